@@ -4,17 +4,17 @@
 /** Accepts bytes to be written into tables. */
 export declare class NativeAppender {
   /**
-   * Queues bytes, which are copied before this returns, and returns the progress as JSON. `memory`:
-   * the buffer of the bytes, which is detached and freed. With a WebSocket instead of bytes, reads
-   * the messages it has queued and returns a `MessagesProgress`.
+   * Queues bytes and returns the progress as JSON. The bytes are copied before this returns.
+   * `memory`: the buffer that holds the bytes; it is detached and freed. If given a WebSocket
+   * instead of bytes, reads the messages that it has queued and returns a `MessagesProgress`.
    */
   write(chunk: Buffer | NativeWebSocket, memory?: ArrayBuffer | undefined | null): Promise<string>
   /** Ends one CSV input and begins another in the same commit; returns the report on the first. */
   nextText(csv: string): Promise<string>
   /**
    * Commits and returns the report as JSON. For line protocol and the columnar protocol, the first
-   * call returns the planned changes. `split`: replaces the plan of several commits with one for
-   * the first.
+   * call returns the planned changes. `split`: replaces a plan for several commits with a plan for
+   * the first one.
    */
   finish(split?: boolean | undefined | null): Promise<string>
   /** Discards all data. */
@@ -53,8 +53,8 @@ export declare class NativeDatabase {
   /** Sets the effective configuration for SHOW PARAMETERS: a JSON list of `Setting`. */
   setParameters(list: string): void
   /**
-   * Stops running work, checkpoints and releases the root, within roughly this many milliseconds;
-   * the log reports it. Fails if acknowledged data may not be durable.
+   * Stops running work, checkpoints and releases the root, within roughly this many milliseconds.
+   * The log reports the result. Fails if acknowledged data may not be durable.
    */
   close(withinMs?: number | undefined | null): Promise<undefined>
 }
@@ -62,8 +62,8 @@ export declare class NativeDatabase {
 /** Rows after the first chunk. */
 export declare class NativeResultStream {
   /**
-   * Returns the next chunk, of at most `max_rows` rows if the query was opened with a row limit; at
-   * the end the summary.
+   * Returns the next chunk; at the end, the summary. If the query was opened with a row limit, the
+   * chunk has at most `max_rows` rows.
    */
   next(maxRows?: number | undefined | null): Promise<NativeReply>
   /** Stops the query. */
@@ -92,7 +92,7 @@ export declare class NativeStatement {
 export declare class NativeTransaction {
   /** Commits; returns the new epoch, or null if there was nothing to commit. */
   commit(): Promise<bigint | undefined | null>
-  /** Discards all rows, or those added after a savepoint. */
+  /** Discards all rows, or only those added after a savepoint. */
   rollback(savepoint?: number | undefined | null): void
   /** Creates a savepoint; returns the number to pass to `rollback`. */
   savepoint(): number
@@ -100,7 +100,10 @@ export declare class NativeTransaction {
 
 /** Reads frames that a WebSocket client sends. */
 export declare class NativeWebSocket {
-  /** `most_message_bytes` limits the message size. `keeps`: messages are queued for an appender. */
+  /**
+   * `most_message_bytes` limits the message size. `keeps`: whether messages are queued for an
+   * appender.
+   */
   constructor(mostMessageBytes: number, keeps: boolean)
   /**
    * Processes received bytes. Their memory is freed immediately; otherwise it would trigger garbage
@@ -110,8 +113,8 @@ export declare class NativeWebSocket {
 }
 
 /**
- * Reads all data of a root that is not in use, and verifies every checksum. Returns a JSON list of
- * damages.
+ * Reads all data in a root that is not in use, and verifies every checksum. Returns the damage
+ * found, as a JSON list.
  */
 export declare function checkRoot(root: string): Promise<string>
 
@@ -134,15 +137,15 @@ export interface NativeChunk {
 
 /** State returned when a handoff ends. */
 export interface NativeHandoffResult {
-  /** Bytes that the client sent and that were not answered. */
+  /** Bytes that the client sent but that have not been answered. */
   bytes: Buffer
   /** Bytes to send to the client before anything else. */
   unsent: Buffer
-  /** Index of the statement executed last, if no Sync followed. */
+  /** Index of the statement executed last, unless a Sync followed it. */
   last?: number
-  /** Error of that statement as JSON, if it failed; not sent to the client yet. */
+  /** If that statement failed, its error as JSON, which has not been sent to the client yet. */
   failure?: string
-  /** Rows of that statement if they exceed one chunk; none of them has been sent. */
+  /** Rows of that statement if they exceed one chunk. None of them has been sent. */
   reply?: NativeReply
   /** Duration of each execution in microseconds. */
   micros: Uint32Array
@@ -172,7 +175,7 @@ export interface NativeReceived {
   messages: Array<Buffer>
   /** Number of messages queued for the appender. */
   kept: number
-  /** Bytes of these messages. */
+  /** Total bytes of these messages. */
   keptBytes: number
   /** Bytes to send to the client, if any. */
   reply?: Buffer
@@ -186,20 +189,20 @@ export interface NativeReceived {
 
 /** A durable record. */
 export interface NativeRecord {
-  /** Its key, unique within its kind. */
+  /** The key, unique within the record's kind. */
   key: string
-  /** Its bytes. */
+  /** The bytes of the value; absent to delete the record. */
   value?: Buffer
 }
 
 /**
  * Result of `execute`: the first rows, and either the summary (JSON) or a stream of the remaining
- * rows. Also the result of reading the stream: rows, or the summary at the end.
+ * rows. Reading the stream gives the same type: rows or, at the end, the summary.
  */
 export interface NativeReply {
   /** The first rows. */
   chunk?: NativeChunk
-  /** Totals, if no rows follow. */
+  /** The totals; present once there are no more rows. */
   summary?: string
   /** The remaining rows, if any. */
   stream?: NativeResultStream
@@ -207,14 +210,14 @@ export interface NativeReply {
   drawn?: string
   /** The change that the rows belong to, as JSON, for a change feed. */
   change?: string
-  /** The epoch in which every identical request gets the same reply, if any. */
+  /** The epoch in which every identical request gets this same reply, if there is one. */
   keptFor?: number
 }
 
 /** Opens a root; `options` is the JSON of `OpenOptions`. */
 export declare function openDatabase(options: string): Promise<NativeDatabase>
 
-/** Delivers log lines to `sink` as JSON lists, in batches, from now on. Never blocks the engine. */
+/** From now on, delivers log lines to `sink` in batches, as JSON lists. Never blocks the engine. */
 export declare function setLogSink(sink: (arg0: string) => void): void
 
 /** Version of the addon. */

@@ -1,6 +1,6 @@
 // Builds the addon for this machine from the same workspace build as cargo's tests, so that
-// DataFusion is compiled once. The release workflow cross-builds binaries with napi's own command;
-// the loader and declarations are committed (`generate-loader.mjs`).
+// DataFusion is compiled only once. The release workflow cross-builds binaries with napi's own
+// command. The loader and declarations are committed (`generate-loader.mjs`).
 import { copyFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -27,7 +27,7 @@ export async function buildAddon() {
   await must('cargo', ['build', '--release', '-p', 'tidemark-native']);
   const library = LIBRARIES[process.platform] ?? LIBRARIES.linux;
   const binary = join(root, 'native', `tidemark.${platformName()}.node`);
-  // Replaces the file by rename, so that a running server keeps its mapped file.
+  // Replaces the file by renaming, so that a running server keeps its mapped file.
   copyFileSync(join(targetDirectory, 'release', library), `${binary}.new`);
   renameSync(`${binary}.new`, binary);
 }

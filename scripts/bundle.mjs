@@ -1,5 +1,6 @@
-// Bundles the compiled server: build/ts and its packages become build/server, a few files. Opening
-// two hundred files took two thirds of the start time.
+// Bundles the compiled server: build/ts and its packages become build/server, which has only a few
+// files. Opening two hundred files used to take two thirds of the start time.
+//
 //     node scripts/bundle.mjs
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +12,10 @@ import { root } from './steps.mjs';
 const compiled = join(root, 'build', 'ts');
 const out = join(root, 'build', 'server');
 
-/** Tables of the embedded library are instances of the caller's own Arrow; the addon is a file. */
+/**
+ * The embedded library's tables must be instances of the caller's own Arrow, and the addon is a
+ * file.
+ */
 const EXTERNAL = ['apache-arrow', '#native'];
 
 export async function bundleServer() {
@@ -25,7 +29,7 @@ export async function bundleServer() {
     },
     platform: 'node',
     external: EXTERNAL,
-    // One package intentionally builds a function from a string to preserve its arity.
+    // One package deliberately builds a function from a string to preserve its arity.
     checks: { eval: false },
   });
   try {
@@ -34,10 +38,11 @@ export async function bundleServer() {
       dir: out,
       format: 'esm',
       chunkFileNames: '[name].js',
-      // For readable stack traces with `node --enable-source-maps`. A normal start does not open
-      // them.
+      // Source maps are for readable stack traces with `node --enable-source-maps`. A normal start
+      // does not open them.
       sourcemap: true,
-      // Names and lines are retained; comments would only be scanned at every start.
+      // Names and lines are retained. Comments are removed, because every start would have to scan
+      // them.
       comments: false,
       minify: false,
     });

@@ -1,4 +1,4 @@
-// npm run cases -- [PATH] [--complete]: runs the SQL cases of test/sql/cases whose path contains
+// npm run cases -- [PATH] [--complete]: runs the SQL cases in test/sql/cases whose path contains
 // PATH. With --complete the current results are written into the cases.
 import { run, TEST_ALL } from './steps.mjs';
 

@@ -1,6 +1,7 @@
-// Determines lints, Rust packages and test files affected by files that differ from the last
-// upstream commit. A test file is affected through its imports, and through files whose path shares
-// words with its own path, because the server that it starts imports everything.
+// Determines which lints, Rust packages and test files are affected by the files that differ from
+// the last upstream commit. A test file can be affected through its imports. It also counts as
+// affected if its path shares words with the path of a changed file, because the server that it
+// starts imports everything.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -8,12 +9,12 @@ import { dirname, join, relative } from 'node:path';
 import { root, script } from './steps.mjs';
 import { nameOfTests, recordedSeconds } from './test-times.mjs';
 
-/** Maximum total of recorded seconds of the selected test files. */
+/** Maximum total of the recorded seconds of the selected test files. */
 const BUDGET_SECONDS = 360;
-/** Assumed seconds of a test file without a recorded time. */
+/** Seconds assumed for a test file without a recorded time. */
 const UNKNOWN_SECONDS = 3;
 const TESTS = join(root, 'build', 'test');
-/** Path words without information about the subject. */
+/** Path words that say nothing about the subject. */
 const PLAIN = new Set(
   'ts test tests src crates build console index main mod lib js rs tsx'.split(' '),
 );
@@ -27,7 +28,7 @@ function git(...args) {
   });
 }
 
-/** The newest upstream commit; without an upstream the last commit. */
+/** Returns the newest upstream commit; without an upstream, the last commit. */
 function base() {
   try {
     return git('merge-base', 'HEAD', '@{upstream}').trim();
@@ -54,7 +55,7 @@ function testFiles() {
     .map((name) => join(TESTS, name));
 }
 
-/** All transitive imports of a compiled file, itself first. */
+/** Returns a compiled file and all its transitive imports; the file comes first. */
 function closure(file, known) {
   const seen = new Set([file]);
   for (const one of seen) {
@@ -78,7 +79,7 @@ function words(path) {
   );
 }
 
-/** The compiled path of a source file. */
+/** Returns the compiled path of a source file. */
 function compiled(path) {
   const console = path.replace(
     /^ts\/console\/(?:src|test)\//,
@@ -87,7 +88,7 @@ function compiled(path) {
   return join(root, 'build', console.replace(/\.tsx?$/, '.js'));
 }
 
-/** Affected test files with their relevance, most relevant first. */
+/** Returns the affected test files with their relevance, most relevant first. */
 function touched(changes) {
   const built = new Set(changes.map(compiled));
   const topics = changes.filter((path) => /^(?:ts|test|crates|native)\//.test(path)).map(words);
@@ -103,7 +104,7 @@ function touched(changes) {
   return rated.filter(({ weight }) => weight > 0).sort((one, other) => other.weight - one.weight);
 }
 
-/** Selects test files while their recorded seconds fit the budget. */
+/** Selects test files as long as their recorded seconds fit the budget. */
 function withinBudget(rated) {
   const recorded = recordedSeconds('ts');
   const [taken, left] = [[], []];

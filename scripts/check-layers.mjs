@@ -14,7 +14,7 @@ const root = join(import.meta.dirname, '..');
 const ARROW = ['arrow', 'arrow-array', 'arrow-buffer', 'arrow-data', 'arrow-schema'];
 const DATAFUSION = ['datafusion', 'datafusion-expr'];
 
-/** Crate → own crates that it may use. */
+/** Crate → the project's crates that it may use. */
 const CRATES = {
   types: [],
   ast: [],

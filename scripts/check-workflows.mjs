@@ -1,4 +1,4 @@
-// Checks .github/workflows with actionlint. Installs nothing and warns when it is missing.
+// Checks .github/workflows with actionlint. Installs nothing; warns if actionlint is missing.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,7 +7,7 @@ import { answers, root, run } from './steps.mjs';
 const directory = join(root, '.github', 'workflows');
 const workflows = readdirSync(directory).filter((name) => /\.ya?ml$/.test(name));
 
-// An action runs with our tokens, so it is pinned to a commit; its tag is only a comment.
+// An action runs with the project's tokens, so it is pinned to a commit. Its tag is only a comment.
 const PINNED = /uses:\s+(?:\.\/|docker:\/\/|[\w./-]+@[\da-f]{40}\s+# v\d)/;
 let problems = 0;
 for (const name of workflows) {

@@ -1,14 +1,14 @@
-// Counts of things that must not increase. `tidy` prints them and fails when one exceeds its limit
-// in `ceilings.json`. `node scripts/tidy.mjs --lower` stores the current counts.
+// Counts that must not increase. `tidy` prints them and fails if one exceeds its limit in
+// `ceilings.json`. `node scripts/tidy.mjs --lower` stores the current counts.
 import { circles } from './rust-modules.mjs';
 import { unclearWords } from './words.mjs';
 
-/** Decision records are not rewritten; generated files take their words from their sources. */
+/** Decision records are not rewritten, and generated files take their words from their sources. */
 const NOT_READ = /^docs\/decisions\/|\.generated\./;
-/** Folders without unclear words: every new one is reported with its line. */
+/** Folders that have no unclear words. Every new one there is reported with its line. */
 const CLEAR = /^(ts|docs|scripts)\/|^[\w.-]+$/;
 
-/** @param {Map<string, string>} texts file → text, of every file that is read */
+/** @param {Map<string, string>} texts file → text, for every file that is read */
 export function counts(texts, statementPatterns) {
   const words = [...texts]
     .filter(([file]) => !NOT_READ.test(file))
@@ -36,7 +36,7 @@ const NAMED_TEST = /\b(?:downcast(?:_ref|_mut)?|is)::<(?:\w+::)*\w*(?:Exec|Node|
 /** Matches `downcast_ref()` with an inferred type, and `is::<Self>()`. */
 const UNNAMED_TEST = /\.(?:downcast(?:_ref|_mut)?(?:::<Self>)?|is::<Self>)\(\)/g;
 
-/** Type tests on plan nodes, outside of Rust's own tests. */
+/** Counts type tests on plan nodes, outside Rust's own tests. */
 function typeTests(texts) {
   return [...texts]
     .filter(([file]) => /^crates\/\w+\/src\/.*\.rs$/.test(file))
@@ -48,7 +48,8 @@ function typeTests(texts) {
 }
 
 /**
- * Seeds that vary by run. The suite tests the current change, so seeds are 1 or taken from SEED.
+ * Counts seeds that vary from run to run. The suite tests the current change, so seeds must be 1 or
+ * taken from SEED.
  */
 function lucky(texts) {
   const chances = [
@@ -60,7 +61,7 @@ function lucky(texts) {
   ).length;
 }
 
-/** TypeScript types that duplicate a Rust type of the native interface. */
+/** Counts TypeScript types that duplicate a Rust type of the native interface. */
 function twins(texts) {
   const names = (folder, pattern) =>
     [...texts]

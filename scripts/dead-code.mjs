@@ -1,11 +1,14 @@
-// Finds exports that no other module imports and unreachable modules, in all TypeScript. It reads
-// only imports and exports (no types), so it takes a second; `tidy` reports the findings.
+// Finds exports that no other module imports, and unreachable modules, in all TypeScript. It reads
+// only imports and exports (no types), so it takes just a second. `tidy` reports the findings.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
 import ts from 'typescript';
 
-/** Entry points that nothing imports. Other programs are named by a script or a document. */
+/**
+ * Entry points that nothing imports. Other programs are found because a script or a document names
+ * them.
+ */
 const ENTRIES = /^(ts\/(index|cli)\.ts|ts\/console\/src\/(main\.tsx|dom\.ts))$/;
 const TEST = /^(test|ts\/console\/test)\//;
 
@@ -40,7 +43,7 @@ export function deadCode(root, files) {
     }
     for (const [name, line] of module.exports) {
       const users = ['*', name].flatMap((each) => used.get(file)?.get(each) ?? []);
-      // A name that its own module also uses is exported for its unit test.
+      // A name that its own module uses as well may be exported for a unit test.
       const isTested = users.length > 0 && (TEST.test(file) || module.mentions.get(name) > 1);
       if (users.every((user) => TEST.test(user)) && !isTested && !isNamed(file, name)) {
         found.exports.push(`${file}:${line} ${name}`);
@@ -50,7 +53,7 @@ export function deadCode(root, files) {
   return found;
 }
 
-/** Records a use, and follows it through re-exports. */
+/** Records a use, following it through re-exports. */
 function use(modules, used, user, file, name) {
   if (file === undefined) {
     return;
@@ -143,7 +146,7 @@ function namesOf(statement) {
 }
 
 /**
- * Collects `space.name` of namespace imports, `import('…')` in types and at run time, and modules
+ * Collects `space.name` from namespace imports, `import('…')` in types and at run time, and modules
  * started as programs: `new URL('…', import.meta.url)`.
  */
 function readExpressions(source, { uses, mentions }, spaces) {
@@ -187,7 +190,10 @@ function isAddress(node) {
   );
 }
 
-/** Programs that scripts, packages or documents run by path, and names that scripts load. */
+/**
+ * Returns the programs that scripts, packages or documents run by path, and the names that scripts
+ * load.
+ */
 function namesOfPrograms(root, files) {
   const read = (pattern) =>
     files

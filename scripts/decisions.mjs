@@ -1,4 +1,4 @@
-// The index of the decision records, from the header of each one: status, date, area.
+// The index of the decision records, built from the header of each record: status, date, area.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -13,7 +13,7 @@ how a thing works now is on the page of its area. A record that another one repl
 so. Numbers are not used twice. This page is generated from the records (\`npm run generate\`).
 `;
 
-/** Returns the records in numeric order; throws when one lacks a header field. */
+/** Returns the records in numeric order; throws if one lacks a header field. */
 export function decisions() {
   const names = readdirSync(FOLDER).filter((name) => /^\d{4}-.*\.md$/.test(name));
   return names.sort().map((name) => {

@@ -1,5 +1,5 @@
 // Writes native/index.js and native/index.d.ts, the loader and declarations of the addon. The
-// exports are those that napi's macros record while the crate is checked.
+// exports come from napi's macros, which record them while the crate is checked.
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,10 +1,10 @@
 /**
- * Writes generated files: TypeScript types from the Rust types of `crates/ast`, `crates/border` and
+ * Writes generated files: TypeScript types from the Rust types in `crates/ast`, `crates/border` and
  * `crates/types`; the generated documents; the index of the decision records; the trees of the
  * binder's test cases; and the parser as a script for the runner of the SQL cases.
  *
- * `npm run generate` rewrites; `npm run generate -- --check` fails when a committed file differs
- * from what its source says (continuous integration runs it).
+ * `npm run generate` rewrites them. `npm run generate -- --check` fails if a committed file differs
+ * from what its source generates (continuous integration runs it).
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -58,7 +58,9 @@ async function built(module, file) {
   return await import(found);
 }
 
-/** Each line names a document. Rendered last, since the other documents are among them. */
+/**
+ * Each line names a document. Rendered last, because the other generated documents are among them.
+ */
 async function renderLlms() {
   const { llmsText } = await built('build/ts/mcp/llms-text.js', 'llms.txt');
   const { Documents } = await built('build/ts/mcp/documents.js', 'llms.txt');
@@ -89,8 +91,8 @@ async function renderParser() {
 }
 
 /**
- * Writes a changed file, or reports it with `--check`. Without a prettier parser the text is not
- * formatted.
+ * Writes a file if it has changed, or with `--check` reports it. Without a prettier parser the text
+ * is not formatted.
  */
 async function settle(name, parser, text, source) {
   const target = path.join(root, name);
@@ -130,7 +132,8 @@ await settle('crates/planner/tests/data/trees.jsonl', null, await renderTrees(),
 await settle('docs/decisions/README.md', null, decisionsDocument(), 'the decision records');
 const PARSER = 'crates/engine/tests/cases/parser.generated.js';
 await settle(PARSER, null, await renderParser(), 'ts/sql');
-// With `--check` its own test checks it, because that needs the addon.
+// With `--check` this document is skipped, because rendering it needs the addon. A test of its own
+// checks it.
 if (!isCheck) {
   const { functionsDocument } = await built(
     'build/test/sql/functions/document.js',

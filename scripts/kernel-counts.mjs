@@ -10,12 +10,12 @@ import { join } from 'node:path';
 import { answers, must, root, run, targetDirectory } from './steps.mjs';
 
 const BASELINE = join(root, 'scripts', 'kernel-counts.json');
-/** Allowed relative difference: another libc may copy in different steps. */
+/** Allowed relative difference, because another libc may copy in different steps. */
 const TOLERANCE = 0.05;
 /** The function in crates/testkit/src/bin/kernel-counts.rs whose instructions are counted. */
 const COUNTED = 'kernel_counts::counted';
 
-/** Returns why counting is impossible here, or undefined. */
+/** Returns the reason why counting is impossible here, or undefined. */
 async function obstacle() {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     return 'the counts are those of Linux on x86-64';
@@ -27,9 +27,10 @@ async function obstacle() {
   return (await answers('valgrind')) ? undefined : 'valgrind is not installed';
 }
 
-/** Returns instructions per row of each entry, in list order. */
+/** Returns the instructions per row for each entry, in list order. */
 async function measure() {
-  // Builds the whole workspace, because a single package would compile its dependencies again.
+  // Builds the whole workspace, because building a single package would compile its dependencies
+  // again.
   const name = 'kernel-counts';
   await must('cargo', ['build', '--release', '--workspace', '--bin', name]);
   const folder = mkdtempSync(join(tmpdir(), 'kernel-counts-'));
@@ -43,7 +44,7 @@ async function measure() {
         `--dump-after=${COUNTED}`,
         join(targetDirectory, 'release', name),
       ],
-      // Allocations that never return memory take the same steps in every run.
+      // If allocations never return memory, they take the same steps in every run.
       { quiet: true, env: { MALLOC_ARENA_MAX: '1' } },
     );
     const entries = [...output.matchAll(/^(\d+)\t(.+)$/gm)];

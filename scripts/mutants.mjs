@@ -1,5 +1,5 @@
-// npm run mutants -- [--sample N] [--seed S] [--only log.rs:282,…]: changes one line of the commit,
-// log, manifest or recovery code at a time, in a copy. Counts how many of N mutants the tests and
+// npm run mutants -- [--sample N] [--seed S] [--only log.rs:282,…]: in a copy, changes one line of
+// the commit, log, manifest or recovery code at a time. Counts how many of N mutants the tests and
 // harnesses detect. Mutants that do not compile are not counted.
 //
 // In the copy all storage tests and the harnesses become one program, because compiling and linking
@@ -51,7 +51,7 @@ mod harness {
     }
 }
 `;
-/** Compiles faster, with the dependencies that are already compiled. */
+/** Settings that compile faster and reuse the dependencies already compiled. */
 const QUICK_BUILD = ['storage', 'testkit'].flatMap((name) => [
   '--config',
   `profile.release.package.tidemark-${name}.opt-level=1`,
@@ -91,7 +91,7 @@ const { values } = parseArgs({
 });
 console.log(`mutants: seed ${values.seed}`);
 let state = Number(values.seed) >>> 0;
-/** Mulberry32. */
+/** The mulberry32 generator. */
 function random() {
   state = (state + 0x6d2b79f5) >>> 0;
   let t = Math.imul(state ^ (state >>> 15), state | 1);
@@ -116,7 +116,7 @@ for (const name of [
 }
 oneProgram();
 
-/** Moves the storage tests into one testkit test, beside the harnesses. */
+/** Moves the storage tests into a single testkit test, next to the harnesses. */
 function oneProgram() {
   const names = testsOf('storage');
   const [from, to] = ['storage', 'testkit'].map((name) => join(copy, 'crates', name, 'tests'));
@@ -139,9 +139,9 @@ function oneProgram() {
 
 const env = { SEED: '1', CARGO_INCREMENTAL: '1' };
 
-/** Returns the program, or `null` with the compiler output. */
+/** Returns the program, or `null` and the compiler output. */
 async function build() {
-  // Uses the feature selection of the whole workspace, whose dependencies are already compiled.
+  // Uses the same features as the whole workspace, whose dependencies are already compiled.
   const args = ['test', '--no-run', '--release', '--message-format=json', ...QUICK_BUILD];
   const what = ['--workspace', '--exclude', 'tidemark-native', '--test', 'proof'];
   const { code, output } = await run('cargo', [...args, ...what], { quiet: true, env, cwd: copy });
@@ -153,8 +153,8 @@ async function build() {
 const limits = [600, 600];
 
 /**
- * Returns the first failing test, which ends the program, or another reason for its end; nothing on
- * success.
+ * Returns the first failing test, which ends the program, or the other reason why it ended. Returns
+ * nothing on success.
  */
 function firstFailure(program, filter, seconds) {
   const cwd = join(copy, 'crates', 'testkit');
@@ -176,7 +176,7 @@ function firstFailure(program, filter, seconds) {
   });
 }
 
-/** Returns `killed`, `alive`, or `unviable` when it does not compile. */
+/** Returns `killed`, `alive`, or `unviable` if the mutant does not compile. */
 async function trial() {
   const { program, output } = await build();
   if (program === null) {

@@ -1,5 +1,6 @@
 // Creates the npm packages from the build: the main package, and one per platform with a built
-// addon. The main package lists exactly those as optional dependencies.
+// addon. The main package lists exactly these as optional dependencies.
+//
 //     node scripts/pack.mjs OUT_DIR [--addons DIR]     DIR: folder of *.node files (default native)
 import { execFileSync } from 'node:child_process';
 import {
@@ -43,7 +44,7 @@ try {
   rmSync(staging, { recursive: true, force: true });
 }
 
-/** Stages template and addon; skips a platform that was not built. */
+/** Stages the template and the addon; skips a platform that was not built. */
 function stagePlatform(platform) {
   const manifest = readJson(join(templates, platform, 'package.json'));
   const addon = [

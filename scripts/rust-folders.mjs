@@ -1,14 +1,14 @@
 // Checks the order of folders inside a crate. A file may not name a folder above its own, nor call
-// a method that such a folder adds to the `type` of the order. Methods need no import, so import
-// cycles do not reveal these calls.
+// a method that such a folder adds to the order's `type`. Methods need no import, so these calls do
+// not show up as import cycles.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { codeOf, imports } from './rust-modules.mjs';
 
 /**
- * Orders from the bottom up. `isWhole`: every module of the root must be listed. `receivers`: names
- * of variables of the type in method calls.
+ * Folder orders, from the bottom up. `isWhole`: whether every module of the root must be listed.
+ * `receivers`: names of variables of the type, as used in method calls.
  */
 const ORDERS = [
   {
@@ -42,7 +42,7 @@ const ORDERS = [
   },
 ];
 
-/** @param {string} root the folder of the repository */
+/** @param {string} root the repository's folder */
 export function rustFolderProblems(root) {
   return ORDERS.flatMap((order) => orderProblems(root, order));
 }
@@ -80,7 +80,7 @@ function textsOf(root, folder) {
   return new Map(rust.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
 }
 
-/** Level of a file's folder; -1 when it is not listed. */
+/** Returns the level of a file's folder; -1 if the folder is not listed. */
 function levelOf(file, { root, folders }) {
   const [folder = ''] = file.startsWith(`${root}/`) ? file.slice(root.length + 1).split('/') : [];
   return folders.indexOf(folder.replace(/\.rs$/, ''));
@@ -90,7 +90,7 @@ function isEntry(file) {
   return file.endsWith('/src/lib.rs');
 }
 
-/** Methods that a file adds to a type. */
+/** Returns the methods that a file adds to a type. */
 function methodsOf(code, type) {
   const block = new RegExp(`^impl(?:<[^>]*>)? ${type}(?:<[^>]*>)? \\{\\n([^]*?)^\\}`, 'gm');
   return [...code.matchAll(block)].flatMap(([, body]) =>

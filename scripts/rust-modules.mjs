@@ -1,12 +1,12 @@
-// The modules of the Rust crates, the references between modules of a crate, and their cycles.
-// Reads `use` items and paths in the source: `crate::`, `super::`, `self::`, paths that start with
-// a child module (`span::Span` beside `mod span;`), and re-exports.
+// The modules of the Rust crates, the references between modules of a crate, and their cycles. They
+// are found from `use` items and paths in the source: `crate::`, `super::`, `self::`, paths that
+// start with a child module (`span::Span` next to `mod span;`), and re-exports.
 import { posix } from 'node:path';
 
 /**
- * @param {Map<string, string>} texts file → text, of all crates
- * @returns files of each import cycle, largest first; a parent that only declares and re-exports
- *   its children is not part of one
+ * @param {Map<string, string>} texts file → text, for all crates
+ * @returns the files in each import cycle, largest cycle first. A parent that only declares and
+ *   re-exports its children is not part of a cycle.
  */
 export function circles(texts) {
   return components(imports(texts))
@@ -15,7 +15,7 @@ export function circles(texts) {
 }
 
 /**
- * @param {Map<string, string>} texts file → text, of whole crates
+ * @param {Map<string, string>} texts file → text, for whole crates
  * @returns {Map<string, Set<string>>} file → files that it references
  */
 export function imports(texts) {
@@ -43,7 +43,7 @@ function edgesOf(file, code) {
   return found;
 }
 
-/** All paths of the crate in a source, with groups expanded. */
+/** Returns all paths of the crate in a source, with groups expanded. */
 function pathsOf(text) {
   const children = [...text.matchAll(/\bmod (\w+);/g)].map(([, name]) => name);
   const paths = [];
@@ -53,7 +53,7 @@ function pathsOf(text) {
   );
   for (const match of text.matchAll(start)) {
     const line = text.slice(text.lastIndexOf('\n', match.index) + 1, match.index);
-    // `pub use self::…` of a parent is a re-export, not a use.
+    // `pub use self::…` in a parent is a re-export, not a use.
     if (children.length === 0 || !/^\s*pub(\([\w: ]+\))? use $/.test(line)) {
       const isChild = children.includes(match[0].slice(0, -'::'.length));
       const found = expand(text, match.index);
@@ -132,7 +132,7 @@ function descend(source, module, parts, code, depth) {
 
 const handedOnCache = new Map();
 
-/** Maps names to paths of the `pub use` items of a module. */
+/** Maps names to paths for the `pub use` items of a module. */
 function handedOn(text) {
   const known = handedOnCache.get(text);
   if (known !== undefined) {
@@ -160,7 +160,7 @@ function fileOf(source, module, code) {
   );
 }
 
-/** Tarjan's strongly connected components. */
+/** Tarjan's algorithm for strongly connected components. */
 function components(edges) {
   const state = { index: 0, stack: [], found: [], numbers: new Map(), low: new Map() };
   for (const node of edges.keys()) {

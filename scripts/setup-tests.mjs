@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 import { answers, root, run, toolsDirectory } from './steps.mjs';
 
-/** Packages by the module whose presence is checked. */
+/** Packages, with the module whose presence is checked for each. */
 const PYTHON_PACKAGES = {
   psycopg: 'psycopg[binary]',
   psycopg2: 'psycopg2-binary',
@@ -22,13 +22,15 @@ const PYTHON_PACKAGES = {
   peewee: 'peewee',
   alembic: 'alembic==1.20.1',
   pyodbc: 'pyodbc',
-  // Another package depends on it without declaring it.
+  // Another package needs this one without declaring it.
   packaging: 'packaging',
   ibis: 'ibis-framework[postgres]==12.0.0',
   questdb: 'questdb==6.0.0',
   influxdb_client: 'influxdb-client==1.50.0',
 };
-/** In a separate environment, because it requires different versions of shared packages. */
+/**
+ * Installed in a separate environment, because it requires different versions of shared packages.
+ */
 const DBT_PACKAGES = ['dbt-core==1.10.15', 'dbt-postgres==1.10.0'];
 const NODE_PACKAGES = {
   postgres: '3.4.9',
@@ -148,7 +150,7 @@ async function actionlint() {
   }
 }
 
-/** Runs an installation step for `what` and prints why it failed. */
+/** Runs the installation step for `what`. If it fails, prints why. */
 async function bring(what, command, args, options = {}) {
   if (!(await answers(command, ['version'])) && !(await answers(command))) {
     skipped(what, `${command} is not there`);
@@ -177,7 +179,7 @@ async function jar(name, artifact) {
   }
 }
 
-/** Installs clients of Node.js, Java, Go and Rust. */
+/** Installs clients for Node.js, Java, Go and Rust. */
 async function clients() {
   const node = join(toolsDirectory, 'node');
   const wanted = Object.entries(NODE_PACKAGES);
@@ -206,7 +208,9 @@ async function clients() {
   }
 }
 
-/** Built separately from the database, with its own lock file and a shared target folder. */
+/**
+ * Builds a client separately from the database, with its own lock file and a shared target folder.
+ */
 async function rustClient(name, programs) {
   const cwd = join(root, 'test', 'clients', name);
   const folder = join(cwd, 'src');
@@ -227,7 +231,7 @@ async function rustClient(name, programs) {
   }
 }
 
-/** Modification time of a file; 0 when it does not exist. */
+/** Returns the modification time of a file; 0 if it does not exist. */
 function timeOf(file) {
   return statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }

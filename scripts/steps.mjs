@@ -8,7 +8,10 @@ export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 const cache = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'tidemark');
 
-/** Folder for compiled Rust; outside the clone, so that a second clone builds incrementally. */
+/**
+ * Folder for compiled Rust code. It is outside the clone, so that a second clone builds
+ * incrementally.
+ */
 export const targetDirectory =
   process.env.CARGO_TARGET_DIR ?? process.env.TIDEMARK_TARGET_DIR ?? join(cache, 'target');
 
@@ -27,8 +30,8 @@ export function childEnvironment(extra = {}) {
 }
 
 /**
- * Runs a command with its output passed through. Resolves to its exit code and, with `capture`,
- * also its output.
+ * Runs a command and passes its output through. Resolves to its exit code and, with `capture`, also
+ * to its output.
  */
 export function run(command, args, options = {}) {
   const { capture = false, env = {}, cwd = root, quiet = false } = options;
@@ -58,7 +61,7 @@ export function run(command, args, options = {}) {
   });
 }
 
-/** Whether a command exists and runs. */
+/** Returns whether a command exists and runs. */
 export async function answers(command, args = ['--version']) {
   try {
     return (await run(command, args, { quiet: true })).code === 0;
@@ -68,12 +71,12 @@ export async function answers(command, args = ['--version']) {
 }
 
 /**
- * Cargo arguments for all Rust tests. A single package would compile its dependencies again, with
- * different features.
+ * Cargo arguments for all Rust tests. Testing a single package would compile its dependencies
+ * again, with different features.
  */
 export const TEST_ALL = ['test', '--release', '--workspace', '--exclude', 'tidemark-native'];
 
-/** The command for a script in this folder, with its arguments. */
+/** Returns the command for a script in this folder, with its arguments. */
 export function script(name, ...args) {
   return [process.execPath, [join(root, 'scripts', `${name}.mjs`), ...args]];
 }

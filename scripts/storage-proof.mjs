@@ -31,17 +31,17 @@ export function source(path) {
 
 const PACKAGES = ['storage', 'testkit'];
 
-/** Names of the integration tests of a package. */
+/** Returns the names of a package's integration tests. */
 export function testsOf(name) {
   const entries = readdirSync(join(root, 'crates', name, 'tests'));
   return entries.filter((file) => file.endsWith('.rs')).map((file) => basename(file, '.rs'));
 }
 
 /**
- * Builds the tests and the harnesses. Resolves to the programs, or to `null` with the compiler
+ * Builds the tests and the harnesses. Resolves to the programs, or to `null` and the compiler
  * output.
  *
- * Builds the whole workspace, so that its feature selection is the usual one and no dependency is
+ * Builds the whole workspace, so that the usual features are selected and no dependency is
  * recompiled. tidemark-wire is excluded, because it has a test with the same name.
  */
 export async function buildPrograms(env) {
@@ -67,7 +67,7 @@ export async function buildPrograms(env) {
   return { programs: built, output };
 }
 
-/** The programs with their arguments, fastest to fail first. */
+/** Returns the programs with their arguments, those that fail fastest first. */
 export function plan(programs, harnesses) {
   const tests = programs.filter(({ isTest, cwd }) => isTest && cwd.endsWith('storage'));
   const others = harnesses.flatMap(([name, ...args]) => {

@@ -8,16 +8,16 @@ import { root } from './steps.mjs';
 
 const RECORD = join(root, 'test', 'times.json');
 const LAST_RUN = join(root, 'build', 'test-times.json');
-/** Reported growth: by at least this factor and this number of seconds. */
+/** Growth is reported if it reaches both this factor and this number of seconds. */
 const GROWN_FACTOR = 1.3;
 const GROWN_SECONDS = 10;
 
-/** Name of a compiled test file in the baseline: `browser/follow`. */
+/** Returns the name of a compiled test file in the baseline: `browser/follow`. */
 export function nameOfTests(file) {
   return file.replace(/^.*[\\/]build[\\/]test[\\/]|\.test\.js$/g, '');
 }
 
-/** Recorded seconds per file of one suite. */
+/** Returns the recorded seconds per file of one suite. */
 export function recordedSeconds(suite) {
   return new Map(Object.entries(read(RECORD)[suite]?.files ?? {}));
 }
@@ -26,7 +26,7 @@ function read(file) {
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
 }
 
-/** Seconds of one run, per suite and per file. */
+/** Seconds that one run took, per suite and per file. */
 export class TestTimes {
   #suites = {};
 
@@ -42,7 +42,7 @@ export class TestTimes {
     return (this.#suites[name] ??= { files: {} });
   }
 
-  /** Writes the measurements, and retains those of other suites from earlier runs. */
+  /** Writes the measurements; those of suites that did not run are kept from earlier runs. */
   save() {
     const all = { ...read(LAST_RUN), ...this.#suites };
     writeFileSync(LAST_RUN, `${JSON.stringify(sorted(all), null, 2)}\n`);
@@ -63,7 +63,7 @@ function isGrown(before, now) {
   return before !== undefined && now > before * GROWN_FACTOR && now > before + GROWN_SECONDS;
 }
 
-/** Slowest files first. */
+/** Returns the files sorted, slowest first. */
 function sorted(suites) {
   const bySeconds = ([, one], [, other]) => other - one;
   return Object.fromEntries(

@@ -11,17 +11,17 @@ import { setupTests } from './setup-tests.mjs';
 import { must, root, run, script, step, targetDirectory, TEST_ALL } from './steps.mjs';
 import { recordedSeconds, TestTimes } from './test-times.mjs';
 
-/** Number of programs that run concurrently; one of them is often waiting. */
+/** Number of programs that run concurrently, one of which is often waiting. */
 const BESIDE = 3;
-/** Lines of each failure that are repeated at the end. */
+/** Number of lines of each failure that are repeated at the end. */
 const REPEATED_LINES = 16;
-/** File to which each ava worker appends its duration: test-clock.mjs. */
+/** File to which `test-clock.mjs` in each ava worker appends its duration. */
 const CLOCK = join(root, 'build', '.test-clock.jsonl');
 
 const total = { passed: 0, failed: 0, skipped: 0 };
 /**
- * Failures with the first lines of their output; repeated at the end, where CI logs are not
- * truncated.
+ * Failures with the first lines of their output. They are repeated at the end, where CI logs are
+ * not truncated.
  */
 const failures = [];
 const times = new TestTimes();
@@ -38,7 +38,7 @@ function firstLines(text) {
   return lines.map((line) => `   ${line}`.trimEnd()).join('\n');
 }
 
-/** Sums every `N passed; N failed; N ignored` line of cargo's test runner. */
+/** Adds up every `N passed; N failed; N ignored` line from cargo's test runner. */
 async function rustTests({ packages } = {}) {
   const chosen = packages?.flatMap((name) => ['-p', name]);
   const args = [...(chosen ? ['test', '--release', ...chosen] : TEST_ALL), '--no-fail-fast'];
@@ -47,7 +47,7 @@ async function rustTests({ packages } = {}) {
   const sum = (index) => lines.reduce((all, line) => all + Number(line[index]), 0);
   const failed = sum(2);
   for (const [, name] of output.matchAll(/^test (\S+)(?: - .*)? +\.\.\. FAILED$/gm)) {
-    // SQL cases have a different runner, whose marks do not name a stream.
+    // SQL cases have a different runner, whose markers do not name a stream.
     const marks = [`---- ${name} stdout ----\n`, `---- ${name} ----\n`];
     const why = marks.map((mark) => output.split(mark)[1]).find((text) => text !== undefined) ?? '';
     failures.push(`rust: ${name}\n${firstLines(why)}`);
@@ -61,7 +61,7 @@ async function rustTests({ packages } = {}) {
   count('rust', sum(1), code !== 0 && failed === 0 ? 1 : failed, sum(3));
 }
 
-/** Test programs with their reported seconds. */
+/** Yields test programs with the seconds they reported. */
 function* binarySeconds(output) {
   let name = '';
   for (const line of output.split('\n')) {
@@ -75,8 +75,8 @@ function* binarySeconds(output) {
 }
 
 /**
- * The quick tiers of docs/reliability.md and docs/sql-correctness.md: Rust harnesses by the name of
- * their binary, harnesses that run the server by the path of their program.
+ * The quick tiers of docs/reliability.md and docs/sql-correctness.md. Rust harnesses are given by
+ * the name of their binary, harnesses that run the server by the path of their program.
  */
 const QUICK_TIERS = [
   ['crash-sim', '--states', '20000'],
@@ -102,10 +102,10 @@ const QUICK_TIERS = [
   ['build/test/correctness/spoiled-statements.js', '--statements', '10000'],
   ['build/test/correctness/plans.js', '--plans', '1'],
 ];
-/** Harnesses that measure times; they run alone. */
+/** Arguments of harnesses that measure times; these run alone. */
 const TIMED = ['--latency', '--within', '--jumps', '--partitions'];
 
-/** A program of a suite: its name, whether it runs alone, and how to run it. */
+/** Returns a program of a suite: its name, whether it runs alone, and how to run it. */
 function harness([name, ...args]) {
   const isScript = name.endsWith('.js');
   const program = isScript ? process.execPath : join(targetDirectory, 'release', name);
@@ -114,7 +114,7 @@ function harness([name, ...args]) {
   return { suite: 'harness', name, isAlone, work: () => judged(name, program, all) };
 }
 
-/** A harness ends with `N passed, N failed`; a missing line is a failure. */
+/** A harness must end with `N passed, N failed`; a missing line counts as a failure. */
 async function judged(name, program, args) {
   const { code, output } = await run(program, args, { capture: true, quiet: true });
   console.log(output.trimEnd());
@@ -127,7 +127,7 @@ async function judged(name, program, args) {
   count(name, passed, isBroken && failed === 0 ? 1 : failed, skipped);
 }
 
-/** A check counts as one test. */
+/** Returns a check, which counts as one test. */
 function check(name, command, args) {
   const work = async () => {
     const { code, output } = await run(command, args, { capture: true, quiet: true });
@@ -157,12 +157,14 @@ function lint() {
     check('eslint', 'npx', ['eslint', '.']),
     check('prettier', 'npx', ['prettier', '--check', '--log-level', 'warn', '.']),
     check('generated files', ...script('generate', '--check')),
-    ...['tidy', 'check-layers', 'check-workflows'].map((name) => check(name, ...script(name))),
+    ...['tidy', 'check-layers', 'check-workflows', 'commit-messages'].map((name) =>
+      check(name, ...script(name)),
+    ),
     check('rustfmt', 'cargo', ['fmt', '--check']),
   ];
 }
 
-/** Recorded seconds of a program, so that the longest start first. */
+/** Returns the recorded seconds of a program, so that the longest programs start first. */
 function recorded({ suite, name }) {
   return recordedSeconds(suite).get(name) ?? 0;
 }
@@ -224,7 +226,7 @@ async function typescriptTests({ files = [] } = {}) {
   count('ts', passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
 }
 
-/** Test files with their seconds. */
+/** Returns test files with the seconds they took. */
 function clocked() {
   const lines = existsSync(CLOCK) ? readFileSync(CLOCK, 'utf8').trim().split('\n') : [];
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line));

@@ -1,4 +1,5 @@
 // Style rules that no linter checks, for every file that git would commit:
+//
 //     line ≤ 100, function ≤ 70 lines, file ≤ 600 lines without tests (warns), ≤ 1000 (fails),
 //     no regular expression that recognizes kinds of statements (ts/sql parses statements),
 //     a folder of ts has at most 25 source files,
@@ -7,7 +8,7 @@
 //     no machine-specific path, no path in a document that does not exist,
 //     no field of the syntax tree that the binder does not read (scripts/whole-nodes.mjs),
 //     no unclear word (scripts/words.mjs),
-//     and no count of scripts/counts.mjs above its limit.
+//     and no count in scripts/counts.mjs above its limit.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, extname, join } from 'node:path';
@@ -24,7 +25,7 @@ const MAX_FILE_LINES = 1000;
 const MAX_FOLDER_FILES = 25;
 const CODE = new Set(['.rs', '.ts', '.tsx', '.mjs', '.css']);
 const TEXT = new Set([...CODE, '.md', '.json', '.jsonl', '.toml', '.yml', '.yaml', '.html', '.sh']);
-// Recorded or generated files: their lines are data.
+// Recorded or generated files, whose lines are data.
 const DATA = new RegExp(
   [
     '^test/golden/(http/|sql/|decided\\.json)',
@@ -47,7 +48,7 @@ const FIRST_WORDS =
   'abort|alter|begin|commit|copy|create|deallocate|declare|delete|discard|drop|explain|fetch|' +
   'grant|insert|listen|move|prepare|release|rename|reset|revoke|rollback|savepoint|select|' +
   'set(?=\\\\)|show|start|truncate|update';
-/** A pattern, or a fragment of one, that matches the first keyword of a statement. */
+/** A pattern, or a fragment of one, that matches a statement's first keyword. */
 const STATEMENT_PATTERN = new RegExp(
   `[/'"\`]\\^(?:\\\\.|[^'"\`/\\\\])*?(?:\\b|\\\\[sb][*+]?)(?:${FIRST_WORDS})\\b`,
   'i',
@@ -150,7 +151,7 @@ function checkFolders() {
   }
 }
 
-/** Checks that project paths named in a document exist. */
+/** Checks that the project paths named in a document exist. */
 function checkPaths(place, line) {
   for (const [, path] of line.matchAll(NAMED_PATHS)) {
     if (!existsSync(join(root, path))) {
@@ -201,14 +202,14 @@ function checkSize(file, lines) {
 }
 
 /**
- * Rust is formatted, so a function starts at a line with `fn` and ends at the first closing brace
- * with the same indentation. ESLint checks functions in TypeScript.
+ * Rust code is formatted, so a function starts at a line with `fn` and ends at the first closing
+ * brace with the same indentation. ESLint checks functions in TypeScript.
  */
 function checkFunctions(file, lines) {
   lines.forEach((line, index) => {
     const match = RUST_FUNCTION.exec(line);
     const name = match?.[2];
-    // A line that ends its statement or block contains the whole function.
+    // If this line ends its statement or block, it contains the whole function.
     if (name === undefined || /[;}]\s*$/.test(line)) {
       return;
     }

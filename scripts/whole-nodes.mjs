@@ -1,6 +1,7 @@
-// Finds clauses that the binder does not read. For each type of the syntax tree (crates/ast) that
-// the binder names, each field must occur in a pattern of that type in crates/planner, where it is
-// bound or refused. Types without tree nodes inside (names, spans, literal rows) are plain values.
+// Finds clauses that the binder does not read. For each syntax tree type (crates/ast) that the
+// binder names, each field must occur in a pattern of that type in crates/planner, where the field
+// is bound or refused. Types that contain no tree nodes (names, spans, literal rows) are plain
+// values.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -8,7 +9,7 @@ import { join } from 'node:path';
 const NO_CODE = /"(?:\\[^]|[^"\\])*"|'(?:\\.|[^'\\\n])'|\/\/.*/g;
 /** The text that follows a pattern, after the end of its enclosing pattern. */
 const AFTER_PATTERN = /^(?:[\s,)}]|\.\.)*(?:=>|=[^=]|\||in\b|if\b)/;
-/** Refuses whole statements that other code runs; their clauses do not concern the binder. */
+/** Refuses whole statements that other code runs. The binder need not read their clauses. */
 const REFUSALS = /binder.unsupported\.rs$/;
 
 function code(folder) {
@@ -20,7 +21,7 @@ function code(folder) {
     });
 }
 
-/** Returns the text between the bracket that ends before `start` and its closing bracket. */
+/** Returns the text between the bracket that ends just before `start` and its closing bracket. */
 function block(text, start) {
   let [depth, at] = [1, start];
   for (; depth > 0 && at < text.length; at += 1) {
@@ -29,7 +30,7 @@ function block(text, start) {
   return { inside: text.slice(start, at - 1), after: text.slice(at) };
 }
 
-/** Types of the tree by name, variants as `Enum::Variant`, with their fields. */
+/** Returns the types of the tree by name, with their fields; variants are named `Enum::Variant`. */
 function typesOf(texts) {
   const types = new Map();
   for (const { text } of texts) {
@@ -46,7 +47,7 @@ function typesOf(texts) {
   }
   const parts = new Set(['NodeId', ...[...types.keys()].map((name) => name.split('::')[0])]);
   ['Name', 'Span', 'Node', 'Tree'].forEach((value) => parts.delete(value));
-  // The tree type contains the nodes but is not a node.
+  // The type `Tree` contains the nodes but is not itself a node.
   const hasPart = (name, fields) =>
     name.includes('::') ||
     (!/\bNode\b/.test(fields) && [...fields.matchAll(/\w+/g)].some(([word]) => parts.has(word)));

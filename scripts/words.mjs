@@ -1,5 +1,5 @@
-// Unclear words with a better term, in comments, documents and names. `tidy` allows none in `ts`,
-// `scripts` and the documents, and no increase elsewhere.
+// Unclear words for which there is a better term, in comments, documents and names. `tidy` allows
+// none in `ts`, `scripts` and the documents, and no increase elsewhere.
 import { extname } from 'node:path';
 
 /** A word, as a pattern in lower case, and its replacement. */
@@ -7,7 +7,6 @@ const WORDS = [
   ['whoever|whomever', 'the actor: the client, the caller, a reader'],
   ['nobody|somebody|anybody|everybody', 'the actor: no client, another session, every user'],
   ['told|untold', 'what happens: receives, reports, is notified, logged'],
-  ['stands', 'is, contains, precedes, represents'],
   ['at the most', 'at most'],
   ['sights?', 'visibility, visible tables'],
   ['witness(?:es)?', 'login monitor, observer'],
@@ -19,7 +18,7 @@ const WORDS = [
 const PATTERN = new RegExp(`\\b(?:${WORDS.map(([word]) => word).join('|')})\\b`, 'g');
 const CODE = new Set(['.rs', '.ts', '.tsx', '.mjs', '.css']);
 const DOCUMENTS = new Set(['.md']);
-/** Quoted text in code is program output; error messages are tested where they are created. */
+/** Quoted text in code is program output. Error messages are tested where they are created. */
 const QUOTED = /(?<![\w\\])'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g;
 
 /** Returns the line and word of each match in a file. */
@@ -36,12 +35,12 @@ export function unclearWords(file, text) {
   });
 }
 
-/** Returns the replacement of a word. */
+/** Returns the word's replacement. */
 export function insteadOf(word) {
   return WORDS.find(([pattern]) => new RegExp(`^(?:${pattern})$`).test(word))?.[1] ?? '';
 }
 
-/** Splits names: `loginMonitor` and `login-monitor` are two words. */
+/** Splits names into words: `loginMonitor` and `login-monitor` are two words each. */
 function plain(line) {
   return line
     .replaceAll(/(?<=[a-z\d])(?=[A-Z])/g, ' ')

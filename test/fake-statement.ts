@@ -12,7 +12,7 @@ function none(parser: Parser): never {
   return parser.fail('no grammar here');
 }
 
-/** A tree that contains only the SQL text. */
+/** Returns a tree that contains only the SQL text. */
 export function fakeStatement(text: string, session: SessionStatement | null = null): Statement {
   const tree: Tree & { readonly text: string } = {
     text,
@@ -23,13 +23,13 @@ export function fakeStatement(text: string, session: SessionStatement | null = n
   return { tree, session };
 }
 
-/** The same, except that session statements are parsed. */
+/** Like [`fakeStatement`], but parses session statements. */
 export function fakeOrSession(text: string): Statement {
   const session = sessionOf(text);
   return fakeStatement(text, session);
 }
 
-/** The session statement in an SQL text; null for other statements. */
+/** Returns the session statement in an SQL text; null for other statements. */
 export function sessionOf(text: string): SessionStatement | null {
   const parser = new Parser(text, NO_GRAMMAR);
   const session = parseSessionStatement(parser);

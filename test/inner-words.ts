@@ -1,7 +1,7 @@
 /** Internal words that must not appear in messages to clients. */
 
 const WORDS: readonly RegExp[] = [
-  // Our internal names and messages.
+  // The project's internal names and messages.
   /\br\d+\.\w/,
   /\bd\d+c\d+\b/,
   /internal error|panic|unreachable|assertion|unwrap/i,
@@ -16,7 +16,7 @@ const WORDS: readonly RegExp[] = [
   /\w+Exec\b|GroupedHashAggregate|ExternalSorter|HashJoinInput|TopK\b|RecordBatch/,
 ];
 
-/** The first internal word in a message; `null` when there is none. */
+/** Returns the first internal word in a message; `null` if there is none. */
 export function innerWord(text: string): string | null {
   for (const word of WORDS) {
     const found = word.exec(text);

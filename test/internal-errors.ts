@@ -1,18 +1,20 @@
 /**
- * Internal errors received by test clients, from every server of a run: HTTP 500, SQLSTATE XX000, a
- * crashed server. Each one is a defect, whatever the request.
+ * Internal errors that test clients received from any server of a run: HTTP 500, SQLSTATE XX000, a
+ * crashed server. Each one is a defect, whatever the request was.
  */
 
 const found: string[] = [];
 
-/** Maximum number quoted. */
+/** Maximum number of errors to quote. */
 const MAX_QUOTED = 5;
 
 export function noteInternalError(statement: string, message: string): void {
   found.push(`${message}\n  ${statement.slice(0, 2000)}`);
 }
 
-/** `undefined` without internal errors, otherwise their number and the first ones. */
+/**
+ * Returns `undefined` if there were no internal errors, otherwise their number and the first few.
+ */
 export function internalErrorReport(): string | undefined {
   return found.length === 0
     ? undefined

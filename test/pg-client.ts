@@ -1,7 +1,7 @@
-/** node-postgres connected to a test server, by default as its administrator. */
+/** node-postgres connected to a test server, as its administrator by default. */
 import pg from 'pg';
 
-/** @param address `host:port` of the wire protocol */
+/** @param address `host:port` for the wire protocol */
 export function pgClient(address: string, other: pg.ClientConfig = {}): pg.Client {
   const [host, port] = address.split(':');
   const admin = { user: 'admin', password: 'quest', database: 'qdb' };

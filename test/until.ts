@@ -1,4 +1,4 @@
-/** Polling for asynchronous conditions, with limits that suit a busy machine. */
+/** Polling for asynchronous conditions, with time limits that suit a busy machine. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const WAIT_MS = 60_000;
@@ -15,7 +15,7 @@ export async function until(holds: () => boolean | Promise<boolean>, what: strin
   }
 }
 
-/** The result of `work`; rejects with `what` when it takes longer than a minute. */
+/** Returns the result of `work`; rejects with `what` if it takes longer than a minute. */
 export async function within<T>(work: Promise<T>, what: () => string): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {

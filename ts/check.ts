@@ -1,16 +1,18 @@
 /**
  * `tidemark check`: verifies every checksum in a root that no server uses: manifests, log, symbols
- * and segments. Writes nothing.
+ * and segments. It writes nothing.
  */
 import { existsSync } from 'node:fs';
 
 import { checkRoot as checkFiles, DatabaseError } from './engine/index.js';
 import { reasonOf, StartError } from './start-error.js';
 
-/** Returns one line per damage. A root that is in use or missing is a `StartError`. */
+/**
+ * Returns one line for each damaged item. Throws a `StartError` if the root is in use or missing.
+ */
 export async function checkRoot(root: string): Promise<readonly string[]> {
   if (!existsSync(root)) {
-    throw new StartError(`there is no root directory '${root}'`);
+    throw new StartError(`the root directory '${root}' does not exist`);
   }
   try {
     const damages = await checkFiles(root);

@@ -12,46 +12,46 @@ import { packageVersion, reasonOf, StartError } from './start-error.js';
 
 const HELP = `usage: tidemark [command] [options]
 
-  serve      start the server (the default; also: start)
-  check      verify every checksum and reference of an unused root
-  mcp        let an agent use a running server: Model Context Protocol over standard input
+  serve      start the server (default; also: start)
+  check      verify all checksums and references of a data directory that is not in use
+  mcp        connect an agent to a running server: Model Context Protocol over standard input
   version    print the version
-  help       print this text
+  help       print this help
 
 options of serve
   -d, --root DIR     data directory, default ~/.tidemark
-      --config FILE  configuration, default ROOT/conf/server.conf
-      --set KEY=VALUE  one configuration value, repeatable; wins over file and environment
-      --demo         fill an empty database with demonstration data
+      --config FILE  configuration file, default ROOT/conf/server.conf
+      --set KEY=VALUE  set a configuration value; repeatable; overrides file and environment
+      --demo         load demo data into an empty database
 
 options of check
   -d, --root DIR     data directory, default ~/.tidemark
 
 options of mcp
-      --url URL      the server, default http://127.0.0.1:9000 (TIDEMARK_URL)
-      --user NAME    its user (TIDEMARK_USER); the password is in TIDEMARK_PASSWORD, or
+      --url URL      URL of the server, default http://127.0.0.1:9000 (TIDEMARK_URL)
+      --user NAME    user name (TIDEMARK_USER); the password comes from TIDEMARK_PASSWORD or
       --password-file FILE
-      --token-file FILE  a token in place of user and password (TIDEMARK_TOKEN)
-      --allow-writes the agent may change data as well
+      --token-file FILE  token to use instead of user and password (TIDEMARK_TOKEN)
+      --allow-writes allow the agent to change data
 
-SIGHUP reads configuration and certificates again, unless it comes from a terminal that closes.
-Ports: http.bind.to, pg.net.bind.to, http.min.bind.to; port 0 picks a free one.
+SIGHUP reloads the configuration and certificates, unless a closing terminal sends it.
+Ports: http.bind.to, pg.net.bind.to, http.min.bind.to; port 0 selects a free port.
 `;
 
 const EXIT_USAGE = 64;
 /**
- * Limit on JavaScript heap growth between garbage collections. By default V8 lets 12 MiB grow to 40
- * MiB, without faster replies.
+ * Limit on JavaScript heap growth between garbage collections. By default V8 lets a heap of 12 MiB
+ * grow to 40 MiB, which makes replies no faster.
  */
 const HEAP_GROWTH_PERCENT = 30;
 /**
- * Keeps the young generation at its initial size. By default it grows to 32 MiB, without faster
- * replies.
+ * Keeps the young generation at its initial size. By default it grows to 32 MiB, which makes
+ * replies no faster.
  */
 const NURSERY_GROWTH_FACTOR = 1;
 /**
  * Read by the allocator when the engine is loaded: disables huge pages, whatever the system
- * setting. The kernel assembles and zeroes them 2 MiB at a time, for which commits waited 40 to 80
+ * setting. The kernel assembles and zeroes them 2 MiB at a time, which delayed commits by 40 to 80
  * ms.
  */
 const HUGE_PAGES = { name: 'MIMALLOC_ALLOW_THP', value: '0' } as const;
@@ -222,7 +222,7 @@ async function shutDown(server: RunningServer, root: string): Promise<void> {
   let step = '';
   const late = setTimeout(
     () => {
-      const reason = `stopped before its end: ${step} took longer than shutdown.timeout`;
+      const reason = `forced to stop: ${step} took longer than shutdown.timeout`;
       process.stderr.write(`tidemark: ${reason} [limit=${stopMs} ms]\n`);
       clearSpilled(root);
       process.exit(EXIT_FORCED);

@@ -59,14 +59,17 @@ export function openTexts(root: string, config: Config): Looks {
   return (ask, signal) => texts.look(ask, signal);
 }
 
-/** Relative paths are below the root. Directories of the database and its secrets are refused. */
+/**
+ * Resolves a relative path against the root. Refuses directories of the database and of its
+ * secrets.
+ */
 function directory(root: string, config: Config, key: Key<string>): string {
   const chosen = resolve(root, config.get(key));
   for (const taken of ['db', 'conf']) {
     if (overlaps(real(chosen), real(resolve(root, taken)))) {
       throw new StartError(
         `${key.name}=${config.get(key)} overlaps the directory '${taken}' of the root: choose ` +
-          'another',
+          'another directory',
         EXIT_CONFIG,
       );
     }

@@ -53,7 +53,7 @@ const TABLES: readonly DemoTable[] = [
   },
 ];
 
-/** Loads each missing table; an existing one is unchanged. */
+/** Loads each table that does not exist; existing tables are unchanged. */
 export async function loadDemoData(
   database: Database,
   progress: (text: string) => void,
@@ -78,10 +78,10 @@ async function loadTable(
   try {
     for (const chunk of chunks(table, endMicros, seed)) {
       const { rows } = await appender.write(chunk);
-      progress(`demonstration data: ${table.name} ${Math.min(rows, ROWS)} of ${ROWS} rows`);
+      progress(`demo data: ${table.name} ${Math.min(rows, ROWS)} of ${ROWS} rows`);
     }
     await appender.finish();
-    progress(`demonstration data: ${table.name} is ready, ${ROWS} rows`);
+    progress(`demo data: ${table.name} loaded, ${ROWS} rows`);
   } catch (error) {
     await appender.abort();
     throw error;

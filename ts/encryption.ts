@@ -37,8 +37,8 @@ export class Encryption {
   }
 
   /**
-   * Reads every file. An unusable certificate is logged, and the previous one remains in use.
-   * Returns false if there was one.
+   * Reads every file. If a certificate is unusable, logs it, keeps the previous one in use, and
+   * returns false.
    */
   reload(): boolean {
     let allUsable = true;

@@ -19,7 +19,7 @@ import {
   openDatabase,
   type OpenOptions,
 } from './engine/index.js';
-// Not through the directory's index, since the server reads no arenas and must not load Arrow.
+// Not imported through the directory's index: the server reads no arenas and must not load Arrow.
 import { arenaToBatch } from './engine/arrow.js';
 import { TextFiles } from './ingest/index.js';
 import {
@@ -40,7 +40,7 @@ export { StartError } from './start-error.js';
 
 const USER = { name: 'admin', readOnly: false };
 
-/** A value of `$1`, `$2`, …: a string in the parameter's type, or a value that converts to one. */
+/** A value for `$1`, `$2`, …: a string in the parameter's type, or a value that converts to one. */
 export type Parameter = string | number | bigint | boolean | Date | null;
 
 /** A database open in this process; no other process can open its root at the same time. */
@@ -49,7 +49,7 @@ export class EmbeddedDatabase {
   readonly #copy: Copy;
   readonly #session: Session;
 
-  /** Internal; use `open`. */
+  /** Internal; call `open` instead. */
   constructor(database: Database, copy: Copy, looks: Looks) {
     this.#database = database;
     this.#copy = copy;
@@ -69,7 +69,7 @@ export class EmbeddedDatabase {
     return new Table(batches);
   }
 
-  /** Like `query`, but one batch at a time; leaving the loop cancels the query. */
+  /** Like `query`, but yields one batch at a time; leaving the loop cancels the query. */
   async *stream(sql: string, parameters: readonly Parameter[] = []): AsyncGenerator<RecordBatch> {
     const statement = await this.#session.prepare(sql);
     try {
@@ -145,7 +145,7 @@ function textOf(value: unknown, index: number): string | null {
       throw new DatabaseError({
         code: 'InvalidValue',
         message:
-          `parameter $${index + 1} is no value: expected a string, number, bigint, boolean, ` +
+          `invalid parameter $${index + 1}: expected a string, number, bigint, boolean, ` +
           'Date or null',
       });
   }

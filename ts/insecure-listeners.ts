@@ -1,4 +1,6 @@
-/** Refuses or reports insecure listeners before they open, so that none is opened by accident. */
+/**
+ * Refuses or reports insecure listeners before they open, so that none is opened unintentionally.
+ */
 import { type Config, type Endpoint, isLoopback, type Key, KEYS } from './config/index.js';
 import { hasSenderKeys, lineTcpRefusal } from './line-tcp/index.js';
 import { certificateFiles, type TlsEndpoint } from './tls/index.js';
@@ -73,8 +75,8 @@ function refuseOpenLines(config: Config, override: string): void {
 }
 
 /**
- * With access control every endpoint requires a login, so the administrator's password must not be
- * the default.
+ * With access control every endpoint requires a login, so the administrator must not have the
+ * default password.
  */
 function refuseKnownAdministrator(config: Config, override: string): void {
   const isKnown =
@@ -90,7 +92,7 @@ function refuseKnownAdministrator(config: Config, override: string): void {
   }
 }
 
-/** Endpoints, as `key=address`, that other machines can reach without encryption. */
+/** Endpoints that other machines can reach without encryption, as `key=address`. */
 export function plainTextListeners(config: Config): string[] {
   return DOORS.filter(({ enabled, bindTo }) => isReachable(config, enabled, bindTo))
     .filter(({ tls }) => certificateFiles(config, tls) === null)

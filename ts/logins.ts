@@ -1,4 +1,4 @@
-/** Logins as configured. */
+/** Creates the logins that the configuration specifies. */
 import {
   type Authenticator,
   createAuthenticator,
@@ -25,7 +25,7 @@ export function createLogins(config: Config, logger: Logger, directory?: Directo
   });
 }
 
-/** Logs at startup how sign-on could be more secure. */
+/** Logs at startup how the sign-on configuration could be more secure. */
 export function adviseOnLogins(config: Config, logger: Logger): void {
   const settings = readOidcSettings(config);
   for (const notice of settings === null ? [] : oidcAdvice(settings)) {

@@ -80,7 +80,7 @@ export interface RunningServer {
 }
 
 /**
- * Part of `shutdown.timeout` reserved for the last steps of a checkpoint, which cannot be
+ * Part of `shutdown.timeout` that is reserved for the last steps of a checkpoint, which cannot be
  * abandoned, and for the exit of the process.
  */
 const END_MS = 2_000;
@@ -174,7 +174,9 @@ function loadServerConfig(options: ServeOptions): Config {
   }
 }
 
-/** Refuses unintended access, and checks that certificates are usable. */
+/**
+ * Refuses configurations that allow unintended access, and checks that the certificates are usable.
+ */
 function readCertificates(config: Config, logger: Logger): Encryption {
   try {
     refuseInsecureListeners(config);
@@ -188,7 +190,9 @@ function readCertificates(config: Config, logger: Logger): Encryption {
   }
 }
 
-/** Applies the reloadable settings. Returns `null` if one is invalid; then nothing was applied. */
+/**
+ * Applies the reloadable settings. Returns `null` if one of them is invalid; then none was applied.
+ */
 async function reloadConfig(
   config: Config,
   database: Database,
@@ -215,12 +219,14 @@ function logNotices(config: Config, logger: Logger): void {
     logger.warn('configuration', { notice });
   }
   if (config.get(KEYS.insecurePublic)) {
-    logger.warn('insecure', { notice: 'security.insecure.public=true: anyone may get in' });
+    logger.warn('insecure', {
+      notice: 'security.insecure.public=true: public addresses without a login are allowed',
+    });
   }
   adviseOnLogins(config, logger);
   for (const address of plainTextListeners(config)) {
     logger.warn('plain_text', {
-      notice: `${address}: passwords and rows can be read on their way`,
+      notice: `${address}: passwords and rows are transferred unencrypted`,
     });
   }
   const refusal = lineTcpRefusal(config);
@@ -228,7 +234,7 @@ function logNotices(config: Config, logger: Logger): void {
     logger.info('line_tcp_off', { notice: refusal });
   }
   if (process.getuid?.() === 0) {
-    logger.warn('superuser', { notice: 'running as root: use an account of its own' });
+    logger.warn('superuser', { notice: 'the server runs as root: use a separate account' });
   }
 }
 
@@ -286,7 +292,7 @@ function showParameters(database: Database, config: Config): void {
   );
 }
 
-/** `undefined` if access control is off, so that every user may do everything. */
+/** Returns `undefined` if access control is off, so that every user may do everything. */
 async function openAccess(
   root: string,
   database: Database,
@@ -452,7 +458,7 @@ function asStartError(error: unknown): StartError {
       port?: number;
     };
     const place = `${address ?? ''}:${port ?? ''}`;
-    const reason = code === 'EADDRINUSE' ? 'the port is taken' : reasonOf(error);
+    const reason = code === 'EADDRINUSE' ? 'the port is already in use' : reasonOf(error);
     return new StartError(`cannot listen on ${place}: ${reason}`, 1, { cause: error });
   }
   return new StartError(reasonOf(error), 1, { cause: error });

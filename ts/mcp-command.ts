@@ -16,12 +16,12 @@ export interface AgentArguments {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Transfers messages between standard input/output and a server, until the client is gone. */
+/** Transfers messages between standard input/output and a server until the client disconnects. */
 export async function runMcp(given: AgentArguments, environment: Environment): Promise<void> {
   const url = readUrl(given.url ?? environment['TIDEMARK_URL'] ?? 'http://127.0.0.1:9000');
   const authorization = readAuthorization(given, environment);
   if (url.protocol === 'http:' && authorization !== '' && !LOOPBACK.test(url.hostname)) {
-    process.stderr.write('tidemark mcp: the login goes over the network unencrypted, use https\n');
+    process.stderr.write('tidemark mcp: the login is sent unencrypted, use https\n');
   }
   const { serveStdio } = await import('./mcp/stdio.js');
   await serveStdio({
@@ -34,10 +34,10 @@ export async function runMcp(given: AgentArguments, environment: Environment): P
 function readUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
-    throw usage(`--url: expected an address such as http://127.0.0.1:9000, found '${text}'`);
+    throw usage(`--url: expected a URL such as http://127.0.0.1:9000, found '${text}'`);
   }
   if (url.username !== '' || url.password !== '') {
-    throw usage('--url: no user and password in the address, others can read it there');
+    throw usage('--url must not contain a user or password, use --user and --password-file');
   }
   url.search = '';
   url.hash = '';
@@ -50,18 +50,18 @@ function readAuthorization(given: AgentArguments, environment: Environment): str
   const user = given.user ?? environment['TIDEMARK_USER'];
   if (token !== null) {
     if (given.user !== undefined || given.passwordFile !== undefined) {
-      throw usage('either a user with a password, or a token');
+      throw usage('expected either a user with a password, or a token');
     }
     return `Bearer ${token}`;
   }
   if (user === undefined) {
     if (password !== null) {
-      throw usage('a password without a user: --user');
+      throw usage('a password requires a user: add --user');
     }
     return '';
   }
   if (password === null) {
-    throw usage('--user needs a password: TIDEMARK_PASSWORD or --password-file');
+    throw usage('--user requires a password: TIDEMARK_PASSWORD or --password-file');
   }
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
@@ -82,7 +82,7 @@ function secret(
     throw new StartError(`${option}: cannot read '${file}': ${reasonOf(error)}`, EXIT_USAGE);
   }
   if (text === '' || /[\r\n]/.test(text)) {
-    throw usage(`${option}: '${file}' must hold one line`);
+    throw usage(`${option}: '${file}' must contain one line`);
   }
   return text;
 }

@@ -1,4 +1,6 @@
-/** Output of the command line that needs no engine: the version, and reasons of a failed start. */
+/**
+ * Output of the command line that needs no engine: the version, and the reasons for a failed start.
+ */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

@@ -1,4 +1,4 @@
-/** Stops the listeners: new work is refused, running work gets some time and is then cancelled. */
+/** Stops the listeners: new work is refused; running work gets some time and is then cancelled. */
 
 /** The operations for stopping a listener. */
 interface Stoppable {
@@ -12,10 +12,10 @@ interface Stoppable {
 
 /** Steps of a stop, for the message if one takes too long. */
 export type StopStep =
-  'statements that run' | 'answers of stopped statements' | 'the last checkpoint';
+  'running statements' | 'responses of cancelled statements' | 'the last checkpoint';
 
 interface Stop {
-  /** By name. */
+  /** Listeners by name. */
   readonly listeners: ReadonlyMap<string, Stoppable>;
   /** Cancels every statement. */
   readonly stopWork: () => void;
@@ -25,8 +25,8 @@ interface Stop {
 }
 
 /**
- * Part of the total time reserved for the responses of cancelled statements, and 3 s for the last
- * checkpoint.
+ * Milliseconds of the total time that are reserved: some for the responses to cancelled statements,
+ * and 3 s for the last checkpoint.
  */
 const REST_MS = 3_800;
 const ANSWERS_MS = 400;
@@ -34,10 +34,10 @@ const ANSWERS_MS = 400;
 export async function stopServing({ listeners: named, ...stop }: Stop): Promise<void> {
   const { stopWork, stopMs, step } = stop;
   const listeners = [...named.values()];
-  step('statements that run');
+  step('running statements');
   const drained = Promise.all(listeners.map((listener) => listener.drain()));
   if (!(await within(drained, Math.max(stopMs - REST_MS, stopMs / 4)))) {
-    step('answers of stopped statements');
+    step('responses of cancelled statements');
     stopWork();
     for (const listener of listeners) {
       listener.interrupt();

@@ -1,4 +1,4 @@
-//! Runs calls from JavaScript: on the JavaScript thread, on a runtime, or on blocking threads; and
+//! Runs calls from JavaScript (on the JavaScript thread, on a runtime, or on blocking threads) and
 //! settles their promises.
 
 use std::future::Future;
@@ -33,7 +33,7 @@ where
     env.spawn_future(async move { guarded(entry, work).await.map_err(to_napi) })
 }
 
-/// Wraps a future: panics become errors, and a failure point may end it.
+/// Wraps a future so that panics become errors. A failpoint may also end it.
 pub(crate) async fn guarded<T>(
     entry: &'static str,
     work: impl Future<Output = EngineResult<T>>,
@@ -63,8 +63,8 @@ where
     Ok(PromiseRaw::new(env.raw(), promise.raw()))
 }
 
-/// Polls a future once on the JavaScript thread, which avoids waking two threads. If it is still
-/// pending, hands it to the database's runtime.
+/// Polls a future once on the JavaScript thread, which avoids waking two threads. If the future is
+/// still pending, passes it to the database's runtime.
 pub(crate) fn start_here<'env, R, T>(
     env: &'env Env,
     database: &Database,
@@ -90,7 +90,7 @@ where
 pub(crate) type Made<R, T> = fn(&Env, R) -> napi::Result<T>;
 type Settle<T> = Box<dyn FnOnce(Env) -> napi::Result<T> + Send>;
 
-/// A promise that is always settled, even if a runtime that shuts down drops its task.
+/// A promise that is always settled, even if a runtime drops its task while shutting down.
 struct Settled<T: ToNapiValue> {
     deferred: Option<JsDeferred<T, Settle<T>>>,
 }

@@ -1,11 +1,11 @@
-//! The border between TypeScript and Rust: only converts.
+//! The border between TypeScript and Rust, which only converts values.
 //!
-//! At most 30 functions (a test counts them). Small structured values cross as JSON, rows as bytes.
-//! Every error is a JSON object `{code, message, start, end, detail, hint, retryable}`, which only
-//! `ts/engine` reads. A JavaScript buffer is copied before a call leaves the JavaScript thread; a
-//! panic anywhere below becomes an `Internal` error.
+//! It has at most 30 functions (a test counts them). Small structured values cross as JSON, rows as
+//! bytes. Every error is a JSON object `{code, message, start, end, detail, hint, retryable}`,
+//! which only `ts/engine` reads. A JavaScript buffer is copied before a call leaves the JavaScript
+//! thread. A panic anywhere below becomes an `Internal` error.
 
-// The macros of napi expand to unsafe code; this crate contains no other.
+// The macros of napi expand to unsafe code; this crate contains no other unsafe code.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod calls;
@@ -37,7 +37,7 @@ static ALLOCATOR: CountingAllocator<MiMalloc> = CountingAllocator(MiMalloc);
 /// How long closing a database waits for its log lines to be delivered.
 const LOG_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Arms failure points before the first call; [`open_database`] reports a malformed list.
+/// Arms failpoints before the first call; [`open_database`] reports a malformed list.
 #[napi_derive::module_init]
 fn arm_failure_points() {
     drop(failpoint::arm_from_environment());
@@ -55,14 +55,14 @@ pub const FORMAT_MAJOR: u32 = tidemark_engine::FORMAT_VERSION.0;
 #[napi]
 pub const FORMAT_MINOR: u32 = tidemark_engine::FORMAT_VERSION.1;
 
-/// Reads all data of a root that is not in use, and verifies every checksum. Returns a JSON list of
-/// damages.
+/// Reads all data in a root that is not in use, and verifies every checksum. Returns the damage
+/// found, as a JSON list.
 #[napi(catch_unwind)]
 pub fn check_root(env: &Env, root: String) -> napi::Result<PromiseRaw<'_, String>> {
     spawn_blocking(env, "check_root", move || encode(&tidemark_engine::check_root(root.as_ref())?))
 }
 
-/// Delivers log lines to `sink` as JSON lists, in batches, from now on. Never blocks the engine.
+/// From now on, delivers log lines to `sink` in batches, as JSON lists. Never blocks the engine.
 #[napi(catch_unwind)]
 pub fn set_log_sink(sink: Function<'_, FnArgs<(String,)>, ()>) -> napi::Result<()> {
     let sink = sink.build_threadsafe_function().weak::<true>().build()?;
@@ -196,8 +196,8 @@ impl NativeDatabase {
         spec: String,
         statements: Vec<ClassInstance<'_, NativeStatement>>,
     ) -> napi::Result<PromiseRaw<'env, NativeHandoffResult>> {
-        // Synchronously: the descriptor may later belong to another connection, and the handoff can
-        // be revoked from now on.
+        // This runs synchronously, because the descriptor may later belong to another connection,
+        // and because the handoff can be revoked from now on.
         let handoff = sync("lend", || {
             let statements = statements.iter().map(|one| one.get()).collect::<EngineResult<_>>()?;
             Handoff::take(&self.database, descriptor, spec.as_bytes(), statements)
@@ -259,7 +259,7 @@ impl NativeDatabase {
     }
 
     /// Stops running work, checkpoints and releases the root, within roughly this many
-    /// milliseconds; the log reports it. Fails if acknowledged data may not be durable.
+    /// milliseconds. The log reports the result. Fails if acknowledged data may not be durable.
     #[napi(catch_unwind)]
     pub fn close<'env>(
         &self,
@@ -279,15 +279,15 @@ impl NativeDatabase {
 /// State returned when a handoff ends.
 #[napi(object, object_from_js = false)]
 pub struct NativeHandoffResult {
-    /// Bytes that the client sent and that were not answered.
+    /// Bytes that the client sent but that have not been answered.
     pub bytes: Buffer,
     /// Bytes to send to the client before anything else.
     pub unsent: Buffer,
-    /// Index of the statement executed last, if no Sync followed.
+    /// Index of the statement executed last, unless a Sync followed it.
     pub last: Option<u32>,
-    /// Error of that statement as JSON, if it failed; not sent to the client yet.
+    /// If that statement failed, its error as JSON, which has not been sent to the client yet.
     pub failure: Option<String>,
-    /// Rows of that statement if they exceed one chunk; none of them has been sent.
+    /// Rows of that statement if they exceed one chunk. None of them has been sent.
     pub reply: Option<NativeReply>,
     /// Duration of each execution in microseconds.
     pub micros: Uint32Array,
@@ -325,7 +325,7 @@ impl NativeTransaction {
         })
     }
 
-    /// Discards all rows, or those added after a savepoint.
+    /// Discards all rows, or only those added after a savepoint.
     #[napi(catch_unwind)]
     pub fn rollback(&self, savepoint: Option<u32>) -> napi::Result<()> {
         sync("transaction_rollback", || match savepoint {
@@ -344,9 +344,9 @@ impl NativeTransaction {
 /// A durable record.
 #[napi(object)]
 pub struct NativeRecord {
-    /// Its key, unique within its kind.
+    /// The key, unique within the record's kind.
     pub key: String,
-    /// Its bytes.
+    /// The bytes of the value; absent to delete the record.
     pub value: Option<Buffer>,
 }
 
@@ -392,16 +392,17 @@ pub struct NativeChunk {
     pub rows: f64,
 }
 
-/// Bytes from which a chunk is assumed to be one long row and is not copied.
+/// A chunk of at least this many bytes is assumed to be one long row and is not copied.
 const LONG_ROW_BYTES: usize = 4 << 20;
 
 impl NativeChunk {
-    /// Copies the bytes to the JavaScript heap, which is collected as it fills. Memory of ours that
-    /// JavaScript references would be freed only at the next collection, whatever triggers that.
+    /// Copies the bytes to the JavaScript heap, which is collected as it fills. If JavaScript
+    /// referenced Rust memory instead, that memory would be freed only at the next collection,
+    /// whenever that is.
     ///
     /// While 10 M rows are read at full speed, 19 MiB are held as JSON and 1 MiB as CSV; without
-    /// copying it was 29 and 25 MiB. A long row is passed without copying: copying 64 MiB blocks
-    /// the JavaScript thread for more than 50 ms.
+    /// copying it was 29 and 25 MiB. A long row is passed without copying, because copying 64 MiB
+    /// blocks the JavaScript thread for more than 50 ms.
     fn new(env: &Env, Chunk { bytes, rows }: Chunk) -> napi::Result<Self> {
         let bytes = match bytes.len() {
             LONG_ROW_BYTES.. => ArrayBuffer::from_data(env, bytes)?,
@@ -412,12 +413,12 @@ impl NativeChunk {
 }
 
 /// Result of `execute`: the first rows, and either the summary (JSON) or a stream of the remaining
-/// rows. Also the result of reading the stream: rows, or the summary at the end.
+/// rows. Reading the stream gives the same type: rows or, at the end, the summary.
 #[napi(object, object_from_js = false)]
 pub struct NativeReply {
     /// The first rows.
     pub chunk: Option<NativeChunk>,
-    /// Totals, if no rows follow.
+    /// The totals; present once there are no more rows.
     pub summary: Option<String>,
     /// The remaining rows, if any.
     pub stream: Option<NativeResultStream>,
@@ -425,7 +426,7 @@ pub struct NativeReply {
     pub drawn: Option<String>,
     /// The change that the rows belong to, as JSON, for a change feed.
     pub change: Option<String>,
-    /// The epoch in which every identical request gets the same reply, if any.
+    /// The epoch in which every identical request gets this same reply, if there is one.
     pub kept_for: Option<f64>,
 }
 
@@ -463,7 +464,7 @@ impl NativeStatement {
         let statement = self.get().map_err(to_napi)?;
         let database = Arc::clone(statement.database());
         let here = statement.is_immediate();
-        // Synchronously, so that a cancel request finds it.
+        // This runs synchronously, so that a cancel request finds the execution.
         let (options, registration) = sync("execute", || {
             let options: ExecuteOptions = given(options.as_bytes(), "options")?;
             let registration = statement.register(&options)?;
@@ -513,8 +514,8 @@ pub struct NativeResultStream {
 
 #[napi]
 impl NativeResultStream {
-    /// Returns the next chunk, of at most `max_rows` rows if the query was opened with a row limit;
-    /// at the end the summary.
+    /// Returns the next chunk; at the end, the summary. If the query was opened with a row limit,
+    /// the chunk has at most `max_rows` rows.
     #[napi(catch_unwind)]
     pub fn next<'env>(
         &self,
@@ -551,9 +552,9 @@ pub struct NativeAppender {
 
 #[napi]
 impl NativeAppender {
-    /// Queues bytes, which are copied before this returns, and returns the progress as JSON.
-    /// `memory`: the buffer of the bytes, which is detached and freed. With a WebSocket instead of
-    /// bytes, reads the messages it has queued and returns a `MessagesProgress`.
+    /// Queues bytes and returns the progress as JSON. The bytes are copied before this returns.
+    /// `memory`: the buffer that holds the bytes; it is detached and freed. If given a WebSocket
+    /// instead of bytes, reads the messages that it has queued and returns a `MessagesProgress`.
     #[napi(catch_unwind)]
     pub fn write<'env>(
         &self,
@@ -566,7 +567,7 @@ impl NativeAppender {
             Either::A(bytes) => {
                 let bytes = bytes.to_vec();
                 memory.map(ArrayBuffer::detach).transpose()?;
-                // Queueing is short, and usually there is queue space.
+                // Queueing takes little time, and usually there is space in the queue.
                 let work = guarded("append", async move { encode(&appender.write(bytes).await?) });
                 start_here(env, &self.database, work, |_, progress| Ok(progress))
             }
@@ -589,8 +590,8 @@ impl NativeAppender {
     }
 
     /// Commits and returns the report as JSON. For line protocol and the columnar protocol, the
-    /// first call returns the planned changes. `split`: replaces the plan of several commits with
-    /// one for the first.
+    /// first call returns the planned changes. `split`: replaces a plan for several commits with a
+    /// plan for the first one.
     #[napi(catch_unwind)]
     pub fn finish<'env>(
         &self,
@@ -625,7 +626,7 @@ pub struct NativeReceived<'env> {
     pub messages: Vec<BufferSlice<'env>>,
     /// Number of messages queued for the appender.
     pub kept: u32,
-    /// Bytes of these messages.
+    /// Total bytes of these messages.
     pub kept_bytes: f64,
     /// Bytes to send to the client, if any.
     pub reply: Option<Buffer>,
@@ -639,7 +640,8 @@ pub struct NativeReceived<'env> {
 
 #[napi]
 impl NativeWebSocket {
-    /// `most_message_bytes` limits the message size. `keeps`: messages are queued for an appender.
+    /// `most_message_bytes` limits the message size. `keeps`: whether messages are queued for an
+    /// appender.
     #[napi(constructor, catch_unwind)]
     pub fn new(most_message_bytes: u32, keeps: bool) -> Self {
         let reader = WebSocketReader::new(most_message_bytes as usize);
@@ -662,7 +664,7 @@ impl NativeWebSocket {
                 (Vec::new(), kept.left())
             }
             None => {
-                // Copied into memory that JavaScript collects as it fills.
+                // Copied to memory that JavaScript collects as it fills.
                 let message = |bytes: &_| BufferSlice::copy_from(env, bytes);
                 let messages = received.messages.iter().map(message);
                 (messages.collect::<napi::Result<_>>()?, (0, 0))

@@ -1,5 +1,6 @@
 /**
- * Regression tests for access control bypasses that were found, each as found, on a real server.
+ * Regression tests for access control bypasses that were found. Each is run as it was found, on a
+ * real server.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +41,7 @@ test.after.always(async () => {
 const error = async (who: string, query: string): Promise<string> =>
   (await exec(server, who, query)).error ?? '';
 
-test('no principal can own a view with rights that it does not hold', async (t) => {
+test('no principal can own a view with rights that the principal lacks', async (t) => {
   const mal = `mal:${PASSWORD}`;
   await run(
     server,
@@ -69,10 +70,14 @@ test('no principal can own a view with rights that it does not hold', async (t) 
     );
     t.is(made, '', owner);
   }
-  t.regex(await error(mal, 'SELECT * FROM w'), /whose owner lacks a right/, 'bot reads nothing');
+  t.regex(
+    await error(mal, 'SELECT * FROM w'),
+    /whose owner lacks a required permission/,
+    'bot reads nothing',
+  );
 });
 
-test('a name inside a view never resolves to a different object later', async (t) => {
+test('a name in a view never resolves to an object that is created later', async (t) => {
   const eve = `eve:${PASSWORD}`;
   await run(
     server,
@@ -124,7 +129,7 @@ test('no query runs before its rights are checked', async (t) => {
   await run(server, 'DROP VIEW only_two');
 });
 
-test('PIVOT reads its values through a view with the rights of the view’s owner', async (t) => {
+test('PIVOT evaluates its value query with the rights of the view’s owner', async (t) => {
   await run(
     server,
     'CREATE TABLE kinds (ts TIMESTAMP, kind SYMBOL, hidden VARCHAR) TIMESTAMP(ts)',
@@ -163,7 +168,7 @@ test('PIVOT reads its values through a view with the rights of the view’s owne
       await run(server, ...others.map((one) => `GRANT SELECT ON ${one} TO pia`));
       const refusal = await error(reader, query);
       t.is(refusal, `Access denied [SELECT on ${view}]`, `${query} without ${view}`);
-      // A right on the view other than SELECT makes it visible, and nothing more.
+      // A permission on the view other than SELECT makes it visible, but gives nothing else.
       await run(server, `GRANT DROP VIEW ON ${view} TO pia`);
       t.regex(
         await error(reader, query),
@@ -185,11 +190,11 @@ test('PIVOT reads its values through a view with the rights of the view’s owne
       }
     }
   }
-  // When the owner lacks the right, neither rows nor their existence are revealed.
+  // If the owner lacks the permission, neither rows nor their existence are revealed.
   t.is(await error(maker, 'CREATE VIEW of_max AS (SELECT kind FROM kinds)'), '');
   await run(server, 'GRANT SELECT ON of_max TO pia', 'REVOKE SELECT ON kinds(kind) FROM max');
   const lacking = await error(reader, pivoted('of_max', 'SELECT kind FROM of_max'));
-  t.regex(lacking, /^Access denied \[SELECT on of_max, whose owner lacks a right it needs\]/);
+  t.regex(lacking, /^Access denied \[SELECT on of_max, whose owner lacks a required permission\]/);
 });
 
 test('a reader’s condition is not evaluated for rows that the view filters out', async (t) => {
@@ -263,7 +268,7 @@ test('a reader’s condition is not evaluated for rows that the view filters out
   t.not(await error(ADMIN, `SELECT count() FROM staff WHERE ${conditions[2] ?? ''}`), '');
 });
 
-test('EXPLAIN shows the inner plan of a view only to users who may read its tables', async (t) => {
+test('EXPLAIN shows the plan inside a view only to users who may read its tables', async (t) => {
   const uma = `uma:${PASSWORD}`;
   await run(
     server,
@@ -345,7 +350,7 @@ test('grants follow columns through a statement that renames several', async (t)
   }
 });
 
-test('a chain of service accounts counts as a path to the last account', async (t) => {
+test('rights reached through a chain of service accounts protect the user', async (t) => {
   await run(
     server,
     'CREATE SERVICE ACCOUNT last_one',
@@ -364,7 +369,7 @@ test('a chain of service accounts counts as a path to the last account', async (
   t.is(await error(`aide:${PASSWORD}`, steal), 'Access denied [DATABASE ADMIN]');
 });
 
-test('a help-desk user cannot modify a principal with full rights in any way', async (t) => {
+test('a help-desk user cannot modify an administrator in any way', async (t) => {
   await run(
     server,
     'CREATE GROUP dbas',
@@ -415,11 +420,11 @@ test('a session ends when its user, password or permission is removed', async (t
     'GRANT SELECT ON sec TO carol',
   ];
   const ends: [string, RegExp][] = [
-    ['ALTER USER carol DISABLE', /login has ended/],
-    ['DROP USER carol', /login has ended/],
+    ['ALTER USER carol DISABLE', /login is no longer valid/],
+    ['DROP USER carol', /login is no longer valid/],
     ['REVOKE PGWIRE FROM carol', /Access denied \[PGWIRE\]/],
-    ["ALTER USER carol WITH PASSWORD 'another-1234'", /login has ended/],
-    ['ALTER USER carol WITH NO PASSWORD', /login has ended/],
+    ["ALTER USER carol WITH PASSWORD 'another-1234'", /login is no longer valid/],
+    ['ALTER USER carol WITH NO PASSWORD', /login is no longer valid/],
   ];
   for (const [change, message] of ends) {
     await run(server, ...setUp);
@@ -434,7 +439,7 @@ test('a session ends when its user, password or permission is removed', async (t
   const old = await connect(server, 'carol', PASSWORD);
   await run(server, 'DROP USER carol', "CREATE USER carol WITH PASSWORD 'new-12345'");
   await run(server, 'GRANT PGWIRE TO carol', 'GRANT SELECT ON sec TO carol');
-  await t.throwsAsync(old.query('SELECT pub FROM sec'), { message: /login has ended/ });
+  await t.throwsAsync(old.query('SELECT pub FROM sec'), { message: /login is no longer valid/ });
   await run(server, 'DROP USER carol');
 });
 
@@ -462,7 +467,7 @@ test('an assumed service account requires the ASSUME right at every statement', 
   }
 });
 
-test('a pending grant on a table’s new name does not expose the renamed table', async (t) => {
+test('a grant on a future table name does not expose a table renamed to it', async (t) => {
   const ann = `ann:${PASSWORD}`;
   await run(
     server,
@@ -493,7 +498,7 @@ test('a pending grant on a table’s new name does not expose the renamed table'
   t.deepEqual(seen, []);
 });
 
-test('COPY writes the rows of /exec and overwrites no file of another user', async (t) => {
+test('COPY exports the same rows as /exec and overwrites no other user’s file', async (t) => {
   const wes = `wes:${PASSWORD}`;
   await run(
     server,
@@ -533,7 +538,7 @@ test('COPY writes the rows of /exec and overwrites no file of another user', asy
   t.is(readFileSync(join(server.root, 'export', 'theirs.csv'), 'utf8'), mine);
 });
 
-test('an external user is never identified with a local user of the same name', async (t) => {
+test('an external user is never treated as a local user of the same name', async (t) => {
   const provider = await TestProvider.start();
   t.teardown(() => provider.close());
   const place = await startTestServer({ set: ['acl.enabled=true', ...provider.settings()] });
@@ -580,7 +585,7 @@ test('an external user is never identified with a local user of the same name', 
       `CREATE OR REPLACE VIEW shared AS (SELECT * FROM pub) OWNED BY ${name}`,
     ]) {
       const answer = await ask(query);
-      t.regex(answer, /Access denied|name an owner/, query);
+      t.regex(answer, /Access denied|missing owner/, query);
     }
     const heavy =
       'SELECT count() FROM long_sequence(1000000) a CROSS JOIN long_sequence(1000000) b';
@@ -603,7 +608,7 @@ test('an external user is never identified with a local user of the same name', 
   t.is((await client.query('SELECT 1 a')).rowCount, 1, 'the local session lives');
 });
 
-test('passwords are masked in every style of quotes', async (t) => {
+test('passwords are masked in every quoting style', async (t) => {
   const quotings = [
     `'CANARYPW4'`,
     `"CANARYPW4"`,

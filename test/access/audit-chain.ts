@@ -4,8 +4,8 @@ import { createHash } from 'node:crypto';
 const FIRST = '0'.repeat(64);
 
 /**
- * Returns the first line of an audit log that was modified, or null when all are intact. Several
- * files are concatenated, oldest first; the hash before the oldest line is not checked.
+ * Returns the first line of an audit log that was modified, or null if all lines are intact.
+ * Several files are concatenated, oldest first. The hash before the oldest line is not checked.
  */
 export function brokenLine(text: string): number | null {
   let previous: string | null = null;

@@ -1,4 +1,4 @@
-/** The audit log: its contents and rotation, and that no change happens without it. */
+/** The audit log: its contents, its rotation, and that no change happens without an entry. */
 import { mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -123,7 +123,7 @@ test('files rotate by size, and the chain continues across files and restarts', 
   t.not(brokenLine(changed), null);
 });
 
-test('a single file is started over at its size; without a size it grows', async (t) => {
+test('a single audit file restarts at its size limit; without a limit it grows', async (t) => {
   const path = join(await folder(t), 'audit.jsonl');
   const failed = (): void => undefined;
   const write = async (fileBytes: number): Promise<string> => {
@@ -155,7 +155,7 @@ test('a statement that cannot be recorded is refused until recording works again
   for (; made < 20 && error === undefined; made += 1) {
     ({ error } = await exec(server, ADMIN, `CREATE GROUP g${made}`));
   }
-  t.regex(error ?? '', /^the audit log cannot be written/);
+  t.regex(error ?? '', /^nothing was changed: the audit log cannot be written/);
   t.is((await exec(server, ADMIN, 'CREATE TABLE x (i INT)')).status, 500);
   t.deepEqual(await rows(server, ADMIN, 'SELECT 1'), [[1]]);
   await rm(join(inTheWay, 'file'));
@@ -222,7 +222,7 @@ test('a flood of refusals is counted in a separate log and evicts no audit recor
   t.is(await server.stop(), 0);
 });
 
-test('repeated refusals are one line with a count', (t) => {
+test('repeated refusals are logged as one line with a count', (t) => {
   const lines: (readonly [string, string, AuditFields])[] = [];
   const refusals = new Refusals({
     write: (event, user, fields) => {
@@ -254,7 +254,7 @@ test('repeated refusals are one line with a count', (t) => {
   t.true(lines.length < 103 + 100 + 102, 'however many addresses');
 });
 
-test('the head of the chain is logged elsewhere, at each new file and at close', async (t) => {
+test('the hash chain head is logged elsewhere at each new file and at close', async (t) => {
   const path = join(await folder(t), 'audit.jsonl');
   const ends: { sequence: number; hash: string }[] = [];
   const failed = (error: unknown): void => t.fail(String(error));
@@ -275,7 +275,7 @@ test('the head of the chain is logged elsewhere, at each new file and at close',
   t.is(ends.at(-1)?.sequence, 10, 'nothing new, nothing logged');
 });
 
-test('the server log contains the head of the chain', async (t) => {
+test('the server log contains the head of the hash chain', async (t) => {
   const server = await startAccessServer();
   await run(server, 'CREATE TABLE x (i INT)');
   const lines = await linesOf(server);

@@ -1,6 +1,6 @@
 /**
- * Gate S17: no table, view or column of a user changes another user's catalog queries or the data
- * that access control reads. Covers catalog names and names that resemble them.
+ * Gate S17: no table, view or column that a user creates changes other users' catalog queries or
+ * the data that access control reads. Covers catalog names and names that resemble them.
  */
 import test from 'ava';
 
@@ -76,7 +76,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-test.serial('catalog names are refused, however they are written', async (t) => {
+test.serial('catalog table names are refused in every spelling', async (t) => {
   const before = await answers();
   let tried = 0;
   for (const name of CATALOG) {
@@ -120,7 +120,7 @@ test.serial('an import cannot create a catalog table', async (t) => {
   t.deepEqual(await answers(), before);
 });
 
-test.serial('catalog words that are not catalog names are ordinary names', async (t) => {
+test.serial('names that only resemble catalog names are ordinary names', async (t) => {
   const before = await answers();
   const names = ['views', 'functions', 'columns', 'users', 'all_permissions', 'access_schema'];
   const columns = ['table_name', 'column_name', 'relname', 'oid', 'name', 'designated'];

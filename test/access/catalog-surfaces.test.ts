@@ -1,14 +1,14 @@
 /**
- * Checks every catalog list as seen by users with one right each. A list must show the object that
- * the right applies to, and exactly the contents that the user may read. The lists are discovered
- * from the server, so that new ones are included.
+ * Checks every catalog list as seen by users with one permission each. A list must show the object
+ * to which the permission applies, and exactly the contents that the user may read. The lists are
+ * discovered from the server, so that new ones are included.
  */
 import test from 'ava';
 
 import type { TestServer } from '../golden/server.js';
 import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 
-/** A grant on a separate object; `whole`: SELECT on all of it. */
+/** A permission on a separate object; `whole`: whether it is SELECT on the whole object. */
 interface Case {
   readonly is: 'table' | 'view';
   readonly grants: readonly string[];
@@ -85,7 +85,7 @@ interface Surface {
   readonly whole?: boolean;
 }
 
-/** Table functions that are unrelated to the catalog or accept no table. */
+/** Table functions that are unrelated to the catalog or do not take a table. */
 const OTHER_FUNCTIONS = /^(long_sequence|generate_series|read_parquet)$/;
 
 async function surfaces(): Promise<readonly Surface[]> {
@@ -128,7 +128,7 @@ async function surfaces(): Promise<readonly Surface[]> {
   ];
 }
 
-/** Returns our test names that occur in a result; none for a refused query. */
+/** Returns which of the test's names occur in a result; none if the query is refused. */
 async function words(who: string, query: string): Promise<ReadonlySet<string>> {
   const { dataset } = await exec(server, who, query);
   const text = JSON.stringify(dataset ?? []);
@@ -136,11 +136,11 @@ async function words(who: string, query: string): Promise<ReadonlySet<string>> {
   return new Set<string>(found);
 }
 
-/** Lists with one row per column or key, which show a table only with its columns. */
+/** Lists with one row per column or key. They show a table only together with its columns. */
 const OF_COLUMNS =
   /columns|pg_attribute|pg_attrdef|pg_index|_indexes|pg_constraint|constraint|key_column/;
 
-/** Returns all names that a user may find in a list. */
+/** Returns all names that a user may see in a list. */
 function allowed(index: number, { query, whole = false }: Surface): ReadonlySet<string> {
   const { is, seen: isSeen, reads } = CASES[index] ?? NOTHING;
   const isWhole = reads.length === 2;
@@ -156,7 +156,7 @@ function allowed(index: number, { query, whole = false }: Surface): ReadonlySet<
   ]);
 }
 
-test('every list shows exactly the objects that the user has a right on', async (t) => {
+test('every catalog list shows exactly the objects that the user has rights on', async (t) => {
   const all = await surfaces();
   t.true(all.length > 100, `${all.length} lists`);
   const shown = new Map<string, ReadonlySet<string>>();
@@ -182,7 +182,7 @@ test('every list shows exactly the objects that the user has a right on', async 
   }
 });
 
-test('a foreign key reveals no column that its reader may not see', async (t) => {
+test('a foreign key reveals no column that the user may not see', async (t) => {
   await run(
     server,
     'CREATE TABLE kept (shown INT, hidden INT, PRIMARY KEY (hidden))',

@@ -185,7 +185,7 @@ const CHANGES = [
 export interface Clause {
   readonly column: Column;
   readonly text: string;
-  /** Whether it returns rows and can be nested as a query. */
+  /** Whether the clause's statement returns rows and can be nested as a query. */
   readonly isQuery: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** A user without a right gets the same response whether an object exists or not. */
+/** A user without a permission gets the same response whether or not an object exists. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -49,7 +49,7 @@ async function imported(table: string, query = ''): Promise<string> {
   return `${response.status} ${(await response.text()).trim()}`;
 }
 
-/** Statements with a table name as `_`. */
+/** Statements in which `_` stands for a table name. */
 const ON_TABLES = [
   "COPY _ FROM 'x.csv'",
   "COPY _ FROM 'x.csv' WITH FORMAT 'yyyy-MM-dd'",
@@ -92,7 +92,7 @@ const ON_TABLES = [
 ];
 
 for (const statement of ON_TABLES) {
-  test.serial(`no table is revealed by ${statement}`, async (t) => {
+  test.serial(`${statement} does not reveal whether a table exists`, async (t) => {
     const there = await errorOf(statement.replace(PLACE, 't'));
     const view = await errorOf(statement.replace(PLACE, 'w'));
     const missing = await errorOf(statement.replace(PLACE, 'missing'));
@@ -154,7 +154,9 @@ test.serial('principal names are not revealed to users without the grant option'
   await run(server, 'DROP USER bob', 'DROP GROUP mates', 'DROP SERVICE ACCOUNT feed');
 });
 
-/** The same with a column name as `_`, by a user who may read a different column. */
+/**
+ * Statements in which `_` stands for a column name, run by a user who may read a different column.
+ */
 const ON_COLUMNS = [
   'SELECT _ FROM t',
   'ALTER TABLE t DROP COLUMN _',
@@ -176,7 +178,7 @@ const ON_COLUMNS = [
 ];
 
 for (const statement of ON_COLUMNS) {
-  test.serial(`no column is revealed by ${statement}`, async (t) => {
+  test.serial(`${statement} does not reveal whether a column exists`, async (t) => {
     await run(server, 'GRANT SELECT ON t(s) TO ann');
     const there = await errorOf(statement.replace(PLACE, 'a'));
     const missing = await errorOf(statement.replace(PLACE, 'nothing'));
@@ -202,7 +204,10 @@ test.serial('OWNED BY sets the owner of an imported table', async (t) => {
   t.is(await errorOf('SELECT x FROM theirs'), 'Access denied [SELECT on theirs]');
   await run(server, 'ADD USER ann TO plant');
   t.deepEqual(await rows(server, ANN, 'SELECT x FROM theirs'), [[5]]);
-  t.regex(await imported('nobodys', '&owner=nobody'), /no user, group or service account 'nobody'/);
+  t.regex(
+    await imported('nobodys', '&owner=nobody'),
+    /user, group or service account 'nobody' does not exist/,
+  );
   t.deepEqual(
     await rows(server, ADMIN, "SELECT count() FROM tables() WHERE table_name = 'nobodys'"),
     [[0]],
@@ -237,7 +242,7 @@ test.serial('a table that another user creates during an import keeps its owner'
   feed?.('6\r\n--b--\r\n');
   feed?.(null);
   const answer = await answered;
-  t.regex(await answer.text(), /already exists|was created meanwhile/);
+  t.regex(await answer.text(), /already exists|was created concurrently/);
   t.is(await errorOf('SELECT x FROM raced'), 'Access denied [SELECT on raced]');
   t.deepEqual(await rows(server, ADMIN, 'SELECT count() FROM raced'), [[0]]);
 });
@@ -250,7 +255,7 @@ test.serial('ADD COLUMN … OWNED BY gives the column to another owner', async (
   t.true(held.some((row) => row.slice(0, 3).join(' ') === 'SELECT t o'));
   t.is(
     await errorOf('ALTER TABLE t ADD COLUMN p INT OWNED BY nobody'),
-    "no user, group or service account 'nobody'",
+    "user, group or service account 'nobody' does not exist",
   );
   t.is(await errorOf('ALTER TABLE t ADD COLUMN q INT'), '');
   t.is(await errorOf('SELECT q FROM t'), '');

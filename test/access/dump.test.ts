@@ -1,4 +1,4 @@
-/** SHOW CREATE DATABASE with users and rights: its output recreates them. */
+/** SHOW CREATE DATABASE with users and permissions: its output recreates them. */
 import test from 'ava';
 
 import type { TestServer } from '../golden/server.js';
@@ -50,7 +50,7 @@ test('a dump recreates the same users and rights on another server', async (t) =
   }
 });
 
-test('a dump has categories and omits what its reader may not see', async (t) => {
+test('a dump has categories and omits objects that the user may not see', async (t) => {
   const server = await startAccessServer();
   t.teardown(() => server.stop());
   await run(

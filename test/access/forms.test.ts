@@ -1,4 +1,4 @@
-/** Every form of statement about users and rights, tested by its effect. */
+/** Every form of the statements about users and permissions, tested by its effect. */
 import test, { type ExecutionContext } from 'ava';
 
 import type { TestServer } from '../golden/server.js';
@@ -6,7 +6,7 @@ import { ITEMS } from '../sql/grammar/index.js';
 import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 import { pgClient } from '../pg-client.js';
 
-/** Section of the grammar table with these items. */
+/** The section of the grammar table that contains these items. */
 const SECTION = '29.';
 
 let server: TestServer;
@@ -24,8 +24,8 @@ test.after.always(async () => {
 });
 
 /**
- * Starts with only an administrator, and a user with password, a group and an account of fixed
- * names.
+ * Each test starts with an administrator, and with a user with a password, a group and a service
+ * account, all with fixed names.
  */
 test.beforeEach(async () => {
   for (const kind of ['USER', 'GROUP', 'SERVICE ACCOUNT']) {
@@ -68,8 +68,8 @@ const FORMS: Readonly<Record<string, Show>> = {
   '29.1': async (t) => {
     await run(server, 'CREATE USER bob', 'CREATE USER IF NOT EXISTS bob');
     t.deepEqual(await names('SHOW USERS'), ['admin', 'ann', 'bob']);
-    t.regex(await error(ADMIN, 'CREATE USER bob'), /'bob' is taken/);
-    t.regex(await error(ADMIN, 'CREATE USER ops'), /'ops' is taken by a group/);
+    t.regex(await error(ADMIN, 'CREATE USER bob'), /'bob' is already in use \[kind=user/);
+    t.regex(await error(ADMIN, 'CREATE USER ops'), /'ops' is already in use \[kind=group/);
   },
   '29.2': async (t) => {
     await run(server, "CREATE USER bob WITH PASSWORD 'q'", 'GRANT HTTP TO bob');
@@ -136,7 +136,10 @@ const FORMS: Readonly<Record<string, Show>> = {
       ['g', 'CN=g'],
       ['ops', ''],
     ]);
-    t.regex(await error(ADMIN, "CREATE GROUP h WITH EXTERNAL ALIAS 'CN=g'"), /that of group 'g'/);
+    t.regex(
+      await error(ADMIN, "CREATE GROUP h WITH EXTERNAL ALIAS 'CN=g'"),
+      /belongs to group 'g'/,
+    );
   },
   '29.15': async (t) => {
     await run(server, "ALTER GROUP ops WITH EXTERNAL ALIAS 'a'");
@@ -208,7 +211,7 @@ const FORMS: Readonly<Record<string, Show>> = {
   '29.27': async (t) => {
     const after = await sessionNames('ASSUME SERVICE ACCOUNT feed', 'EXIT SERVICE ACCOUNT feed');
     t.deepEqual(after, ['ann', 'feed', 'ann']);
-    await t.throwsAsync(sessionNames('EXIT SERVICE ACCOUNT'), { message: /has not become/ });
+    await t.throwsAsync(sessionNames('EXIT SERVICE ACCOUNT'), { message: /has not assumed/ });
   },
   '29.28': async (t) => {
     await run(server, 'GRANT CREATE TABLE TO ann WITH GRANT OPTION WITH VERIFICATION');

@@ -1,4 +1,4 @@
-/** Password guessing: failures over all protocols are counted together. */
+/** Password guessing: failures are counted across all protocols. */
 import test from 'ava';
 import pg from 'pg';
 
@@ -29,7 +29,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** The SQLSTATE of a refused login; null on success. */
+/** Returns the SQLSTATE of a refused login; null on success. */
 async function wireLogin(user: string, password: string): Promise<string | null> {
   const client = pgClient(server.pg, { user, password });
   try {
@@ -45,7 +45,7 @@ async function httpLogin(user: string, password: string): Promise<number> {
   return (await exec(server, `${user}:${password}`, 'SELECT 1')).status;
 }
 
-test('ten failures count as ten, over whichever protocol they arrive', async (t) => {
+test('failed logins are counted across protocols', async (t) => {
   for (let round = 0; round < MOST / 2; round += 1) {
     t.is(await httpLogin('ann', 'wrong'), 401);
     t.is(await wireLogin('ann', 'wrong'), '28P01');
@@ -54,7 +54,7 @@ test('ten failures count as ten, over whichever protocol they arrive', async (t)
   t.is(await wireLogin('ann', 'a'), '28000');
 });
 
-test('a correct password without the permission is not a failure', async (t) => {
+test('a correct password without the permission is not a failed login', async (t) => {
   for (let round = 0; round <= MOST; round += 1) {
     t.is(await wireLogin('bob', 'b'), '42501');
   }
@@ -68,7 +68,7 @@ test('concurrent attempts count the same as sequential attempts', async (t) => {
   t.is(statuses.filter((status) => status === 429).length, 3 * MOST);
 });
 
-test('the addresses of one IPv6 network share one guess limit', (t) => {
+test('the addresses of one IPv6 network share one failure limit', (t) => {
   const limiter = new FailureLimiter(() => 0);
   for (let round = 0; round < MOST; round += 1) {
     limiter.failed('admin', `2001:db8:1:2::${round.toString(16)}`);
@@ -78,7 +78,7 @@ test('the addresses of one IPv6 network share one guess limit', (t) => {
   t.is(limiter.waitSeconds('admin', '::1'), 0);
 });
 
-test('junk between two guesses evicts no counter and locks out no other user', (t) => {
+test('a flood of junk names evicts no failure counter and locks out no one else', (t) => {
   let now = 0;
   const limiter = new FailureLimiter(() => now);
   const guess = (): void => {

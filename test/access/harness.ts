@@ -1,4 +1,4 @@
-/** A server with users and grants, and functions that run statements as any user. */
+/** A server with users and permissions, and functions that run statements as any user. */
 import { startTestServer, type TestServer } from '../golden/server.js';
 
 export const ADMIN = 'admin:quest';
@@ -10,7 +10,7 @@ interface Answer {
   readonly position?: number;
 }
 
-/** `root`: of a server that ran earlier. */
+/** `root`: the root of a server that ran earlier. */
 export async function startAccessServer(
   root?: string,
   ...set: readonly string[]
@@ -28,7 +28,7 @@ export function credentials(who: string): Record<string, string> {
   };
 }
 
-/** `who`: `name:password`, or a token. */
+/** `who`: either `name:password` or a token. */
 export async function exec(server: TestServer, who: string, query: string): Promise<Answer> {
   const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}`, {
     headers: credentials(who),

@@ -1,7 +1,7 @@
 /**
- * Random identity sequences for gate S15. Users, service accounts, groups and external users share
- * three names. They are created, dropped and re-created, log in, assume each other and own views.
- * The server's decisions are compared with a model that identifies them by number.
+ * Random sequences of identity changes, for gate S15. Users, service accounts, groups and external
+ * users share three names. They are created, dropped and re-created, log in, assume each other and
+ * own views. The server's decisions are compared with a model that identifies them by number.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +31,10 @@ const ADMIN: Principal = {
   identity: { name: 'admin', kind: 'admin' },
 };
 
-/** A principal with a number: a re-created one with the same name is different. */
+/**
+ * A principal with a number. If a principal is re-created with the same name, it is a different
+ * one.
+ */
 interface Person {
   readonly number: number;
   readonly kind: 'user' | 'service account' | 'group';
@@ -49,7 +52,7 @@ interface Connection {
   readonly number: number;
   readonly password: number;
   readonly visitor: Visitor;
-  /** The principal whose rights apply now. */
+  /** The principal whose permissions apply now. */
   principal: Principal;
   account: { readonly name: string; readonly number: number } | null;
 }
@@ -69,7 +72,7 @@ interface Reach {
 
 const NOTHING: Reach = { all: false, tables: new Set(), accounts: new Set(), pgwire: false };
 
-/** Returns the differences of a number of sequences, each with the steps that led to it. */
+/** Runs several sequences and returns the differences, each with the steps that led to it. */
 export async function identityDifferences(sequences: number, seed: number): Promise<string[]> {
   const root = await mkdtemp(join(tmpdir(), 'identities-'));
   const found: string[] = [];
@@ -140,7 +143,7 @@ class Sequence {
       const isPrepared = this.#pick(2) === 0;
       for (let step = 0; step < STEPS; step += 1) {
         const prepared = isPrepared && step === 0 ? await this.#prepare() : null;
-        // Several changes may happen between two statements of a session.
+        // Several changes may happen between two statements in a session.
         const isAsked = this.#pick(3) === 0;
         const difference =
           prepared ?? (await this.#step()) ?? (isAsked ? await this.#compare() : null);
@@ -172,7 +175,8 @@ class Sequence {
   // ---- steps that the server and the model both perform ----
 
   /**
-   * Prepares a session that assumed a service account, through a direct right or one of its group.
+   * Prepares a session that assumed a service account, through a permission of its own or of its
+   * group.
    */
   async #prepare(): Promise<string | null> {
     const [user = '', account = ''] = this.#pick(2) === 0 ? NAMES : [...NAMES].reverse();
@@ -219,7 +223,7 @@ class Sequence {
     }
   }
 
-  /** Returns null when the statement behaved as expected. `expected`: whether it should succeed. */
+  /** Returns null if the statement behaved as expected. `expected`: whether it should succeed. */
   async #say(by: Principal, text: string, expected: boolean): Promise<string | null> {
     this.#steps.push(`${principalKey(by)}: ${text}`);
     const refusal = await this.#statement(by, text, () => undefined);
@@ -272,7 +276,7 @@ class Sequence {
     return await this.#say(ADMIN, text, isFree);
   }
 
-  /** Re-creates a principal with the same name and more rights. */
+  /** Re-creates a principal with the same name and more permissions. */
   async #replace(): Promise<string | null> {
     const name = this.#one(NAMES);
     const kind = this.#pick(2) === 0 ? 'user' : 'service account';
@@ -313,7 +317,7 @@ class Sequence {
     return await this.#say(by, `ALTER ${found.kind.toUpperCase()} ${name} ${words}`, expected);
   }
 
-  /** A principal that may change passwords, except those of users with all rights. */
+  /** A principal that may change passwords, except those of users with all permissions. */
   async #helpdesk(): Promise<string | null> {
     const given = ['ADD PASSWORD', 'ENABLE USER', 'DISABLE USER'].join(', ');
     const made = [
@@ -325,7 +329,7 @@ class Sequence {
     }
     const name = this.#one(NAMES);
     const target = this.#there.get(name);
-    // The helper has the same name as the user: that must not make them identical.
+    // The helper has the same name as the user, but must not count as the same identity.
     const by = external(name, 'helper', ['x-helpers']);
     return await this.#alter(by, target === undefined || !this.#isAlmighty(target), name);
   }
@@ -350,7 +354,7 @@ class Sequence {
     const verb = isGrant ? `GRANT` : 'REVOKE';
     const to = isGrant ? 'TO' : 'FROM';
     const table = this.#one(TABLES);
-    // Revoking a group's right from a member is an error, and not tested here.
+    // Revoking a group's permission from a member is an error, which is not tested here.
     const comesAlong = this.#held(found)
       .slice(1)
       .some((group) =>
@@ -456,7 +460,7 @@ class Sequence {
     if ((refusal === null) !== may) {
       return `expected ${String(may)}, was: ${refusal ?? 'it ran'}`;
     }
-    // A session that assumed one account may assume the next by the same right.
+    // A session that assumed one account may use the same permission to assume the next.
     if (may && connection.account === null) {
       connection.account = { name: account, number: found.number };
     } else if (may) {
@@ -524,7 +528,7 @@ class Sequence {
     );
   }
 
-  // ---- queries on the model ----
+  // ---- queries against the model ----
 
   #alive(name: string, number: number): Person | undefined {
     const found = this.#there.get(name);
@@ -571,7 +575,8 @@ class Sequence {
       if ((refusal === null) !== this.#lives(connection)) {
         return `session of ${connection.name}: ${refusal?.message ?? 'goes on'}`;
       }
-      // Also for an ended session: statements still running for it use the current rights.
+      // Also checked for an ended session: statements still running in it use the current
+      // permissions.
       const reach = this.#reachOf(connection);
       for (const table of TABLES) {
         const reads = this.#reads(connection.principal, { table });

@@ -1,4 +1,4 @@
-/** Floods of bad passwords: which logins are checked and which are refused. */
+/** Floods of wrong passwords: which logins are checked and which are refused. */
 import { EventEmitter, once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -17,8 +17,9 @@ const ROUNDS = 100_000;
 const SOCKETS = 50;
 const TRIES = 40;
 /**
- * Checks that may complete before the next one in the queue. Per thread: the check running when it
- * was sent, one started before it was read, and one running beside it.
+ * Maximum number of checks that may complete before the next one in the queue. For each thread: the
+ * check that was running when it was sent, one that started before it was read, and one that runs
+ * alongside it.
  */
 const MAX_BEFORE_NEXT = 3 * availableParallelism();
 
@@ -31,8 +32,8 @@ interface Item extends Waiting {
 const connections = new Map<string, object>();
 
 /**
- * Parses `address/connection/number`, optionally with failures of the connection:
- * `address/connection/number/2`.
+ * Parses `address/connection/number`, optionally followed by the number of failures of the
+ * connection: `address/connection/number/2`.
  */
 function item(name: string): Item {
   const [address = '', connection = '', , failures = '0'] = name.split('/');
@@ -57,7 +58,7 @@ function order(waiting: HashQueue<Item>): string[] {
   return all;
 }
 
-test('the queue is fair by address, then by connection', (t) => {
+test('the login queue is fair between addresses, then between connections', (t) => {
   const flood = ['a/1/1', 'a/1/2', 'a/1/3', 'a/2/1', 'a/2/2'];
   t.deepEqual(order(queue(10, ...flood)), ['a/2/1', 'a/2/2', 'a/1/1', 'a/1/2', 'a/1/3']);
   const equal = ['a/1/1', 'a/2/1', 'a/3/1', 'a/4/1'];
@@ -73,7 +74,7 @@ test('the queue is fair by address, then by connection', (t) => {
   t.is(waiting.size, 4);
 });
 
-test('connections that logged in go first, those that failed go last', (t) => {
+test('connections that have logged in go first; those with failures go last', (t) => {
   const flood = ['a/1/1/1', 'a/2/1/3', 'a/3/1/2', 'a/4/1/4'];
   const others = ['a/8/1', 'a/9/1', 'a/9/2', 'a/7/1/-1', 'a/7/2/-1'];
   t.deepEqual(order(queue(20, ...flood, ...others)), [
@@ -100,7 +101,7 @@ test('a full queue drops a request of the address with the most requests', (t) =
   t.deepEqual(order(waiting).sort(), ['a/1/1', 'a/2/1', 'a/3/1', 'b/1/1']);
 });
 
-test('the queue keeps no state of served requests', (t) => {
+test('the queue keeps no state for served requests', (t) => {
   const waiting = queue(2);
   for (let round = 0; round < 5_000; round += 1) {
     waiting.push({ name: String(round), address: `a${round % 7}`, connection: {}, failures: 0 });
@@ -114,7 +115,7 @@ class Connection extends EventEmitter {
   destroyed = false;
 }
 
-test('abandoned hashes are skipped, and the number of waiting hashes is bounded', async (t) => {
+test('hashes of closed connections are skipped, and the hash queue is bounded', async (t) => {
   const pool = new HashPool(1);
   const request = { password: 'p', salt: Buffer.alloc(16), iterations: 200_000, keyBytes: 32 };
   const stays = new Connection();
@@ -141,7 +142,7 @@ test('abandoned hashes are skipped, and the number of waiting hashes is bounded'
 // ---- a server ----
 
 /**
- * Sends `TRIES` bad logins immediately on each of `SOCKETS` connections, and counts the responses.
+ * Immediately sends `TRIES` bad logins on each of `SOCKETS` connections, and counts the responses.
  */
 class Flood {
   readonly sockets: Socket[] = [];
@@ -195,7 +196,7 @@ test.before(async () => {
 
 test.after.always(() => server.stop());
 
-test.serial('2,000 bad logins: a connection that has logged in before goes first', async (t) => {
+test.serial('during 2,000 bad logins, connections that logged in before go first', async (t) => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const login = async (who: string): Promise<number | undefined> => {
     const asked = get(`${server.url}/exec?query=SELECT+1`, { agent, headers: credentials(who) });
@@ -218,7 +219,7 @@ test.serial('2,000 bad logins: a connection that has logged in before goes first
   flood.end();
 });
 
-test.serial('2,000 bad logins: a first login is next, and DDL is not delayed', async (t) => {
+test.serial('during 2,000 bad logins, a first login goes next, DDL is not delayed', async (t) => {
   const flood = new Flood();
   await flood.begin(server, 1);
   await until(() => flood.count(401) > 0, 'the flood is being checked');
@@ -237,7 +238,7 @@ test.serial('2,000 bad logins: a first login is next, and DDL is not delayed', a
   const all = SOCKETS * TRIES;
   await until(() => flood.count(401) + flood.count(503) === all, 'every one is answered');
   t.true(flood.count(401) <= 3 * MAX_WAITING, `${flood.count(401)} were checked`);
-  t.regex(flood.text, /HTTP\/1\.1 503 [^]*Retry-After: 1[^]*too many logins at once/);
+  t.regex(flood.text, /HTTP\/1\.1 503 [^]*Retry-After: 1[^]*too many concurrent logins/);
   flood.end();
 });
 

@@ -1,4 +1,4 @@
-/** Runs each kind of statement with all required rights, and without each one of them. */
+/** Runs each kind of statement with all required permissions, and then without each one of them. */
 import test from 'ava';
 
 import type { TestServer } from '../golden/server.js';
@@ -27,7 +27,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Runs a statement as a user with exactly these grants and returns its error. */
+/** Runs a statement as a user with exactly these permissions and returns its error. */
 async function attempt(row: Row, held: readonly string[]): Promise<string> {
   await run(server, ...(row.before ?? []), 'REVOKE ALL FROM u', 'GRANT HTTP TO u');
   await run(server, ...held.map((need) => `GRANT ${need} TO u`));
@@ -36,7 +36,7 @@ async function attempt(row: Row, held: readonly string[]): Promise<string> {
   return error;
 }
 
-/** A grant on a table covers its columns; a refusal names the column or the table. */
+/** A grant on a table covers its columns, so a refusal may name the column or the table. */
 function isRefusal(error: string, need: string): boolean {
   const asked = /^Access denied \[(.*)\]$/.exec(error)?.[1];
   if (asked === undefined) {

@@ -1,11 +1,11 @@
-/** Rights required by each kind of statement. A right without `ON` applies to the database. */
+/** Permissions that each kind of statement requires. One without `ON` applies to the database. */
 export interface Row {
   readonly sql: string;
-  /** All required rights, such as `SELECT ON t(a)` or `CREATE TABLE`. */
+  /** All required permissions, such as `SELECT ON t(a)` or `CREATE TABLE`. */
   readonly needs: readonly string[];
-  /** Statements of the administrator before each attempt. */
+  /** Statements that the administrator runs before each attempt. */
   readonly before?: readonly string[];
-  /** Statements of the administrator after each attempt, whether it succeeded or not. */
+  /** Statements that the administrator runs after each attempt, whether or not it succeeded. */
   readonly after?: readonly string[];
 }
 

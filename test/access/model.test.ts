@@ -14,7 +14,7 @@ test('random grants, revokes and schema changes agree with the slow model', (t) 
   t.deepEqual(differences(10_000, suiteSeed()), []);
 });
 
-test('a revoke below a grant keeps the remaining grants', (t) => {
+test('a revoke at a lower level keeps the other grants', (t) => {
   const all = grant(NO_GRANTS, 'SELECT', 'database', true);
   const less = revoke(all, 'SELECT', { table: 't', columns: ['A'] }, SCHEMA);
   t.deepEqual(
@@ -31,7 +31,7 @@ test('a revoke below a grant keeps the remaining grants', (t) => {
   t.deepEqual(asks('new'), { column: null });
 });
 
-test('a lower grant folds into a higher one', (t) => {
+test('a grant at a lower level merges into one at a higher level', (t) => {
   let grants = grant(NO_GRANTS, 'INSERT', { table: 't' }, false);
   grants = grant(grants, 'INSERT', 'database', false);
   grants = grant(grants, 'INSERT', { table: 'u' }, false);
@@ -40,7 +40,7 @@ test('a lower grant folds into a higher one', (t) => {
   ]);
 });
 
-test('the catalog has the 70 permissions of the reference plus DELETE and files', (t) => {
+test('the catalog has the 70 permissions of QuestDB plus DELETE and files', (t) => {
   t.is(allPermissions().length, 73);
   t.is(new Set(allPermissions().map(([name]) => name)).size, 73);
   t.true(permissionsAt('column').includes('SELECT'));

@@ -1,4 +1,4 @@
-/** Before authentication, known and unknown names look alike. */
+/** Before authentication, known and unknown user names look alike. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ interface Shown {
   readonly iterations: number;
 }
 
-/** Salt and iteration count of the server's first SCRAM message. */
+/** Returns the salt and iteration count from the server's first SCRAM message. */
 async function shown(server: TestServer, user: string): Promise<Shown> {
   const client = await RawClient.open(Number(server.pg.split(':')[1]));
   client.send(startup(user));
@@ -35,7 +35,7 @@ async function folder(t: ExecutionContext): Promise<string> {
 
 const NAMES = ['admin', 'ann', 'bob', 'nobody', 'noone', 'x'];
 
-test('salts and iteration counts look alike for all names, across restarts too', async (t) => {
+test('salts and iteration counts do not distinguish existing and unknown users', async (t) => {
   const root = await folder(t);
   const start = (rounds: number): Promise<TestServer> =>
     startTestServer({
@@ -67,7 +67,8 @@ test('salts and iteration counts look alike for all names, across restarts too',
   const salts = (list: readonly Shown[]): string[] => list.map(({ salt }) => salt);
   t.deepEqual(salts(after), salts(before), 'a new password shows the same salt');
   t.is(after[1]?.iterations, 6_000);
-  // Two of three users have the new iteration count; unknown names imitate any of them.
+  // Two of the three users have the new iteration count. Unknown names may imitate any of the
+  // three.
   const rounds = await Promise.all(
     Array.from({ length: 60 }, async (_, index) => (await shown(server, `no${index}`)).iterations),
   );
@@ -79,7 +80,7 @@ test('salts and iteration counts look alike for all names, across restarts too',
   await server.stop();
 });
 
-test('without users in the database, a reload reveals nothing', async (t) => {
+test('a reload reveals nothing when the database has no users', async (t) => {
   const file = join(await folder(t), 'server.conf');
   await writeFile(file, 'pg.password=one\n');
   const server = await startTestServer({ args: ['--config', file] });

@@ -1,5 +1,5 @@
 /**
- * Root directories of older versions: views bound by name, owners and principals without
+ * Root directories written by older versions: views bound by name, owners and principals without
  * identities.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -23,7 +23,7 @@ async function makeOld(root: string): Promise<void> {
     const records = await database.loadRecords(kind);
     const old = [...records].map(([key, bytes]) => {
       if (!bytes.toString('utf8').startsWith('{')) {
-        // A secret, which older versions did not have and do not need.
+        // A secret that older versions did not have and do not need.
         return [key, bytes] as const;
       }
       const record = JSON.parse(bytes.toString('utf8')) as Record<string, unknown>;
@@ -35,7 +35,7 @@ async function makeOld(root: string): Promise<void> {
   await database.close();
 }
 
-test('views of an older version are bound at the first start and keep their owners', async (t) => {
+test('views of older versions are bound at the first start and keep their owners', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'old-root-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   const first = await startAccessServer(root);
@@ -63,7 +63,7 @@ test('views of an older version are bound at the first start and keep their owne
     );
   }
   await run(second, 'REVOKE SELECT ON moved FROM ann');
-  const refused = /whose owner lacks a right/;
+  const refused = /whose owner lacks a required permission/;
   t.regex((await exec(second, ADMIN, 'SELECT * FROM by_ann')).error ?? '', refused);
   await run(second, 'GRANT SELECT ON moved TO ann');
   t.is((await exec(second, ADMIN, 'SELECT * FROM by_ann')).error, undefined);
@@ -74,7 +74,7 @@ test('views of an older version are bound at the first start and keep their owne
   await second.stop();
 });
 
-test('a table that an old view misses is not resolved when it is created later', async (t) => {
+test('an old view does not bind to a missing table that is created later', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'old-root-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   const first = await startTestServer({ root });

@@ -1,4 +1,4 @@
-/** has_table_privilege() and related functions report the rights of the session's user. */
+/** has_table_privilege() and related functions report the permissions of the session's user. */
 import test from 'ava';
 
 import type { TestServer } from '../golden/server.js';
@@ -31,7 +31,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Result of each call for a user with some rights. */
+/** Result of each call for a user who has some of the permissions. */
 const ANSWERS: Readonly<Record<string, boolean>> = {
   "has_table_privilege('t', 'SELECT')": false,
   "has_table_privilege('in', 'SELECT')": true,
@@ -65,7 +65,7 @@ const ANSWERS: Readonly<Record<string, boolean>> = {
   "has_database_privilege('qdb', 'TEMP')": false,
 };
 
-test('privilege functions called with literals', async (t) => {
+test('privilege functions accept literals', async (t) => {
   const calls = Object.keys(ANSWERS);
   const [answers] = await rows(server, ANN, `SELECT ${calls.join(', ')}`);
   t.deepEqual(Object.fromEntries(calls.map((call, index) => [call, answers?.[index]])), ANSWERS);
@@ -82,7 +82,7 @@ test('the administrator has every privilege', async (t) => {
   );
 });
 
-test('privilege functions over catalog tables, as clients call them', async (t) => {
+test('privilege functions accept catalog columns, as clients use them', async (t) => {
   const asked = (table: string): string =>
     `SELECT c.relname FROM pg_catalog.pg_class c
       WHERE c.relname IN ('t', 'in', 'u', 'v') AND has_table_privilege(${table}, 'SELECT')
@@ -98,7 +98,7 @@ test('privilege functions over catalog tables, as clients call them', async (t) 
   ]);
 });
 
-test('asking about another user requires USER DETAILS', async (t) => {
+test('checking the privileges of another user requires USER DETAILS', async (t) => {
   const about = "SELECT has_table_privilege('bob', 't', 'TRUNCATE')";
   t.is((await exec(server, ANN, about)).error, 'Access denied [USER DETAILS]');
   t.deepEqual(await rows(server, ADMIN, about), [[true]]);
@@ -106,7 +106,7 @@ test('asking about another user requires USER DETAILS', async (t) => {
   t.regex((await exec(server, ADMIN, about.replace('bob', 'nobody'))).error ?? '', /'nobody'/);
 });
 
-test('later grants count, and error positions refer to the original SQL', async (t) => {
+test('privilege functions see later grants; error positions match the SQL', async (t) => {
   await run(server, "CREATE USER eve WITH PASSWORD 'e'", 'GRANT HTTP TO eve');
   const asked = "SELECT has_table_privilege('u', 'SELECT')";
   t.deepEqual(await rows(server, 'eve:e', asked), [[false]]);

@@ -69,7 +69,7 @@ const BACKUP: Kinds<BackupStatement['action']> = {
   Abort: { unsupported: ['BACKUP ABORT'] },
 };
 
-/** A kind of statement without an entry does not compile. */
+/** A kind of statement without an entry here does not compile. */
 const STATEMENTS: Kinds<Exclude<Node['kind'], Part | 'Backup'>> = {
   Query: {
     reads: [
@@ -135,7 +135,7 @@ function kindOf(sql: string): string {
   return node?.kind === 'Backup' ? node.backup.action : (node?.kind ?? '');
 }
 
-test('a read-only server runs every kind of read and no write', async (t) => {
+test('a read-only server runs all kinds of reads and no writes', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-read-only-'));
   const writer = await startAccessServer(root);
   await run(

@@ -1,6 +1,6 @@
 /**
- * The slow model of grants: one fact per column of each table, and for future objects. `*` as a
- * table means every future table, as a column every future column.
+ * The slow model of grants: one fact per column of each table, and one for future objects. As a
+ * table name `*` stands for every future table, as a column name for every future column.
  */
 export interface World {
   /** Existing tables and their columns. */
@@ -90,7 +90,7 @@ export class ReferenceGrants {
     }
   }
 
-  /** Whether a right is held on the database, a whole table, or one column. */
+  /** Whether a permission is held on the database, a whole table, or one column. */
   holds(table: string | null, column: string | null, least: 'yes' | 'option'): boolean {
     const set = least === 'yes' ? this.#has : this.#option;
     return set.has(fact(table ?? ANY, column ?? ANY));

@@ -34,7 +34,7 @@ async function nameOf(client: pg.Client): Promise<string | undefined> {
   return (await client.query<{ me: string }>('SELECT current_user() me')).rows[0]?.me;
 }
 
-test('a role is a service account, and every form of RESET leaves it', async (t) => {
+test('SET ROLE assumes a service account, and every form of RESET leaves it', async (t) => {
   const client = await connect(server, 'ann', 'a');
   const enters = ['SET ROLE "feed er"', "SET SESSION ROLE 'feed er'", "set role to 'feed er'"];
   const leaves = [
@@ -56,7 +56,7 @@ test('a role is a service account, and every form of RESET leaves it', async (t)
   await client.end();
 });
 
-test('a role that the user may not assume and another login are refused', async (t) => {
+test('roles that a user may not assume, and other logins, are refused', async (t) => {
   const client = await connect(server, 'ann', 'a');
   const refused = 'Access denied [ASSUME SERVICE ACCOUNT other]';
   await t.throwsAsync(client.query('SET ROLE other'), { message: refused });

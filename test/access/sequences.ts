@@ -1,6 +1,6 @@
 /**
- * Random sequences of grants, revokes, schema changes and checks, run on the real and on the slow
- * model: what a member of a group may do, and what it may grant.
+ * Random sequences of grants, revokes, schema changes and checks, run on both the real and the slow
+ * model. Compares what a member of a group may do, and what it may grant.
  */
 import {
   dropTable,
@@ -23,7 +23,7 @@ const COLUMNS = ['ts', 'a', 'b', 'c'];
 const PERMISSIONS = ['SELECT', 'DROP COLUMN'];
 const STEPS = 14;
 
-/** mulberry32: small, and equal on all machines. */
+/** mulberry32: small, and with equal results on all machines. */
 function random(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -64,7 +64,7 @@ class Sequence {
     this.#there.set('u', new Set(['ts', 'a']));
   }
 
-  /** Returns the difference with the steps that led to it; null when there is no difference. */
+  /** Returns the difference and the steps that led to it; null if there is none. */
   run(): string | null {
     for (let step = 0; step < STEPS; step += 1) {
       this.#step();
@@ -137,7 +137,7 @@ class Sequence {
     }
   }
 
-  /** Creates a table, or renames another one to this name. */
+  /** Creates a table, or renames another table to this name. */
   #create(table: string): void {
     const from = this.#one(TABLES);
     const columns = this.#there.get(from);
@@ -157,7 +157,7 @@ class Sequence {
     this.#steps.push(`rename ${from} ${table}`);
   }
 
-  /** Adds a column, or renames another one to this name. */
+  /** Adds a column, or renames another column to this name. */
   #addColumn(table: string, columns: Set<string>, column: string): void {
     const from = this.#one(COLUMNS);
     columns.add(column);
@@ -235,7 +235,7 @@ class Sequence {
   }
 }
 
-/** Runs sequences of one seed and returns every difference. */
+/** Runs the sequences of one seed and returns every difference. */
 export function differences(count: number, seed: number): readonly string[] {
   const found: string[] = [];
   for (let index = 0; index < count; index += 1) {

@@ -1,5 +1,6 @@
 /**
- * Calls that act on the server or describe it require administrator rights, wherever they are used.
+ * Calls that act on the server or describe it require administrator permissions, wherever they are
+ * used.
  */
 import test from 'ava';
 
@@ -67,7 +68,7 @@ test('a view does not bypass the rights that a server function requires', async 
   t.like(await exec(server, 'ann:a', 'CREATE VIEW v AS (SELECT * FROM memory_metrics())'), DENIED);
 });
 
-test('a prepared statement checks its rights at each execution', async (t) => {
+test('a prepared statement is checked again at each execution', async (t) => {
   await run(server, "CREATE USER eve WITH PASSWORD 'e'", 'GRANT PGWIRE, SYSTEM ADMIN TO eve');
   const client = pgClient(server.pg, { user: 'eve', password: 'e' });
   await client.connect();

@@ -44,7 +44,7 @@ async function connect(user: string, password: string): Promise<pg.Client> {
   return client;
 }
 
-test.serial('the error is the same whether a table exists or not', async (t) => {
+test.serial('the error is the same whether or not the table exists', async (t) => {
   const { status, position } = await exec(server, ANN, 'SELECT * FROM t');
   t.deepEqual([status, position], [403, 14]);
   t.is(await errorOf(ANN, 'SELECT * FROM t'), 'Access denied [SELECT on t]');
@@ -54,7 +54,7 @@ test.serial('the error is the same whether a table exists or not', async (t) => 
   t.deepEqual(await rows(server, ANN, 'SHOW TABLES'), []);
 });
 
-test.serial('ungranted columns are refused; the timestamp is granted along', async (t) => {
+test.serial('ungranted columns are refused; the timestamp is granted implicitly', async (t) => {
   await run(server, 'GRANT SELECT ON t(a) TO ann');
   t.deepEqual(await rows(server, ANN, 'SELECT a, ts FROM t'), [[1, '2026-01-01T00:00:00.000000Z']]);
   t.deepEqual(await rows(server, ANN, 'SELECT count() FROM t'), [[1]]);
@@ -99,7 +99,7 @@ test.serial('a right inherited from a group cannot be revoked from a member', as
   t.deepEqual(await rows(server, ANN, 'SELECT a FROM t'), [[1]]);
   t.regex(
     await errorOf(ADMIN, 'REVOKE SELECT ON t FROM ann'),
-    /^'SELECT' comes to 'ann' from group 'readers'/,
+    /^'ann' has 'SELECT' through group 'readers'/,
   );
   t.deepEqual(await rows(server, ADMIN, 'SHOW GROUPS ann'), [['readers', '']]);
   await run(server, 'GRANT SELECT ON t TO ann');
@@ -153,7 +153,7 @@ test.serial('a view reads with the rights of its owner', async (t) => {
 });
 
 test.serial(
-  'tokens are shown once, and refused when dropped, expired or of a disabled user',
+  'tokens are shown once; dropped, expired and disabled users’ ones are refused',
   async (t) => {
     const made = "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h' REFRESH";
     const [[name, token, , refresh] = []] = await rows(server, ADMIN, made);
@@ -169,7 +169,7 @@ test.serial(
   },
 );
 
-test.serial('a service account is assumed over the wire protocol, and exited', async (t) => {
+test.serial('a service account is assumed and exited over the wire protocol', async (t) => {
   await run(server, 'CREATE SERVICE ACCOUNT feed OWNED BY ann', 'GRANT SELECT ON u TO feed');
   const client = await connect('ann', 'ann1');
   const who = async (): Promise<unknown> =>
@@ -210,7 +210,7 @@ test.serial('listing users requires LIST USERS', async (t) => {
   );
 });
 
-test.serial('groups, users and service accounts cannot form cycles', async (t) => {
+test.serial('memberships of groups, users and service accounts cannot form cycles', async (t) => {
   const kinds = { group: 'g', user: 'm', 'service account': 's' } as const;
   for (const [kind, letter] of Object.entries(kinds)) {
     await run(server, ...[0, 1, 2].map((at) => `CREATE ${kind} ring_${letter}${at}`));
@@ -223,11 +223,14 @@ test.serial('groups, users and service accounts cannot form cycles', async (t) =
     for (const length of [1, 2, 3]) {
       for (let at = 0; at < length; at += 1) {
         const said = await errorOf(ADMIN, joins(letter, at, (at + 1) % length));
-        t.regex(said, /^no (?:user|group) '|^a service account cannot become another one$/);
+        t.regex(
+          said,
+          /^no (?:user|group) '|^a service account cannot assume another service account$/,
+        );
       }
     }
   }
-  // An account is assumed through the group, and its own rights do not extend further.
+  // An account is assumed through the group. The account's own permissions are not widened by that.
   await run(
     server,
     'GRANT ASSUME SERVICE ACCOUNT ring_s0 TO ring_g0',
@@ -255,7 +258,7 @@ test.serial('queries of other users can be neither listed nor cancelled', async 
   t.is(await errorOf(ANN, 'SELECT reload_config()'), 'Access denied [SYSTEM ADMIN]');
 });
 
-test.serial('an import requires the rights for its changes', async (t) => {
+test.serial('an import requires a right for each change it makes', async (t) => {
   const imp = async (table: string, query = ''): Promise<string> => {
     const form = new FormData();
     form.set('data', new Blob(['x\n5\n']), 'data.csv');

@@ -1,7 +1,7 @@
 /**
- * A view reads with the current rights of its owner, for every kind of view and every source of the
- * right. A materialized or live view keeps its rows and is not refreshed while its owner lacks a
- * right.
+ * A view reads with the current permissions of its owner, for every kind of view and every source
+ * of the permission. A materialized or live view keeps its rows but is not refreshed while its
+ * owner lacks a permission.
  */
 import test from 'ava';
 
@@ -12,7 +12,7 @@ import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 type View = 'view' | 'materialized view' | 'live view';
 type Source = 'direct' | 'group' | 'service account' | 'owning group' | 'altered by a member';
 
-/** Removes the right, and restores it. */
+/** How to take the permission away, and how to restore it. */
 interface Loss {
   readonly name: string;
   readonly take: readonly string[];
@@ -28,7 +28,7 @@ const SOURCES: readonly Source[] = [
   'altered by a member',
 ];
 
-/** Setup of each case, with names unique to the case. */
+/** Setup of each case, with names that are unique to the case. */
 class Case {
   readonly view: string;
   readonly base: string;
@@ -55,7 +55,7 @@ class Case {
     return `${this.kind}, ${this.source}, ${this.losses()[this.loss]?.name ?? ''}`;
   }
 
-  /** The principal that holds the right on the base. */
+  /** The principal that holds the permission on the base. */
   get holder(): string {
     switch (this.source) {
       case 'direct':
@@ -171,7 +171,7 @@ const CASES: readonly Case[] = VIEWS.flatMap((kind) =>
   ),
 );
 
-const REFUSED = /^Access denied \[SELECT on \w+, whose owner lacks a right it needs\]/;
+const REFUSED = /^Access denied \[SELECT on \w+, whose owner lacks a required permission\]/;
 
 test.serial('a view reads with the current rights of its owner', async (t) => {
   const server = await startAccessServer();
@@ -192,7 +192,7 @@ test.serial('a view reads with the current rights of its owner', async (t) => {
 });
 
 for (const kind of VIEWS.slice(1)) {
-  test.serial(`a ${kind} is refreshed only while its owner may read its base`, async (t) => {
+  test.serial(`a ${kind} is refreshed only while its owner may read the base table`, async (t) => {
     const server = await startAccessServer();
     t.teardown(() => server.stop());
     const mine = CASES.filter((one) => one.kind === kind);
@@ -211,7 +211,7 @@ for (const kind of VIEWS.slice(1)) {
           : `REFRESH MATERIALIZED VIEW ${one.view} FULL`;
       t.regex((await exec(server, ADMIN, start)).error ?? '', REFUSED, one.name);
     }
-    // A permitted view shows a later row, so the others had enough time too.
+    // A permitted view already shows a later row, so the others have had enough time too.
     await run(
       server,
       'CREATE TABLE free (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY WAL',
@@ -229,7 +229,7 @@ for (const kind of VIEWS.slice(1)) {
     await until(shown, 'a view of the administrator');
     for (const one of mine) {
       t.is(await one.count(server), 1, one.name);
-      // The rows of the view are stored, so only the right on the view is needed.
+      // The view's rows are stored, so only the permission on the view is needed.
       const read = await exec(server, `${one.user}:pw`, `SELECT count() FROM ${one.view}`);
       t.deepEqual(read.dataset, [[1]], `${one.name}: ${read.error ?? ''}`);
       await run(server, ...(one.losses()[one.loss]?.give ?? []));
@@ -239,7 +239,7 @@ for (const kind of VIEWS.slice(1)) {
   });
 }
 
-test.serial('cycles of service accounts are resolved without delay', async (t) => {
+test.serial('cycles of service accounts are resolved quickly', async (t) => {
   const server = await startAccessServer();
   t.teardown(() => server.stop());
   await run(server, `CREATE USER reader WITH PASSWORD 'pw'`, 'GRANT HTTP TO reader');

@@ -12,7 +12,7 @@ const { compare } = (await import(new URL('scripts/kernel-counts.mjs', ROOT).hre
 const counts = (changes: Record<string, number>) =>
   new Map(Object.entries({ sum: 1.2, match: 40, ...changes }));
 
-test('counts may differ slightly from the baseline', (t) => {
+test('instruction counts may differ slightly from the baseline', (t) => {
   const baseline = { sum: 1.2, match: 40 };
   t.deepEqual(compare(baseline, counts({})), []);
   t.deepEqual(compare(baseline, counts({ sum: 1.25, match: 38.5 })), []);
@@ -24,14 +24,14 @@ test('counts may differ slightly from the baseline', (t) => {
   ]);
 });
 
-test('a new and a removed kernel require a new baseline', (t) => {
+test('added and removed kernels require a new baseline', (t) => {
   t.deepEqual(compare({ sum: 1.2, last: 3 }, counts({})), [
     'match: 40 instructions per row, not in the baseline',
     'last: in the baseline, but not counted',
   ]);
 });
 
-test('the baseline has counts for all entries', (t) => {
+test('the baseline has counts for all kernels', (t) => {
   const baseline = JSON.parse(
     readFileSync(new URL('scripts/kernel-counts.json', ROOT), 'utf8'),
   ) as Record<string, number>;

@@ -72,10 +72,10 @@ async function open({ host, port }: Peer): Promise<Socket> {
 
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
-/** QuestDB writes the size of its last chunk with two digits. */
+/** QuestDB writes the size of the last chunk with two digits. */
 const LAST_CHUNK_LONG = Buffer.from('\r\n00\r\n\r\n');
 
-/** Whether a response is complete; throws when it is not a valid response. */
+/** Returns whether a response is complete; throws if it is not a valid response. */
 function isWhole(answer: Buffer): boolean {
   const end = answer.indexOf(END_OF_HEAD);
   if (end < 0) {
@@ -140,7 +140,7 @@ function loop(
   });
 }
 
-/** Counter for query numbers, so that none repeats within a run. */
+/** Counter for query numbers, so that no number repeats within a run. */
 let asked = 0;
 
 function requestTo(peer: Peer): (number: number) => Buffer {

@@ -3,7 +3,7 @@
  *
  * Cost of statements apart from their data: long INSERTs of literals over HTTP and the wire
  * protocol, a pipeline of prepared INSERTs, and the compilation of a new and of a repeated SAMPLE
- * BY. Shows median and minimum of the runs, with `nosync` so that disks do not matter.
+ * BY. Shows the median and minimum of the runs. `nosync` is set so that disks do not matter.
  */
 import { parseArgs } from 'node:util';
 
@@ -39,7 +39,7 @@ function report(what: string, millis: readonly number[], rows = 0): void {
   process.stdout.write(`${what.padEnd(44)} p50 ${shown(p50)}, least ${shown(least)}${rate}\n`);
 }
 
-/** Milliseconds of each prepared run, after several warm-up runs. */
+/** Returns the milliseconds of each prepared run, after several warm-up runs. */
 async function timed(prepare: (run: number) => () => Promise<void>): Promise<number[]> {
   const millis: number[] = [];
   const warm = Math.ceil(runs / 5);
@@ -121,7 +121,7 @@ async function insertsOverPgWire(): Promise<void> {
   report(`INSERT of ${rowCount} × 5, simple query`, simple, rowCount);
   const text = 'INSERT INTO trades VALUES ($1, $2, $3, $4, $5)';
   await send([clientMessage('P', 'ins', text, [0]), clientMessage('S')]);
-  // From here on responses are not collected.
+  // From here on responses are no longer collected.
   client.socket.removeAllListeners('data');
   const pipeline = await timed((run) => {
     const bytes = Buffer.concat([...pipelined(run), clientMessage('S')]);
@@ -131,7 +131,7 @@ async function insertsOverPgWire(): Promise<void> {
   client.close();
 }
 
-/** Sends bytes and waits for ReadyForQuery, without decoding the messages before it. */
+/** Sends bytes and waits for ReadyForQuery, without decoding the messages that precede it. */
 function exchange({ socket }: RawClient, bytes: Buffer): Promise<void> {
   return new Promise((resolve, reject) => {
     const take = (chunk: Buffer): void => {

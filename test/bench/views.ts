@@ -67,7 +67,7 @@ async function withServer(
   }
 }
 
-/** One request over a kept-alive connection; resolves to the response body. */
+/** Sends one request over a kept-alive connection; resolves to the response body. */
 function ask(server: TestServer, method: string, path: string, body?: Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = request(`${server.url}${path}`, { method, agent }, (answer) => {
@@ -139,7 +139,7 @@ async function fill(
   }
 }
 
-/** Request bodies of lines for rows one microsecond apart. */
+/** Returns request bodies whose lines hold rows one microsecond apart. */
 function lines(from: number, count: number, each: number): Buffer[] {
   const bodies: Buffer[] = [];
   for (let done = 0; done < count; done += each) {
@@ -153,7 +153,7 @@ function lines(from: number, count: number, each: number): Buffer[] {
   return bodies;
 }
 
-/** Sends bodies one after another, so that rows are in order. */
+/** Sends bodies one after another, so that the rows arrive in order. */
 async function send(server: TestServer, bodies: readonly Buffer[]): Promise<void> {
   for (const body of bodies) {
     await ask(server, 'POST', '/write', body);
@@ -168,7 +168,7 @@ interface Ingested {
   readonly behind: number;
 }
 
-/** Rows per second, total processor time of the server, and the lag of the view. */
+/** Measures rows per second, the server's total processor time, and the lag of the view. */
 async function ingested(
   kind: keyof typeof KINDS,
   count: number,
@@ -244,8 +244,9 @@ async function freshness(): Promise<void> {
       };
       await measure(20);
       tell('alone', await measure(TURNS * 60));
-      // Sends a tenth of a second of rows at 100,000 rows per second. There are two writers, so
-      // rows of one arrive after later rows of the other, by up to 10 ms and 10,000 rows.
+      // Sends a tenth of a second's worth of rows at 100,000 rows per second. There are two
+      // writers, so rows of one arrive after later rows of the other, by up to 10 ms and 10,000
+      // rows.
       const state = { over: false, sent: 0 };
       const writer = (async () => {
         while (!state.over) {
@@ -266,7 +267,7 @@ async function freshness(): Promise<void> {
   }
 }
 
-/** A base of ROWS rows over a thousand minutes, with its view. */
+/** Creates a base with ROWS rows over a thousand minutes, and its view. */
 async function withBase(body: (server: TestServer, step: number) => Promise<void>): Promise<void> {
   await withServer(['query.answers.from.views=false'], async (server) => {
     const step = Math.max(1, Math.floor((1_000 * MINUTE) / ROWS));
@@ -296,7 +297,8 @@ async function late(server: TestServer): Promise<void> {
       "SELECT last_micros FROM jobs() WHERE name = 'candles'",
     )) as [[number]];
     refreshes.push(micros / 1_000);
-    // The view pauses for four times its refresh time; rows arriving meanwhile would wait for that.
+    // The view pauses for four times its refresh time. Rows arriving during the pause would have to
+    // wait.
     await pause(Math.min(5_000, 5 * took));
   }
   say(

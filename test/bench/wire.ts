@@ -1,10 +1,10 @@
 /**
  * npm run wire-speed -- [--rows N] [--runs N] [--points N] [--base-port N]
  *
- * Compares PostgreSQL drivers on Tidemark, QuestDB and PostgreSQL, in turn within one run: reading
- * all rows of a five-column table with psycopg (binary) and node-postgres, and the median of a
- * prepared query for one row by its time. QuestDB is started by `start_questdb.sh`, PostgreSQL from
- * Debian's package; missing peers are reported and skipped.
+ * Compares PostgreSQL drivers on Tidemark, QuestDB and PostgreSQL, in turn within one run. Measures
+ * reading all rows of a five-column table with psycopg (binary) and node-postgres, and the median
+ * of a prepared query that finds one row by its time. QuestDB is started by `start_questdb.sh`,
+ * PostgreSQL comes from Debian's package. A missing database is reported and skipped.
  */
 import { execFile, spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -45,7 +45,7 @@ interface Peer {
 
 const START = '2024-01-01T00:00:00.000000Z';
 const COLUMNS = `x id, x * 0.25 price, x % 97 amount, 'name-' || (x % 1000) name`;
-/** One row per second, generated alike on both servers. */
+/** One row per second, generated in the same way on both servers. */
 const OURS = [
   'CREATE TABLE wire (ts TIMESTAMP, id LONG, price DOUBLE, amount LONG, name VARCHAR) ' +
     'TIMESTAMP(ts) PARTITION BY DAY',
@@ -78,7 +78,7 @@ async function questdb(): Promise<Peer> {
   return { name: 'QuestDB', port: basePort + 1, setup: OURS, stop };
 }
 
-/** The newest version in Debian; its server refuses to run as root. */
+/** Starts the newest version in Debian, whose server refuses to run as root. */
 async function postgresql(): Promise<Peer> {
   const [version] = readdirSync(POSTGRES).sort((a, b) => Number(b) - Number(a));
   const bin = (name: string): string => join(POSTGRES, version ?? '', 'bin', name);
@@ -120,7 +120,7 @@ async function connect(peer: Peer): Promise<pg.Client> {
       password: 'quest',
       database: database(peer),
     });
-    // A peer that ends while a client is open must not hide the original error.
+    // If a database ends while a client is connected, that must not hide the original error.
     client.on('error', () => undefined);
     try {
       await client.connect();
@@ -157,7 +157,7 @@ async function nodePg(client: pg.Client): Promise<number> {
   return performance.now() - started;
 }
 
-/** Microseconds per query for one row. */
+/** Measures microseconds per query for one row. */
 async function pointQueries(client: pg.Client): Promise<number[]> {
   const micros: number[] = [];
   for (let index = -200; index < points; index += 1) {

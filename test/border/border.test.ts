@@ -1,4 +1,4 @@
-/** The shape of the native interface: the number of its functions and the values that cross. */
+/** The shape of the native interface: the number of its functions and the values that cross it. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ test('the native interface has at most 30 functions', async (t) => {
   t.true(functions.length <= MAX_FUNCTIONS, functions.join('\n'));
 });
 
-test('written rows are read back', async (t) => {
+test('rows that are written can be read back', async (t) => {
   await withDatabase(async (database) => {
     await run(database, 'create table t (ts timestamp, s symbol, x double) timestamp(ts)');
     await run(database, "insert into t values ('2024-01-02', 'b', 2.5), ('2024-01-01', 'a', null)");
@@ -49,7 +49,7 @@ test('time that elapsed before prepare counts towards the timeout', async (t) =>
   });
 });
 
-test('a small query completes within its call, a large query does not', async (t) => {
+test('a small query completes within its call; a large query does not', async (t) => {
   await withDatabase(async (database) => {
     await run(
       database,
@@ -62,7 +62,7 @@ test('a small query completes within its call, a large query does not', async (t
     );
     const between = async (from: string, to: string): Promise<[string, boolean]> => {
       let hasWaited = false;
-      // Runs after everything that is already settled.
+      // Runs after everything that has already been settled.
       process.nextTick(() => {
         hasWaited = true;
       });
@@ -91,7 +91,7 @@ test('a small query completes within its call, a large query does not', async (t
   });
 });
 
-test('a stopped query, or one whose parameter makes it long, completes later', async (t) => {
+test('a query that times out or has an expensive parameter completes later', async (t) => {
   await withDatabase(async (database) => {
     await run(database, "create table one as (select 'x'::varchar s)");
     const isDoneAtOnce = async (
@@ -115,7 +115,7 @@ test('a stopped query, or one whose parameter makes it long, completes later', a
     }
     t.true(isQuick, 'it was quick');
     await run(database, "update one set s = repeat('x', 60000000)");
-    // On a busy machine the timeout may expire before the query runs; then nothing was stopped.
+    // On a busy machine the timeout may expire before the query starts; then nothing is stopped.
     for (let tries = 0; isQuick && tries < 20; tries += 1) {
       isQuick = await isDoneAtOnce(long, [], 1);
     }
@@ -126,7 +126,7 @@ test('a stopped query, or one whose parameter makes it long, completes later', a
   });
 });
 
-test('an untyped parameter of a polymorphic function is a string', async (t) => {
+test('untyped parameters of polymorphic functions are strings', async (t) => {
   await withDatabase(async (database) => {
     for (const [sql, values, expected] of [
       ['select concat($1, $2)', ['a', '2'], '["a2"]'],
@@ -160,7 +160,7 @@ test('arrow-js-ffi reads an arena without copying columns', async (t) => {
   });
 });
 
-test('an execution can be cancelled as soon as it is requested', async (t) => {
+test('an execution can be cancelled immediately after the call', async (t) => {
   await withDatabase(async (database) => {
     const text = 'select sum(sqrt(x)) from long_sequence(100000000000)';
     const statement = await prepare(database, text);
@@ -187,7 +187,7 @@ test('an execution can be cancelled as soon as it is requested', async (t) => {
   });
 });
 
-test('a row limit applies to every chunk, and the summary arrives last', async (t) => {
+test('the row limit applies to every chunk, and the summary follows the last chunk', async (t) => {
   await withDatabase(async (database) => {
     const statement = await prepare(database, 'select x from long_sequence(10)');
     const reply = await statement.execute([], { rows: { format: 'json' }, firstChunkRows: 4 });
@@ -200,7 +200,7 @@ test('a row limit applies to every chunk, and the summary arrives last', async (
   });
 });
 
-// Runs first, because it measures the memory of the process.
+// This test runs first, because it measures the memory of the process.
 test.serial('a slow reader pauses the query, and memory does not grow', async (t) => {
   await withDatabase(async (database) => {
     const statement = await prepare(database, 'select x, x * 2 y from long_sequence(20000000)');
@@ -236,7 +236,7 @@ test('cancel by id stops a query', async (t) => {
   });
 });
 
-test('errors carry code, message and position across the boundary', async (t) => {
+test('errors cross the native boundary with code, message and position', async (t) => {
   await withDatabase(async (database) => {
     const error = await t.throwsAsync(prepare(database, 'select nope from long_sequence(1)'));
     t.true(error instanceof DatabaseError);
@@ -248,14 +248,14 @@ test('errors carry code, message and position across the boundary', async (t) =>
   });
 });
 
-test('depth and length hit limits and cause no stack overflow', (t) => {
+test('depth and length limits prevent stack overflows', (t) => {
   const nested = `select ${'('.repeat(100_000)}1${')'.repeat(100_000)}`;
   t.throws(() => parse(nested), { message: /nest|deep/i });
   const terms = Array.from({ length: 100_000 }, (_, i) => `x = ${i}`).join(' or ');
   t.throws(() => parse(`select 1 from t where ${terms}`), { message: /terms|long/i });
 });
 
-test('a query of 9,000 terms is bound and run', async (t) => {
+test('a query with 9,000 terms is planned and run', async (t) => {
   await withDatabase(async (database) => {
     const terms = Array.from({ length: 9_000 }, (_, i) => `x = ${i + 1}`).join(' or ');
     const sql = `select count() from long_sequence(10000) where ${terms}`;

@@ -25,7 +25,7 @@ async function answer(statement: Statement, format: 'csv' | 'json' = 'json'): Pr
   return `${chunk?.bytes.toString() ?? ''}${stream == null ? '' : ' and more'}`;
 }
 
-/** Repeats the query until its result is cached; slow runs on a busy machine are not. */
+/** Repeats the query until its result is cached. Slow runs on a busy machine are not cached. */
 async function untilCached(database: Database, statement: Statement): Promise<string[]> {
   const before = cachedResults(database);
   const answers: string[] = [];

@@ -1,6 +1,7 @@
 /**
- * Prepared statements with parameters in WHERE reuse their plan across executions. For any values,
- * and after any writes in between, each answer and error equals that of a newly prepared statement.
+ * Prepared statements with parameters in WHERE reuse their plan across executions. Whatever the
+ * values, and after any writes in between, each answer and error equals that of a newly prepared
+ * statement.
  */
 import test from 'ava';
 
@@ -99,7 +100,7 @@ const STATEMENTS: readonly (readonly [text: string, parameters: number, types?: 
     ["SELECT x FROM t WHERE ts > dateadd('d', 1, $1)", 1],
   ];
 
-/** The rows, or the error with its position. */
+/** Returns the rows, or the error with its position. */
 async function outcome(statement: Statement, values: ParameterValues): Promise<string> {
   try {
     const { chunk, stream } = await statement.execute(values, { rows: { format: 'json' } });
@@ -143,7 +144,7 @@ async function fill(database: Database): Promise<void> {
   await run(database, 'CREATE VIEW v AS (SELECT * FROM t WHERE d > 20)');
 }
 
-test('a plan cached for other values gives the same answer as a fresh plan', async (t) => {
+test('a plan cached for other values returns the same result as a new plan', async (t) => {
   const random = new Random(suiteSeed());
   await withDatabase(async (database) => {
     await fill(database);
@@ -169,7 +170,7 @@ test('a plan cached for other values gives the same answer as a fresh plan', asy
   });
 });
 
-/** The answer with literals in place of the parameters. */
+/** Returns the answer with literals in place of the parameters. */
 async function literally(database: Database, text: string, values: ParameterValues) {
   const quoted = (value: unknown): string =>
     typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : 'null';
@@ -201,7 +202,7 @@ const CHANGES = [
   'ALTER TABLE t RENAME COLUMN e TO d',
 ];
 
-test('parameters that name symbols answer as literals do, despite concurrent writes', async (t) => {
+test('symbol parameters return the same as literals, despite concurrent writes', async (t) => {
   const random = new Random(suiteSeed());
   await withDatabase(async (database) => {
     await fill(database);
@@ -224,8 +225,8 @@ test('parameters that name symbols answer as literals do, despite concurrent wri
           );
           const expected = await literally(database, text, values);
           const answer = await outcome(kept, values);
-          // A statement prepared for other columns is prepared again.
-          if (!answer.startsWith('REPLAN') && !answer.includes('tables changed')) {
+          // A statement that was prepared for other columns is prepared again.
+          if (!answer.startsWith('REPLAN') && !answer.includes('schema changed')) {
             t.is(answer, expected, `${change}: ${text} with ${JSON.stringify(values)}`);
           }
         }
@@ -235,7 +236,7 @@ test('parameters that name symbols answer as literals do, despite concurrent wri
   });
 });
 
-test('a plan cached for few rows is not used for many rows, nor the reverse', async (t) => {
+test('a plan cached for few rows is not reused for many rows, or vice versa', async (t) => {
   await withDatabase(async (database) => {
     await run(
       database,
@@ -272,7 +273,7 @@ test('a cached plan is dropped with its table', async (t) => {
   });
 });
 
-/** Number of results cached by parameter values since the database was opened. */
+/** Returns the number of results cached by parameter values since the database was opened. */
 const cachedResults = (database: Database): number =>
   database.metrics()['cached_results_total'] ?? Number.NaN;
 
@@ -295,7 +296,7 @@ test('repeated parameter values reuse the cached result until the next commit', 
   });
 });
 
-test('a parameter that depends on the clock is evaluated each time', async (t) => {
+test('a parameter relative to the current time is evaluated at each execution', async (t) => {
   await withDatabase(async (database) => {
     await fill(database);
     const statement = await prepare(database, 'SELECT count() FROM t WHERE ts IN $1', ['VARCHAR']);
@@ -307,7 +308,7 @@ test('a parameter that depends on the clock is evaluated each time', async (t) =
   });
 });
 
-/** A random change of `t` that moves, adds or removes last rows. */
+/** Returns a random change to `t` that moves, adds or removes the last rows. */
 function change(random: Random): string {
   const s = `s${random.between(0, 6)}`;
   const at = instant(random);
@@ -336,7 +337,7 @@ function change(random: Random): string {
 const rowsOf = async (statement: Statement, values: ParameterValues): Promise<unknown> =>
   JSON.parse(`[${await outcome(statement, values)}]`);
 
-/** The last row of each key, for rows in time order. */
+/** Returns the last row of each key, given rows in time order. */
 function lastOf(rows: readonly unknown[][], keys: readonly number[]): unknown[][] {
   const last = new Map<string, unknown[]>();
   for (const row of rows) {
@@ -349,7 +350,7 @@ function lastOf(rows: readonly unknown[][], keys: readonly number[]): unknown[][
 
 for (const dedup of [false, true]) {
   const keys = dedup ? 'upserted keys' : 'keys';
-  test(`the last rows of ${keys} match the last of all rows`, async (t) => {
+  test(`the latest row per ${keys} matches a full scan`, async (t) => {
     const random = new Random(suiteSeed());
     await withDatabase(async (database) => {
       const upsert = dedup ? ' DEDUP UPSERT KEYS(ts, s)' : '';
@@ -394,12 +395,12 @@ for (const dedup of [false, true]) {
 
 const MANY = 300;
 
-/** Rows of many symbols and of null. */
+/** Rows with many symbols, including null. */
 const FILL =
   "INSERT INTO t (ts, x, s) SELECT dateadd('s', (x * 7)::int, '2024-01-01'), x, " +
   `CASE WHEN x % 9 = 0 THEN NULL ELSE 's' || x * x % ${MANY} END FROM long_sequence(35000)`;
 
-/** A random change of a table with many symbols. */
+/** Returns a random change to a table with many symbols. */
 function changeOfMany(random: Random): string {
   const s = `s${random.between(0, MANY + 20)}`;
   const at = `2024-01-0${random.between(1, 4)}T${String(random.between(10, 24)).padStart(2, '0')}`;
@@ -429,7 +430,7 @@ function changeOfMany(random: Random): string {
 }
 
 for (const dedup of [false, true]) {
-  test(`last rows of many symbols${dedup ? ', upserted' : ''}`, async (t) => {
+  test(`latest rows of many symbols match a full scan${dedup ? ', upserted' : ''}`, async (t) => {
     const random = new Random(suiteSeed());
     await withDatabase(async (database) => {
       const upsert = dedup ? ' DEDUP UPSERT KEYS(ts, s)' : '';

@@ -1,6 +1,6 @@
 /**
- * Counts calls across the native interface. Alone in its process, because calls are counted for all
- * databases.
+ * Counts calls across the native interface. Runs alone in its process, because calls are counted
+ * for all databases.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -36,7 +36,7 @@ function countCalls(): string[] {
   return calls;
 }
 
-test('a repeated query without a table only checks that it is current', async (t) => {
+test('a repeated query without a table makes one native call', async (t) => {
   const calls = countCalls();
   const root = await mkdtemp(join(tmpdir(), 'tidemark-crossings-'));
   const database = await openDatabase({ root });

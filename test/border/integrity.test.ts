@@ -48,7 +48,7 @@ test('a backup is taken while the database is open, and restored', async (t) => 
     const database = await openDatabase({ root });
     await create(database);
     await run(database, 'checkpoint create');
-    await t.throwsAsync(run(database, 'checkpoint create'), { message: /there already/ });
+    await t.throwsAsync(run(database, 'checkpoint create'), { message: /already exists/ });
     await run(database, 'drop table a');
     await run(database, 'check database');
     await database.close();
@@ -84,12 +84,12 @@ test('a damaged table is reported, refuses writes and can be dropped', async (t)
     await database.close();
     const folder = join(root, 'db/t/1');
     const day = '1970-01-04';
-    // The previous manifest, retained as a fallback, may reference another segment of the day.
+    // The previous manifest, retained as a fallback, may reference another segment of the same day.
     const segments = (await readdir(folder)).filter((name) => name.startsWith(day));
     const copy = join(root, 'copy');
     await cp(join(root, 'db'), join(copy, 'db'), { recursive: true });
     for (const segment of segments) {
-      // Within the second column: a day has 1,440 rows of 8 bytes.
+      // The offset lies within the second column: a day has 1,440 rows of 8 bytes.
       await flip(join(folder, segment), 15_000);
     }
 

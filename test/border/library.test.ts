@@ -28,7 +28,7 @@ async function isRefused(
   t.regex(error.message, message);
 }
 
-test('parameters are JavaScript values', async (t) => {
+test('parameters can be JavaScript values', async (t) => {
   await withLibrary(async (database) => {
     const ask = async (sql: string, value: Parameter): Promise<unknown> => {
       const table = await database.query(`SELECT ${sql} v`, [value]);
@@ -43,12 +43,12 @@ test('parameters are JavaScript values', async (t) => {
     t.is(await ask('year($1::timestamp)', new Date(0)), 1970);
     for (const value of [{}, undefined, new Date(Number.NaN)]) {
       const call = (): Promise<unknown> => ask('$1::long', value as never);
-      await isRefused(t, call, /^parameter \$1 is no value: expected a string, number, bigint/);
+      await isRefused(t, call, /^invalid parameter \$1: expected a string, number, bigint/);
     }
   });
 });
 
-test('an appender reads CSV, and columns it does not read have no type', async (t) => {
+test('an appender imports CSV, and unused columns need no type', async (t) => {
   await withLibrary(async (database) => {
     const csv = {
       delimiter: ',',
@@ -71,7 +71,7 @@ test('an appender reads CSV, and columns it does not read have no type', async (
   });
 });
 
-test('unknown engine options are refused by name', async (t) => {
+test('unknown engine options are refused with their name', async (t) => {
   const root = join(tmpdir(), 'tidemark-never-made');
   // @ts-expect-error: no such option.
   const unknown = (): Promise<unknown> => open({ root, speed: 'high' });

@@ -1,4 +1,6 @@
-/** The engine log. Alone in its process, because it receives the lines of all databases. */
+/**
+ * The engine log. Runs alone in its process, because it receives the log lines of all databases.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +9,7 @@ import test from 'ava';
 
 import { openDatabase } from '../../ts/engine/index.js';
 
-test('close delivers the whole log', async (t) => {
+test('closing delivers the entire log', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-log-'));
   const events: string[] = [];
   for (let round = 1; round <= 50; round += 1) {

@@ -1,6 +1,6 @@
 /**
  * A process with one armed failpoint. It calls the complete native interface once and reports the
- * failed calls as one line of JSON. The line itself proves that the process survived.
+ * calls that failed as one line of JSON. That line proves that the process survived.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,6 +1,6 @@
 /**
  * A forced panic in every exported function and every worker becomes an `Internal` error, and the
- * process survives. Each failpoint runs in a separate process.
+ * process survives. Each failpoint runs in a process of its own.
  */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ import test from 'ava';
 const run = promisify(execFile);
 const child = fileURLToPath(new URL('./panic-child.js', import.meta.url));
 
-/** Failpoint → calls of which at least one must fail. */
+/** Failpoint → calls, at least one of which must fail. */
 const POINTS: Readonly<Record<string, readonly string[]>> = {
   set_log_sink: ['openDatabase'],
   open_database: ['openDatabase'],
@@ -55,7 +55,7 @@ async function failuresWith(point: string): Promise<Record<string, string>> {
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Record<string, string>;
 }
 
-test('without a failure point every call succeeds', async (t) => {
+test('without a fault injected every call succeeds', async (t) => {
   t.deepEqual(await failuresWith('none'), {});
 });
 

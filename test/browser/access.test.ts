@@ -1,6 +1,6 @@
 /**
- * The permission editor. The server tests cover the rights themselves. Here the page receives
- * prepared lists, and the statements that it sends are checked.
+ * The permission editor. The permissions themselves are covered by the server tests. Here the page
+ * receives prepared lists, and the statements that it sends are checked.
  */
 import type { Page } from 'playwright-core';
 
@@ -48,7 +48,9 @@ const LISTS: Readonly<Record<string, string>> = {
   ),
 };
 
-/** Answers queries about rights, and collects the statements that would change rights, in order. */
+/**
+ * Answers queries about permissions, and collects in order the statements that would change them.
+ */
 async function prepare(page: Page, refused = ''): Promise<string[]> {
   const sent: string[] = [];
   await page.route('**/exec?*', async (route) => {
@@ -68,19 +70,19 @@ async function prepare(page: Page, refused = ''): Promise<string[]> {
   return sent;
 }
 
-browserTest('clicks plan changes, and Apply runs them in order', async (t) => {
+browserTest('clicks collect changes, and Apply runs them in order', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const sent = await prepare(page);
     await page.evaluate("location.hash = '#access/ada'");
     const cell = (name: string): ReturnType<Page['getByRole']> =>
       page.getByRole('button', { name: new RegExp(`^${name}`) });
-    await cell('SELECT on trades: granted, may pass on').waitFor();
+    await cell('SELECT on trades: granted with grant option').waitFor();
     await cell('INSERT on trades: from all tables').waitFor();
     await cell('UPDATE on quotes: from quants').waitFor();
     t.deepEqual(await page.locator('.access-legend span').allInnerTexts(), [
       'granted',
-      'granted, may pass on',
+      'granted with grant option',
       'from a group',
       'from all tables',
       'on some columns',
@@ -102,26 +104,26 @@ browserTest('clicks plan changes, and Apply runs them in order', async (t) => {
     };
     await pick('Groups', 'quants');
     await cell('SELECT on trades: not granted').waitFor();
-    t.is(await page.getByText('3 changes not applied yet').count(), 0);
+    t.is(await page.getByText('3 changes pending').count(), 0);
     const members = page.getByRole('group', { name: 'Members' });
     t.deepEqual(await members.locator('.chip').allInnerTexts(), ['ada']);
-    t.deepEqual(await members.locator('option').allInnerTexts(), ['add…', '<b>eve</b>']);
+    t.deepEqual(await members.locator('option').allInnerTexts(), ['Add user…', '<b>eve</b>']);
     t.deepEqual(await seriousViolations(page), []);
     await pick('Users', 'ada');
-    await page.getByText('3 changes not applied yet').waitFor();
+    await page.getByText('3 changes pending').waitFor();
     await page.locator('[data-action="apply"]').click();
-    await page.getByText('0 changes not applied yet').waitFor();
+    await page.getByText('0 changes pending').waitFor();
     t.deepEqual(sent, [
       'GRANT SELECT ON quotes TO ada',
       'REVOKE SELECT ON trades FROM ada',
       'GRANT PGWIRE TO ada',
     ]);
-    await page.getByLabel('Put into a group').selectOption('risk');
+    await page.getByLabel('Add to a group').selectOption('risk');
     t.is(await page.locator('.access-entry bdi').nth(1).innerText(), '<b>eve</b>');
   });
 });
 
-browserTest('a refused change is reported, and the remaining changes stay planned', async (t) => {
+browserTest('a failed change is reported, and the remaining changes stay pending', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const sent = await prepare(page, 'GRANT SELECT ON trades TO quants');
@@ -131,11 +133,11 @@ browserTest('a refused change is reported, and the remaining changes stay planne
     await page.locator('[data-action="apply"]').click();
     await page.locator('.access-pending', { hasText: 'permission denied' }).waitFor();
     t.is(sent.length, 1);
-    await page.getByText('2 changes not applied yet').waitFor();
+    await page.getByText('2 changes pending').waitFor();
   });
 });
 
-browserTest('the page is offered only where the server has users', async (t) => {
+browserTest('the access page is offered only if the server has users', async (t) => {
   t.deepEqual(await rows('SELECT 1'), [[1]]);
   await onPage(t, async (shown) => {
     const entry = shown.page.getByRole('link', { name: 'Users and permissions' });

@@ -1,4 +1,4 @@
-/** axe finds no serious violation on any screen in any theme. */
+/** axe finds no serious violation on any screen, in any theme. */
 import type { ExecutionContext } from 'ava';
 
 import { seriousViolations } from './axe.js';
@@ -14,7 +14,7 @@ async function look(t: ExecutionContext, shown: ConsolePage, screen: string): Pr
   });
 }
 
-browserTest('axe: the workspace with a result, a plan, the log and an error', async (t) => {
+browserTest('axe finds no violation in a workspace with result, plan, log and error', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query = 'SELECT timestamp, symbol, avg(price) AS price FROM trades SAMPLE BY 1h';
@@ -35,7 +35,7 @@ browserTest('axe: the workspace with a result, a plan, the log and an error', as
   });
 });
 
-browserTest('axe: actions on rows, statements and charts', async (t) => {
+browserTest('axe finds no violation in actions on rows, statements and charts', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query =
@@ -44,7 +44,7 @@ browserTest('axe: actions on rows, statements and charts', async (t) => {
     await page.getByLabel('@sym').fill('BTC-USD');
     t.is(await shown.run(), 'done');
     await page.locator('.grid-head-cell', { hasText: 'price' }).click();
-    await page.getByLabel('Filter the loaded rows').fill('price > 0');
+    await page.getByLabel('Filter loaded rows').fill('price > 0');
     await page.locator('.inline-filter .hint').waitFor();
     await page.locator('.grid').focus();
     await page.keyboard.press('Shift+F10');
@@ -58,7 +58,7 @@ browserTest('axe: actions on rows, statements and charts', async (t) => {
     await page.getByRole('combobox', { name: 'Type a table' }).fill('tra');
     t.deepEqual(await seriousViolations(page), [], 'the palette');
     await page.keyboard.press('Escape');
-    await page.getByRole('button', { name: 'Show as a table' }).click();
+    await page.getByRole('button', { name: 'Show as table' }).click();
     await page.locator('.chart-table tbody tr').first().waitFor();
     await shown.write('SELECT FROM WHERE;\nSELECT prise FROM trades;');
     await page.locator('.problem').waitFor();
@@ -66,14 +66,14 @@ browserTest('axe: actions on rows, statements and charts', async (t) => {
   });
 });
 
-browserTest('axe finds a planted violation', async (t) => {
+browserTest('axe detects a planted violation', async (t) => {
   await onPage(t, async ({ page }) => {
     await page.evaluate("document.querySelector('.main').append(document.createElement('img'))");
     t.deepEqual(await seriousViolations(page), ['image-alt: <img>']);
   });
 });
 
-browserTest('axe: tables, running queries and their dialogs', async (t) => {
+browserTest('axe finds no violation in tables, running queries and their dialogs', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -83,7 +83,7 @@ browserTest('axe: tables, running queries and their dialogs', async (t) => {
       await page.getByRole('tab', { name: 'Ingestion' }).click();
       await look(t, shown, 'ingestion');
       await shown.go('Running queries');
-      await page.getByText('Nothing is running').waitFor();
+      await page.getByText('No running queries').waitFor();
       await look(t, shown, 'queries');
       await page.getByRole('treeitem', { name: /^trades/ }).click({ button: 'right' });
       t.deepEqual(await seriousViolations(page), [], 'the menu of a table');
@@ -99,7 +99,7 @@ browserTest('axe: tables, running queries and their dialogs', async (t) => {
   );
 });
 
-browserTest('axe: imports and first steps', async (t) => {
+browserTest('axe finds no violation in imports and first steps', async (t) => {
   await onPage(t, (shown) => look(t, shown, 'start'), { page: 'start' });
   await onPage(
     t,
@@ -113,7 +113,7 @@ browserTest('axe: imports and first steps', async (t) => {
       await page.getByLabel('Type of day').waitFor();
       await look(t, shown, 'import');
       await page.locator('[data-action="import"]').click();
-      await page.getByRole('heading', { name: 'is loaded' }).waitFor();
+      await page.getByRole('heading', { name: 'was imported' }).waitFor();
       await look(t, shown, 'import-report');
     },
     { page: 'import' },

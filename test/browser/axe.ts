@@ -13,13 +13,14 @@ const RUN = `axe.run(document, { resultTypes: ['violations'] }).then(({ violatio
       impact === 'serious' || impact === 'critical' || id === 'landmark-unique')
     .flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 160))))`;
 
-/** Waits for transitions, because intermediate colours belong to no theme. */
+/** Waits for transitions to end, because intermediate colours belong to no theme. */
 const STILL = `Promise.allSettled(document.getAnimations().map(({ finished }) => finished))
   .then(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))))`;
 
-/** Serious and critical violations, and duplicate region names, one line per element. */
+/** Returns serious and critical violations and duplicate region names, one line per element. */
 export async function seriousViolations(page: Page): Promise<string[]> {
-  // Injects the script through the protocol, so that the page's content policy stays unchanged.
+  // Injects the script through the browser protocol, so that the page's content policy stays
+  // unchanged.
   if (!(await page.evaluate<boolean>('"axe" in window'))) {
     await page.evaluate(await readFile(SOURCE, 'utf8'));
   }

@@ -10,7 +10,7 @@ const { browserTest, onPage, rows, server } = browserSuite('bad input in a brows
 const PAYLOAD = `<img src=x onerror="console.error('ran')"><script>console.error('ran')</script>`;
 const QUOTED = PAYLOAD.replaceAll("'", "''");
 
-browserTest('adversarial names are shown everywhere and run nowhere', async (t) => {
+browserTest('adversarial names are displayed everywhere and executed nowhere', async (t) => {
   const column = '<b onclick=alert(1)>name</b>';
   await rows('CREATE TABLE hostile (x VARCHAR, ts TIMESTAMP) TIMESTAMP(ts)');
   await rows(`INSERT INTO hostile VALUES ('${QUOTED}', '2026-01-01')`);
@@ -38,12 +38,12 @@ browserTest('adversarial names are shown everywhere and run nowhere', async (t) 
     await page.locator('.problem').waitFor();
     const link = `${server().url}/#query=${encodeURIComponent(`DROP TABLE "${PAYLOAD}"`)}`;
     await page.goto(link);
-    await page.getByRole('dialog').getByRole('button', { name: 'Only open it' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Open without running' }).click();
     t.is(await injected.count(), 0);
   });
 });
 
-browserTest('an unreadable link is ignored', async (t) => {
+browserTest('a malformed link is ignored', async (t) => {
   await onPage(t, async ({ page }) => {
     await page.goto(`${server().url}/#query=%E0%A4%A`);
     await page.locator('.editor-host.ready').waitFor();
@@ -66,9 +66,9 @@ browserTest('a truncated response keeps the rows received so far', async (t) => 
         : route.continue(),
     );
     t.is(await shown.query('SELECT 1 AS half'), 'failed');
-    t.regex(await page.locator('.outcome').innerText(), /broke off before its end/);
+    t.regex(await page.locator('.outcome').innerText(), /ended unexpectedly/);
     await shown.screenshot(picture('half-way-light'));
-    await page.getByRole('button', { name: 'Show the rows that came' }).click();
+    await page.getByRole('button', { name: 'Show received rows' }).click();
     t.deepEqual(await shown.row(3), ['3']);
   });
 });
@@ -88,7 +88,7 @@ restartTest('the console survives a restart during a query', async (t) => {
     first.process.kill('SIGKILL');
     await ended;
     await page.locator('.summary[data-state="failed"]').waitFor();
-    t.regex(await page.locator('.outcome').innerText(), /does not answer|broke off/);
+    t.regex(await page.locator('.outcome').innerText(), /is not responding|ended unexpectedly/);
     await page.locator('.status .error').waitFor();
     const port = new URL(first.url).port;
     const second = await startTestServer({

@@ -1,4 +1,4 @@
-/** Every kind of chart is drawn, keeps its options, and is saved as a file. */
+/** Every kind of chart is drawn, keeps its options, and can be saved as a file. */
 import { readFile } from 'node:fs/promises';
 
 import { seriousViolations } from './axe.js';
@@ -36,13 +36,13 @@ async function draw(shown: ConsolePage, query: string, kind: string): Promise<vo
 }
 
 async function saved({ page }: ConsolePage, name: string): Promise<Buffer> {
-  await page.getByRole('button', { name: 'Save the chart' }).click();
+  await page.getByRole('button', { name: 'Save chart' }).click();
   const download = page.waitForEvent('download');
   await page.getByRole('menuitem', { name }).click();
   return await readFile(await (await download).path());
 }
 
-/** The root element of an SVG, parsed as strict XML. */
+/** Returns the root element of an SVG, parsed as strict XML. */
 async function rootOf({ page }: ConsolePage, svg: string): Promise<string> {
   // Parses on a separate page, because the console's content policy forbids it.
   const other = await page.context().newPage();
@@ -56,13 +56,13 @@ async function setOptions(
   { page }: ConsolePage,
   options: Readonly<Record<string, string>>,
 ): Promise<void> {
-  await page.getByRole('button', { name: 'Options of the chart' }).click();
+  await page.getByRole('button', { name: 'Chart options' }).click();
   const dialog = page.getByRole('dialog');
   for (const [label, value] of Object.entries(options)) {
     const field = dialog.getByLabel(label, { exact: false }).first();
     await (label === 'Scale' ? field.selectOption(value) : field.fill(value));
   }
-  await dialog.getByRole('button', { name: 'Use them' }).click();
+  await dialog.getByRole('button', { name: 'Apply' }).click();
   await dialog.waitFor({ state: 'detached' });
 }
 
@@ -87,11 +87,11 @@ for (const [kind, query] of KINDS) {
           await shown.screenshot(picture(`chart-${kind}-${theme}`));
           t.deepEqual(await seriousViolations(page), [], theme);
         });
-        const svg = (await saved(shown, 'Drawing (SVG)')).toString();
+        const svg = (await saved(shown, 'Vector image (SVG)')).toString();
         t.regex(svg, /^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" width="\d/);
         t.true(svg.length > 1000, svg);
         t.is(await rootOf(shown, svg), 'svg');
-        const png = await saved(shown, 'Picture (PNG)');
+        const png = await saved(shown, 'Image (PNG)');
         t.deepEqual([...png.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
         t.true(png.length > 2000, `${png.length} bytes`);
         const csv = (await saved(shown, 'Points (CSV)')).toString();
@@ -119,22 +119,22 @@ browserTest('options are applied, refused when invalid, and survive a reload', a
   await onPage(t, async (shown) => {
     const { page } = shown;
     await draw(shown, WAVES, 'line');
-    await page.getByRole('button', { name: 'Options of the chart' }).click();
+    await page.getByRole('button', { name: 'Chart options' }).click();
     const dialog = page.getByRole('dialog');
     await shown.screenshot(picture('chart-options-light'));
     t.deepEqual(await seriousViolations(page), []);
     await dialog.getByLabel('Decimals').fill('x');
-    await dialog.getByRole('button', { name: 'Use them' }).click();
-    await dialog.getByRole('alert').filter({ hasText: 'Decimals are a number' }).waitFor();
-    await dialog.getByRole('button', { name: 'Leave it' }).click();
+    await dialog.getByRole('button', { name: 'Apply' }).click();
+    await dialog.getByRole('alert').filter({ hasText: 'Decimals must be a number' }).waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
     await setOptions(shown, {
       Unit: 'req/s',
       Decimals: '1',
       Thresholds: '20 warn, 28 error',
-      'Query of annotations': "SELECT '2024-01-01T00:30:00Z'::timestamp AS at, 'deployed' AS what",
+      'Annotation query': "SELECT '2024-01-01T00:30:00Z'::timestamp AS at, 'deployed' AS what",
     });
     t.regex(await page.locator('.readout').innerText(), /\d\.\d req\/s/);
-    const svg = async (): Promise<string> => (await saved(shown, 'Drawing (SVG)')).toString();
+    const svg = async (): Promise<string> => (await saved(shown, 'Vector image (SVG)')).toString();
     const text = await svg();
     t.regex(text, />warning 20\.0 req\/s</);
     t.regex(text, />deployed</);
@@ -153,11 +153,13 @@ browserTest('failed annotations are reported below the chart and change nothing'
   await onPage(t, async (shown) => {
     const { page } = shown;
     await draw(shown, WAVES, 'line');
-    await setOptions(shown, { 'Query of annotations': 'CREATE TABLE made_by_a_chart (v LONG)' });
-    await page.locator('.zoom-hint', { hasText: 'a query that only reads' }).waitFor();
+    await setOptions(shown, { 'Annotation query': 'CREATE TABLE made_by_a_chart (v LONG)' });
+    await page
+      .locator('.zoom-hint', { hasText: 'the annotation query must only read data' })
+      .waitFor();
     const found = await rows("SELECT * FROM tables() WHERE table_name = 'made_by_a_chart'");
     t.deepEqual(found, []);
-    await setOptions(shown, { 'Query of annotations': 'SELECT nothing FROM nowhere' });
+    await setOptions(shown, { 'Annotation query': 'SELECT nothing FROM nowhere' });
     await page.locator('.zoom-hint', { hasText: 'No annotations: ' }).waitFor();
     t.true((await shown.inkOfChart()) > 500);
   });

@@ -1,4 +1,4 @@
-/** Charts of partially loaded results, candles by key, bars from zero, time ranges. */
+/** Charts of partially loaded results, candlesticks by key, bars from zero, time ranges. */
 import { statementOf } from './console-page.js';
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
@@ -11,27 +11,24 @@ const CANDLES =
 const MANY =
   "SELECT timestamp_sequence('2026-01-01', 1000000) ts, x v FROM long_sequence(250000) ORDER BY ts";
 
-browserTest(
-  'a truncated result is charted whole, aggregated by the server to the screen width',
-  async (t) => {
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      await page.request.post(new URL('/exec', page.url()).href, {
-        form: { query: `CREATE TABLE many AS (${MANY}) TIMESTAMP(ts) PARTITION BY DAY` },
-      });
-      const asked = page.waitForRequest((request) => / SAMPLE BY \d+T$/.test(statementOf(request)));
-      t.is(await shown.query('SELECT ts, v FROM many'), 'done');
-      const answer = await (await asked).response();
-      t.is(answer?.status(), 200);
-      await page.locator('.zoom-hint', { hasText: '250,000 rows drawn as' }).waitFor();
-      const name = (await page.locator('.plot').getAttribute('aria-label')) ?? '';
-      t.regex(name, /lowest 1, highest 250000/);
-      const points = Number(/, (\d+) points/.exec(name)?.[1]);
-      t.true(points > 100 && points < 1500, `${points} points`);
-      await shown.screenshot(picture('chart-whole-light'));
+browserTest('a truncated result is charted in full, aggregated by the server', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await page.request.post(new URL('/exec', page.url()).href, {
+      form: { query: `CREATE TABLE many AS (${MANY}) TIMESTAMP(ts) PARTITION BY DAY` },
     });
-  },
-);
+    const asked = page.waitForRequest((request) => / SAMPLE BY \d+T$/.test(statementOf(request)));
+    t.is(await shown.query('SELECT ts, v FROM many'), 'done');
+    const answer = await (await asked).response();
+    t.is(answer?.status(), 200);
+    await page.locator('.zoom-hint', { hasText: '250,000 rows drawn as' }).waitFor();
+    const name = (await page.locator('.plot').getAttribute('aria-label')) ?? '';
+    t.regex(name, /lowest 1, highest 250000/);
+    const points = Number(/, (\d+) points/.exec(name)?.[1]);
+    t.true(points > 100 && points < 1500, `${points} points`);
+    await shown.screenshot(picture('chart-whole-light'));
+  });
+});
 
 browserTest(
   'candles of a keyed result show one key, and their columns can be chosen',
@@ -47,7 +44,7 @@ browserTest(
           }
           await page.locator('.u-over').waitFor();
           t.is(await page.getByLabel('Kind of chart').inputValue(), 'candles');
-          const keys = page.getByLabel('Candles of');
+          const keys = page.getByLabel('Candle key');
           t.true((await keys.locator('option').count()) > 1);
           await keys.selectOption({ index: 1 });
           await page.getByRole('button', { name: 'Columns' }).click();
@@ -64,7 +61,7 @@ browserTest(
   },
 );
 
-browserTest('time ranges: the last hour, back and forward', async (t) => {
+browserTest('the time range can be set to the last hour and moved back and forward', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT timestamp, avg(price) p FROM trades SAMPLE BY 1m'), 'done');
@@ -72,7 +69,7 @@ browserTest('time ranges: the last hour, back and forward', async (t) => {
     const label = async (): Promise<string> =>
       (await page.locator('.plot').getAttribute('aria-label')) ?? '';
     const all = await label();
-    await page.getByRole('button', { name: 'Range of time' }).click();
+    await page.getByRole('button', { name: 'Time range' }).click();
     await page.getByRole('menuitem', { name: 'Last hour' }).click();
     await page.getByRole('button', { name: 'Reset zoom' }).waitFor();
     await page.getByRole('button', { name: 'Previous range' }).click();

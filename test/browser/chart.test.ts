@@ -53,7 +53,7 @@ browserTest('zooming queries the visible range in finer steps', async (t) => {
   });
 });
 
-browserTest('when the server fails, the range is drawn from the loaded rows', async (t) => {
+browserTest('when the server fails, a zoomed range is drawn from the loaded rows', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT timestamp, price FROM trades LIMIT 500'), 'done');
@@ -67,7 +67,7 @@ browserTest('when the server fails, the range is drawn from the loaded rows', as
   });
 });
 
-browserTest('names become bars, two numeric columns a scatter plot', async (t) => {
+browserTest('names become bars, and two numeric columns become a scatter plot', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT symbol, count() AS trades FROM trades'), 'done');
@@ -84,7 +84,7 @@ browserTest('names become bars, two numeric columns a scatter plot', async (t) =
   });
 });
 
-browserTest('every kind is drawn, also with one point and with gaps', async (t) => {
+browserTest('every chart kind is drawn, even with one point or with gaps', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const times = "timestamp_sequence('2024-01-01', 60000000)";
@@ -93,7 +93,7 @@ browserTest('every kind is drawn, also with one point and with gaps', async (t) 
       `${times} AS ts, CASE WHEN x % 5 = 0 THEN NULL ELSE x * 1.5 END AS v FROM long_sequence(60)`,
     ]) {
       t.is(await shown.query(`SELECT ${columns}`), 'done');
-      // A chart of a few rows is drawn only on request.
+      // A chart with only a few rows is drawn only on request.
       const chart = page.locator('.view', { hasText: 'Chart' });
       if ((await chart.getAttribute('aria-pressed')) === 'false') {
         await chart.click();
@@ -123,7 +123,7 @@ browserTest('a series of a different magnitude gets its own axis', async (t) => 
   });
 });
 
-browserTest('prices by symbol have one axis each and share crosshair and range', async (t) => {
+browserTest('prices by symbol have separate axes and share crosshair and range', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query = 'SELECT timestamp, symbol, avg(price) AS price FROM trades SAMPLE BY 5m';
@@ -153,9 +153,9 @@ browserTest('prices by symbol have one axis each and share crosshair and range',
     t.is(await plots.count(), 5);
     await page.getByRole('button', { name: 'Previous range' }).click();
     await page.getByRole('button', { name: 'Reset zoom' }).waitFor({ state: 'detached' });
-    await page.getByRole('button', { name: 'Save the chart' }).click();
+    await page.getByRole('button', { name: 'Save chart' }).click();
     const saved = page.waitForEvent('download');
-    await page.getByRole('menuitem', { name: 'Drawing (SVG)' }).click();
+    await page.getByRole('menuitem', { name: 'Vector image (SVG)' }).click();
     const drawing = readFileSync(await (await saved).path(), 'utf8');
     t.is(drawing.match(/<g transform="translate/g)?.length, 5);
     await page.getByRole('button', { name: 'Split' }).click();
@@ -169,17 +169,17 @@ browserTest('a chart can be read as a table', async (t) => {
     const { page } = shown;
     const query = 'SELECT timestamp, symbol, avg(price) AS price FROM trades SAMPLE BY 1h';
     t.is(await shown.query(query), 'done');
-    await page.getByRole('button', { name: 'Show as a table' }).click();
+    await page.getByRole('button', { name: 'Show as table' }).click();
     const heads = page.locator('.chart-table thead th');
     t.is(await heads.first().innerText(), 'Time (UTC)');
     t.is(await heads.count(), 6);
     t.regex(await page.locator('.chart-table tbody th').first().innerText(), /^\d{4}-.*Z$/);
-    await page.getByRole('button', { name: 'Show as a table' }).click();
+    await page.getByRole('button', { name: 'Show as table' }).click();
     await page.locator('.u-over').first().waitFor();
   });
 });
 
-browserTest('a million points are drawn as a few, with a notice', async (t) => {
+browserTest('a million points are decimated, with a notice', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const series = Array.from(
@@ -198,7 +198,7 @@ browserTest('a million points are drawn as a few, with a notice', async (t) => {
   });
 });
 
-/** Start of the range that a request asks for. */
+/** Returns the start of the range that a request asks for. */
 function beginOf(request: Request): string {
   return /timestamp >= '([^']+)'/.exec(statementOf(request))?.[1] ?? '';
 }
@@ -228,7 +228,7 @@ browserTest('Enter on the crosshair goes to its row in the grid', async (t) => {
     const times = "timestamp_sequence('2024-01-01', 60000000)";
     t.is(await shown.query(`SELECT ${times} AS ts, x * 1.5 AS v FROM long_sequence(500)`), 'done');
     await page.locator('.u-over').waitFor();
-    await page.getByLabel('Filter the loaded rows').fill('v > 15');
+    await page.getByLabel('Filter loaded rows').fill('v > 15');
     await page.locator('.inline-filter .hint', { hasText: '490 of 500' }).waitFor();
     await page.locator('.plot').focus();
     for (let step = 0; step < 12; step += 1) {

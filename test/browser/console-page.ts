@@ -33,7 +33,7 @@ export async function launchBrowser(): Promise<Browser> {
   });
 }
 
-/** The statement in the body of a page request. */
+/** Returns the statement in the body of a request from the page. */
 export function statementOf(request: Request): string {
   return new URLSearchParams(request.postData() ?? '').get('query') ?? '';
 }
@@ -48,7 +48,7 @@ export interface PageOptions {
   readonly page?: string;
 }
 
-/** Saves a screenshot for review, when screenshots are requested. */
+/** Saves a screenshot for review, if screenshots are requested. */
 export async function leavePicture(page: Page, path: string, fullPage = false): Promise<void> {
   if (process.env['TIDEMARK_PICTURES'] === '1') {
     await mkdir(dirname(path), { recursive: true });
@@ -57,7 +57,7 @@ export async function leavePicture(page: Page, path: string, fullPage = false): 
   }
 }
 
-/** Maximum time for something to appear. */
+/** Maximum time to wait for something to appear. */
 const WAIT_MS = 60_000;
 
 /** Reports violations of the content policy, installed before any script of the page runs. */
@@ -65,7 +65,7 @@ const REPORT_VIOLATIONS =
   'addEventListener("securitypolicyviolation", (event) => console.error("CSP violation: " + ' +
   'event.violatedDirective + " " + event.blockedURI + " " + event.sample))';
 
-/** The server refuses a statement with status 400, which the browser always logs. */
+/** If the server refuses a statement, it answers with status 400, which the browser always logs. */
 const REFUSED_STATEMENT = 'Failed to load resource: the server responded with a status of 400';
 
 export class ConsolePage {
@@ -98,7 +98,7 @@ export class ConsolePage {
       viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
       colorScheme: options.scheme ?? 'light',
       ...(options.timezone === undefined ? {} : { timezoneId: options.timezone }),
-      // Screenshots and waits must not see a colour transition.
+      // Screenshots and waits must not catch a colour transition.
       reducedMotion: 'reduce',
       permissions: ['clipboard-read', 'clipboard-write'],
     });
@@ -140,14 +140,14 @@ export class ConsolePage {
     await this.ready();
   }
 
-  /** Replaces the whole text, as pasting does. */
+  /** Replaces the whole text, as a paste does. */
   async write(text: string): Promise<void> {
     await this.editor.click();
     await this.page.keyboard.press('Control+A');
     await this.page.keyboard.insertText(text);
   }
 
-  /** Runs the statement under the cursor and waits for its end. Resolves to the final state. */
+  /** Runs the statement under the cursor and waits until it ends. Resolves to the final state. */
   async run(): Promise<string> {
     await this.editor.focus();
     await this.page.keyboard.press('Control+Enter');
@@ -165,7 +165,7 @@ export class ConsolePage {
     return await this.page.locator('.summary b').innerText();
   }
 
-  /** Cell texts of one visible row, without the row number. */
+  /** Returns the cell texts of one visible row, without the row number. */
   async row(number: number): Promise<string[]> {
     const row = this.page.locator(`.grid-row[aria-rowindex="${number + 1}"]`);
     return await row.locator('.grid-cell').allInnerTexts();
@@ -175,7 +175,7 @@ export class ConsolePage {
     return await this.page.locator('.grid-head-cell .grid-head-name').allInnerTexts();
   }
 
-  /** Number of drawn pixels on the chart canvas. */
+  /** Returns the number of drawn pixels on the chart canvas. */
   async inkOfChart(): Promise<number> {
     await this.page.locator('.plot canvas').first().waitFor();
     return await this.page.evaluate<number>(`(() => {
@@ -208,7 +208,7 @@ export class ConsolePage {
     await this.isAt(name);
   }
 
-  /** Waits until a page is shown: a link changes the URL first and the page a little later. */
+  /** Waits until a page is shown. A link changes the URL first and the page a little later. */
   async isAt(name: string): Promise<void> {
     await this.page.getByRole('heading', { level: 1, name }).waitFor();
   }

@@ -1,6 +1,6 @@
 /**
- * The console in Chromium on the real server with its demonstration data. Screenshots of the main
- * screens are saved in build/screenshots for review.
+ * The console in Chromium against the real server with its demonstration data. Screenshots of the
+ * main screens are saved in build/screenshots for review.
  */
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ if (chromiumPath !== undefined) {
   });
 }
 
-/** Runs `work` on a fresh page and fails on any complaint of the browser. */
+/** Runs `work` on a fresh page and fails if the browser reports any problem. */
 async function onPage(
   t: ExecutionContext,
   work: (shown: ConsolePage) => Promise<void>,
@@ -80,7 +80,7 @@ browserTest('a query typed into the editor fills the grid', async (t) => {
   });
 });
 
-browserTest('the statement under the cursor runs, or all run in order', async (t) => {
+browserTest('the statement under the cursor runs, or all statements run in order', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT 1 AS one;\nSELECT 2 AS two;\n');
     await shown.page.keyboard.press('Control+Home');
@@ -243,7 +243,7 @@ browserTest('markup from the server is shown and never executed', async (t) => {
   });
 });
 
-browserTest('drafts and tabs survive a reload', async (t) => {
+browserTest('unsaved text and tabs survive a reload', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT 41 AS first_tab');
     await shown.page.keyboard.press('Alt+T');
@@ -256,11 +256,11 @@ browserTest('drafts and tabs survive a reload', async (t) => {
   });
 });
 
-browserTest('an unreachable server is reported, and nothing is lost', async (t) => {
+browserTest('an unreachable server is reported, and no text is lost', async (t) => {
   const shown = await ConsolePage.open(browser, server.url);
   await shown.page.route('**/exec?*', (route) => route.abort());
   t.is(await shown.query('SELECT 1'), 'failed');
-  t.regex(await shown.page.locator('.outcome').innerText(), /does not answer/);
+  t.regex(await shown.page.locator('.outcome').innerText(), /is not responding/);
   await shown.page.unroute('**/exec?*');
   t.is(await shown.run(), 'done');
   t.is(await shown.editor.innerText(), 'SELECT 1');
@@ -282,7 +282,7 @@ browserTest('a running query can be cancelled', async (t) => {
   });
 });
 
-browserTest('the tree can be operated by keyboard only', async (t) => {
+browserTest('the table tree can be operated with the keyboard only', async (t) => {
   await onPage(t, async (shown) => {
     await shown.page.locator('.tree-row.group').first().focus();
     await shown.page.keyboard.press('End');
@@ -294,7 +294,7 @@ browserTest('the tree can be operated by keyboard only', async (t) => {
   });
 });
 
-browserTest('narrow windows show everything without horizontal scrolling', async (t) => {
+browserTest('narrow windows show everything without scrolling sideways', async (t) => {
   for (const [width, height] of [
     [1000, 700],
     [800, 700],

@@ -35,16 +35,18 @@ async function open({ page }: ConsolePage, board: Board): Promise<void> {
   await writeFile(path, fileOf(board));
   await page.getByRole('button', { name: 'Tabs', exact: true }).click();
   const chooser = page.waitForEvent('filechooser');
-  await page.getByRole('menuitem', { name: 'Open a notebook file' }).click();
+  await page.getByRole('menuitem', { name: 'Open notebook file' }).click();
   await (await chooser).setFiles(path);
   const run = page.locator('.notebook-bar').getByRole('button', { name: 'Run all' });
   await run.click();
-  await page.getByText('Nothing of it has run').waitFor({ state: 'detached' });
+  await page
+    .getByText('Nothing has run, and nothing runs by itself')
+    .waitFor({ state: 'detached' });
   await run.waitFor();
   await rm(folder, { recursive: true });
 }
 
-/** Collects cell statements that the page sends from now on. */
+/** Collects the cell statements that the page sends from now on. */
 function listen(page: Page, table: string): string[] {
   const sent: string[] = [];
   page.on('request', (request) => {
@@ -56,7 +58,7 @@ function listen(page: Page, table: string): string[] {
   return sent;
 }
 
-/** Seconds without the server; `AWAY_S=3600` simulates an hour-long outage. */
+/** How long the server is gone, in seconds; `AWAY_S=3600` simulates an hour-long outage. */
 const AWAY_S = Number(process.env['AWAY_S'] ?? 8);
 
 const PRICES = 'SELECT timestamp, avg(price) AS price FROM trades SAMPLE BY 15m';
@@ -120,7 +122,7 @@ browserTest('cells are resized with the pointer and the keyboard', async (t) => 
     await open(shown, BOARD);
     const first = cell(page, 'prices');
     const before = await first.boundingBox();
-    const corner = first.getByLabel('Size of the cell');
+    const corner = first.getByLabel('Cell size');
     const at = await corner.boundingBox();
     t.truthy(before && at);
     if (!before || !at) {
@@ -177,16 +179,16 @@ browserTest('a range selected in one chart applies to all charts, and can be res
     await look(t, shown, 'dashboard-zoomed');
     await page.getByRole('button', { name: 'Reset zoom' }).click();
     await page.waitForTimeout(1500);
-    t.is(await page.getByLabel('Time range').inputValue(), 'Last 24 hours');
+    t.is(await page.getByRole('combobox', { name: 'Time range' }).inputValue(), 'Last 24 hours');
     t.is(sent.filter((one) => one.includes('avg(price)')).length, 2);
-    await page.getByLabel('Time range').selectOption('From … to');
+    await page.getByRole('combobox', { name: 'Time range' }).selectOption('Custom range');
     await page.getByLabel('From', { exact: true }).fill('soon');
     await page.keyboard.press('Enter');
-    await page.getByText('«soon» is no time').waitFor();
+    await page.getByText('"soon" is not a time').waitFor();
   });
 });
 
-browserTest('cells refresh at their interval, and a hidden page sends no requests', async (t) => {
+browserTest('cells refresh at their interval; a hidden page sends no requests', async (t) => {
   await rows('CREATE TABLE beat (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
   await rows("INSERT INTO beat VALUES ('2026-01-01', 1)");
   await onPage(t, async (shown) => {
@@ -207,7 +209,7 @@ browserTest('cells refresh at their interval, and a hidden page sends no request
     await hide(page, false);
     await page.waitForTimeout(300);
     t.true(sent.length >= 1, 'at once');
-    // Another tab in front has the same effect as a hidden page.
+    // Switching to another tab has the same effect as hiding the page.
     await page.keyboard.press('Alt+t');
     await page.waitForTimeout(300);
     sent.length = 0;
@@ -237,7 +239,7 @@ async function hide(page: Page, isHidden: boolean): Promise<void> {
   );
 }
 
-browserTest('only cells over changed tables are refreshed', async (t) => {
+browserTest('only cells whose tables changed are refreshed', async (t) => {
   for (const table of ['fed_a', 'fed_b', 'fed_c', 'fed_d']) {
     await rows(`CREATE TABLE ${table} (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY`);
     await rows(`INSERT INTO ${table} VALUES ('2026-01-01', 1)`);
@@ -268,7 +270,7 @@ browserTest('only cells over changed tables are refreshed', async (t) => {
   });
 });
 
-browserTest('a lost server is reported once, and refreshes resume automatically', async (t) => {
+browserTest('a lost connection is reported once, and refreshes resume automatically', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'dashboard-away-'));
   const first = await startTestServer({ root });
   const browser = await launchBrowser();
@@ -287,7 +289,7 @@ browserTest('a lost server is reported once, and refreshes resume automatically'
     await page.getByLabel('Refresh', { exact: true }).selectOption('Every 1 s');
     await page.locator('.refresh-state', { hasText: /^Live, / }).waitFor();
     await first.stop();
-    await page.locator('.refresh-state', { hasText: 'The server does not answer.' }).waitFor();
+    await page.locator('.refresh-state', { hasText: 'The server is not responding.' }).waitFor();
     t.true(await cell(page, 'x').locator('.grid-cell', { hasText: /^1$/ }).isVisible());
     const sent = listen(page, 'many, ');
     await page.waitForTimeout(1000 * AWAY_S);
@@ -321,17 +323,17 @@ browserTest('a dashboard survives a reload, and fills the screen', async (t) => 
     await page.getByRole('button', { name: 'Full screen' }).click();
     await page.locator('.notebook.full').waitFor();
     t.false(await page.locator('.side').isVisible());
-    await cell(page, 'latest').getByLabel('More of the cell').click();
+    await cell(page, 'latest').getByLabel('More cell actions').click();
     t.true(await page.getByRole('menuitem', { name: 'Run from here' }).isVisible());
     await page.keyboard.press('Escape');
     t.deepEqual(await seriousViolations(page), []);
     await shown.screenshot(picture('dashboard-full-light'));
-    await page.getByRole('button', { name: 'Leave full screen' }).click();
+    await page.getByRole('button', { name: 'Exit full screen' }).click();
     await page.locator('.side').waitFor();
   });
 });
 
-browserTest('a hanging statement is reported in its cell, and other cells refresh', async (t) => {
+browserTest('a hanging statement is reported in its cell; other cells still refresh', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await open(shown, {
@@ -347,7 +349,7 @@ browserTest('a hanging statement is reported in its cell, and other cells refres
       return isSlow ? undefined : route.continue();
     });
     await page.getByLabel('Refresh', { exact: true }).selectOption('Every 1 s');
-    await cell(page, 'slow').getByText('The server has not answered since').waitFor();
+    await cell(page, 'slow').getByText('The server has not responded since').waitFor();
     t.is(asked, 1, 'it is asked for once');
     t.true(await cell(page, 'slow').locator('.grid-cell', { hasText: 'slow' }).isVisible());
     t.is(await cell(page, 'fast').locator('.cell-late').count(), 0);
@@ -359,7 +361,7 @@ browserTest('a hanging statement is reported in its cell, and other cells refres
   });
 });
 
-browserTest('twenty charts per second leave page and server responsive', async (t) => {
+browserTest('twenty chart updates per second leave page and server responsive', async (t) => {
   const charts = Array.from(
     { length: 20 },
     (_, index) =>

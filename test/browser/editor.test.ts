@@ -12,19 +12,19 @@ const HOURLY =
   'WITH hourly AS (SELECT timestamp AS hour_of, avg(price) AS mean_price ' +
   'FROM trades SAMPLE BY 1h)\n';
 
-/** Types key by key, so that completion opens. */
+/** Types key by key, so that the completion list opens. */
 async function type({ page }: ConsolePage, text: string): Promise<void> {
   await page.keyboard.type(text);
 }
 
-/** The completion labels, once `label` is among them. */
+/** Returns the completion labels, once `label` is among them. */
 async function offered({ page }: ConsolePage, label: string): Promise<string[]> {
   const labels = page.locator('.cm-completionLabel');
   await labels.getByText(label, { exact: true }).first().waitFor();
   return await labels.allInnerTexts();
 }
 
-browserTest('a statement that does not parse is marked while it is typed', async (t) => {
+browserTest('a syntax error is marked while the statement is typed', async (t) => {
   await onPage(t, async (shown) => {
     const text = 'SELECT 1;\nSELECT 2 FROM WHERE x;\nDELETE 3;\n';
     await shown.write(text);
@@ -51,7 +51,7 @@ browserTest('a statement that does not parse is marked while it is typed', async
   });
 });
 
-browserTest('names are checked by the server before anything runs', async (t) => {
+browserTest('the server checks names before anything runs', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT symbol, max(prise) FROM trades');
     const mark = shown.page.locator('.cm-squiggle');
@@ -63,7 +63,7 @@ browserTest('names are checked by the server before anything runs', async (t) =>
   });
 });
 
-browserTest('completion knows aliases, common tables and the columns in scope', async (t) => {
+browserTest('completion offers aliases, common tables and the columns in scope', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT  FROM trades tr');
     await shown.page.keyboard.press('Home');
@@ -86,7 +86,7 @@ browserTest('completion knows aliases, common tables and the columns in scope', 
 });
 
 browserTest(
-  'completion knows sub-queries, aliases in ORDER BY, LATEST, SHOW, FILL, quotes',
+  'completion covers sub-queries, ORDER BY aliases, LATEST, SHOW, FILL, quotes',
   async (t) => {
     await onPage(t, async (shown) => {
       const { page } = shown;
@@ -110,51 +110,48 @@ browserTest(
   },
 );
 
-browserTest(
-  'completion knows symbol values, times and tables in strings, and columns',
-  async (t) => {
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      const offer = async (before: string, after: string, label: string): Promise<void> => {
-        await shown.write(after);
-        await page.keyboard.press('Control+Home');
-        await page.keyboard.insertText(before);
-        await page.keyboard.press('Control+Space');
-        t.true((await offered(shown, label)).includes(label), before);
-      };
-      // Uses the pointer, because keys pressed right after the list opens belong to the text.
-      const take = async (label: string): Promise<void> =>
-        await page.locator('.cm-completionLabel').getByText(label, { exact: true }).click();
-      await offer("SELECT * FROM trades WHERE symbol = 'BT", '', 'BTC-USD');
-      await take('BTC-USD');
-      t.is(await shown.editor.innerText(), "SELECT * FROM trades WHERE symbol = 'BTC-USD");
-      await offer("SELECT * FROM trades t WHERE t.symbol IN ('BTC-USD', 'E", "')", 'ETH-USD');
-      await page.keyboard.press('Escape');
-      await offer("SELECT * FROM trades WHERE timestamp IN '", "'", '$now - 1h..$now');
-      await page.keyboard.press('Escape');
-      await offer(
-        "SELECT * FROM trades WHERE timestamp >= '20",
-        '',
-        new Date().toISOString().slice(0, 10),
-      );
-      await page.keyboard.press('Escape');
-      await offer("SELECT * FROM table_columns('tr", "')", 'trades');
-      await page.keyboard.press('Escape');
-      await offer('SELECT *', ' FROM trades', '* as 5 columns');
-      await take('* as 5 columns');
-      t.is(
-        await shown.editor.innerText(),
-        'SELECT symbol, side, price, amount, timestamp FROM trades',
-      );
-      await shown.write("SELECT 'BT");
+browserTest('completion offers symbol values, times, tables in strings, and columns', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    const offer = async (before: string, after: string, label: string): Promise<void> => {
+      await shown.write(after);
+      await page.keyboard.press('Control+Home');
+      await page.keyboard.insertText(before);
       await page.keyboard.press('Control+Space');
-      await page.waitForTimeout(300);
-      t.is(await page.locator('.cm-completionLabel').count(), 0, 'a text of nothing');
-    });
-  },
-);
+      t.true((await offered(shown, label)).includes(label), before);
+    };
+    // Uses the pointer, because keys pressed right after the list opens count as text.
+    const take = async (label: string): Promise<void> =>
+      await page.locator('.cm-completionLabel').getByText(label, { exact: true }).click();
+    await offer("SELECT * FROM trades WHERE symbol = 'BT", '', 'BTC-USD');
+    await take('BTC-USD');
+    t.is(await shown.editor.innerText(), "SELECT * FROM trades WHERE symbol = 'BTC-USD");
+    await offer("SELECT * FROM trades t WHERE t.symbol IN ('BTC-USD', 'E", "')", 'ETH-USD');
+    await page.keyboard.press('Escape');
+    await offer("SELECT * FROM trades WHERE timestamp IN '", "'", '$now - 1h..$now');
+    await page.keyboard.press('Escape');
+    await offer(
+      "SELECT * FROM trades WHERE timestamp >= '20",
+      '',
+      new Date().toISOString().slice(0, 10),
+    );
+    await page.keyboard.press('Escape');
+    await offer("SELECT * FROM table_columns('tr", "')", 'trades');
+    await page.keyboard.press('Escape');
+    await offer('SELECT *', ' FROM trades', '* as 5 columns');
+    await take('* as 5 columns');
+    t.is(
+      await shown.editor.innerText(),
+      'SELECT symbol, side, price, amount, timestamp FROM trades',
+    );
+    await shown.write("SELECT 'BT");
+    await page.keyboard.press('Control+Space');
+    await page.waitForTimeout(300);
+    t.is(await page.locator('.cm-completionLabel').count(), 0, 'a text of nothing');
+  });
+});
 
-browserTest('names that are still loading are offered once loaded', async (t) => {
+browserTest('completion offers names as soon as they are loaded', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     let answer = (): void => undefined;
@@ -167,7 +164,7 @@ browserTest('names that are still loading are offered once loaded', async (t) =>
     await shown.editorReady();
     await shown.write('SELECT * FROM ');
     await type(shown, 'tra');
-    // Completion has requested names by now, and the page has queried the server.
+    // By now completion has requested names, and the page has queried the server.
     await page.locator('.side[aria-busy="true"]').waitFor();
     await page.waitForTimeout(500);
     answer();
@@ -187,7 +184,7 @@ browserTest('hovering over a function shows its signatures', async (t) => {
   });
 });
 
-browserTest('formatting lays a statement out and can be undone', async (t) => {
+browserTest('a statement is formatted, and formatting can be undone', async (t) => {
   await onPage(t, async (shown) => {
     const text =
       'select symbol,avg(price) as price -- mean\n' +
@@ -204,7 +201,7 @@ browserTest('formatting lays a statement out and can be undone', async (t) => {
   });
 });
 
-browserTest('parameters are requested and sent as values', async (t) => {
+browserTest('the user is prompted for parameters, and they are sent as values', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write(
       'SELECT symbol, count() AS trades FROM trades WHERE symbol = @sym AND price > $1',
@@ -241,7 +238,7 @@ browserTest('the palette finds tables, commands and earlier queries', async (t) 
   });
 });
 
-browserTest('lines wrap on request, also after a reload', async (t) => {
+browserTest('line wrapping can be enabled and survives a reload', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write(`SELECT ${'price, '.repeat(100)}price FROM trades`);
@@ -259,19 +256,19 @@ browserTest('lines wrap on request, also after a reload', async (t) => {
   });
 });
 
-browserTest('a link with bidi control characters shows them', async (t) => {
+browserTest('bidirectional control characters in a link are made visible', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const text = 'DROP TABLE \u202eesrever;';
     await page.evaluate(`location.href = '#query=${encodeURIComponent(text)}'`);
-    const question = page.getByRole('dialog', { name: 'Run what this link brought?' });
+    const question = page.getByRole('dialog', { name: 'Run the SQL from this link?' });
     await question.getByText('DROP TABLE [U+202E]esrever').waitFor();
-    await question.getByRole('button', { name: 'Only open it' }).click();
+    await question.getByRole('button', { name: 'Open without running' }).click();
     t.is(await page.locator('.cm-specialChar').count(), 1);
   });
 });
 
-browserTest('a shared link runs reads and asks before changes', async (t) => {
+browserTest('a shared link runs queries, and asks before it changes anything', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT 42 AS answer');
     await shown.page.keyboard.press('Alt+L');
@@ -286,7 +283,7 @@ browserTest('a shared link runs reads and asks before changes', async (t) => {
     await shown.page.goto(`${server().url}/#query=${change}`);
     const question = shown.page.getByRole('dialog');
     await question.getByText('CREATE TABLE from_link').waitFor();
-    await question.getByRole('button', { name: 'Only open it' }).click();
+    await question.getByRole('button', { name: 'Open without running' }).click();
     t.regex(await shown.editor.innerText(), /CREATE TABLE from_link/);
     t.is(await shown.page.locator('.cm-run-mark:not(.cm-run-ready, [title=""])').count(), 0);
   });
@@ -345,7 +342,7 @@ browserTest('tabs are renamed, reopened, moved, exported and imported', async (t
   });
 });
 
-browserTest('running a second query asks first', async (t) => {
+browserTest('running a second query asks for confirmation first', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     let held: (() => void) | undefined;
@@ -363,18 +360,18 @@ browserTest('running a second query asks first', async (t) => {
     await shown.write('SELECT 2 AS quick');
     await page.keyboard.press('Control+Enter');
     const question = page.getByRole('dialog');
-    await question.getByRole('button', { name: 'Let it run' }).click();
+    await question.getByRole('button', { name: 'Keep running' }).click();
     t.is(await page.locator('.summary').getAttribute('data-state'), 'running');
     await shown.editor.focus();
     await page.keyboard.press('Control+Enter');
-    await question.getByRole('button', { name: 'Cancel it and run' }).click();
+    await question.getByRole('button', { name: 'Cancel and run' }).click();
     await page.locator('.summary[data-state="done"]').waitFor();
     t.deepEqual(await shown.columns(), ['quick']);
     held?.();
   });
 });
 
-browserTest('a tab is moved by dragging, and keeps its position', async (t) => {
+browserTest('a dragged tab keeps its new position', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const tabs = page.locator('.tab-item');
@@ -391,7 +388,7 @@ browserTest('a tab is moved by dragging, and keeps its position', async (t) => {
   });
 });
 
-browserTest('running closes the completion list: the next Enter is a new line', async (t) => {
+browserTest('running closes the completion list, so that Enter inserts a line break', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write('SELECT * FROM ');

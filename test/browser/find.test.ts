@@ -36,7 +36,7 @@ browserTest('text is found and replaced, by keyboard and in three themes', async
   });
 });
 
-browserTest('tables are filtered by name and sorted by each column', async (t) => {
+browserTest('the table list is filtered by name and sorted by each column', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await page.evaluate(`Promise.all(['aa', 'zz'].map((name) => fetch('exec?query=' +
@@ -52,14 +52,14 @@ browserTest('tables are filtered by name and sorted by each column', async (t) =
     t.deepEqual((await names()).slice(-2), ['aa', 'zz'], 'of the same, by name');
     await rows.getByRole('button').click();
     t.deepEqual((await names()).slice(0, 2), ['aa', 'zz']);
-    await page.getByLabel('Filter the list by name').fill('Z');
+    await page.getByLabel('Filter tables by name').fill('Z');
     t.deepEqual(await names(), ['zz']);
     t.deepEqual(await seriousViolations(page), []);
     await shown.screenshot(picture('tables-filter-light'));
   });
 });
 
-browserTest('a printed page shows rows and no controls', async (t) => {
+browserTest('a printed page shows rows without controls', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT x AS n, x / 2.0 AS half FROM long_sequence(2500)'), 'done');

@@ -1,10 +1,10 @@
-/** Tabs that follow a query: its last rows arrive, pause, fail and resume. */
+/** Tabs that follow a query: its last rows arrive, and it is paused, fails and resumes. */
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows } = browserSuite('following a query in a browser');
 
-/** Number of open server queries with a mark, without this one. */
+/** Returns the number of open server queries that contain a mark, excluding this one. */
 async function open(mark: string): Promise<number> {
   const found = await rows('SELECT query FROM query_activity()');
   return found.filter(([text]) => String(text).includes(mark)).length;
@@ -82,7 +82,7 @@ browserTest('only a query can be followed', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query('SHOW TABLES'), 'done');
     await shown.page.getByRole('button', { name: 'Follow the query' }).click();
-    await shown.page.locator('.toast', { hasText: 'Only the rows of a query' }).waitFor();
+    await shown.page.locator('.toast', { hasText: 'Only queries can be followed.' }).waitFor();
     t.is(await shown.page.getByRole('tab', { name: /^Follow/ }).count(), 0);
   });
 });

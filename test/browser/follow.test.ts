@@ -1,4 +1,6 @@
-/** Tabs that follow a table: rows arrive, the user scrolls back, pauses, loses the server. */
+/**
+ * Tabs that follow a table: rows arrive, and the user scrolls back, pauses and loses the server.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,7 +16,7 @@ import { browserSuite, inEveryTheme, picture } from './suite.js';
 const { browserTest, onPage, rows } = browserSuite('following a table in a browser');
 openBrowser();
 
-/** A table of 200 rows, one per second; the last has the number 200. */
+/** Creates a table of 200 rows, one per second; the last has the number 200. */
 async function made(table: string): Promise<void> {
   await rows(`CREATE TABLE ${table} (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY`);
   await more(table, 1, 200);
@@ -28,13 +30,13 @@ async function more(table: string, from: number, to: number): Promise<void> {
   );
 }
 
-/** The feed or query of a request; empty for the editor's validation requests. */
+/** Returns the feed or query of a request; empty for the editor's validation requests. */
 function askedOf(request: Request): string {
   const { pathname, search } = new URL(request.url());
   return pathname === '/changes' ? search : pathname === '/exec' ? statementOf(request) : '';
 }
 
-/** Number of feeds on a table. */
+/** Returns the number of feeds on a table. */
 async function feedsOf(table: string): Promise<number> {
   const query = `SELECT query FROM query_activity() WHERE query LIKE '%${table}%'`;
   return (await rows(query)).filter(([text]) => text === `SELECT * FROM "${table}"`).length;
@@ -50,7 +52,7 @@ function state({ page }: ConsolePage, text: RegExp): Promise<void> {
   return page.locator('.follow-state', { hasText: text }).waitFor();
 }
 
-browserTest('new rows appear at the end, and an idle table causes no requests', async (t) => {
+browserTest('new rows appear at the end; an idle table causes no requests', async (t) => {
   await made('grows');
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -97,7 +99,7 @@ browserTest('a table without a time column, and values of many types, are follow
   });
 });
 
-browserTest('scrolling back holds the position and announces new rows', async (t) => {
+browserTest('scrolling back keeps the position and announces new rows', async (t) => {
   await made('looked');
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -105,7 +107,7 @@ browserTest('scrolling back holds the position and announces new rows', async (t
     await page.locator('.grid-cell', { hasText: /^200$/ }).waitFor();
     await page.locator('.follow .grid').hover();
     await page.mouse.wheel(0, -1000);
-    await state(shown, /^Held/);
+    await state(shown, /^Updates on hold/);
     const place = (): Promise<number> =>
       page.evaluate<number>("document.querySelector('.follow .grid').scrollTop");
     await page.waitForTimeout(300);
@@ -122,10 +124,10 @@ browserTest('scrolling back holds the position and announces new rows', async (t
     await page.locator('.grid-cell', { hasText: /^212$/ }).waitFor();
     await state(shown, /^Live/);
     t.is(await fresh.count(), 0);
-    // By keyboard: Home scrolls back, End returns to the newest rows.
+    // By keyboard: Home scrolls to the start, End returns to the newest rows.
     await page.locator('.follow .grid').focus();
     await page.keyboard.press('Control+Home');
-    await state(shown, /^Held/);
+    await state(shown, /^Updates on hold/);
     await more('looked', 213, 213);
     await page.getByRole('button', { name: '1 new row', exact: true }).waitFor();
     await page.keyboard.press('Control+End');
@@ -134,95 +136,89 @@ browserTest('scrolling back holds the position and announces new rows', async (t
   });
 });
 
-browserTest(
-  'a pause, another tab, another page and a hidden window send no requests',
-  async (t) => {
-    await made('paused');
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      await follow(shown, 'paused');
-      await state(shown, /^Live/);
-      let asked = 0;
-      const isOfTable = (request: Request): boolean => askedOf(request).includes('paused');
-      page.on('request', (request) => {
-        asked += isOfTable(request) ? 1 : 0;
-      });
-      const isQuiet = async (what: string): Promise<void> => {
-        await page.waitForTimeout(300);
-        asked = 0;
-        await page.waitForTimeout(2000);
-        t.is(asked, 0, what);
-        t.is(await feedsOf('paused'), 0, `${what}: no feed is held`);
-      };
-      const isAsked = (): Promise<unknown> => page.waitForRequest(isOfTable);
-      t.is(await feedsOf('paused'), 1);
-      await page.getByRole('button', { name: 'Pause', exact: true }).click();
-      await state(shown, /^Paused/);
-      await isQuiet('paused');
-      await more('paused', 201, 201);
-      await page.getByRole('button', { name: 'Resume' }).click();
-      await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
-      await page.getByRole('tab', { name: 'Query 1' }).click();
-      t.true(await shown.editor.isVisible());
-      await isQuiet('another tab');
-      const [back] = await Promise.all([
-        isAsked(),
-        page.getByRole('tab', { name: 'Follow paused' }).click(),
-      ]);
-      t.truthy(back);
-      await shown.go('Running queries');
-      await isQuiet('another page');
-      await Promise.all([isAsked(), shown.go('SQL workspace')]);
-      await page.evaluate(`(() => {
+browserTest('a paused, inactive or hidden follower sends no requests', async (t) => {
+  await made('paused');
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await follow(shown, 'paused');
+    await state(shown, /^Live/);
+    let asked = 0;
+    const isOfTable = (request: Request): boolean => askedOf(request).includes('paused');
+    page.on('request', (request) => {
+      asked += isOfTable(request) ? 1 : 0;
+    });
+    const isQuiet = async (what: string): Promise<void> => {
+      await page.waitForTimeout(300);
+      asked = 0;
+      await page.waitForTimeout(2000);
+      t.is(asked, 0, what);
+      t.is(await feedsOf('paused'), 0, `${what}: no feed is held`);
+    };
+    const isAsked = (): Promise<unknown> => page.waitForRequest(isOfTable);
+    t.is(await feedsOf('paused'), 1);
+    await page.getByRole('button', { name: 'Pause', exact: true }).click();
+    await state(shown, /^Paused/);
+    await isQuiet('paused');
+    await more('paused', 201, 201);
+    await page.getByRole('button', { name: 'Resume' }).click();
+    await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
+    await page.getByRole('tab', { name: 'Query 1' }).click();
+    t.true(await shown.editor.isVisible());
+    await isQuiet('another tab');
+    const [back] = await Promise.all([
+      isAsked(),
+      page.getByRole('tab', { name: 'Follow paused' }).click(),
+    ]);
+    t.truthy(back);
+    await shown.go('Running queries');
+    await isQuiet('another page');
+    await Promise.all([isAsked(), shown.go('SQL workspace')]);
+    await page.evaluate(`(() => {
       Object.defineProperty(document, 'hidden', { configurable: true, get: () => true });
       document.dispatchEvent(new Event('visibilitychange'));
     })()`);
-      await isQuiet('hidden');
-    });
-  },
-);
+    await isQuiet('hidden');
+  });
+});
 
-browserTest(
-  'a lost server is reported without alarm, and followed again once it answers',
-  async (t) => {
-    const root = await mkdtemp(join(tmpdir(), 'tidemark-followed-'));
-    const first = await startTestServer({ root });
-    const browser = await launchBrowser();
-    const ask = (statement: string): Promise<Response> =>
-      fetch(`${first.url}/exec?query=${encodeURIComponent(statement)}`);
-    try {
-      await ask('CREATE TABLE away (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
-      await ask("INSERT INTO away VALUES ('2026-01-01', 200)");
-      const shown = await ConsolePage.open(browser, first.url);
-      const { page } = shown;
-      await follow(shown, 'away');
-      await state(shown, /^Live$/);
-      await first.stop();
-      const trouble = page.locator('.follow-trouble');
-      await trouble.waitFor();
-      t.regex(
-        await trouble.innerText(),
-        /^The server does not answer\..* The rows are those of \d\d:\d\d:\d\d\. Next try at \d/s,
-      );
-      t.true(await page.locator('.grid-cell', { hasText: /^200$/ }).isVisible(), 'the rows stay');
-      t.deepEqual(await seriousViolations(page), []);
-      await shown.screenshot(picture('follow-lost-light'));
-      const { host } = new URL(first.url);
-      const second = await startTestServer({ root, set: [`http.bind.to=${host}`] });
-      await ask("INSERT INTO away VALUES ('2026-01-02', 201)");
-      await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
-      await state(shown, /^Live$/);
-      t.is(await trouble.count(), 0);
-      await second.stop();
-    } finally {
-      await browser.close();
-      await first.stop();
-      await rm(root, { recursive: true, force: true });
-    }
-  },
-);
+browserTest('a lost connection is reported calmly, and following resumes', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-followed-'));
+  const first = await startTestServer({ root });
+  const browser = await launchBrowser();
+  const ask = (statement: string): Promise<Response> =>
+    fetch(`${first.url}/exec?query=${encodeURIComponent(statement)}`);
+  try {
+    await ask('CREATE TABLE away (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
+    await ask("INSERT INTO away VALUES ('2026-01-01', 200)");
+    const shown = await ConsolePage.open(browser, first.url);
+    const { page } = shown;
+    await follow(shown, 'away');
+    await state(shown, /^Live$/);
+    await first.stop();
+    const trouble = page.locator('.follow-trouble');
+    await trouble.waitFor();
+    t.regex(
+      await trouble.innerText(),
+      /^The server is not responding\..* The rows are as of \d\d:\d\d:\d\d\. Next attempt at \d/s,
+    );
+    t.true(await page.locator('.grid-cell', { hasText: /^200$/ }).isVisible(), 'the rows stay');
+    t.deepEqual(await seriousViolations(page), []);
+    await shown.screenshot(picture('follow-lost-light'));
+    const { host } = new URL(first.url);
+    const second = await startTestServer({ root, set: [`http.bind.to=${host}`] });
+    await ask("INSERT INTO away VALUES ('2026-01-02', 201)");
+    await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
+    await state(shown, /^Live$/);
+    t.is(await trouble.count(), 0);
+    await second.stop();
+  } finally {
+    await browser.close();
+    await first.stop();
+    await rm(root, { recursive: true, force: true });
+  }
+});
 
-browserTest('when the server accepts no more feeds, the table is polled', async (t) => {
+browserTest('the table is polled when the server accepts no more feeds', async (t) => {
   const server = await startTestServer({ set: ['changes.max.feeds=1'] });
   const browser = await launchBrowser();
   const stop = new AbortController();
@@ -231,7 +227,7 @@ browserTest('when the server accepts no more feeds, the table is polled', async 
   try {
     await ask('CREATE TABLE busy (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
     await ask("INSERT INTO busy VALUES ('2026-01-01', 200)");
-    // Keeps a reference: a garbage-collected response would end and free its slot.
+    // Keeps a reference, because a garbage-collected response would end and free its slot.
     const held = await fetch(`${server.url}/changes?table=busy`, { signal: stop.signal });
     const shown = await ConsolePage.open(browser, server.url);
     const { page } = shown;
@@ -245,17 +241,18 @@ browserTest('when the server accepts no more feeds, the table is polled', async 
       }
     });
     await follow(shown, 'busy');
-    await state(shown, /^Asked each second, as of \d\d:\d\d:\d\d$/);
+    await state(shown, /^Polled every second, as of \d\d:\d\d:\d\d$/);
     t.is(held.status, 200);
     const why = page.locator('.follow-trouble[data-state="polled"]');
-    t.regex(await why.innerText(), /as many feeds of changes as it allows \(changes\.max\.feeds\)/);
+    t.regex(await why.innerText(), /reached its limit of change feeds \(changes\.max\.feeds\)/);
     await ask("INSERT INTO busy VALUES ('2026-01-02', 201)");
     await page.locator('.grid-cell', { hasText: /^201$/ }).waitFor();
     await inEveryTheme(shown, async (theme) => {
       t.deepEqual(await seriousViolations(page), [], theme);
       await shown.screenshot(picture(`follow-polled-${theme}`));
     });
-    // The page's own stream is refused as well, repeatedly, so the server counts as reachable.
+    // The page's own stream is refused as well, repeatedly. The server therefore counts as
+    // reachable.
     while (notices.length < 2) {
       await page.waitForTimeout(100);
     }
@@ -275,7 +272,7 @@ browserTest('when the server accepts no more feeds, the table is polled', async 
   }
 });
 
-browserTest('a dropped table is reported, and followed again once it exists', async (t) => {
+browserTest('a dropped table is reported, and followed again once it is re-created', async (t) => {
   await made('dropped');
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -315,13 +312,16 @@ browserTest('a user who loses SELECT on the followed table is notified', async (
   await ask('REVOKE SELECT ON secret FROM ann');
   const trouble = page.locator('.follow-trouble');
   await trouble.filter({ hasText: /secret/ }).waitFor();
-  t.regex(await trouble.innerText(), /^(You may not read|There is no table or view named) secret/);
+  t.regex(
+    await trouble.innerText(),
+    /^(You do not have permission to read|There is no table or view named) secret/,
+  );
   await ask('GRANT SELECT ON secret TO ann');
   await page.locator('.follow-state', { hasText: /^Live$/ }).waitFor();
   t.deepEqual(ann.complaints, []);
 });
 
-browserTest('a materialized view is followed, also as a chart and after a reload', async (t) => {
+browserTest('a materialized view can be followed, as a chart and after a reload too', async (t) => {
   await made('base');
   await rows(
     `CREATE MATERIALIZED VIEW tens AS (
@@ -333,10 +333,10 @@ browserTest('a materialized view is followed, also as a chart and after a reload
     await page.getByRole('combobox', { name: 'Type a table' }).fill('follow tens');
     await page.keyboard.press('Enter');
     await page.locator('.follow .grid-row').first().waitFor();
-    await page.getByLabel('Rows shown', { exact: true }).selectOption('100');
+    await page.getByLabel('Number of rows', { exact: true }).selectOption('100');
     await more('base', 201, 240);
     await page.locator('.grid-cell', { hasText: /^240$/ }).waitFor();
-    await page.getByRole('group', { name: 'Rows shown as' }).getByText('Chart').click();
+    await page.getByRole('group', { name: 'View', exact: true }).getByText('Chart').click();
     t.true((await shown.inkOfChart()) > 0);
     await inEveryTheme(shown, async (theme) => {
       t.deepEqual(await seriousViolations(page), [], theme);
@@ -346,7 +346,7 @@ browserTest('a materialized view is followed, also as a chart and after a reload
     await shown.reload();
     await page.getByRole('tab', { name: 'Follow tens' }).waitFor();
     t.true((await shown.inkOfChart()) > 0, 'it goes on after a reload');
-    t.is(await page.getByLabel('Rows shown', { exact: true }).inputValue(), '100');
+    t.is(await page.getByLabel('Number of rows', { exact: true }).inputValue(), '100');
     await page.getByRole('button', { name: 'Open query' }).click();
     t.true(await shown.editor.isVisible());
     t.is(await shown.run(), 'done');
@@ -361,7 +361,7 @@ browserTest('a closed follow tab can be reopened after a reload', async (t) => {
     await follow(shown, 'closed');
     await page.keyboard.press('Alt+w');
     await page.locator('.follow').waitFor({ state: 'detached' });
-    // Text typed afterwards is saved: a closed tab must not prevent it.
+    // Text typed afterwards is saved; a closed tab must not prevent that.
     await shown.write('SELECT 77');
     await page.getByText(/^Draft saved/).waitFor();
     await page.waitForTimeout(500);
@@ -373,14 +373,14 @@ browserTest('a closed follow tab can be reopened after a reload', async (t) => {
   });
 });
 
-browserTest('sorting holds the rows, and narrow windows show all controls', async (t) => {
+browserTest('sorting pauses the rows, and narrow windows show all controls', async (t) => {
   await made('sorted');
   await onPage(t, async (shown) => {
     const { page } = shown;
     await follow(shown, 'sorted');
     await page.locator('.grid-cell', { hasText: /^200$/ }).waitFor();
     await page.locator('.grid-head-cell', { hasText: 'n' }).last().click();
-    await state(shown, /^Held/);
+    await state(shown, /^Updates on hold/);
     await more('sorted', 201, 202);
     await page.getByRole('button', { name: '2 new rows' }).click();
     await page.locator('.grid-cell', { hasText: /^202$/ }).waitFor();

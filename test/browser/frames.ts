@@ -1,8 +1,8 @@
 /**
  * Measures the work per frame while a wide grid is scrolled and while a statement with 500 columns
- * is typed: `npm run console-frames`. The results are printed and not asserted, because they depend
- * on the machine. Counts the CPU time of the main thread, which other programs do not affect;
- * wall-clock time is printed too.
+ * is typed: `npm run console-frames`. The results are printed but not asserted, because they depend
+ * on the machine. The measure is the CPU time of the main thread, which other programs do not
+ * affect; wall-clock time is printed as well.
  */
 import type { Browser } from 'playwright-core';
 
@@ -28,7 +28,7 @@ interface TraceEvent {
 interface Frames {
   readonly cpu: readonly number[];
   readonly wall: readonly number[];
-  /** Mean CPU time of a frame by kind of work. */
+  /** Mean CPU time per frame, by kind of work. */
   readonly parts: ReadonlyMap<string, number>;
 }
 
@@ -45,7 +45,7 @@ const PARTS = {
   HitTest: 'hit tests',
 } as const;
 
-/** Main thread work up to the end of each frame, where its layers are reported. */
+/** Returns the main thread's work up to the end of each frame, where its layers are reported. */
 function framesOf(events: readonly TraceEvent[]): Frames {
   const ends = events.filter(({ name }) => name === 'Layerize');
   const { pid, tid } = ends[0] ?? { pid: 0, tid: 0 };

@@ -44,7 +44,7 @@ browserTest('clicking a header sorts the loaded rows, nulls last', async (t) => 
 browserTest('the filter searches all columns or compares one column', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query(VALUES), 'done');
-    const filter = shown.page.getByLabel('Filter the loaded rows');
+    const filter = shown.page.getByLabel('Filter loaded rows');
     const counted = shown.page.locator('.inline-filter .hint');
     for (const [text, ids, count] of [
       ['even', ['2', '4', '6'], '3 of 7'],
@@ -58,7 +58,7 @@ browserTest('the filter searches all columns or compares one column', async (t) 
       t.deepEqual(await column(shown, 1), [...ids], text);
     }
     await filter.fill('nothing has this');
-    await shown.page.getByText('No loaded row matches').waitFor();
+    await shown.page.getByText('No matching rows').waitFor();
     await filter.press('Escape');
     await counted.waitFor({ state: 'detached' });
     t.is((await column(shown, 1)).length, 7);
@@ -109,7 +109,7 @@ browserTest('a frozen column stays in view while others scroll', async (t) => {
   });
 });
 
-browserTest('rows and cells are in DOM order once a scroll ends', async (t) => {
+browserTest('rows and cells are in DOM order after scrolling', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const columns = Array.from({ length: 60 }, (_, index) => `x + ${index} AS c${index}`);
@@ -139,12 +139,12 @@ browserTest('rows and cells are in DOM order once a scroll ends', async (t) => {
   });
 });
 
-browserTest('rows of a volatile query are paged, 100,000 at a time', async (t) => {
+browserTest('rows of a volatile query are loaded in pages of 100,000', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const note = page.locator('.grid-note');
-    const after = page.getByRole('button', { name: 'Rows after' });
-    const before = page.getByRole('button', { name: 'Rows before' });
+    const after = page.getByRole('button', { name: 'Next rows' });
+    const before = page.getByRole('button', { name: 'Previous rows' });
     t.is(await shown.query('SELECT x * 10 AS v, now() FROM long_sequence(250000)'), 'done');
     t.true(await before.isDisabled());
     await after.click();
@@ -165,7 +165,7 @@ browserTest('rows of a volatile query are paged, 100,000 at a time', async (t) =
   });
 });
 
-browserTest('of wide rows the page loads as many as fit, and more on request', async (t) => {
+browserTest('wide rows are loaded as far as they fit, and more on request', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const note = page.locator('.grid-note');
@@ -176,7 +176,7 @@ browserTest('of wide rows the page loads as many as fit, and more on request', a
     t.regex(await shown.summary(), /^more than [\d,]+ rows$/);
     const end = Number(/to ([\d,]+) of more/.exec(await note.innerText())?.[1]?.replace(',', ''));
     t.true(end > 25_000 && end < 40_000, String(end));
-    await page.getByRole('button', { name: 'Rows after' }).click();
+    await page.getByRole('button', { name: 'Next rows' }).click();
     await note.getByText(`Rows ${(end + 1).toLocaleString('en')} to 60,000 of 60,000.`).waitFor();
     t.is((await shown.row(1))[0], (end + 1).toLocaleString('en'));
   });
@@ -216,7 +216,7 @@ browserTest('rows are copied as shown, in four formats', async (t) => {
     t.is(await shown.query(VALUES), 'done');
     await head(shown, 'id').click();
     await head(shown, 'id').click();
-    await shown.page.getByLabel('Filter the loaded rows').fill('id > 5');
+    await shown.page.getByLabel('Filter loaded rows').fill('id > 5');
     await shown.page.locator('.inline-filter .hint', { hasText: '2 of 7' }).waitFor();
     const copyAs = async (form: string): Promise<string> => {
       await shown.page.getByRole('button', { name: 'Copy rows' }).click();
@@ -238,6 +238,6 @@ browserTest('rows are copied as shown, in four formats', async (t) => {
       '[\n  {"id": 7, "big": 9223372036854775807, "half": 3.5, "kind": "odd, \\"x\\""},\n' +
         '  {"id": 6, "big": 9223372036854775806, "half": null, "kind": "even"}\n]\n',
     );
-    t.regex(await copyAs('For a spreadsheet'), /^id\tbig\thalf\tkind\n7\t/);
+    t.regex(await copyAs('Tab-separated'), /^id\tbig\thalf\tkind\n7\t/);
   });
 });

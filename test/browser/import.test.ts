@@ -44,15 +44,15 @@ browserTest('a file is previewed, adjusted, imported and opened', async (t) => {
       await inEveryTheme(shown, async (theme) => {
         await shown.screenshot(picture(`import-${theme}`));
       });
-      await page.getByRole('button', { name: 'Read it as DOUBLE' }).click();
+      await page.getByRole('button', { name: 'Read as DOUBLE' }).click();
       await page.getByLabel('Type of city').selectOption('SYMBOL');
       await page.getByLabel('Name of wind speed').fill('wind');
       await page.getByLabel('Name of ts').fill('at');
       await page.locator('[data-action="import"]').click();
-      await page.getByRole('heading', { name: 'weather.csv is loaded' }).waitFor();
+      await page.getByRole('heading', { name: 'weather.csv was imported' }).waitFor();
       t.regex(await page.locator('.import-report').innerText(), /1,000 rows into weather/);
       t.regex(await page.locator('.import-report table').innerText(), /temperature\s+25/);
-      await page.getByRole('button', { name: 'Lines of temperature' }).click();
+      await page.getByRole('button', { name: 'Show lines of temperature' }).click();
       const lines = page.locator('.bad-lines li');
       await lines.first().waitFor();
       t.is(await lines.count(), 11);
@@ -71,7 +71,7 @@ browserTest('a file is previewed, adjusted, imported and opened', async (t) => {
         ['temperature', 'DOUBLE'],
         ['wind', 'INT'],
       ]);
-      await page.getByRole('button', { name: 'Look at the rows' }).click();
+      await page.getByRole('button', { name: 'Show rows' }).click();
       await page.locator('.summary[data-state="done"]').waitFor();
       t.is(await shown.summary(), '1,000 rows');
     },
@@ -80,7 +80,7 @@ browserTest('a file is previewed, adjusted, imported and opened', async (t) => {
 });
 
 browserTest(
-  'guessed types are shown before and after, and compressed JSON is sent unchanged',
+  'inferred types are shown before and after, and gzipped JSON is sent unchanged',
   async (t) => {
     await onPage(
       t,
@@ -96,7 +96,7 @@ browserTest(
         );
         t.regex(await page.locator('.near').innerText(), /zip is kept as text, because of '01000'/);
         await page.locator('[data-action="import"]').click();
-        await page.getByRole('heading', { name: 'codes.csv is loaded' }).waitFor();
+        await page.getByRole('heading', { name: 'codes.csv was imported' }).waitFor();
         const report = await page.locator('.import-report').innerText();
         t.regex(report, /'zip': kept as text/);
         t.regex(report, /'n': DOUBLE instead of INT, because of '1.5' in line 1202/);
@@ -111,7 +111,7 @@ browserTest(
         await page.getByLabel('Type of city').waitFor();
         t.true(await page.getByLabel('Name of city').isDisabled());
         await page.locator('[data-action="import"]').click();
-        await page.getByRole('heading', { name: 'cities.json.gz is loaded' }).waitFor();
+        await page.getByRole('heading', { name: 'cities.json.gz was imported' }).waitFor();
         t.deepEqual(await rows("SELECT city, v FROM 'cities'"), [
           ['Oslo', 1],
           ['Rome', 2],
@@ -122,7 +122,7 @@ browserTest(
   },
 );
 
-browserTest('lines with too many fields and markup are shown as plain text', async (t) => {
+browserTest('malformed lines and markup are shown as plain text', async (t) => {
   await rows('CREATE TABLE measured (name SYMBOL, n INT)');
   await rows("INSERT INTO measured VALUES ('w', 0)");
   await onPage(
@@ -134,9 +134,9 @@ browserTest('lines with too many fields and markup are shown as plain text', asy
       await choose(shown, 'measured.csv', `\uFEFFname;n\r\n${good}${bad}`);
       await page.getByText('exists, 1 rows').waitFor();
       await page.locator('[data-action="import"]').click();
-      await page.getByRole('heading', { name: 'measured.csv is loaded' }).waitFor();
-      await page.getByRole('button', { name: 'Lines of rows that were left out' }).click();
-      await page.getByRole('button', { name: 'Lines of n', exact: true }).click();
+      await page.getByRole('heading', { name: 'measured.csv was imported' }).waitFor();
+      await page.getByRole('button', { name: 'Show lines of skipped rows' }).click();
+      await page.getByRole('button', { name: 'Show lines of n', exact: true }).click();
       await page.locator('.bad-lines').nth(1).waitFor();
       t.deepEqual(await page.locator('.bad-lines li').allInnerTexts(), [
         'Line 1,005: 3 fields, expected 2\n"y";2;3',
@@ -148,7 +148,7 @@ browserTest('lines with too many fields and markup are shown as plain text', asy
   );
 });
 
-browserTest('rows are appended to an existing table, or replace it', async (t) => {
+browserTest('imported rows are appended to a table or replace its rows', async (t) => {
   await rows('CREATE TABLE known (city SYMBOL, v LONG)');
   await rows("INSERT INTO known VALUES ('Bern', 1)");
   await onPage(
@@ -157,13 +157,13 @@ browserTest('rows are appended to an existing table, or replace it', async (t) =
       const { page } = shown;
       const go = async (): Promise<void> => {
         await page.locator('[data-action="import"]').click();
-        await page.getByRole('heading', { name: 'is loaded' }).waitFor();
+        await page.getByRole('heading', { name: 'was imported' }).waitFor();
         await page.getByRole('button', { name: 'Remove from list' }).click();
       };
       await choose(shown, 'more.csv', 'city;v;extra\nOslo;2;x\nRome;3;y\nRome;4;z\n');
       await page.getByLabel('Table', { exact: true }).fill('known');
       await page.getByText('exists, 1 rows').waitFor();
-      t.regex(await page.locator('.import-columns').innerText(), /not in the table: left out/);
+      t.regex(await page.locator('.import-columns').innerText(), /not in the table, skipped/);
       await page.getByRole('button', { name: 'Overwrite' }).click();
       await go();
       t.deepEqual(await rows('SELECT * FROM known'), [
@@ -194,7 +194,7 @@ browserTest('invalid files are reported, and nothing is written', async (t) => {
       await page.getByText('empty.csv is empty (0 bytes). Nothing was written.').last().waitFor();
       await choose(shown, 'twice.csv', 'a,a\n1,2\n3,4\n5,6\n');
       await page
-        .locator('.import-pane', { hasText: 'Column 2 has the name a of an earlier column.' })
+        .locator('.import-pane', { hasText: 'Column 2 has the same name as an earlier column: a.' })
         .waitFor();
       await choose(shown, '<img src=x onerror=alert(1)>.csv', '\u0000\u0001\u0002');
       await page
@@ -217,7 +217,7 @@ browserTest('a byte order mark, quotes and a one-line file are accepted', async 
       await choose(shown, 'quoted.csv', text);
       await page.getByLabel('Name of name').waitFor();
       await page.locator('[data-action="import"]').click();
-      await page.getByRole('heading', { name: 'quoted.csv is loaded' }).waitFor();
+      await page.getByRole('heading', { name: 'quoted.csv was imported' }).waitFor();
       t.deepEqual(await rows('SELECT name, n FROM quoted'), [
         ['O"Neil', 1],
         ['plain', 2],
@@ -243,7 +243,7 @@ browserTest('an import can be stopped, and continues while other pages are open'
       });
       await choose(shown, 'stopped.csv', weather(2000));
       await page.locator('[data-action="import"]').click();
-      await page.getByRole('button', { name: 'Stop this file' }).click();
+      await page.getByRole('button', { name: 'Stop import' }).click();
       await page.getByText('Stopped. Nothing was written.').last().waitFor();
       await choose(shown, 'kept.csv', weather(2000));
       await page.locator('[data-action="import"]', { hasText: 'kept.csv' }).click();
@@ -261,7 +261,7 @@ browserTest('an import can be stopped, and continues while other pages are open'
   );
 });
 
-browserTest('the page reports when the import completed before the stop', async (t) => {
+browserTest('the page reports that an import completed before it could be stopped', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -280,8 +280,8 @@ browserTest('the page reports when the import completed before the stop', async 
         while ((await rows('SELECT count() FROM faster'))[0]?.[0] !== count) {
           await page.waitForTimeout(50);
         }
-        await page.getByRole('button', { name: 'Stop this file' }).click();
-        const said = `The server was faster: faster has changed and has ${count} rows now.`;
+        await page.getByRole('button', { name: 'Stop import' }).click();
+        const said = `faster was changed before the import stopped: it now has ${count} rows.`;
         await page.locator('.import-note', { hasText: said }).waitFor();
         await page.getByRole('button', { name: 'Remove from list' }).click();
       }
@@ -290,7 +290,7 @@ browserTest('the page reports when the import completed before the stop', async 
   );
 });
 
-browserTest('an unreachable server leaves the import settings unchanged', async (t) => {
+browserTest('an unreachable server does not reset the import settings', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -299,11 +299,11 @@ browserTest('an unreachable server leaves the import settings unchanged', async 
       await page.getByLabel('Name of ts').fill('at');
       await page.route('**/imp?*', (route) => route.abort());
       await page.locator('[data-action="import"]').click();
-      await page.getByText('The server does not answer. Nothing was written.').last().waitFor();
+      await page.getByText('The server is not responding. Nothing was written.').last().waitFor();
       t.is(await page.getByLabel('Name of ts').inputValue(), 'at');
       await page.unroute('**/imp?*');
       await page.locator('[data-action="import"]').click();
-      await page.getByRole('heading', { name: 'later.csv is loaded' }).waitFor();
+      await page.getByRole('heading', { name: 'later.csv was imported' }).waitFor();
       // The browser logs the aborted request.
       shown.complaints.length = 0;
     },
@@ -311,7 +311,7 @@ browserTest('an unreachable server leaves the import settings unchanged', async 
   );
 });
 
-browserTest('a Parquet file is previewed by the server and becomes a table', async (t) => {
+browserTest('a Parquet file is previewed by the server and imported as a table', async (t) => {
   const query =
     "SELECT x AS n, 'k' || x % 3 AS k, timestamp_sequence(0, 1000000) AS at " +
     'FROM long_sequence(500)';
@@ -333,7 +333,7 @@ browserTest('a Parquet file is previewed by the server and becomes a table', asy
       await page.getByLabel('Name of n').fill('number');
       await page.getByLabel('Type of k').selectOption('SYMBOL');
       await page.locator('[data-action="import"]').click();
-      await page.getByRole('heading', { name: 'made.parquet is loaded' }).waitFor();
+      await page.getByRole('heading', { name: 'made.parquet was imported' }).waitFor();
       t.deepEqual(await rows('SELECT "column", type FROM table_columns(\'made\')'), [
         ['number', 'LONG'],
         ['k', 'SYMBOL'],
@@ -344,7 +344,7 @@ browserTest('a Parquet file is previewed by the server and becomes a table', asy
       await page.getByText('exists, 500 rows').waitFor();
       await page.getByRole('button', { name: 'Overwrite' }).click();
       await page.locator('[data-action="import"]').click();
-      await page.getByRole('heading', { name: 'made.parquet is loaded' }).waitFor();
+      await page.getByRole('heading', { name: 'made.parquet was imported' }).waitFor();
       t.deepEqual(await rows('SELECT count(), sum(n) FROM made'), [[500, 125_250]]);
       const left = async (): Promise<number> =>
         (await readdir(join(server().root, 'import', 'upload'))).length;
@@ -356,7 +356,7 @@ browserTest('a Parquet file is previewed by the server and becomes a table', asy
 
 const LARGE_MIB = Number(process.env['TIDEMARK_IMPORT_MIB'] ?? 64);
 
-/** Writes a large CSV file chunk by chunk and resolves to its number of rows. */
+/** Writes a large CSV file chunk by chunk and resolves to the number of rows in it. */
 async function writeLarge(path: string): Promise<number> {
   const line = `Oslo,2026-01-01T00:00:00.000000Z,1.25,${'x'.repeat(216)}\n`;
   const piece = line.repeat(Math.floor((1024 * 1024) / line.length));
@@ -370,7 +370,7 @@ async function writeLarge(path: string): Promise<number> {
 }
 
 browserTest(
-  'a large file is streamed: progress moves, stop works, memory is bounded',
+  'a large file is streamed with progress, a stop button and bounded memory',
   async (t) => {
     t.timeout(600_000);
     const path = join(server().root, 'large.csv');
@@ -380,7 +380,7 @@ browserTest(
       async (shown) => {
         const { page } = shown;
         const session = await page.context().newCDPSession(page);
-        // Slow enough to observe the progress, fast enough for the whole file.
+        // Slow enough to observe the progress, but fast enough for the whole file.
         const upload = (mib: number): Promise<unknown> =>
           session.send('Network.emulateNetworkConditions', {
             offline: false,
@@ -405,12 +405,12 @@ browserTest(
           await page.waitForTimeout(100);
         }
         t.true((await heap()) - before < 16 * 1024 * 1024, 'the page holds no file');
-        await page.getByRole('button', { name: 'Stop this file' }).click();
+        await page.getByRole('button', { name: 'Stop import' }).click();
         await page.getByText('Stopped. Nothing was written.').last().waitFor();
         t.deepEqual(await rows("SELECT count() FROM tables() WHERE table_name = 'large'"), [[0]]);
         await upload(-1);
         await start.click();
-        await page.getByRole('heading', { name: 'is loaded' }).waitFor({ timeout: 500_000 });
+        await page.getByRole('heading', { name: 'was imported' }).waitFor({ timeout: 500_000 });
         t.deepEqual(await rows('SELECT count() FROM large'), [[count]]);
         t.true((await heap()) - before < 16 * 1024 * 1024, 'the page holds no file afterwards');
       },
@@ -419,7 +419,7 @@ browserTest(
   },
 );
 
-browserTest('stop ends the statement of a Parquet import on the server', async (t) => {
+browserTest('stopping a Parquet import cancels its statement on the server', async (t) => {
   t.timeout(300_000);
   // Compresses well and takes long to write.
   const query =
@@ -447,7 +447,7 @@ browserTest('stop ends the statement of a Parquet import on the server', async (
       while ((await running()).length === 0) {
         await page.waitForTimeout(20);
       }
-      await page.getByRole('button', { name: 'Stop this file' }).click();
+      await page.getByRole('button', { name: 'Stop import' }).click();
       await page.getByText('Stopped. Nothing was written.').last().waitFor();
       while ((await running()).length > 0) {
         await page.waitForTimeout(50);
@@ -458,7 +458,7 @@ browserTest('stop ends the statement of a Parquet import on the server', async (
   );
 });
 
-browserTest('a read-only server is reported before a file is chosen', async (t) => {
+browserTest('a read-only server is reported before the user chooses a file', async (t) => {
   const closed = await startTestServer({ set: ['http.security.readonly=true'] });
   const browser = await launchBrowser();
   try {

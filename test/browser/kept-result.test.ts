@@ -21,7 +21,7 @@ const KEPT = `new Promise((resolve, reject) => {
   };
 })`;
 
-browserTest('a result survives a reload unchanged, and nothing runs', async (t) => {
+browserTest('a saved result is shown after a reload without running the query', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT x * 3 AS v FROM long_sequence(2500)'), 'done');
@@ -36,7 +36,9 @@ browserTest('a result survives a reload unchanged, and nothing runs', async (t) 
     });
     await shown.reload();
     const note = page.locator('.grid-note');
-    await note.getByText(/^Of .*, before the reload: the first 1,000 of 2,500 rows\./).waitFor();
+    await note
+      .getByText(/^Result from .*, before the page was reloaded: the first 1,000 of 2,500 rows\./)
+      .waitFor();
     t.deepEqual(await shown.row(3), ['9']);
     t.is(await page.locator('.grid').getAttribute('aria-rowcount'), '1001');
     t.is(await page.locator('.summary').count(), 0);
@@ -56,47 +58,44 @@ browserTest('a result survives a reload unchanged, and nothing runs', async (t) 
   });
 });
 
-browserTest(
-  'view settings of a result persist: zone, chart, series, view of each tab',
-  async (t) => {
-    const work = async (shown: ConsolePage): Promise<void> => {
-      const { page } = shown;
-      t.is(await shown.query('SELECT timestamp, symbol, price FROM trades LIMIT 500'), 'done');
-      const kind = page.locator('.chart-bar select').first();
-      const series = page.locator('.chart-key').first();
-      await kind.selectOption('step');
-      await series.click();
-      const isAsChosen = async (after: string): Promise<void> => {
-        await series.waitFor();
-        const found = [await kind.inputValue(), await series.getAttribute('aria-pressed')];
-        t.deepEqual(found, ['step', 'false'], after);
-      };
-      t.is(await shown.run(), 'done');
-      await isAsChosen('another run');
-      await page.keyboard.press('Alt+4');
-      await series.waitFor({ state: 'detached' });
-      await page.keyboard.press('Alt+1');
-      await isAsChosen('the log');
-      await page.keyboard.press('Alt+4');
-      await page.keyboard.press('Alt+T');
-      const view = page.locator('.views [aria-pressed=true]').first();
-      await page.locator('.views [aria-pressed=true]', { hasText: 'Grid' }).waitFor();
-      await page.getByRole('tab').first().click();
-      await page.locator('.views [aria-pressed=true]', { hasText: 'Log' }).waitFor();
-      t.is(await view.innerText(), 'Log');
-      await page.keyboard.press('Alt+1');
-      await isAsChosen('another tab');
-      await page.getByRole('button', { name: 'Local', exact: true }).click();
-      await shown.reload();
-      await isAsChosen('a reload');
-      t.is(await shown.query("SELECT '2026-11-01T05:30:00.000000Z'::TIMESTAMP AS at"), 'done');
-      t.deepEqual(await shown.row(1), ['2026-11-01 01:30:00 -04:00']);
+browserTest('zone, chart, series and view of each tab survive a reload', async (t) => {
+  const work = async (shown: ConsolePage): Promise<void> => {
+    const { page } = shown;
+    t.is(await shown.query('SELECT timestamp, symbol, price FROM trades LIMIT 500'), 'done');
+    const kind = page.locator('.chart-bar select').first();
+    const series = page.locator('.chart-key').first();
+    await kind.selectOption('step');
+    await series.click();
+    const isAsChosen = async (after: string): Promise<void> => {
+      await series.waitFor();
+      const found = [await kind.inputValue(), await series.getAttribute('aria-pressed')];
+      t.deepEqual(found, ['step', 'false'], after);
     };
-    await onPage(t, work, { timezone: 'America/New_York' });
-  },
-);
+    t.is(await shown.run(), 'done');
+    await isAsChosen('another run');
+    await page.keyboard.press('Alt+4');
+    await series.waitFor({ state: 'detached' });
+    await page.keyboard.press('Alt+1');
+    await isAsChosen('the log');
+    await page.keyboard.press('Alt+4');
+    await page.keyboard.press('Alt+T');
+    const view = page.locator('.views [aria-pressed=true]').first();
+    await page.locator('.views [aria-pressed=true]', { hasText: 'Grid' }).waitFor();
+    await page.getByRole('tab').first().click();
+    await page.locator('.views [aria-pressed=true]', { hasText: 'Log' }).waitFor();
+    t.is(await view.innerText(), 'Log');
+    await page.keyboard.press('Alt+1');
+    await isAsChosen('another tab');
+    await page.getByRole('button', { name: 'Local', exact: true }).click();
+    await shown.reload();
+    await isAsChosen('a reload');
+    t.is(await shown.query("SELECT '2026-11-01T05:30:00.000000Z'::TIMESTAMP AS at"), 'done');
+    t.deepEqual(await shown.row(1), ['2026-11-01 01:30:00 -04:00']);
+  };
+  await onPage(t, work, { timezone: 'America/New_York' });
+});
 
-browserTest('a statement that may contain a secret leaves no saved result', async (t) => {
+browserTest('a result is not saved if its statement may contain a secret', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query("SELECT 'x' AS password"), 'done');
     t.is(await shown.query('SELECT 1'), 'done');
@@ -119,7 +118,7 @@ browserTest('signing out removes the saved result', async (t) => {
   await joe.page.waitForFunction(`${KEPT}.then((keys) => keys.length === 1)`);
   await joe.page.reload();
   await joe.isIn('joe');
-  await joe.page.locator('.grid-note', { hasText: 'before the reload' }).waitFor();
+  await joe.page.locator('.grid-note', { hasText: 'before the page was reloaded' }).waitFor();
   await joe.page.locator('[data-action=sign-out]').click();
   await joe.isOut();
   t.deepEqual(await joe.page.evaluate<string[]>(KEPT), []);

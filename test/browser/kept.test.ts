@@ -1,4 +1,7 @@
-/** Notebooks saved on the server: two users share one, merge, restore versions, pass a link. */
+/**
+ * Notebooks saved on the server: two users share one, merge changes, restore versions, pass on a
+ * link.
+ */
 import type { ExecutionContext } from 'ava';
 import type { Locator, Page } from 'playwright-core';
 
@@ -58,11 +61,11 @@ async function newNotebook(page: Page): Promise<void> {
 
 async function save(page: Page, version: number): Promise<void> {
   await page.keyboard.press('Control+S');
-  await page.locator('.toast', { hasText: `version ${version} is kept` }).waitFor();
+  await page.locator('.toast', { hasText: `version ${version} saved` }).waitFor();
 }
 
 async function menu(page: Page, item: string): Promise<void> {
-  await page.getByRole('button', { name: 'More of the notebook' }).click();
+  await page.getByRole('button', { name: 'More notebook actions' }).click();
   await page.getByRole('menuitem', { name: item }).click();
 }
 
@@ -88,7 +91,8 @@ browserTest('two users edit a shared notebook and merge it cell by cell', async 
   await group.getByRole('button', { name: 'SQL' }).click();
   await write(page, 'cell_2', 'SELECT 2 AS second');
   await save(page, 1);
-  // Input during the request must survive the response with the current shares.
+  // What the user types during the request must survive the response, which contains the current
+  // shares.
   await page.route('**/notebooks/*', async (route) => {
     await new Promise((resolve) => setTimeout(resolve, 500));
     await route.continue();
@@ -97,14 +101,14 @@ browserTest('two users edit a shared notebook and merge it cell by cell', async 
   const dialog = page.getByRole('dialog');
   await dialog.getByLabel('User, service account or group').fill('ben');
   await page.keyboard.press('Enter');
-  await dialog.getByLabel('What ben may do').selectOption('write');
+  await dialog.getByLabel('Access of ben').selectOption('write');
   await inThemes(t, page, 'kept-share');
   await dialog.getByRole('button', { name: 'Share', exact: true }).click();
   await dialog.waitFor({ state: 'detached' });
 
   const ben = await arrived(t, server, 'ben');
   await openFromPage(ben.page, 'Notebook 1');
-  await ben.page.getByText('Nothing of it has run').waitFor();
+  await ben.page.getByText('Nothing has run, and nothing runs by itself').waitFor();
   await write(ben.page, 'cell_1', 'SELECT 10 AS first');
   await write(ben.page, 'cell_2', 'SELECT 20 AS second');
   await save(ben.page, 2);
@@ -120,29 +124,29 @@ browserTest('two users edit a shared notebook and merge it cell by cell', async 
   await inThemes(t, page, 'kept-told', PHONE);
   await page.setViewportSize({ width: 1440, height: 900 });
   await note.getByRole('button', { name: 'Merge' }).click();
-  const saveMerged = dialog.getByRole('button', { name: 'Save what is merged' });
+  const saveMerged = dialog.getByRole('button', { name: 'Save merged version' });
   t.true(await saveMerged.isDisabled(), 'one part was changed by both');
-  await dialog.getByText('You changed 1 part alone, ben 1 part').waitFor();
+  await dialog.getByText('You changed 1 part, ben changed 1 part').waitFor();
   await inThemes(t, page, 'kept-merge');
   await inThemes(t, page, 'kept-merge', PHONE);
   await page.setViewportSize({ width: 1440, height: 900 });
   await dialog.getByRole('group', { name: 'Cell cell_2' }).getByLabel('Both').check();
   await saveMerged.click();
-  await page.locator('.toast', { hasText: 'version 3 is kept' }).waitFor();
+  await page.locator('.toast', { hasText: 'version 3 saved' }).waitFor();
   t.is(await textOf(page, 'cell_1'), 'SELECT 10 AS first');
   t.is(await textOf(page, 'cell_2'), 'SELECT 20 AS second');
   t.is(await textOf(page, 'cell_2_1'), 'SELECT 22 AS second');
   t.is(await textOf(page, 'cell_3'), 'SELECT 3 AS third');
 
   await look(ben.page);
-  await ben.page.getByRole('button', { name: 'Show it' }).click();
+  await ben.page.getByRole('button', { name: 'Show new version' }).click();
   await cell(ben.page, 'cell_2_1').waitFor();
   t.is(await textOf(ben.page, 'cell_2_1'), 'SELECT 22 AS second');
   t.deepEqual([...ann.complaints, ...ben.complaints], []);
 });
 
 browserTest(
-  'the other version is adopted and the own one copied; older versions return',
+  'a conflict keeps the user’s version as a copy; old versions can be restored',
   async (t) => {
     const { server } = await twoPeople(t);
     const ann = await arrived(t, server, 'ann');
@@ -150,18 +154,18 @@ browserTest(
     await newNotebook(page);
     await write(page, 'cell_1', 'SELECT 1');
     await save(page, 1);
-    // Another window of the same user, with separate storage.
+    // A window of the same user in another browser, with separate storage.
     const other = await arrived(t, server, 'ann');
     await openFromPage(other.page, 'Notebook 1');
     await write(other.page, 'cell_1', 'SELECT 2');
     await save(other.page, 2);
     await write(page, 'cell_1', 'SELECT 3');
     await page.keyboard.press('Control+S');
-    await page.getByRole('button', { name: 'Take theirs, keep mine as a copy' }).click();
+    await page.getByRole('button', { name: 'Use theirs and keep mine as a copy' }).click();
     await page.getByRole('tab', { name: 'Notebook 1 (mine)' }).waitFor();
     t.is(await textOf(page, 'cell_1'), 'SELECT 2');
     await page.getByRole('tab', { name: 'Notebook 1 (mine)' }).click();
-    await page.getByText('In this browser').waitFor();
+    await page.getByText('Only in this browser').waitFor();
     t.is(await textOf(page, 'cell_1'), 'SELECT 3');
     await page.getByRole('tab', { name: 'Notebook 1', exact: true }).click();
     await menu(page, 'Versions');
@@ -172,7 +176,7 @@ browserTest(
     await inThemes(t, page, 'kept-versions');
     await inThemes(t, page, 'kept-versions', PHONE);
     await page.setViewportSize({ width: 1440, height: 900 });
-    await dialog.getByRole('button', { name: 'Make it my draft' }).click();
+    await dialog.getByRole('button', { name: 'Restore as draft' }).click();
     t.is(await textOf(page, 'cell_1'), 'SELECT 1');
     await save(page, 3);
     await page.reload();
@@ -182,60 +186,57 @@ browserTest(
   },
 );
 
-browserTest(
-  'a link lets another user read, and changes are saved as a separate notebook',
-  async (t) => {
-    const { server } = await twoPeople(t);
-    const ann = await arrived(t, server, 'ann');
-    const { page } = ann;
-    await newNotebook(page);
-    await write(page, 'cell_1', 'SELECT 1 AS linked');
-    await save(page, 1);
-    await menu(page, 'Share');
-    const dialog = page.getByRole('dialog');
-    await dialog.getByLabel('Those who have the link').check();
-    await dialog.getByRole('button', { name: 'Share and copy the link' }).click();
-    await dialog.waitFor({ state: 'detached' });
-    await menu(page, 'Share');
-    const link = await dialog.locator('.share-link').innerText();
-    await page.keyboard.press('Escape');
-    const ben = await Person.arrive(t);
-    await ben.page.goto(link);
-    await ben.signIn('ben', 'p');
-    await cell(ben.page, 'cell_1').waitFor();
-    t.is(await textOf(ben.page, 'cell_1'), 'SELECT 1 AS linked');
-    t.false(
-      ben.requests.some(({ href }) => href.includes(link.slice(-32))),
-      'the link stands in no address that is asked for',
-    );
-    await write(ben.page, 'cell_1', 'SELECT 2 AS mine');
-    await ben.page.getByRole('button', { name: 'Save as mine' }).click();
-    await ben.page.locator('.toast', { hasText: 'version 1 is kept' }).waitFor();
-    await ben.page.getByRole('navigation', { name: 'Main' }).getByLabel('Notebooks').click();
-    await ben.page.getByRole('cell', { name: 'not shared' }).waitFor();
-    t.is(await ben.page.getByRole('row').count(), 2, 'the head and his own');
+browserTest('a link lets another user read a notebook and save changes as a copy', async (t) => {
+  const { server } = await twoPeople(t);
+  const ann = await arrived(t, server, 'ann');
+  const { page } = ann;
+  await newNotebook(page);
+  await write(page, 'cell_1', 'SELECT 1 AS linked');
+  await save(page, 1);
+  await menu(page, 'Share');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByLabel('Anyone with the link').check();
+  await dialog.getByRole('button', { name: 'Share and copy link' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  await menu(page, 'Share');
+  const link = await dialog.locator('.share-link').innerText();
+  await page.keyboard.press('Escape');
+  const ben = await Person.arrive(t);
+  await ben.page.goto(link);
+  await ben.signIn('ben', 'p');
+  await cell(ben.page, 'cell_1').waitFor();
+  t.is(await textOf(ben.page, 'cell_1'), 'SELECT 1 AS linked');
+  t.false(
+    ben.requests.some(({ href }) => href.includes(link.slice(-32))),
+    'the link stands in no address that is asked for',
+  );
+  await write(ben.page, 'cell_1', 'SELECT 2 AS mine');
+  await ben.page.getByRole('button', { name: 'Save a copy' }).click();
+  await ben.page.locator('.toast', { hasText: 'version 1 saved' }).waitFor();
+  await ben.page.getByRole('navigation', { name: 'Main' }).getByLabel('Notebooks').click();
+  await ben.page.getByRole('cell', { name: 'not shared' }).waitFor();
+  t.is(await ben.page.getByRole('row').count(), 2, 'the head and his own');
 
-    await page.getByRole('navigation', { name: 'Main' }).getByLabel('Notebooks').click();
-    await page.getByRole('cell', { name: 'by a link' }).waitFor();
-    await inThemes(t, page, 'kept-page');
-    await inThemes(t, page, 'kept-page', PHONE);
-    await page.setViewportSize({ width: 1440, height: 900 });
-    await page.getByRole('button', { name: 'More about Notebook 1' }).click();
-    await page.getByRole('menuitem', { name: 'Delete' }).click();
-    await page.getByRole('button', { name: 'Delete Notebook 1' }).click();
-    await page.getByText('No notebook is kept here yet').waitFor();
-    t.deepEqual([...ann.complaints, ...ben.complaints], []);
-  },
-);
+  await page.getByRole('navigation', { name: 'Main' }).getByLabel('Notebooks').click();
+  await page.getByRole('cell', { name: 'by link' }).waitFor();
+  await inThemes(t, page, 'kept-page');
+  await inThemes(t, page, 'kept-page', PHONE);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.getByRole('button', { name: 'More actions for Notebook 1' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await page.getByRole('button', { name: 'Delete Notebook 1' }).click();
+  await page.getByText('No saved notebooks yet').waitFor();
+  t.deepEqual([...ann.complaints, ...ben.complaints], []);
+});
 
-browserTest('a failed save is reported, and the draft is kept', async (t) => {
+browserTest('a failed save is reported, and the unsaved text is kept', async (t) => {
   const { server } = await twoPeople(t);
   const { page } = await arrived(t, server, 'ann');
   await newNotebook(page);
   await write(page, 'cell_1', 'SELECT 1');
   await page.context().setOffline(true);
   await page.keyboard.press('Control+S');
-  await page.locator('.toast', { hasText: 'does not answer' }).waitFor();
+  await page.locator('.toast', { hasText: 'is not responding' }).waitFor();
   await page.context().setOffline(false);
   await save(page, 1);
   await page.evaluate(`fetch('api/v1/notebooks').then((response) => response.json()).then((all) =>

@@ -3,7 +3,7 @@ import { browserSuite } from './suite.js';
 
 const { browserTest, onPage, server } = browserSuite('keys in a browser');
 
-browserTest('keys run, cancel, change views and tabs, and move between regions', async (t) => {
+browserTest('keyboard shortcuts run and cancel queries, switch views and move focus', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const { keyboard } = page;

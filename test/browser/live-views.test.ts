@@ -52,7 +52,7 @@ browserTest('the tree lists live views separately, with state, lag and reason', 
     await page.getByRole('treeitem', { name: 'state Active' }).waitFor();
     await page.getByRole('treeitem', { name: 'lag none' }).waitFor();
     const badge = rowOf(shown, view).locator('.badge');
-    t.is(await badge.count(), 0, 'it shows all of its base');
+    t.is(await badge.count(), 0, 'it is up to date with its base table');
     await rows(`ALTER LIVE VIEW ${view} SUSPEND WAL`);
     await rows("INSERT INTO followed VALUES ('2026-01-02T00:10:00Z', 'a', 1)");
     await badge.filter({ hasText: 'suspended' }).waitFor();
@@ -78,23 +78,28 @@ browserTest('the tree lists live views separately, with state, lag and reason', 
   });
 });
 
-browserTest('view details: clauses, lag, last repair; it is suspended and resumed', async (t) => {
+browserTest('view details show clauses, lag and last repair; views can be suspended', async (t) => {
   const view = await made('detailed');
   await onPage(
     t,
     async (shown) => {
       const { page } = shown;
-      await page.locator('.view-state', { hasText: 'Active, shows all of its base' }).waitFor();
+      await page
+        .locator('.view-state', { hasText: 'Active, up to date with its base table' })
+        .waitFor();
       t.is(await fact(shown, 'Base').innerText(), 'detailed');
       t.is(await fact(shown, 'Flush every').innerText(), '250ms');
       t.is(await fact(shown, 'In memory').innerText(), '1m');
-      t.is(await fact(shown, 'Start from').innerText(), 'the beginning: all rows of its base');
-      await fact(shown, 'Last repair').filter({ hasText: 'rows came in order' }).waitFor();
+      t.is(
+        await fact(shown, 'Start from').innerText(),
+        'the beginning: all rows of its base table',
+      );
+      await fact(shown, 'Last repair').filter({ hasText: 'rows arrived in order' }).waitFor();
       await rows("INSERT INTO detailed VALUES ('2026-01-01T00:05:00Z', 'a', 5)");
       await fact(shown, 'Last repair')
         .filter({ hasText: 'from 2026-01-01 00:05:00 to the end, 3 rows' })
         .waitFor();
-      const definition = page.getByRole('region', { name: 'Query of the view' });
+      const definition = page.getByRole('region', { name: 'View query' });
       t.is(await definition.innerText(), `${QUERY}detailed`);
       await page.getByRole('button', { name: 'Copy query' }).click();
       await page.locator('.toast').waitFor();
@@ -103,8 +108,8 @@ browserTest('view details: clauses, lag, last repair; it is suspended and resume
         t.deepEqual(await seriousViolations(page), [], theme);
         await shown.screenshot(picture(`live-details-${theme}`));
       });
-      // The lists are reloaded every two seconds; the visible content must stay unchanged
-      // meanwhile.
+      // The lists are reloaded every two seconds, during which the visible content must stay the
+      // same.
       await page.evaluate(`(() => {
         const shown = () => document.querySelector('.sql-text').innerText === '';
         window.wasEmpty = shown();
@@ -131,7 +136,7 @@ browserTest('view details: clauses, lag, last repair; it is suspended and resume
           .first()
           .waitFor();
       }
-      await page.getByText('by its query alone').waitFor();
+      await page.getByText('only by its query').waitFor();
       await page.getByRole('button', { name: 'Follow', exact: true }).click();
       await page.locator('.follow-state', { hasText: /^Live$/ }).waitFor();
       await rows("INSERT INTO detailed VALUES ('2026-01-04', 'a', 70)");
@@ -142,7 +147,7 @@ browserTest('view details: clauses, lag, last repair; it is suspended and resume
 });
 
 browserTest(
-  'an invalid view says how to repair it, resumes afterwards, and is dropped',
+  'an invalid view shows how to repair it, then resumes, and can be dropped',
   async (t) => {
     const view = await made('changed');
     await onPage(
@@ -152,7 +157,7 @@ browserTest(
         await page.locator('.view-state[data-state="current"]').waitFor();
         await rows('ALTER TABLE changed RENAME COLUMN v TO w');
         const state = page.locator('.view-state');
-        await state.filter({ hasText: 'Give it its name again' }).waitFor();
+        await state.filter({ hasText: 'Rename it back' }).waitFor();
         await inEveryTheme(shown, async (theme) => {
           t.deepEqual(await seriousViolations(page), [], theme);
           await shown.screenshot(picture(`live-invalid-${theme}`));
@@ -164,7 +169,7 @@ browserTest(
         await page.getByRole('button', { name: 'Drop…' }).click();
         const dialog = page.getByRole('dialog');
         t.regex(await dialog.innerText(), new RegExp(`DROP LIVE VIEW ${view}`));
-        t.is(await page.locator(':focus').innerText(), 'Keep it');
+        t.is(await page.locator(':focus').innerText(), 'Cancel');
         await dialog.getByRole('button', { name: `Drop ${view}` }).click();
         await page.locator('.details').waitFor({ state: 'detached' });
         t.is(await factOf(view, 'view_name'), undefined);
@@ -174,7 +179,7 @@ browserTest(
   },
 );
 
-browserTest('a file cannot be imported into a live view, and narrow windows fit it', async (t) => {
+browserTest('imports into a live view are not offered, and narrow windows fit it', async (t) => {
   const view = await made('narrow');
   await onPage(
     t,
@@ -184,7 +189,7 @@ browserTest('a file cannot be imported into a live view, and narrow windows fit 
       const input = page.locator('input[type="file"]');
       await input.setInputFiles({ name: 'days.csv', mimeType: 'text/csv', buffer });
       await page.getByLabel('Table', { exact: true }).fill(view);
-      await page.getByText(`${view} is a live view: rows do not go into it.`).waitFor();
+      await page.getByText(`${view} is a live view and cannot receive rows.`).waitFor();
       t.true(await page.locator('[data-action="import"]').isDisabled());
     },
     { page: 'import' },
@@ -210,7 +215,7 @@ browserTest('a file cannot be imported into a live view, and narrow windows fit 
   }
 });
 
-browserTest('forbidden actions on a live view are not offered, with the reason', async (t) => {
+browserTest('forbidden actions on a live view are disabled, with the reason', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   const ask = async (statement: string): Promise<void> => {
     const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`, {
@@ -231,7 +236,7 @@ browserTest('forbidden actions on a live view are not offered, with the reason',
   await actions.getByText(/An administrator can grant RESUME WAL on it/).waitFor();
   t.true(await actions.getByRole('button', { name: 'Suspend' }).isDisabled());
   t.true(await actions.getByRole('button', { name: 'Drop…' }).isEnabled());
-  t.is(await page.locator('.view-facts dd').first().innerText(), 'not for you to see');
+  t.is(await page.locator('.view-facts dd').first().innerText(), 'not visible to you');
   t.deepEqual(await seriousViolations(page), []);
   await leavePicture(page, picture('live-rights-light'));
   t.deepEqual(ann.complaints, []);

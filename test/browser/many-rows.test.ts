@@ -14,7 +14,7 @@ function lastRow({ page }: ConsolePage, count: number): Locator {
   return page.locator(`.grid-row[aria-rowindex="${count + 1}"]`);
 }
 
-/** Statements that the page has sent, with the requested row range. */
+/** Returns the statements that the page has sent, with the requested row range. */
 function asked({ page }: ConsolePage): { text: string; limit: string }[] {
   const found: { text: string; limit: string }[] = [];
   page.on('request', (request) => {
@@ -38,7 +38,7 @@ async function fill(name: string, count: number): Promise<void> {
   }, `${name} has ${count} rows`);
 }
 
-browserTest('the last of two million rows is one key press away', async (t) => {
+browserTest('one key press shows the last of two million rows', async (t) => {
   await fill('many', 2_000_000);
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -46,7 +46,7 @@ browserTest('the last of two million rows is one key press away', async (t) => {
     t.is(await shown.query('SELECT * FROM many WHERE x > 0'), 'done');
     t.is(await shown.summary(), '2,000,000 rows');
     await page.locator('.grid[aria-rowcount="2000001"]').waitFor();
-    t.is(await page.getByRole('button', { name: 'Rows after' }).count(), 0);
+    t.is(await page.getByRole('button', { name: 'Next rows' }).count(), 0);
     const sent = asked(shown);
     await grid.focus();
     await page.keyboard.press('Control+End');
@@ -63,7 +63,7 @@ browserTest('the last of two million rows is one key press away', async (t) => {
     await page.keyboard.press('PageUp');
     await page.keyboard.press('ArrowUp');
     t.is(windows.length, 1);
-    // The scroll bar maps to the same fraction of all rows.
+    // A position of the scroll bar stands for the same fraction of all rows.
     await page.evaluate(`(() => {
       const grid = document.querySelector('.grid');
       grid.scrollTo(0, (grid.scrollHeight - grid.clientHeight) / 2);
@@ -89,7 +89,7 @@ browserTest('the last of two million rows is one key press away', async (t) => {
   });
 });
 
-browserTest('unloaded rows are not silently left out of copies and sums', async (t) => {
+browserTest('copies and sums do not silently omit unloaded rows', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT x FROM long_sequence(900000)'), 'done');
@@ -98,13 +98,13 @@ browserTest('unloaded rows are not silently left out of copies and sums', async 
     await page.keyboard.press('Control+A');
     const facts = page.locator('.grid-facts');
     await facts.getByText('loaded').waitFor();
-    t.regex(await facts.innerText(), /900,000 × 1 cells\s+10\d,000 of them loaded/);
+    t.regex(await facts.innerText(), /900,000 × 1 cells\s+10\d,000 loaded/);
     await page.keyboard.press('Control+C');
     const toast = page.locator('.toast');
-    await toast.getByText(/of the 900,000 rows are in the page, so nothing was copied/).waitFor();
+    await toast.getByText(/of the 900,000 rows are loaded, so nothing was copied/).waitFor();
     await page.locator('.grid-head-cell').click();
     await page.locator('.grid-head-cell').click();
-    await page.getByText('Filter and order take the rows 1 to 100,000 of 900,000.').waitFor();
+    await page.getByText('Filter and sort order apply to rows 1 to 100,000 of 900,000.').waitFor();
     t.deepEqual(await shown.row(1), ['100,000']);
     await inEveryTheme(shown, async (theme) => {
       t.deepEqual(await seriousViolations(page), [], theme);
@@ -118,7 +118,7 @@ browserTest('unloaded rows are not silently left out of copies and sums', async 
   });
 });
 
-browserTest('rows of two table versions are never shown together', async (t) => {
+browserTest('rows of two table versions are never mixed', async (t) => {
   await fill('moving', 300_000);
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -133,7 +133,7 @@ browserTest('rows of two table versions are never shown together', async (t) => 
     await page.locator('.grid').focus();
     await page.keyboard.press('Control+End');
     const note = page.locator('.grid-note');
-    await note.getByText(/^moving may have other rows since the query ran/).waitFor();
+    await note.getByText(/^moving may have changed since the query ran/).waitFor();
     await page.locator('.grid[aria-rowcount="300002"]').waitFor();
     await page.locator('.grid-row[aria-rowindex="300001"]').getByText('-300,000').waitFor();
     await page.keyboard.press('Control+Home');
@@ -147,24 +147,27 @@ browserTest('rows of a volatile query are paged, with the reason', async (t) => 
   await onPage(t, async (shown) => {
     const note = shown.page.locator('.grid-note');
     for (const [query, why] of [
-      ['SELECT rnd_int() r FROM long_sequence(150000)', /rnd_int\(\) may answer otherwise/],
-      ['SELECT x FROM long_sequence(150000) WHERE now() > 0', /now\(\) may answer otherwise/],
-      ['SELECT x, count() FROM long_sequence(150000)', /Grouped rows are in no certain order/],
-      ['SELECT DISTINCT x FROM long_sequence(150000)', /Distinct rows are in no certain order/],
+      ['SELECT rnd_int() r FROM long_sequence(150000)', /rnd_int\(\) may return different values/],
+      [
+        'SELECT x FROM long_sequence(150000) WHERE now() > 0',
+        /now\(\) may return different values/,
+      ],
+      ['SELECT x, count() FROM long_sequence(150000)', /Grouped rows have no fixed order/],
+      ['SELECT DISTINCT x FROM long_sequence(150000)', /Distinct rows have no fixed order/],
       [
         'SELECT a.x FROM long_sequence(150000) a JOIN long_sequence(150000) b ON a.x = b.x',
-        /Joined rows are in no certain order/,
+        /Joined rows have no fixed order/,
       ],
     ] as const) {
       t.is(await shown.query(query), 'done', query);
       await note.getByText(why).waitFor();
-      t.true(await shown.page.getByRole('button', { name: 'Rows after' }).isEnabled(), query);
+      t.true(await shown.page.getByRole('button', { name: 'Next rows' }).isEnabled(), query);
       t.is(await shown.page.locator('.grid').getAttribute('aria-rowcount'), '100001', query);
     }
   });
 });
 
-browserTest('unreadable rows are reported in the grid, and load later', async (t) => {
+browserTest('rows that fail to load are reported in the grid and load later', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT x FROM long_sequence(400000)'), 'done');
@@ -174,7 +177,7 @@ browserTest('unreadable rows are reported in the grid, and load later', async (t
     await page.keyboard.press('Control+End');
     const note = page.locator('.grid-note');
     await note
-      .getByText(/^The rows in view could not be read: The server does not answer/)
+      .getByText(/^The visible rows could not be loaded: The server is not responding/)
       .waitFor();
     t.is(await lastRow(shown, 400_000).locator('.grid-cell').innerText(), '…');
     await page.unroute('**/exec?*');
@@ -185,7 +188,7 @@ browserTest('unreadable rows are reported in the grid, and load later', async (t
   });
 });
 
-browserTest('of wide rows a few load immediately, and more as they scroll into view', async (t) => {
+browserTest('a few wide rows load immediately, and more when scrolled into view', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const query = "SELECT x, lpad('', 2000, 'y') AS t FROM long_sequence(60000)";

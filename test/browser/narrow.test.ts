@@ -8,7 +8,7 @@ const { browserTest, onPage } = browserSuite('narrow windows', { args: ['--demo'
 
 openBrowser();
 
-browserTest('a lost server is reported on a phone', async (t) => {
+browserTest('a lost connection is reported on a phone', async (t) => {
   const server = await serverFor(t, []);
   const { page } = await Person.arrive(t);
   await page.setViewportSize({ width: 390, height: 844 });
@@ -17,7 +17,7 @@ browserTest('a lost server is reported on a phone', async (t) => {
   await status.locator('.ok').waitFor({ state: 'attached' });
   t.false(await status.isVisible());
   await server.stop();
-  await status.getByText('The server does not answer. Your drafts are safe.').waitFor();
+  await status.getByText('The server is not responding. Your drafts are safe.').waitFor();
   t.true(await page.locator('.rail').isVisible());
   t.deepEqual(await seriousViolations(page), []);
   await leavePicture(page, picture('lost-390-light'));

@@ -23,7 +23,7 @@ async function newNotebook({ page }: ConsolePage): Promise<void> {
 
 /** Replaces the statement of a cell. */
 async function write(page: Page, name: string, text: string): Promise<void> {
-  // Uses the keyboard, because a completion list of another cell may cover this one.
+  // Uses the keyboard, because the completion list of another cell may cover this one.
   await cell(page, name).locator('.cm-content').focus();
   await page.keyboard.press('Control+A');
   await page.keyboard.insertText(text);
@@ -48,21 +48,21 @@ async function openFile({ page }: ConsolePage, name: string, text: string): Prom
   await writeFile(path, text);
   await page.getByRole('button', { name: 'Tabs', exact: true }).click();
   const chooser = page.waitForEvent('filechooser');
-  await page.getByRole('menuitem', { name: 'Open a notebook file' }).click();
+  await page.getByRole('menuitem', { name: 'Open notebook file' }).click();
   await (await chooser).setFiles(path);
 }
 
-/** The notebook in file format. */
+/** Returns the notebook in its file format. */
 async function exported({ page }: ConsolePage): Promise<string> {
-  await page.getByRole('button', { name: 'More of the notebook' }).click();
+  await page.getByRole('button', { name: 'More notebook actions' }).click();
   const download = page.waitForEvent('download');
-  await page.getByRole('menuitem', { name: 'Export as a file' }).click();
+  await page.getByRole('menuitem', { name: 'Export to file' }).click();
   return await readFile(await (await download).path(), 'utf8');
 }
 
 function names(page: Page): Promise<string[]> {
   return page
-    .getByRole('textbox', { name: 'Name of the cell' })
+    .getByRole('textbox', { name: 'Cell name' })
     .evaluateAll((all) => all.map((one) => (one as unknown as { value: string }).value));
 }
 
@@ -77,7 +77,7 @@ browserTest('cells are written and run, reference each other, and survive a relo
     await summary(page, 'cell_2', /^1 row/);
     t.is(await cell(page, 'cell_2').locator('.grid-cell').innerText(), '50');
     await add(page, 'Text');
-    await page.getByLabel('Text in Markdown').fill('# Prices\n\nOf **one** day.');
+    await page.getByLabel('Markdown text').fill('# Prices\n\nOf **one** day.');
     await page.keyboard.press('Control+Enter');
     await page.getByRole('heading', { name: 'Prices' }).waitFor();
     await add(page, 'Chart');
@@ -102,43 +102,40 @@ browserTest('cells are written and run, reference each other, and survive a relo
   });
 });
 
-browserTest(
-  'a notebook is saved to a file and opened again, and runs nothing by itself',
-  async (t) => {
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      await newNotebook(shown);
-      await write(page, 'cell_1', 'SELECT 1 AS one');
-      await add(page, 'Text');
-      await page.getByLabel('Text in Markdown').fill('Text');
-      const text = await exported(shown);
-      t.is(
-        text,
-        '---\ntidemark-notebook: 1\n---\n\n```sql cell=cell_1\nSELECT 1 AS one\n```\n\n' +
-          '<!-- cell -->\nText\n',
-      );
-      const asked: string[] = [];
-      page.on('request', (request) => asked.push(statementOf(request)));
-      await openFile(shown, 'mine.md', text.replace('SELECT 1 AS one', 'DROP TABLE trades'));
-      await page.getByRole('tab', { name: 'mine', exact: true }).waitFor();
-      await page.getByText('Nothing of it has run').first().waitFor();
-      await page.waitForTimeout(1000);
-      t.deepEqual(
-        asked.filter((one) => one.includes('DROP')),
-        [],
-      );
-      t.is((await rows("SELECT * FROM tables() WHERE table_name = 'trades'")).length, 1);
-    });
-  },
-);
+browserTest('a notebook is saved to a file and reopened without running anything', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await newNotebook(shown);
+    await write(page, 'cell_1', 'SELECT 1 AS one');
+    await add(page, 'Text');
+    await page.getByLabel('Markdown text').fill('Text');
+    const text = await exported(shown);
+    t.is(
+      text,
+      '---\ntidemark-notebook: 1\n---\n\n```sql cell=cell_1\nSELECT 1 AS one\n```\n\n' +
+        '<!-- cell -->\nText\n',
+    );
+    const asked: string[] = [];
+    page.on('request', (request) => asked.push(statementOf(request)));
+    await openFile(shown, 'mine.md', text.replace('SELECT 1 AS one', 'DROP TABLE trades'));
+    await page.getByRole('tab', { name: 'mine', exact: true }).waitFor();
+    await page.getByText('Nothing has run, and nothing runs by itself').first().waitFor();
+    await page.waitForTimeout(1000);
+    t.deepEqual(
+      asked.filter((one) => one.includes('DROP')),
+      [],
+    );
+    t.is((await rows("SELECT * FROM tables() WHERE table_name = 'trades'")).length, 1);
+  });
+});
 
-browserTest('a malformed file and one of a newer version are shown as plain text', async (t) => {
+browserTest('malformed files and files of a newer version are shown as plain text', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     const newer = '---\ntidemark-notebook: 7\nshape: round\n---\n\n<script>alert(1)</script>\n';
     await openFile(shown, 'newer.md', newer);
-    await page.getByText('is of version 7 of the format').first().waitFor();
-    t.is(await page.getByRole('region', { name: 'Text of the notebook' }).innerText(), newer);
+    await page.getByText('has format version 7').first().waitFor();
+    t.is(await page.getByRole('region', { name: 'Notebook text' }).innerText(), newer);
     t.is(await page.getByRole('button', { name: 'Run all' }).count(), 0);
     await inEveryTheme(shown, async (theme) => {
       t.deepEqual(await seriousViolations(page), [], theme);
@@ -153,7 +150,7 @@ browserTest('a malformed file and one of a newer version are shown as plain text
 });
 
 browserTest(
-  'cells are moved by keyboard and mouse, deleted, and all of it is undone',
+  'cells are moved by keyboard and mouse and deleted, and this can be undone',
   async (t) => {
     await onPage(t, async (shown) => {
       const { page } = shown;
@@ -162,15 +159,15 @@ browserTest(
       await add(page, 'SQL');
       await add(page, 'SQL');
       t.deepEqual(await names(page), ['cell_1', 'cell_2', 'cell_3']);
-      await cell(page, 'cell_1').getByLabel('Move the cell').focus();
+      await cell(page, 'cell_1').getByLabel('Move cell').focus();
       await page.keyboard.press('Alt+ArrowDown');
       t.deepEqual(await names(page), ['cell_2', 'cell_1', 'cell_3']);
       await page.keyboard.press('Alt+ArrowDown');
       t.deepEqual(await names(page), ['cell_2', 'cell_3', 'cell_1'], 'the focus went along');
-      const handle = cell(page, 'cell_1').getByLabel('Move the cell');
+      const handle = cell(page, 'cell_1').getByLabel('Move cell');
       await handle.dragTo(cell(page, 'cell_2').locator('.cell-head'));
       t.deepEqual(await names(page), ['cell_1', 'cell_2', 'cell_3']);
-      await cell(page, 'cell_1').getByLabel('More of the cell').click();
+      await cell(page, 'cell_1').getByLabel('More cell actions').click();
       await page.getByRole('menuitem', { name: 'Delete' }).click();
       t.deepEqual(await names(page), ['cell_2', 'cell_3']);
       await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
@@ -179,13 +176,13 @@ browserTest(
       await page.getByRole('button', { name: 'Undo', exact: true }).click();
       t.deepEqual(await names(page), ['cell_2', 'cell_3', 'cell_1']);
       await page.getByRole('button', { name: 'Redo', exact: true }).click();
-      await cell(page, 'cell_1').getByLabel('Name of the cell').fill('cell_2');
+      await cell(page, 'cell_1').getByLabel('Cell name').fill('cell_2');
       await page.keyboard.press('Enter');
-      await page.getByText('Another cell is called cell_2.').waitFor();
-      await cell(page, 'cell_1').getByLabel('Name of the cell').fill('prices');
+      await page.getByText('Another cell is already named cell_2.').waitFor();
+      await cell(page, 'cell_1').getByLabel('Cell name').fill('prices');
       await page.keyboard.press('Enter');
       t.deepEqual(await names(page), ['prices', 'cell_2', 'cell_3']);
-      await cell(page, 'prices').getByLabel('Fill the notebook').click();
+      await cell(page, 'prices').getByLabel('Maximise').click();
       t.deepEqual(await names(page), ['prices']);
       await shown.screenshot(picture('notebook-maximised-light'));
       await page.keyboard.press('Escape');
@@ -194,7 +191,7 @@ browserTest(
   },
 );
 
-browserTest('cells run from a given one and stop at a failure, which is reported', async (t) => {
+browserTest('cells run from a given cell on and stop at the first failure', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await newNotebook(shown);
@@ -212,8 +209,8 @@ browserTest('cells run from a given one and stop at a failure, which is reported
       await shown.screenshot(picture(`notebook-failed-${theme}`));
     });
     await write(page, 'cell_2', 'SELECT one FROM cell_1');
-    await cell(page, 'cell_2').getByText('edited since').waitFor();
-    await cell(page, 'cell_2').getByLabel('More of the cell').click();
+    await cell(page, 'cell_2').getByText('edited since the last run').waitFor();
+    await cell(page, 'cell_2').getByLabel('More cell actions').click();
     await page.getByRole('menuitem', { name: 'Run from here' }).click();
     await cell(page, 'cell_3').getByText('The cell has 2 statements').waitFor();
     await page.getByRole('button', { name: 'Split into cells' }).click();
@@ -223,7 +220,7 @@ browserTest('cells run from a given one and stop at a failure, which is reported
   });
 });
 
-browserTest('a long query is stopped, and others run meanwhile', async (t) => {
+browserTest('a long query is stopped while others run', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await newNotebook(shown);
@@ -241,72 +238,69 @@ browserTest('a long query is stopped, and others run meanwhile', async (t) => {
   });
 });
 
-browserTest(
-  'variables are parameters of statements: text, number, time, list from a query',
-  async (t) => {
-    await rows('CREATE TABLE IF NOT EXISTS many AS (SELECT x AS n FROM long_sequence(1000000))');
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      await newNotebook(shown);
-      await page.getByRole('button', { name: 'More of the notebook' }).click();
-      await page.getByRole('menuitem', { name: 'Variables' }).click();
-      const dialog = page.getByRole('dialog');
-      await dialog.getByLabel('Name').fill('symbol');
-      await dialog.getByLabel('Kind').selectOption('List of a query');
-      await dialog.getByLabel('Query of the values').fill('SELECT DISTINCT symbol FROM trades');
-      await dialog.getByRole('button', { name: 'Add a variable' }).click();
-      await dialog.getByLabel('Name').last().fill('from');
-      await dialog.getByRole('button', { name: 'Apply' }).click();
-      await dialog.getByText('@from is an end of the time range').waitFor();
-      await dialog.getByLabel('Name').last().fill('least');
-      await dialog.getByLabel('Kind').last().selectOption('Number');
-      await dialog.getByLabel('Value', { exact: true }).last().fill('1e3');
-      t.deepEqual(await seriousViolations(page), []);
-      await shown.screenshot(picture('notebook-variables-light'));
-      await dialog.getByRole('button', { name: 'Apply' }).click();
-      const sent: string[] = [];
-      page.on('request', (request) => sent.push(statementOf(request)));
-      const symbol = page.getByRole('group', { name: 'Variables' }).getByLabel('@symbol');
-      const fields = page.locator('.parameters label');
-      await fields.filter({ hasText: '@symbol' }).locator('.choices-arrow').waitFor();
-      t.is(await page.locator('.choices-arrow').count(), 1, 'a field of a list looks like one');
-      await symbol.focus();
-      await page.locator('datalist option').first().waitFor({ state: 'attached' });
-      await symbol.fill("x' OR 1 = 1 --");
-      await run(
-        page,
-        'cell_1',
-        'SELECT symbol FROM trades WHERE symbol = @symbol AND price > @least LIMIT 5',
-      );
-      await summary(page, 'cell_1', /^0 rows/);
-      t.true(
-        sent.some((one) => one.startsWith("DECLARE @symbol := 'x'' OR 1 = 1 --', @least := 1e3")),
-      );
-      await symbol.fill('BTC-USD');
-      await symbol.blur();
-      await summary(page, 'cell_1', /^5 rows/);
-      await inEveryTheme(shown, async (theme) => {
-        t.deepEqual(await seriousViolations(page), [], theme);
-        await shown.screenshot(picture(`notebook-with-variables-${theme}`));
-      });
-      const least = page.getByRole('group', { name: 'Variables' }).getByLabel('@least');
-      await least.fill('many');
-      await least.blur();
-      await page.getByText('«many» is no number.').first().waitFor();
-      await page.getByRole('button', { name: 'Edit variables' }).click();
-      await dialog.getByLabel('Value', { exact: true }).last().fill('1');
-      await dialog.getByLabel('Query of the values').fill('SELECT n FROM many');
-      await dialog.getByRole('button', { name: 'Apply' }).click();
-      await symbol.blur();
-      await symbol.focus();
-      await page.getByText('The first 1,000 values are offered').waitFor();
-      t.is(await page.locator('datalist option').count(), 1000);
+browserTest('variables are parameters: text, number, time, and a list from a query', async (t) => {
+  await rows('CREATE TABLE IF NOT EXISTS many AS (SELECT x AS n FROM long_sequence(1000000))');
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await newNotebook(shown);
+    await page.getByRole('button', { name: 'More notebook actions' }).click();
+    await page.getByRole('menuitem', { name: 'Variables' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('symbol');
+    await dialog.getByLabel('Kind').selectOption('List from a query');
+    await dialog.getByLabel('Query for the values').fill('SELECT DISTINCT symbol FROM trades');
+    await dialog.getByRole('button', { name: 'Add variable' }).click();
+    await dialog.getByLabel('Name').last().fill('from');
+    await dialog.getByRole('button', { name: 'Apply' }).click();
+    await dialog.getByText('@from belongs to the time range').waitFor();
+    await dialog.getByLabel('Name').last().fill('least');
+    await dialog.getByLabel('Kind').last().selectOption('Number');
+    await dialog.getByLabel('Value', { exact: true }).last().fill('1e3');
+    t.deepEqual(await seriousViolations(page), []);
+    await shown.screenshot(picture('notebook-variables-light'));
+    await dialog.getByRole('button', { name: 'Apply' }).click();
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(statementOf(request)));
+    const symbol = page.getByRole('group', { name: 'Variables' }).getByLabel('@symbol');
+    const fields = page.locator('.parameters label');
+    await fields.filter({ hasText: '@symbol' }).locator('.choices-arrow').waitFor();
+    t.is(await page.locator('.choices-arrow').count(), 1, 'a field of a list looks like one');
+    await symbol.focus();
+    await page.locator('datalist option').first().waitFor({ state: 'attached' });
+    await symbol.fill("x' OR 1 = 1 --");
+    await run(
+      page,
+      'cell_1',
+      'SELECT symbol FROM trades WHERE symbol = @symbol AND price > @least LIMIT 5',
+    );
+    await summary(page, 'cell_1', /^0 rows/);
+    t.true(
+      sent.some((one) => one.startsWith("DECLARE @symbol := 'x'' OR 1 = 1 --', @least := 1e3")),
+    );
+    await symbol.fill('BTC-USD');
+    await symbol.blur();
+    await summary(page, 'cell_1', /^5 rows/);
+    await inEveryTheme(shown, async (theme) => {
+      t.deepEqual(await seriousViolations(page), [], theme);
+      await shown.screenshot(picture(`notebook-with-variables-${theme}`));
     });
-  },
-);
+    const least = page.getByRole('group', { name: 'Variables' }).getByLabel('@least');
+    await least.fill('many');
+    await least.blur();
+    await page.getByText('"many" is not a number.').first().waitFor();
+    await page.getByRole('button', { name: 'Edit variables' }).click();
+    await dialog.getByLabel('Value', { exact: true }).last().fill('1');
+    await dialog.getByLabel('Query for the values').fill('SELECT n FROM many');
+    await dialog.getByRole('button', { name: 'Apply' }).click();
+    await symbol.blur();
+    await symbol.focus();
+    await page.getByText('Only the first 1,000 values are listed').waitFor();
+    t.is(await page.locator('datalist option').count(), 1000);
+  });
+});
 
 browserTest(
-  'markup in text, names and values is plain text, and links are external only',
+  'markup in text, names and values is plain text; only external links work',
   async (t) => {
     await onPage(t, async (shown) => {
       const { page } = shown;
@@ -352,7 +346,7 @@ browserTest('the history becomes a notebook, oldest first', async (t) => {
     t.is(await shown.query('SELECT 1 AS one'), 'done');
     t.is(await shown.query('SELECT 2 AS two'), 'done');
     await page.keyboard.press('Control+K');
-    await page.getByRole('combobox', { name: 'Type a table' }).fill('notebook of the query log');
+    await page.getByRole('combobox', { name: 'Type a table' }).fill('notebook from query log');
     await page.keyboard.press('Enter');
     await cell(page, 'cell_2').waitFor();
     t.is(await cell(page, 'cell_1').locator('.cm-content').innerText(), 'SELECT 1 AS one');
@@ -369,7 +363,7 @@ browserTest('the history becomes a notebook, oldest first', async (t) => {
   });
 });
 
-browserTest('a notebook among exported tabs is imported as one, and runs nothing', async (t) => {
+browserTest('a notebook among exported tabs is imported without running anything', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await newNotebook(shown);
@@ -385,13 +379,13 @@ browserTest('a notebook among exported tabs is imported as one, and runs nothing
     const chooser = page.waitForEvent('filechooser');
     await menu('Import tabs');
     await (await chooser).setFiles(path);
-    await page.getByText('Nothing of it has run').waitFor();
+    await page.getByText('Nothing has run, and nothing runs by itself').waitFor();
     t.is(await cell(page, 'cell_1').locator('.cm-content').innerText(), 'DROP TABLE trades');
     t.is((await rows("SELECT * FROM tables() WHERE table_name = 'trades'")).length, 1);
   });
 });
 
-browserTest('a notebook fits each width', async (t) => {
+browserTest('a notebook fits every window width', async (t) => {
   for (const [width, height] of [
     [1024, 768],
     [390, 844],
@@ -404,7 +398,7 @@ browserTest('a notebook fits each width', async (t) => {
         await run(page, 'cell_1', 'SELECT timestamp, avg(price) AS price FROM trades SAMPLE BY 1h');
         await summary(page, 'cell_1', /rows/);
         await add(page, 'Text');
-        await page.getByLabel('Text in Markdown').fill('# Prices\n\n- of *one* day');
+        await page.getByLabel('Markdown text').fill('# Prices\n\n- of *one* day');
         await page.keyboard.press('Control+Enter');
         await page.getByRole('heading', { name: 'Prices' }).waitFor();
         await inEveryTheme(shown, async (theme) => {

@@ -1,4 +1,4 @@
-/** The browser of one user for the sign-in tests, and servers for these tests. */
+/** A user's browser for the sign-in tests, and the servers for these tests. */
 import test, { type ExecutionContext } from 'ava';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 
@@ -9,13 +9,13 @@ import { picture, THEMES } from './suite.js';
 
 const WAIT_MS = 60_000;
 
-/** Skipped without Chromium. */
+/** Skipped if no Chromium is installed. */
 export const browserTest: typeof test.serial =
   chromiumPath === undefined ? (test.serial.skip as typeof test.serial) : test.serial;
 
 let browser: Browser;
 
-/** Opens a browser for the tests of a file. */
+/** Opens a browser for the tests in a file. */
 export function openBrowser(): void {
   if (chromiumPath !== undefined) {
     test.before(async () => {
@@ -25,7 +25,7 @@ export function openBrowser(): void {
   }
 }
 
-/** A user whose browser can reach only the servers of the test. */
+/** A user whose browser can reach only the test's servers. */
 export class Person {
   readonly page: Page;
   readonly requests: URL[] = [];
@@ -68,7 +68,7 @@ export class Person {
     await this.page.getByRole('button', { name: 'Continue' }).click();
   }
 
-  /** Signs in with name and password on the console page. */
+  /** Signs in with a name and password on the console page. */
   async signIn(name: string, password: string): Promise<void> {
     await this.isOut();
     await this.page.getByLabel('User', { exact: true }).fill(name);
@@ -90,14 +90,14 @@ export class Person {
     return this.page.locator('.signin-problem').innerText();
   }
 
-  /** Everything that scripts of this origin could read. */
+  /** Returns everything that scripts of this origin could read. */
   async stored(): Promise<string> {
     return await this.page.evaluate<string>(
       'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie])',
     );
   }
 
-  /** The response to a request of the page itself. */
+  /** Returns the response to a request that the page itself sends. */
   async query(statement: string): Promise<string> {
     await this.page.locator('.cm-content').click();
     await this.page.keyboard.press('Control+A');
@@ -108,7 +108,7 @@ export class Person {
     return (await summary.getAttribute('data-state')) ?? '';
   }
 
-  /** The file that an entry of the export menu produces. */
+  /** Returns the file that an entry of the export menu produces. */
   async export(format: string): Promise<Buffer> {
     await this.page.getByRole('button', { name: 'Export rows' }).click();
     const coming = this.page.waitForEvent('download');
@@ -140,7 +140,7 @@ export async function serverFor(t: ExecutionContext, set: readonly string[]): Pr
   return server;
 }
 
-/** Checks the page with axe in each theme at a size, and saves a screenshot. */
+/** Checks the page with axe in each theme at a given size, and saves a screenshot. */
 export async function inThemes(
   t: ExecutionContext,
   page: Page,

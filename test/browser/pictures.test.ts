@@ -1,6 +1,6 @@
 /**
- * Screenshots for the README and the notebook documentation. They are saved in build/screenshots,
- * and with TIDEMARK_SCREENSHOTS=1 in docs/images: commit them after changes to the console.
+ * Screenshots for the README and the notebook documentation. They are saved in build/screenshots
+ * and, with TIDEMARK_SCREENSHOTS=1, in docs/images. Commit them after changes to the console.
  */
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
@@ -26,7 +26,7 @@ WHERE symbol = 'BTC-USD'
 SAMPLE BY 15m;
 `;
 
-browserTest('a query with its rows and its chart', async (t) => {
+browserTest('screenshot: a query with its rows and its chart', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -40,7 +40,7 @@ browserTest('a query with its rows and its chart', async (t) => {
   );
 });
 
-/** Charts of one symbol, as a user would write them from the table tree. */
+/** Charts of one symbol, written as a user would from the table tree. */
 const CHARTS = [
   'SELECT timestamp, first(price) AS open, max(price) AS high, min(price) AS low, ' +
     'last(price) AS close FROM trades WHERE symbol = @symbol SAMPLE BY 30m',
@@ -54,7 +54,7 @@ const CHARTS = [
 /** Maximum number of clicks for building a dashboard. */
 const MAX_CLICKS = 20;
 
-browserTest('a live dashboard of four charts with a symbol selector, built by hand', async (t) => {
+browserTest('screenshot: a live dashboard of four charts with a symbol selector', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -62,16 +62,16 @@ browserTest('a live dashboard of four charts with a symbol selector, built by ha
       await page.evaluate(
         'globalThis.clicks = 0; addEventListener("click", () => (globalThis.clicks += 1), true)',
       );
-      await page.getByRole('button', { name: 'Begin a notebook or dashboard' }).click();
+      await page.getByRole('button', { name: 'Create a notebook or dashboard' }).click();
       const add = page.getByRole('group', { name: 'Add a cell' });
       await add.getByRole('button', { name: 'Variable' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Name').fill('symbol');
-      await dialog.getByLabel('Kind').selectOption('List of a query');
-      await dialog.getByLabel('Query of the values').fill('SELECT DISTINCT symbol FROM trades');
+      await dialog.getByLabel('Kind').selectOption('List from a query');
+      await dialog.getByLabel('Query for the values').fill('SELECT DISTINCT symbol FROM trades');
       await dialog.getByRole('button', { name: 'Apply' }).click();
       const symbol = page.getByRole('group', { name: 'Variables' }).getByLabel('@symbol');
-      // Without a choice the first value is used.
+      // Unless the user chooses, the first value is used.
       await until(async () => (await symbol.inputValue()) !== '', 'a value of the variable');
       await symbol.fill('BTC-USD');
       for (const [index, text] of CHARTS.entries()) {
@@ -105,7 +105,7 @@ browserTest('a live dashboard of four charts with a symbol selector, built by ha
   );
 });
 
-browserTest('a file during its import', async (t) => {
+browserTest('screenshot: a file during its import', async (t) => {
   await onPage(
     t,
     async (shown) => {

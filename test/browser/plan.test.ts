@@ -15,7 +15,7 @@ browserTest('a plan is a tree of operators, analyzed on request', async (t) => {
     const operators = await items.count();
     t.true(operators >= 2);
     t.is(await page.locator('.plan-cost').count(), 0);
-    // There is also no button for a result that is not visible.
+    // A result that is not visible has no button either.
     const ofResult = page.locator('.result-bar').getByRole('button', { name: /^(Copy|Export)/ });
     t.is(await ofResult.count(), 0);
     await page.getByRole('button', { name: 'Log', exact: true }).click();
@@ -39,7 +39,7 @@ browserTest('a plan is a tree of operators, analyzed on request', async (t) => {
   });
 });
 
-browserTest('a statement that cannot be planned shows the reason', async (t) => {
+browserTest('the reason is shown if a statement cannot be planned', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT nothing FROM trades');
     await shown.page.getByRole('button', { name: 'Plan' }).click();

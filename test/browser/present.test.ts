@@ -28,13 +28,16 @@ function dashboard(count: number, refresh = '1s'): string {
 async function open({ page }: ConsolePage, name: string, text: string): Promise<void> {
   const chooser = page.waitForEvent('filechooser');
   await page.getByRole('button', { name: 'Tabs', exact: true }).click();
-  await page.getByRole('menuitem', { name: 'Open a notebook file' }).click();
+  await page.getByRole('menuitem', { name: 'Open notebook file' }).click();
   const file = { name: `${name}.md`, mimeType: 'text/markdown', buffer: Buffer.from(text) };
   await (await chooser).setFiles(file);
   await page.locator('.notebook').waitFor();
 }
 
-/** Elements of a presented page that are wrongly visible or scrollable, and the chart titles. */
+/**
+ * Returns which elements of a presented page are wrongly visible or scrollable, and the chart
+ * titles.
+ */
 const LOOK = `(() => {
   const inside = ({ left, top, right, bottom }) =>
     left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight;
@@ -63,7 +66,7 @@ interface Looks {
   readonly charts: number;
 }
 
-browserTest('a presented dashboard fits the screen, for any number of charts', async (t) => {
+browserTest('a dashboard in presentation mode fits the screen with many charts', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     for (const count of [1, 2, 4, 5, 9, 12]) {
@@ -92,29 +95,26 @@ browserTest('a presented dashboard fits the screen, for any number of charts', a
   });
 });
 
-browserTest(
-  'a link starts the presentation, refreshes continue, and the pointer is hidden',
-  async (t) => {
-    await onPage(t, async (shown) => {
-      const { page } = shown;
-      await open(shown, 'Live', dashboard(4));
-      await page.getByRole('button', { name: 'Run all' }).click();
-      await page.locator('.cell canvas').first().waitFor();
-      await page.goto(page.url().replace(/\/?#.*$/, '/?present#sql'));
-      await page.locator('.presented canvas').nth(3).waitFor();
-      let asked = 0;
-      page.on('request', (request) => {
-        asked += request.postData()?.includes('SAMPLE') === true ? 1 : 0;
-      });
-      await until(() => asked >= 8, 'all charts are asked for again');
-      await page.locator('.presentation.still').waitFor();
-      const cursor = "getComputedStyle(document.querySelector('.presentation')).cursor";
-      t.is(await page.evaluate(cursor), 'none');
-      await page.mouse.move(300, 300);
-      await page.locator('.presentation:not(.still)').waitFor();
+browserTest('a link starts presentation mode with refreshes and a hidden pointer', async (t) => {
+  await onPage(t, async (shown) => {
+    const { page } = shown;
+    await open(shown, 'Live', dashboard(4));
+    await page.getByRole('button', { name: 'Run all' }).click();
+    await page.locator('.cell canvas').first().waitFor();
+    await page.goto(page.url().replace(/\/?#.*$/, '/?present#sql'));
+    await page.locator('.presented canvas').nth(3).waitFor();
+    let asked = 0;
+    page.on('request', (request) => {
+      asked += request.postData()?.includes('SAMPLE') === true ? 1 : 0;
     });
-  },
-);
+    await until(() => asked >= 8, 'all charts are asked for again');
+    await page.locator('.presentation.still').waitFor();
+    const cursor = "getComputedStyle(document.querySelector('.presentation')).cursor";
+    t.is(await page.evaluate(cursor), 'none');
+    await page.mouse.move(300, 300);
+    await page.locator('.presentation:not(.still)').waitFor();
+  });
+});
 
 browserTest('cells have titles, and a dashboard starts without a statement', async (t) => {
   await onPage(t, async (shown) => {
@@ -124,7 +124,7 @@ browserTest('cells have titles, and a dashboard starts without a statement', asy
     await page.locator('.notebook.gridded').waitFor();
     t.is(await page.locator('.cell').count(), 0);
     await page.getByRole('button', { name: 'Chart', exact: true }).click();
-    await page.getByLabel('Title of the cell').fill('Mean "price"');
+    await page.getByLabel('Cell title').fill('Mean "price"');
     await page.keyboard.press('Enter');
     await page.locator('.cell .cm-content').click();
     await page.keyboard.insertText('SELECT timestamp, price FROM trades LIMIT 100');

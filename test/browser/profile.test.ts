@@ -29,9 +29,9 @@ browserTest('a table summary covers all of its rows, in every theme and size', a
       const facts = (column: string) =>
         page.getByRole('region', { name: `Summary of ${column}`, exact: true });
       t.regex(await facts('n"1').innerText(), /Rows\s+300,000\s+Null\s+0\s+Distinct\s+1,000/);
-      t.regex(await facts('d').innerText(), /Null\s+30,000 \(10 %\)[^]*Greatest\s+74999.75/);
+      t.regex(await facts('d').innerText(), /Null\s+30,000 \(10 %\)[^]*Max\s+74999.75/);
       t.is(await facts('d').locator('.histogram rect').count(), 24);
-      t.regex(await facts('ts').innerText(), /Least\s+1970-01-01 00:00:01/);
+      t.regex(await facts('ts').innerText(), /Min\s+1970-01-01 00:00:01/);
       t.regex(await facts('s').innerText(), /two\s+200,000\s+<b>one<\/b>\s+100,000/);
       t.regex(await facts('select').innerText(), /false\s+150,000\s+true\s+150,000/);
       const before = asked.filter(isSummary).length;
@@ -47,7 +47,7 @@ browserTest('a table summary covers all of its rows, in every theme and size', a
         t.deepEqual(await seriousViolations(page), [], `${width}`);
         await shown.screenshot(picture(`summary-${width}`));
       }
-      await page.getByRole('button', { name: 'Ask again' }).click();
+      await page.getByRole('button', { name: 'Refresh' }).click();
       await page.locator('.facts', { hasText: '300,001' }).waitFor();
       await facts('select').locator('dd', { hasText: '300,001' }).waitFor();
     },
@@ -69,7 +69,7 @@ browserTest('all rows of a result are summarized only on request', async (t) => 
     t.regex(await inspector.innerText(), /Rows\s+100,000\b/);
     await inspector.getByRole('button', { name: 'All rows' }).click();
     await inspector.locator('.server-summary[aria-busy="false"]').waitFor();
-    t.regex(await inspector.innerText(), /Rows\s+250,000\b[^]*Greatest\s+500000\s/);
+    t.regex(await inspector.innerText(), /Rows\s+250,000\b[^]*Max\s+500000\s/);
     t.deepEqual(await seriousViolations(page), []);
     await shown.screenshot(picture('inspector-all'));
 

@@ -1,4 +1,4 @@
-/** The permission editor on a server with users and rights. */
+/** The permission editor on a server with users and permissions. */
 import type { ExecutionContext } from 'ava';
 import type { Locator, Page } from 'playwright-core';
 
@@ -8,7 +8,7 @@ import { browserTest, inThemes, openBrowser, Person, serverFor } from './person.
 
 openBrowser();
 
-/** `login`: `name:password`, or a token. */
+/** `login`: either `name:password` or a token. */
 async function ask(server: TestServer, login: string, query: string): Promise<unknown> {
   const isToken = login.startsWith('tdm_');
   const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}`, {
@@ -46,7 +46,7 @@ browserTest('an administrator creates users and grants rights, without any SQL',
     await page.getByRole('button', { name: new RegExp(`^${kind}s \\d`) }).click();
     await page.locator('.access-new input').first().fill(name);
     if (password !== undefined) {
-      await page.getByLabel('Password, if it has one').fill(password);
+      await page.getByLabel('Password (optional)').fill(password);
     }
     await page.getByRole('button', { name: /^Create / }).click();
     await page.locator('.access-main h2', { hasText: name }).waitFor();
@@ -55,7 +55,7 @@ browserTest('an administrator creates users and grants rights, without any SQL',
     page.getByRole('button', { name: new RegExp(`^${name}: not granted`) }).click();
   const apply = async (): Promise<void> => {
     await page.locator('[data-action="apply"]').click();
-    await page.getByText('0 changes not applied yet').waitFor();
+    await page.getByText('0 changes pending').waitFor();
   };
 
   await create('Group', 'analysts');
@@ -66,7 +66,7 @@ browserTest('an administrator creates users and grants rights, without any SQL',
   await apply();
   t.is(await ask(server, 'ada:lovelace', 'SELECT 1').then(JSON.stringify), '[[1]]');
   t.regex(String(await ask(server, 'ada:lovelace', 'SELECT * FROM readings')), /denied|SELECT/i);
-  await page.getByLabel('Put into a group').selectOption('analysts');
+  await page.getByLabel('Add to a group').selectOption('analysts');
   await page.locator('.chip', { hasText: 'analysts' }).waitFor();
   await page.getByRole('button', { name: /^SELECT on readings: from analysts/ }).waitFor();
   t.deepEqual(await ask(server, 'ada:lovelace', 'SELECT * FROM readings'), []);
@@ -75,16 +75,16 @@ browserTest('an administrator creates users and grants rights, without any SQL',
   const passwords = page.getByRole('dialog');
   const setPassword = async (first: string, second: string): Promise<void> => {
     await passwords.getByLabel('New password').fill(first);
-    await passwords.getByLabel('The same again').fill(second);
+    await passwords.getByLabel('Repeat password').fill(second);
     await passwords.getByRole('button', { name: 'Set password' }).click();
   };
-  await page.getByRole('button', { name: 'More about ada' }).click();
-  await page.getByRole('menuitem', { name: 'Set the password…' }).click();
+  await page.getByRole('button', { name: 'More actions for ada' }).click();
+  await page.getByRole('menuitem', { name: 'Set password…' }).click();
   await setPassword("it's new", 'it is new');
-  await passwords.getByText('The two passwords differ.').waitFor();
+  await passwords.getByText('The passwords do not match.').waitFor();
   t.deepEqual(await seriousViolations(page), []);
   await setPassword("it's new", "it's new");
-  await page.locator('.toast', { hasText: 'ada has a new password' }).waitFor();
+  await page.locator('.toast', { hasText: 'Password of ada changed' }).waitFor();
   await passwords.waitFor({ state: 'detached' });
   t.is(await ask(server, 'ada:lovelace', 'SELECT 1'), 401);
   t.deepEqual(await ask(server, "ada:it's new", 'SELECT 1'), [[1]]);
@@ -93,11 +93,11 @@ browserTest('an administrator creates users and grants rights, without any SQL',
     'no password stands in an address',
   );
 
-  await page.getByRole('button', { name: 'More about ada' }).click();
-  await page.getByRole('menuitem', { name: 'Keep from logging in' }).click();
+  await page.getByRole('button', { name: 'More actions for ada' }).click();
+  await page.getByRole('menuitem', { name: 'Disable login' }).click();
   await page.locator('.toast', { hasText: 'DISABLE' }).waitFor();
   t.is(await ask(server, "ada:it's new", 'SELECT 1'), 401);
-  await page.getByRole('button', { name: 'More about ada' }).click();
+  await page.getByRole('button', { name: 'More actions for ada' }).click();
   await page.getByRole('menuitem', { name: 'Drop user…' }).click();
   await page.getByRole('button', { name: 'Drop ada' }).click();
   await page.locator('.toast', { hasText: 'DROP USER ada' }).waitFor();
@@ -105,7 +105,7 @@ browserTest('an administrator creates users and grants rights, without any SQL',
   t.deepEqual(admin.complaints, []);
 });
 
-browserTest('a group shows its members, and on a phone its rights first', async (t) => {
+browserTest('a group lists its members; on a phone its rights come first', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   for (const statement of [
     'CREATE TABLE readings (v INT, ts TIMESTAMP) TIMESTAMP(ts)',
@@ -166,7 +166,7 @@ browserTest('without LIST USERS the page is missing; with it users are filtered'
   await rail(admin).waitFor();
   const names = page.locator('.access-entry');
   await names.filter({ hasText: 'bob' }).waitFor();
-  await page.getByLabel('Filter people and groups by name').fill('AN');
+  await page.getByLabel('Filter users and groups by name').fill('AN');
   await names.filter({ hasText: 'bob' }).waitFor({ state: 'detached' });
   t.deepEqual(await names.allInnerTexts(), ['ann']);
   await names.first().click();
@@ -202,7 +202,7 @@ browserTest('column rights are granted and revoked in the rights table', async (
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'ann', exact: true }).click();
   await page.getByRole('button', { name: 'clients', exact: true }).click();
-  // The table list changed: the expanded table stays open.
+  // The table list changes, but the expanded table stays open.
   await ask(server, 'admin:secret', 'CREATE TABLE later (id INT)');
   await page.getByRole('button', { name: 'later', exact: true }).waitFor();
   await cell('SELECT on clients.id: not granted').click();
@@ -211,9 +211,9 @@ browserTest('column rights are granted and revoked in the rights table', async (
   t.is(await cell('INSERT on clients.id').count(), 0, 'INSERT is of whole tables');
   t.is(await cell('UPDATE on tiers').count(), 0, 'a view is read');
   await page.locator('[data-action="apply"]').click();
-  await page.getByText('0 changes not applied yet').waitFor();
+  await page.getByText('0 changes pending').waitFor();
   await cell('SELECT on clients: on some columns').waitFor();
-  await cell('SELECT on clients.ts: comes with other columns').waitFor();
+  await cell('SELECT on clients.ts: implied by other columns').waitFor();
   t.deepEqual(await seriousViolations(page), []);
   t.deepEqual(await ann('SELECT id, tier FROM clients'), [[1, 'gold']]);
   t.regex(String(await ann('SELECT email FROM clients')), /Access denied/);
@@ -244,7 +244,7 @@ async function inAllSizes(t: ExecutionContext, page: Page, name: string): Promis
   await page.setViewportSize({ width: 1440, height: 900 });
 }
 
-/** Everything on the page: its text, the field values, and the browser storage. */
+/** Returns everything on the page: its text, the field values, and the browser storage. */
 async function traces(person: Person): Promise<string> {
   const inside = await person.page.evaluate<unknown>(`(async () => {
     const done = (request) => new Promise((resolve, reject) => {
@@ -267,20 +267,20 @@ async function traces(person: Person): Promise<string> {
 
 const LABELS = "[...document.querySelectorAll('.permission')].map(({ ariaLabel }) => ariaLabel)";
 
-/** Creates a token in the dialogs of the shown user and returns its value. */
+/** Creates a token in the dialogs for the user shown and returns its value. */
 async function newToken(page: Page, owner: string, ttl: string): Promise<string> {
   await page.getByRole('button', { name: 'New token…' }).click();
-  const form = page.getByRole('dialog', { name: `New token of ${owner}` });
+  const form = page.getByRole('dialog', { name: `New token for ${owner}` });
   await form.getByLabel('Time to live').fill(ttl);
-  await form.getByRole('button', { name: 'Make the token' }).click();
+  await form.getByRole('button', { name: 'Create token' }).click();
   return (await tokenOf(page, owner).locator('.token').innerText()).trim();
 }
 
 function tokenOf(page: Page, owner: string): Locator {
-  return page.getByRole('dialog', { name: `The new token of ${owner}` });
+  return page.getByRole('dialog', { name: `New token for ${owner}` });
 }
 
-/** An administrator viewing ann on a page without HTTPS, which has no clipboard. */
+/** An administrator who is viewing ann on a page without HTTPS, where there is no clipboard. */
 async function atAnn(t: ExecutionContext): Promise<{ server: TestServer; admin: Person }> {
   const server = await serverFor(t, LOGINS);
   for (const statement of [
@@ -303,15 +303,15 @@ const WHO = 'SELECT current_user()';
 browserTest('a token is shown once, copied, and appears nowhere afterwards', async (t) => {
   const { server, admin } = await atAnn(t);
   const { page } = admin;
-  const logins = page.getByRole('group', { name: 'Logins' });
+  const logins = page.getByRole('group', { name: 'Login methods' });
   await logins.getByText('Password').waitFor();
   await logins.getByRole('button', { name: 'New token…' }).click();
-  const form = page.getByRole('dialog', { name: 'New token of ann' });
+  const form = page.getByRole('dialog', { name: 'New token for ann' });
   await form.getByLabel('Time to live').fill('soon');
-  await form.getByRole('button', { name: 'Make the token' }).click();
+  await form.getByRole('button', { name: 'Create token' }).click();
   await form.getByRole('alert').getByText("from '1m' to '3650d'").waitFor();
   await inAllSizes(t, page, 'token-new');
-  await form.getByRole('button', { name: 'Make none' }).click();
+  await form.getByRole('button', { name: 'Cancel' }).click();
   await form.waitFor({ state: 'detached' });
   const token = await newToken(page, 'ann', '1h');
   t.regex(token, /^tdm_[\w-]{49}$/);
@@ -319,18 +319,18 @@ browserTest('a token is shown once, copied, and appears nowhere afterwards', asy
   await tokenOf(page, 'ann').getByRole('button', { name: 'Copy token' }).click();
   await tokenOf(page, 'ann').getByRole('button', { name: 'Copied' }).waitFor();
   t.true((await traces(admin)).includes(token), 'the look finds what is there');
-  await tokenOf(page, 'ann').getByRole('button', { name: 'Close and forget it' }).click();
+  await tokenOf(page, 'ann').getByRole('button', { name: 'Close' }).click();
   await logins.getByText('Token', { exact: true }).waitFor();
   t.false((await traces(admin)).includes(token));
   t.deepEqual(await ask(server, token, WHO), [['ann']]);
-  await page.getByLabel('Filter people and groups by name').focus();
+  await page.getByLabel('Filter users and groups by name').focus();
   await page.keyboard.press('Control+V');
-  t.is(await page.getByLabel('Filter people and groups by name').inputValue(), token);
-  await page.getByLabel('Filter people and groups by name').fill('');
+  t.is(await page.getByLabel('Filter users and groups by name').inputValue(), token);
+  await page.getByLabel('Filter users and groups by name').fill('');
 
-  await page.getByRole('button', { name: /^Services \d/ }).click();
+  await page.getByRole('button', { name: /^Service accounts \d/ }).click();
   await page.getByRole('button', { name: 'feed', exact: true }).click();
-  await logins.getByText('nothing at present').waitFor();
+  await logins.getByText('none').waitFor();
   const ofFeed = await newToken(page, 'feed', '30d');
   t.deepEqual(await ask(server, ofFeed, WHO), [['feed']]);
   await page.keyboard.press('Escape');
@@ -341,10 +341,10 @@ browserTest('a token is shown once, copied, and appears nowhere afterwards', asy
   t.deepEqual(admin.complaints, []);
 });
 
-browserTest('one token is dropped by value, or all tokens; both ask first', async (t) => {
+browserTest('one token or all tokens can be dropped; both ask for confirmation', async (t) => {
   const { server, admin } = await atAnn(t);
   const { page } = admin;
-  const logins = page.getByRole('group', { name: 'Logins' });
+  const logins = page.getByRole('group', { name: 'Login methods' });
   const dropAll = logins.getByRole('button', { name: 'Drop all tokens…' });
   const isRefused = async (token: string): Promise<boolean> =>
     (await ask(server, token, WHO)) === 401;
@@ -359,17 +359,17 @@ browserTest('one token is dropped by value, or all tokens; both ask first', asyn
 
   await logins.getByRole('button', { name: 'Drop a token…' }).click();
   const one = page.getByRole('dialog', { name: 'Drop a token of ann' });
-  await one.getByLabel('The token itself').fill(token.slice(0, -1));
-  await one.getByRole('button', { name: 'Drop this token' }).click();
+  await one.getByLabel('Token').fill(token.slice(0, -1));
+  await one.getByRole('button', { name: 'Drop token' }).click();
   await one.getByText('no such token').waitFor();
   await inAllSizes(t, page, 'token-drop');
-  await one.getByLabel('The token itself').fill(token);
-  await one.getByRole('button', { name: 'Drop this token' }).click();
+  await one.getByLabel('Token').fill(token);
+  await one.getByRole('button', { name: 'Drop token' }).click();
   await one.waitFor({ state: 'detached' });
   t.deepEqual([await isRefused(token), await isRefused(other)], [true, false]);
 
   await dropAll.click();
-  await page.getByRole('button', { name: 'Keep them' }).click();
+  await page.getByRole('button', { name: 'Cancel' }).click();
   t.false(await isRefused(other));
   await dropAll.click();
   await page.getByRole('dialog').getByRole('button', { name: 'Drop all tokens' }).click();
@@ -380,7 +380,7 @@ browserTest('one token is dropped by value, or all tokens; both ask first', asyn
   t.deepEqual(admin.complaints, []);
 });
 
-browserTest('every right that the server knows is shown, granted and revoked', async (t) => {
+browserTest('every right known to the server is shown, granted and revoked', async (t) => {
   const server = await serverFor(t, LOGINS);
   for (const statement of [
     'CREATE TABLE readings (v INT, ts TIMESTAMP) TIMESTAMP(ts)',
@@ -398,9 +398,9 @@ browserTest('every right that the server knows is shown, granted and revoked', a
   const { page } = admin;
   const cell = (name: string): Locator =>
     page.getByRole('button', { name: new RegExp(`^${name}`) });
-  const choice = page.getByLabel('Rights on tables and views');
+  const choice = page.getByLabel('Permissions on tables and views');
   await page.getByRole('button', { name: 'ann', exact: true }).click();
-  await page.getByText('Rights on the whole database').click();
+  await page.getByText('Database permissions').click();
   await cell('CREATE TABLE: not granted').waitFor();
   const shown = new Set<string>();
   for (const set of await choice.locator('option').allInnerTexts()) {
@@ -430,7 +430,7 @@ browserTest('every right that the server knows is shown, granted and revoked', a
   await page.getByText('GRANT DROP VIEW ON newest TO ann').waitFor();
   await page.getByText('GRANT ASSUME SERVICE ACCOUNT "my feed" TO ann').waitFor();
   await page.locator('[data-action="apply"]').click();
-  await page.getByText('0 changes not applied yet').waitFor();
+  await page.getByText('0 changes pending').waitFor();
   await cell('ASSUME SERVICE ACCOUNT my feed: granted, and from quants').waitFor();
   const ann = (query: string): Promise<unknown> => ask(server, 'ann:p', query);
   t.is(await ann('CREATE TABLE made (v INT)'), 200);
@@ -442,7 +442,7 @@ browserTest('every right that the server knows is shown, granted and revoked', a
 
   await cell('DATABASE ADMIN: not granted').click();
   await page.locator('[data-action="apply"]').click();
-  await cell('SQL ENGINE ADMIN: with DATABASE ADMIN').click();
+  await cell('SQL ENGINE ADMIN: through DATABASE ADMIN').click();
   await page.getByText('GRANT SQL ENGINE ADMIN TO ann').waitFor();
   t.deepEqual(admin.complaints, []);
 });

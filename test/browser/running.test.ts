@@ -1,10 +1,10 @@
-/** Which statement runs, the position of its error, and its history. */
+/** Which statement is run, where its error is, and its history. */
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage } = browserSuite('running statements in a browser');
 
-browserTest('clicking beside a statement runs it', async (t) => {
+browserTest('clicking the marker beside a statement runs it', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write('SELECT 1 AS one;\nSELECT\n  2 AS two;\n');
@@ -45,7 +45,7 @@ browserTest('the run marker of a statement is removed when the statement changes
   });
 });
 
-browserTest('the error of a selection is marked at its position in the editor', async (t) => {
+browserTest('an error in a selection is marked at its position in the editor', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.write("SELECT 1 AS one;\n  SELECT '😀é🙂' AS a, nonesuch;\n");
@@ -63,7 +63,7 @@ browserTest('the error of a selection is marked at its position in the editor', 
   });
 });
 
-browserTest('the log shows each run with its tab and both times', async (t) => {
+browserTest('the log shows each run with its tab and the total and server times', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT x FROM long_sequence(3)'), 'done');
@@ -77,7 +77,7 @@ browserTest('the log shows each run with its tab and both times', async (t) => {
 });
 
 browserTest(
-  'the log is saved with times and plans, without secrets; it becomes a notebook',
+  'the log is saved with times and plans but no secrets; it becomes a notebook',
   async (t) => {
     await onPage(t, async (shown) => {
       const { page } = shown;
@@ -106,9 +106,9 @@ browserTest(
         t.deepEqual(await seriousViolations(page), [], `${width}`);
       }
       await shown.resize(1440, 900);
-      await page.getByLabel('Filter the log').fill('kept');
+      await page.getByLabel('Filter log').fill('kept');
       t.is(await page.locator('.log li').count(), 1);
-      await page.getByRole('button', { name: 'Notebook of these' }).click();
+      await page.getByRole('button', { name: 'Create notebook' }).click();
       await page.locator('.notebook').waitFor();
       t.is(await page.locator('[data-cell]').count(), 1);
     });

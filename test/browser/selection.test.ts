@@ -35,7 +35,7 @@ browserTest('dragged cells are copied in spreadsheet format', async (t) => {
   });
 });
 
-browserTest('keys select cells, copy them with headers and deselect them', async (t) => {
+browserTest('keys select cells, copy them with headers and clear the selection', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.query(FIVE);
@@ -45,7 +45,7 @@ browserTest('keys select cells, copy them with headers and deselect them', async
     await page.keyboard.press('Control+Shift+C');
     t.is(await clipboard(shown), 'x\ty\n2\t20\n3\t30');
     const facts = await page.locator('.grid-facts').innerText();
-    t.regex(facts, /2 × 2 cells\s+Sum 55\s+Average 13\.75\s+Least 2\s+Greatest 30/);
+    t.regex(facts, /2 × 2 cells\s+Sum 55\s+Average 13\.75\s+Min 2\s+Max 30/);
     await page.keyboard.press('Escape');
     t.is(await page.locator('.grid-cell.chosen').count(), 0);
     t.is(await page.locator('.grid-facts').count(), 0);
@@ -57,7 +57,7 @@ browserTest('keys select cells, copy them with headers and deselect them', async
   });
 });
 
-browserTest('a row is selected by its number; integer sums are exact, nulls counted', async (t) => {
+browserTest('row numbers select rows; integer sums are exact, and nulls are counted', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     await shown.query(

@@ -9,7 +9,7 @@ import { picture, THEMES } from './suite.js';
 
 openBrowser();
 
-browserTest('a user signs in with a password, and neither is stored', async (t) => {
+browserTest('a user signs in, and neither name nor password is stored', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
   const joe = await Person.arrive(t);
   await joe.page.goto(`${server.url}/#sql`);
@@ -18,7 +18,7 @@ browserTest('a user signs in with a password, and neither is stored', async (t) 
   await joe.page.getByLabel('User', { exact: true }).fill('joe');
   await joe.page.getByLabel('Password').fill('guess');
   await joe.page.getByRole('button', { name: 'Sign in' }).click();
-  await joe.page.locator('.signin-problem', { hasText: 'wrong name or password' }).waitFor();
+  await joe.page.locator('.signin-problem', { hasText: 'Wrong user name or password' }).waitFor();
   await joe.page.getByLabel('Password').fill('s3cret');
   await joe.page.keyboard.press('Enter');
   await joe.isIn('joe');
@@ -34,10 +34,10 @@ browserTest('a user signs in with a password, and neither is stored', async (t) 
   t.deepEqual(joe.complaints, []);
 });
 
-browserTest('without HTTPS the page sends the password each time, from memory only', async (t) => {
+browserTest('without HTTPS the password stays in memory and is sent each time', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
   const joe = await Person.arrive(t);
-  // A localhost page counts as secure; an HTTP page of another machine does not.
+  // A page on localhost counts as secure; an HTTP page on another machine does not.
   await joe.page.addInitScript(
     'Object.defineProperty(window, "isSecureContext", { value: false })',
   );
@@ -51,7 +51,7 @@ browserTest('without HTTPS the page sends the password each time, from memory on
   t.is(await joe.query('select 1'), 'done');
   t.true(sent.includes(`Basic ${btoa('joe:s3cret')}`));
   t.notRegex(await joe.stored(), /s3cret|am9l/);
-  // Links carry no credentials: the page itself downloads files, into memory or to disk.
+  // Links carry no credentials, so the page itself downloads files, into memory or to disk.
   await joe.page.evaluate('delete globalThis.showSaveFilePicker');
   t.is((await joe.export('CSV')).toString(), '"1"\r\n1\r\n');
   await joe.page.evaluate(`globalThis.showSaveFilePicker = async ({ suggestedName }) => {
@@ -85,8 +85,8 @@ browserTest('under a path prefix everything works, and the cookie is limited to 
   const file = { name: 'few.csv', mimeType: 'text/csv', buffer };
   await joe.page.locator('input[type="file"]').setInputFiles(file);
   await joe.page.locator('[data-action="import"]').click();
-  await joe.page.getByRole('heading', { name: 'few.csv is loaded' }).waitFor();
-  await joe.page.getByRole('button', { name: 'Look at the rows' }).click();
+  await joe.page.getByRole('heading', { name: 'few.csv was imported' }).waitFor();
+  await joe.page.getByRole('button', { name: 'Show rows' }).click();
   await joe.page.locator('.summary[data-state="done"]').waitFor();
   await joe.page.reload();
   await joe.isIn('joe');
@@ -95,7 +95,7 @@ browserTest('under a path prefix everything works, and the cookie is limited to 
   t.deepEqual(joe.complaints, []);
 });
 
-browserTest('an expired session asks for a login once, and the draft is kept', async (t) => {
+browserTest('an expired session asks once for a login, and the text is kept', async (t) => {
   const server = await serverFor(t, ['http.user=joe', 'http.password=s3cret']);
   const joe = await Person.arrive(t);
   const asked = new Set<Request>();
@@ -105,10 +105,10 @@ browserTest('an expired session asks for a login once, and the draft is kept', a
   await joe.page.goto(`${server.url}/#sql`);
   await joe.signIn('joe', 's3cret');
   t.is(await joe.query('SELECT 42 AS answer'), 'done');
-  // The stream never ends; one that starts later would be the first request to be refused.
+  // The stream never ends. One that started later would be the first request to be refused.
   const isStream = (request: Request): boolean => request.url().endsWith('/live');
   await until(() => [...asked].some(isStream), 'the stream has begun');
-  // Delays the page's own requests, because the first refused one asks for the sign-in.
+  // Delays the page's own requests, because the first one that is refused asks the user to sign in.
   let refused = (): void => undefined;
   const refusal = new Promise<void>((resolve) => (refused = resolve));
   const questions = /\/(?:exec\?|api\/v1\/)/;
@@ -134,7 +134,8 @@ browserTest('an expired session asks for a login once, and the draft is kept', a
   await joe.page.unroute(questions);
   t.regex(await joe.problem(), /session has ended/);
   t.is(await joe.page.locator('.cm-content').count(), 0);
-  // While it asks for the sign-in, the page sends no requests and signs no user in automatically.
+  // While it asks the user to sign in, the page sends no requests and signs no user in
+  // automatically.
   const before = joe.requests.length;
   await joe.page.waitForLoadState('networkidle');
   t.is(joe.requests.length, before);

@@ -12,7 +12,7 @@ openBrowser();
 
 const ADMIN = { Authorization: `Basic ${btoa('admin:quest')}` };
 
-/** A server on which members of `writers` may read, and its identity provider. */
+/** Starts a server on which members of `writers` may read, and its identity provider. */
 async function placeFor(
   t: ExecutionContext,
   options: { readonly accessTokenSeconds?: number; readonly set?: readonly string[] } = {},
@@ -41,7 +41,7 @@ async function placeFor(
   return { provider, server };
 }
 
-browserTest('ten steps: to the provider, back with a code, and to the data', async (t) => {
+browserTest('signing on leads to the provider, back with a code, and to the data', async (t) => {
   const { provider, server } = await placeFor(t);
   const jo = await Person.arrive(t);
   await jo.page.goto(`${server.url}/?shared=query#sql`);
@@ -63,7 +63,7 @@ browserTest('ten steps: to the provider, back with a code, and to the data', asy
   const stored = await jo.stored();
   t.notRegex(stored, /verifier|nonce|token|eyJ/, stored);
 
-  // The provider removes the group; the server notices once its cached answer expires.
+  // The provider removes the group. The server notices once its cached response expires.
   provider.setGroups('jo', []);
   await until(async () => (await jo.query('select x from prices')) === 'failed', 'refused');
   t.is(await jo.query('select x from prices'), 'failed');
@@ -115,11 +115,11 @@ browserTest('an imported table is owned by the chosen group', async (t) => {
   const file = { name: 'few.csv', mimeType: 'text/csv', buffer };
   await jo.page.locator('input[type="file"]').setInputFiles(file);
   await jo.page.locator('[data-action="import"]').click();
-  await jo.page.locator('.import-note', { hasText: 'name an owner' }).waitFor();
+  await jo.page.locator('.import-note', { hasText: 'missing owner' }).waitFor();
   await jo.page.getByLabel('Owner').fill('readers');
   await jo.page.locator('[data-action="import"]').click();
-  await jo.page.getByRole('heading', { name: 'few.csv is loaded' }).waitFor();
-  await jo.page.getByRole('button', { name: 'Look at the rows' }).click();
+  await jo.page.getByRole('heading', { name: 'few.csv was imported' }).waitFor();
+  await jo.page.getByRole('button', { name: 'Show rows' }).click();
   await jo.page.locator('.summary[data-state="done"]').waitFor();
   t.deepEqual(jo.complaints, []);
 });
@@ -147,7 +147,7 @@ browserTest(
   },
 );
 
-browserTest('tokens are renewed before they expire, once', async (t) => {
+browserTest('tokens are renewed only once, before they expire', async (t) => {
   const { provider, server } = await placeFor(t, { accessTokenSeconds: 10 });
   const jo = await Person.arrive(t);
   await jo.page.goto(`${server.url}/#sql`);
@@ -188,15 +188,15 @@ browserTest('a user without groups is signed in without rights, and told so', as
   await al.page.locator('[data-action=sso]').click();
   await al.logIn('al');
   await al.isOut();
-  t.regex(await al.problem(), /may not use this server.*Access denied \[HTTP\]/);
+  t.regex(await al.problem(), /do not have permission to use this server.*Access denied \[HTTP\]/);
 });
 
-browserTest('an unsolicited authorization response is refused', async (t) => {
+browserTest('an authorization response that was not requested is refused', async (t) => {
   const { provider, server } = await placeFor(t);
   const eve = await Person.arrive(t);
   await eve.page.goto(`${server.url}/?code=stolen&state=guessed&iss=${provider.issuer}`);
   await eve.isOut();
-  t.regex(await eve.problem(), /not asked for by this tab/);
+  t.regex(await eve.problem(), /not requested by this tab/);
   t.is(eve.page.url(), `${server.url}/`);
   t.is(provider.count('/token'), 0);
 });
@@ -210,7 +210,7 @@ browserTest('an authorization response of a different provider is refused', asyn
   await jo.page.locator('[data-action=sso]').click();
   await jo.logIn('jo');
   await jo.isOut();
-  t.regex(await jo.problem(), /Another identity provider has answered/);
+  t.regex(await jo.problem(), /A different identity provider responded/);
   t.is(provider.count('/token'), 0);
 });
 
@@ -242,22 +242,22 @@ browserTest('a redirect loop stops', async (t) => {
   t.true(provider.count('/auth') <= 3, String(provider.count('/auth')));
 });
 
-browserTest('a session that ended at the provider ends here', async (t) => {
+browserTest('a session ends when it has ended at the provider', async (t) => {
   const { provider, server } = await placeFor(t, { accessTokenSeconds: 5 });
   const jo = await Person.arrive(t);
   await jo.page.goto(`${server.url}/#sql`);
   await jo.page.locator('[data-action=sso]').click();
   await jo.logIn('jo');
   await jo.isIn('jo');
-  // Response of a provider to a reused refresh token.
+  // A provider's response to a refresh token that is used again.
   const body = '{"error":"invalid_grant"}';
   provider.faults.set('/token', { kind: 'answer', status: 400, type: 'application/json', body });
-  // The page polls the server status every few seconds, and renews its token for that.
+  // The page polls the server status every few seconds and renews its token to do so.
   await jo.isOut();
   t.regex(await jo.problem(), /has ended/);
 });
 
-browserTest('two different names for one user are refused', async (t) => {
+browserTest('a token and a user info response with different names are refused', async (t) => {
   const { provider, server } = await placeFor(t);
   const body = '{"sub":"somebody else","groups":["writers"]}';
   provider.faults.set('/me', { kind: 'answer', status: 200, type: 'application/json', body });
@@ -266,7 +266,7 @@ browserTest('two different names for one user are refused', async (t) => {
   await jo.page.locator('[data-action=sso]').click();
   await jo.logIn('jo');
   await jo.isOut();
-  t.regex(await jo.problem(), /another name/);
+  t.regex(await jo.problem(), /received different user names/);
   await jo.page.reload();
   await jo.isOut();
 });

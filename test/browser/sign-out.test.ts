@@ -1,6 +1,6 @@
 /**
- * A signed-out page contains no data of its user: not in the DOM, in storage or in memory. At the
- * next sign-in each user gets their own workspace.
+ * A signed-out page contains no data of its user, neither in the DOM nor in storage or memory. At
+ * the next sign-in, users get their own workspace.
  */
 import type { ExecutionContext } from 'ava';
 import type { Page } from 'playwright-core';
@@ -14,7 +14,8 @@ openBrowser();
 const ADMIN = { Authorization: `Basic ${btoa('admin:quest')}` };
 
 /**
- * Search terms, each planted separately. The results contain their term only after a computation.
+ * Terms to search for, each planted separately. A result contains its term only after a
+ * computation.
  */
 const PLANTED = [
   'plantedsql',
@@ -89,7 +90,7 @@ async function plant(person: Person): Promise<void> {
   await page.getByRole('heading', { level: 1 }).first().waitFor();
 }
 
-/** All contents of the page, its storage and its memory. */
+/** Returns all contents of the page, its storage and its memory. */
 async function remains(page: Page): Promise<string> {
   const inPage = await page.evaluate<string>(`(async () => {
     const records = [];
@@ -134,7 +135,7 @@ async function names(page: Page): Promise<string[]> {
   return await page.locator('.tab bdi').allInnerTexts();
 }
 
-browserTest('a signed-out page holds no data of its user, and the tabs return', async (t) => {
+browserTest('a signed-out page holds no user data; the tabs return after sign-in', async (t) => {
   const { server, person, page } = await signedIn(t);
   await plant(person);
   const before = (await remains(page)).toLowerCase();
@@ -165,7 +166,7 @@ browserTest('a signed-out page holds no data of its user, and the tabs return', 
   t.deepEqual(person.complaints, []);
 });
 
-browserTest('an expired session leaves no data, and typed text returns', async (t) => {
+browserTest('an expired session leaves no data; unsaved text returns after sign-in', async (t) => {
   const { server, person, page } = await signedIn(t);
   await plant(person);
   await page.goto(`${server.url}/#sql`);
@@ -185,7 +186,7 @@ browserTest('an expired session leaves no data, and typed text returns', async (
   t.deepEqual(person.complaints, []);
 });
 
-browserTest('all windows of a browser sign out, and switch to the next user', async (t) => {
+browserTest('all windows of a browser sign out together and switch to the next user', async (t) => {
   const { server, person, page } = await signedIn(t);
   await plant(person);
   const other = await page.context().newPage();
@@ -207,13 +208,13 @@ browserTest('a suspended window switches to the next user', async (t) => {
   );
   await other.goto(`${server.url}/#sql`);
   await other.locator('.tab', { hasText: 'plantedtab' }).click();
-  // Blocks requests of the suspended window, because a request without a login would end its
+  // Blocks requests from the suspended window, because a request without a login would end its
   // session.
   await other.route('**', (route) => route.abort());
   await page.locator('[data-action=sign-out]').click();
   await person.signIn('bob', 'pass');
   await other.unroute('**');
-  // A draft of the previous user must not be saved for the next user.
+  // A draft that the previous user wrote must not be saved for the next user.
   await other.locator('.cm-content').click();
   await other.keyboard.insertText('typed later');
   await other.waitForResponse((response) => response.url().includes('/workspace?'));

@@ -1,6 +1,6 @@
 /**
- * The examples of the first page, copied from the page and run unchanged against its server.
- * Missing clients are reported and skipped.
+ * The examples on the first page, copied from the page and run unchanged against its server. If a
+ * client is missing, its examples are reported and skipped.
  */
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
@@ -18,7 +18,7 @@ import { browserTest, openBrowser, Person, serverFor } from './person.js';
 
 openBrowser();
 
-/** Inside the project, so that Node finds its packages. */
+/** A path inside the project, so that Node finds the packages. */
 const BUILD = fileURLToPath(new URL('../../', import.meta.url));
 const JAR = join(TOOLS, 'jars', 'postgresql.jar');
 const WAIT_MS = 240_000;
@@ -134,7 +134,7 @@ function asker(server: TestServer, login?: string): Ask {
   };
 }
 
-browserTest('a new server: its ports and its initial password', async (t) => {
+browserTest('snippets for a new server contain its ports and its initial password', async (t) => {
   t.timeout(WAIT_MS);
   const server = await serverFor(t, []);
   const person = await Person.arrive(t);
@@ -146,7 +146,7 @@ browserTest('a new server: its ports and its initial password', async (t) => {
   t.deepEqual(person.complaints, []);
 });
 
-browserTest('a server with users: the signed-in user’s name, no password', async (t) => {
+browserTest('snippets for a server with users contain the user’s name, no password', async (t) => {
   t.timeout(WAIT_MS);
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   const admin = asker(server, 'admin:secret');
@@ -161,7 +161,7 @@ browserTest('a server with users: the signed-in user’s name, no password', asy
   await runAll(t, texts, admin, { PGPASSWORD: 'p w$' });
 });
 
-browserTest('an encrypted server: the clients use TLS', async (t) => {
+browserTest('snippets for an encrypted server make the clients use TLS', async (t) => {
   t.timeout(WAIT_MS);
   const folder = new CertificateFolder();
   t.teardown(() => folder.remove());
@@ -179,7 +179,7 @@ browserTest('an encrypted server: the clients use TLS', async (t) => {
   await runAll(t, texts, asker(server), { NODE_EXTRA_CA_CERTS: certificate });
 });
 
-browserTest('external users: a token, and the owner group of the table', async (t) => {
+browserTest('snippets for external users contain a token and the table owner group', async (t) => {
   t.timeout(WAIT_MS);
   const provider = await TestProvider.start();
   t.teardown(() => provider.close());
@@ -217,20 +217,20 @@ browserTest('external users: a token, and the owner group of the table', async (
       const { access } = await provider.token('jo');
       await runAll(t, ours, asker(server, 'admin:secret'), { PGPASSWORD: access });
     }
-    // The first rows opened their table.
+    // After the first rows arrived, the page opened their table.
     await jo.page.goto(`${server.url}/?again#start`);
     await jo.isIn('jo');
   }
   const closed = await here();
   const other = await arrive(closed);
-  await other.page.getByText('takes no tokens there').waitFor();
+  await other.page.getByText('accepts no tokens on this interface').waitFor();
   t.deepEqual(await other.page.getByRole('tab').allInnerTexts(), ['curl']);
 });
 
-browserTest('without the wire protocol only HTTP is offered', async (t) => {
+browserTest('without the wire protocol only HTTP snippets are offered', async (t) => {
   const server = await serverFor(t, ['pg.enabled=false']);
   const person = await Person.arrive(t);
   await person.page.goto(`${server.url}/#start`);
-  await person.page.getByText('switched off').waitFor();
+  await person.page.getByText('disabled', { exact: true }).waitFor();
   t.deepEqual(await person.page.getByRole('tab').allInnerTexts(), ['curl']);
 });

@@ -30,7 +30,7 @@ browserTest('an empty database offers three ways to the first rows', async (t) =
         await shown.screenshot(picture(`start-${width}`));
       }
       await shown.resize(1440, 900);
-      await page.getByRole('button', { name: 'Write SQL at once' }).click();
+      await page.getByRole('button', { name: 'Go to the SQL editor' }).click();
       await shown.isAt('SQL workspace');
       t.true(await shown.editor.isVisible());
     },
@@ -48,7 +48,7 @@ browserTest('a page opened while the tables load is not replaced by the start pa
         await released;
         await route.continue();
       });
-      // Normally the URL changes before the page is notified; here the page is never notified.
+      // Normally the URL changes before the page is notified. Here the page is never notified.
       await page.addInitScript(
         "addEventListener('hashchange', (event) => event.stopImmediatePropagation())",
       );
@@ -63,7 +63,7 @@ browserTest('a page opened while the tables load is not replaced by the start pa
   );
 });
 
-browserTest('the demonstration data is created, charted and removed', async (t) => {
+browserTest('the demo data is created, charted and removed', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -74,8 +74,8 @@ browserTest('the demonstration data is created, charted and removed', async (t) 
       t.true((await shown.inkOfChart()) > 2000);
       t.deepEqual(await rows('SELECT count() FROM trades'), [[500_000]]);
       t.deepEqual(await rows('SELECT count_distinct(station) FROM sensors'), [[40]]);
-      await page.getByRole('button', { name: 'Remove them' }).click();
-      await page.locator('.toast', { hasText: 'is gone' }).waitFor();
+      await page.locator('.toast').getByRole('button', { name: 'Remove' }).click();
+      await page.locator('.toast', { hasText: 'Demo data removed' }).waitFor();
       t.deepEqual(await rows('SELECT count() FROM tables()'), [[0]]);
     },
     { page: 'start' },
@@ -86,7 +86,7 @@ browserTest('the first rows of another client are shown', async (t) => {
   await onPage(
     t,
     async (shown) => {
-      await shown.page.getByText('follows by itself').waitFor();
+      await shown.page.getByText('opens the table when the first rows arrive').waitFor();
       await rows('CREATE TABLE arrivals (v INT, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY');
       await rows("INSERT INTO arrivals VALUES (7, '2026-01-01')");
       await shown.page.locator('.summary[data-state="done"]').waitFor();
@@ -96,7 +96,7 @@ browserTest('the first rows of another client are shown', async (t) => {
   );
 });
 
-browserTest('with existing rows the start page stays until another client adds rows', async (t) => {
+browserTest('the start page stays on existing rows until another client adds rows', async (t) => {
   t.deepEqual(await rows('SELECT count() FROM arrivals'), [[1]]);
   await onPage(
     t,
@@ -112,7 +112,7 @@ browserTest('with existing rows the start page stays until another client adds r
   );
 });
 
-browserTest('the instance is shown by name, role and colour', async (t) => {
+browserTest('the server is shown with its name, role and colour', async (t) => {
   const body = JSON.stringify({
     instance_name: 'eu <b>1</b>',
     instance_type: 'production',
@@ -126,7 +126,9 @@ browserTest('the instance is shown by name, role and colour', async (t) => {
     const bar = "getComputedStyle(document.querySelector('.instance-bar')).backgroundColor";
     t.is(await shown.page.evaluate<string>(bar), 'rgb(200, 40, 30)');
     t.is(await shown.page.title(), 'eu <b>1</b> – Tidemark');
-    await shown.page.getByRole('button', { name: 'Name, role and colour of this server' }).click();
+    await shown.page
+      .getByRole('button', { name: 'Edit name, role and colour of this server' })
+      .click();
     const dialog = shown.page.getByRole('dialog');
     await dialog.getByLabel('Name').fill('north');
     await dialog.getByLabel('Role').selectOption('testing');

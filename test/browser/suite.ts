@@ -1,5 +1,6 @@
 /**
- * A server and a browser for the tests of one file, and pages that fail on any browser complaint.
+ * A server and a browser for the tests in one file, and pages that fail if the browser reports any
+ * problem.
  */
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
@@ -13,16 +14,16 @@ import { chromiumPath, ConsolePage, launchBrowser, type PageOptions } from './co
 const SCREENSHOTS = fileURLToPath(new URL('../../screenshots', import.meta.url));
 
 interface Suite {
-  /** Skipped with a notice when no Chromium is installed. */
+  /** Skipped with a notice if no Chromium is installed. */
   readonly browserTest: typeof test.serial;
   readonly server: () => TestServer;
-  /** Runs `work` on a fresh page and fails on any complaint of the browser. */
+  /** Runs `work` on a fresh page and fails if the browser reports any problem. */
   readonly onPage: (
     t: ExecutionContext,
     work: (shown: ConsolePage) => Promise<void>,
     options?: PageOptions,
   ) => Promise<void>;
-  /** Rows of a query sent without the console. */
+  /** Returns the rows of a query that is sent without the console. */
   readonly rows: (query: string) => Promise<unknown[][]>;
 }
 
@@ -64,14 +65,14 @@ export function browserSuite(what: string, options: TestServerOptions = {}): Sui
   };
 }
 
-/** Path of a screenshot for review. */
+/** Returns the path of a screenshot for review. */
 export function picture(name: string): string {
   return join(SCREENSHOTS, `${name}.png`);
 }
 
 export const THEMES = ['light', 'dark', 'contrast'] as const;
 
-/** Runs `work` once in each theme, starting with light. */
+/** Runs `work` once in each theme, light first. */
 export async function inEveryTheme(
   shown: ConsolePage,
   work: (theme: (typeof THEMES)[number]) => Promise<void>,

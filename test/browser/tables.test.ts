@@ -1,4 +1,4 @@
-/** Tables with their details and actions, and running queries. */
+/** Tables with their details and actions, and the running queries. */
 import type { ConsolePage } from './console-page.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 
@@ -63,7 +63,7 @@ browserTest('the status bar shows the ingestion rate and the memory', async (t) 
   });
 });
 
-browserTest('tables and running queries are consistent in every theme', async (t) => {
+browserTest('tables and running queries are displayed in every theme', async (t) => {
   await onPage(
     t,
     async (shown) => {
@@ -72,7 +72,7 @@ browserTest('tables and running queries are consistent in every theme', async (t
         await shown.screenshot(picture(`tables-${theme}`));
       });
       await shown.go('Running queries');
-      await shown.page.getByText('Nothing is running').waitFor();
+      await shown.page.getByText('No running queries').waitFor();
       await shown.screenshot(picture('queries-empty-light'));
     },
     { page: 'tables/trades' },
@@ -98,7 +98,7 @@ browserTest('the table menu opens by mouse and keyboard', async (t) => {
   });
 });
 
-browserTest('dropping a table asks first, with the focus on Cancel', async (t) => {
+browserTest('dropping a table asks for confirmation with the focus on Cancel', async (t) => {
   await rows('CREATE TABLE unwanted (v INT)');
   await onPage(t, async (shown) => {
     const { page } = shown;
@@ -108,12 +108,12 @@ browserTest('dropping a table asks first, with the focus on Cancel', async (t) =
       await page.getByRole('dialog').waitFor();
     };
     await ask();
-    t.is(await page.locator(':focus').innerText(), 'Keep it');
+    t.is(await page.locator(':focus').innerText(), 'Cancel');
     await page.keyboard.press('Enter');
     t.is((await rows("SELECT * FROM tables() WHERE table_name = 'unwanted'")).length, 1);
     await ask();
     await page.getByRole('button', { name: 'Drop unwanted' }).click();
-    await page.locator('.toast', { hasText: 'unwanted is dropped' }).waitFor();
+    await page.locator('.toast', { hasText: 'unwanted was dropped' }).waitFor();
     t.is((await rows("SELECT * FROM tables() WHERE table_name = 'unwanted'")).length, 0);
   });
 });
@@ -133,14 +133,14 @@ browserTest('a running query is listed and can be cancelled', async (t) => {
         await shown.screenshot(picture(`queries-${theme}`));
       });
       await row.getByRole('button', { name: 'Cancel' }).click();
-      await shown.page.getByText('Nothing is running').waitFor();
+      await shown.page.getByText('No running queries').waitFor();
     },
     { page: 'queries' },
   );
   t.is((await answer).status, 400);
 });
 
-/** The file that an entry of the export menu produces. */
+/** Returns the file that an entry of the export menu produces. */
 async function exported({ page }: ConsolePage, entry: string): Promise<Buffer> {
   const coming = page.waitForEvent('download');
   await page.getByRole('button', { name: 'Export rows' }).click();
@@ -157,12 +157,12 @@ browserTest('a result is downloaded as CSV, Parquet and JSON', async (t) => {
     t.is((await all('CSV')).toString(), '"one","two"\r\n1,2\r\n');
     t.is((await all('Parquet')).toString('latin1', 0, 4), 'PAR1');
     t.like(JSON.parse((await all('JSON')).toString()), { dataset: [[1, 2]], count: 1 });
-    // Too long for a URL, so the page downloads it by request.
+    // The statement is too long for a URL, so the page downloads the result by request.
     const long = `SELECT /* ${'x'.repeat(20_000)} */ 3 AS three`;
     await page.evaluate('delete globalThis.showSaveFilePicker');
     t.is(await shown.query(long), 'done');
     t.is((await all('CSV')).toString(), '"three"\r\n3\r\n');
-    await page.locator('.toast', { hasText: 'result.csv is there: 12 B' }).waitFor();
+    await page.locator('.toast', { hasText: 'result.csv downloaded: 12 B' }).waitFor();
   });
 });
 
@@ -170,7 +170,7 @@ browserTest('loaded rows are exported as shown', async (t) => {
   await onPage(t, async (shown) => {
     const { page } = shown;
     t.is(await shown.query('SELECT x, x * 10 AS y FROM long_sequence(5)'), 'done');
-    await page.getByLabel('Filter the loaded rows').fill('x > 3');
+    await page.getByLabel('Filter loaded rows').fill('x > 3');
     await page.locator('.inline-filter .hint', { hasText: '2 of 5' }).waitFor();
     const csv = await exported(shown, 'The 2 rows shown as CSV');
     t.is(csv.toString(), 'x,y\r\n4,40\r\n5,50\r\n');

@@ -1,4 +1,4 @@
-/** The console under failures: calm messages, no lost data, no executed markup. */
+/** The console when things fail: messages stay calm, no data is lost, no markup is executed. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,18 +13,18 @@ const { browserTest, onPage, rows } = browserSuite('trouble in a browser', {
 });
 
 const ENDLESS = 'SELECT x FROM long_sequence(4000000000000)';
-/** Markup whose execution would be detected. */
+/** Markup that would be noticed if it were executed. */
 const PAYLOAD = '<img src=x onerror=throw 1>';
 
-browserTest('a query that fails half-way keeps the rows received, and reports it', async (t) => {
+browserTest('a query that fails half-way keeps the received rows, with the error', async (t) => {
   await onPage(t, async (shown) => {
     t.is(await shown.query(ENDLESS), 'failed');
     t.regex(
       await shown.page.locator('.outcome').innerText(),
-      /timeout, query aborted[^]*real but incomplete/,
+      /timeout, query aborted[^]*correct but incomplete/,
     );
     await shown.screenshot(picture('half-way-light'));
-    await shown.page.getByRole('button', { name: 'Show the rows that came' }).click();
+    await shown.page.getByRole('button', { name: 'Show received rows' }).click();
     t.deepEqual(await shown.row(1), ['1']);
     t.is(await shown.query('SELECT 1 AS one'), 'done');
     // The browser may or may not log the aborted connection.
@@ -46,9 +46,9 @@ browserTest('a server restart during a query loses nothing', async (t) => {
     await status.locator('a', { hasText: '1 running' }).waitFor();
     first.process.kill('SIGKILL');
     await shown.page.locator('.summary[data-state="failed"]').waitFor();
-    await status.filter({ hasText: 'does not answer' }).waitFor();
-    t.regex(await status.innerText(), /Next try within \d+ s\./);
-    // The status must not show the last report of a server that is gone.
+    await status.filter({ hasText: 'is not responding' }).waitFor();
+    t.regex(await status.innerText(), /Next attempt within \d+ s\./);
+    // The status must not keep showing the last report of a server that is gone.
     t.notRegex(await status.innerText(), /running|Connected/);
     t.is(await shown.editor.innerText(), ENDLESS);
     await shown.screenshot(picture('server-gone-light'));
@@ -64,46 +64,45 @@ browserTest('a server restart during a query loses nothing', async (t) => {
   }
 });
 
-browserTest(
-  'a damaged table is reported, and recovered without its damaged partition',
-  async (t) => {
-    const root = await mkdtemp(join(tmpdir(), 'tidemark-damaged-'));
-    const first = await startTestServer({ root });
-    const query = 'SELECT x, timestamp_sequence(0, 86400000) AS ts FROM long_sequence(3000)';
-    const make = `CREATE TABLE t AS (${query}) TIMESTAMP(ts) PARTITION BY DAY`;
-    await fetch(`${first.url}/exec?query=${encodeURIComponent(make)}`);
-    await first.stop();
-    await spoil(root);
-    const server = await startTestServer({ root, set: ['cairo.verify=open'] });
-    const browser = await launchBrowser();
-    try {
-      const shown = await ConsolePage.open(browser, server.url);
-      const { page } = shown;
-      const entry = page.getByRole('treeitem', { name: /^t\b/ });
-      const choose = async (action: string): Promise<void> => {
-        await entry.click({ button: 'right' });
-        await page.getByRole('menuitem', { name: action }).click();
-      };
-      await page.locator('.status', { hasText: '1 suspended' }).waitFor();
-      await page.getByPlaceholder('Filter tables and columns').fill('suspended');
-      t.regex(await entry.innerText(), /suspended/);
-      await choose('Show what is damaged');
-      await page.locator('.outcome-message', { hasText: '1000 rows in damaged parts' }).waitFor();
-      await choose('Recover what is sound');
-      await page.getByRole('dialog').getByText('RECOVER TABLE t SKIP').waitFor();
-      await page.getByRole('button', { name: 'Recover t' }).click();
-      await page.locator('.toast', { hasText: 't takes writes again' }).waitFor();
-      await page.locator('.status', { hasText: 'suspended' }).waitFor({ state: 'detached' });
-      // The browser logs the statement that reported the damage.
-      const complaints = shown.complaints.filter((text) => !text.includes('status of 500'));
-      t.deepEqual(complaints, []);
-    } finally {
-      await browser.close();
-      await server.stop();
-      await rm(root, { recursive: true, force: true });
-    }
-  },
-);
+browserTest('a damaged table is reported, and recovered by dropping the partition', async (t) => {
+  const root = await mkdtemp(join(tmpdir(), 'tidemark-damaged-'));
+  const first = await startTestServer({ root });
+  const query = 'SELECT x, timestamp_sequence(0, 86400000) AS ts FROM long_sequence(3000)';
+  const make = `CREATE TABLE t AS (${query}) TIMESTAMP(ts) PARTITION BY DAY`;
+  await fetch(`${first.url}/exec?query=${encodeURIComponent(make)}`);
+  await first.stop();
+  await spoil(root);
+  const server = await startTestServer({ root, set: ['cairo.verify=open'] });
+  const browser = await launchBrowser();
+  try {
+    const shown = await ConsolePage.open(browser, server.url);
+    const { page } = shown;
+    const entry = page.getByRole('treeitem', { name: /^t\b/ });
+    const choose = async (action: string): Promise<void> => {
+      await entry.click({ button: 'right' });
+      await page.getByRole('menuitem', { name: action }).click();
+    };
+    await page.locator('.status', { hasText: '1 suspended' }).waitFor();
+    await page.getByPlaceholder('Filter tables and columns').fill('suspended');
+    t.regex(await entry.innerText(), /suspended/);
+    await choose('Show damage');
+    await page
+      .locator('.outcome-message', { hasText: 'recovery would discard 1000 rows' })
+      .waitFor();
+    await choose('Recover intact data');
+    await page.getByRole('dialog').getByText('RECOVER TABLE t SKIP').waitFor();
+    await page.getByRole('button', { name: 'Recover t' }).click();
+    await page.locator('.toast', { hasText: 't accepts writes again' }).waitFor();
+    await page.locator('.status', { hasText: 'suspended' }).waitFor({ state: 'detached' });
+    // The browser logs the statement that reported the damage.
+    const complaints = shown.complaints.filter((text) => !text.includes('status of 500'));
+    t.deepEqual(complaints, []);
+  } finally {
+    await browser.close();
+    await server.stop();
+    await rm(root, { recursive: true, force: true });
+  }
+});
 
 browserTest(
   'markup in names, values, statements and errors is plain text everywhere',
@@ -140,7 +139,7 @@ browserTest('pages report an unreachable server, and recover with it', async (t)
     async (shown) => {
       const { page } = shown;
       await page.route('**/exec?*', (route) => route.abort());
-      await page.getByText('could not be read').waitFor();
+      await page.getByText('could not be loaded').waitFor();
       await page.unroute('**/exec?*');
       await page.getByRole('button', { name: /onerror/ }).waitFor();
       shown.complaints.length = 0;

@@ -44,13 +44,17 @@ function fact({ page }: ConsolePage, name: string): Locator {
   return page.locator('.view-facts > div', { hasText: name }).locator('dd');
 }
 
-browserTest('the tree follows the server: new tables, lagging and invalid views', async (t) => {
+browserTest('the tree shows new tables and views that lag or become invalid', async (t) => {
   const view = await made('followed', 'MANUAL');
   await until(async () => (await factOf(view, 'refresh_base_table_txn')) !== null);
   await onPage(t, async (shown) => {
     const { page } = shown;
     await rowOf(shown, view).waitFor();
-    t.is(await rowOf(shown, view).locator('.badge').count(), 0, 'it shows all of its base');
+    t.is(
+      await rowOf(shown, view).locator('.badge').count(),
+      0,
+      'it is up to date with its base table',
+    );
     await rows('CREATE TABLE made_elsewhere (v INT)');
     await rowOf(shown, 'made_elsewhere').waitFor();
     await rows("INSERT INTO followed VALUES ('2026-01-02T00:10:00Z', 1)");
@@ -74,7 +78,7 @@ browserTest('the tree follows the server: new tables, lagging and invalid views'
   });
 });
 
-browserTest('one stream serves all views, and a hidden page sends no requests', async (t) => {
+browserTest('one stream serves all views; a hidden page sends no requests', async (t) => {
   for (const base of ['many_a', 'many_b', 'many_c']) {
     await made(base, 'IMMEDIATE');
   }
@@ -120,7 +124,7 @@ browserTest('one stream serves all views, and a hidden page sends no requests', 
   });
 });
 
-browserTest('view details: coverage, refresh policy and status', async (t) => {
+browserTest('view details show coverage, refresh policy and status', async (t) => {
   const view = await made(
     'detailed',
     "EVERY 10m START '2026-01-01T00:00:00Z' PERIOD (LENGTH 1h DELAY 5m)",
@@ -130,13 +134,13 @@ browserTest('view details: coverage, refresh policy and status', async (t) => {
     t,
     async (shown) => {
       const { page } = shown;
-      await page.locator('.view-state', { hasText: 'shows all of its base' }).waitFor();
+      await page.locator('.view-state', { hasText: 'up to date with its base table' }).waitFor();
       t.is(await fact(shown, 'Base').innerText(), 'detailed');
       await fact(shown, 'Refresh').filter({ hasText: 'timer: every 10 min' }).waitFor();
-      t.regex(await fact(shown, 'Next tick, UTC').innerText(), /^\d{4}-\d\d-\d\d \d\d:\d0:00$/);
-      t.is(await fact(shown, 'Periods').innerText(), 'shows each 1h 5m after its end');
-      t.regex(await fact(shown, 'Took').innerText(), /\d m?s$/);
-      const definition = page.getByRole('region', { name: 'Query of the view' });
+      t.regex(await fact(shown, 'Next refresh, UTC').innerText(), /^\d{4}-\d\d-\d\d \d\d:\d0:00$/);
+      t.is(await fact(shown, 'Periods').innerText(), 'includes each 1h 5m after its end');
+      t.regex(await fact(shown, 'Duration').innerText(), /\d m?s$/);
+      const definition = page.getByRole('region', { name: 'View query' });
       t.regex(
         await definition.innerText(),
         /^SELECT ts, sum\(v\) AS v FROM detailed SAMPLE BY 1h$/,
@@ -158,7 +162,7 @@ browserTest('view details: coverage, refresh policy and status', async (t) => {
   );
 });
 
-browserTest('a view is refreshed in full and by range; errors are shown in place', async (t) => {
+browserTest('views are refreshed in full and by range, and errors are shown there', async (t) => {
   const view = await made('acted', 'MANUAL DEFERRED');
   const count = async (): Promise<unknown> => (await rows(`SELECT count() FROM ${view}`))[0]?.[0];
   await onPage(
@@ -167,13 +171,13 @@ browserTest('a view is refreshed in full and by range; errors are shown in place
       const { page } = shown;
       await page.locator('.view-state', { hasText: 'not filled yet' }).waitFor();
       await page.getByRole('button', { name: 'Refresh', exact: true }).click();
-      await page.locator('.view-state', { hasText: 'shows all of its base' }).waitFor();
+      await page.locator('.view-state', { hasText: 'up to date with its base table' }).waitFor();
       t.is(await count(), 2);
 
       await rows("INSERT INTO acted VALUES ('2026-01-02T00:10:00Z', 1)");
-      await page.getByRole('button', { name: 'Refresh a range' }).click();
+      await page.getByRole('button', { name: 'Refresh range…' }).click();
       const dialog = page.getByRole('dialog');
-      const act = dialog.getByRole('button', { name: 'Refresh the range' });
+      const act = dialog.getByRole('button', { name: 'Refresh range' });
       t.true(await act.isDisabled());
       await dialog.getByLabel('From').fill('yesterday');
       await dialog.getByLabel('To', { exact: true }).fill('2026-01-03');
@@ -187,15 +191,15 @@ browserTest('a view is refreshed in full and by range; errors are shown in place
       await until(async () => (await count()) === 3);
 
       await rows('TRUNCATE TABLE acted');
-      await page.locator('.view-state', { hasText: 'Its base was emptied.' }).waitFor();
+      await page.locator('.view-state', { hasText: 'Its base table was truncated.' }).waitFor();
       await page.getByRole('button', { name: 'Refresh', exact: true }).click();
       await page.locator('.view-failure').waitFor();
       await shown.screenshot(picture('view-invalid-light'));
       await page.getByRole('button', { name: 'Refresh fully' }).click();
-      t.is(await page.locator(':focus').innerText(), 'Keep it as it is');
-      t.regex(await dialog.innerText(), /That reads 0 rows of acted\. The last refresh took/);
+      t.is(await page.locator(':focus').innerText(), 'Cancel');
+      t.regex(await dialog.innerText(), /This reads 0 rows of acted\. The last refresh took/);
       await dialog.getByRole('button', { name: 'Refresh fully' }).click();
-      await page.locator('.view-state', { hasText: 'shows all of its base' }).waitFor();
+      await page.locator('.view-state', { hasText: 'up to date with its base table' }).waitFor();
       t.is(await count(), 0);
       t.is(await page.locator('.view-failure').count(), 0);
     },
@@ -203,29 +207,29 @@ browserTest('a view is refreshed in full and by range; errors are shown in place
   );
 });
 
-browserTest('the refresh policy of a view is changed, and dropping it asks first', async (t) => {
+browserTest('a refresh policy can be changed, and dropping a view asks first', async (t) => {
   const view = await made('changed', 'IMMEDIATE');
   await onPage(
     t,
     async (shown) => {
       const { page } = shown;
       await fact(shown, 'Refresh').filter({ hasText: 'immediate' }).waitFor();
-      await page.getByRole('button', { name: 'Change refresh' }).click();
+      await page.getByRole('button', { name: 'Change refresh policy' }).click();
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Refreshed').selectOption('timer');
       await dialog.getByLabel('Every').fill('5');
       await dialog.getByLabel('Unit').selectOption('h');
-      await dialog.getByLabel('Time zone of days').fill('Nowhere/Near');
+      await dialog.getByLabel('Time zone for days').fill('Nowhere/Near');
       t.regex(
         await dialog.getByRole('region', { name: 'Statement' }).innerText(),
         /SET REFRESH EVERY 5h TIME ZONE 'Nowhere\/Near'$/,
       );
       t.deepEqual(await seriousViolations(page), []);
       await shown.screenshot(picture('view-change-light'));
-      await dialog.getByRole('button', { name: 'Change refresh' }).click();
+      await dialog.getByRole('button', { name: 'Change refresh policy' }).click();
       await dialog.getByRole('alert').waitFor();
-      await dialog.getByLabel('Time zone of days').fill('Europe/Berlin');
-      await dialog.getByRole('button', { name: 'Change refresh' }).click();
+      await dialog.getByLabel('Time zone for days').fill('Europe/Berlin');
+      await dialog.getByRole('button', { name: 'Change refresh policy' }).click();
       await dialog.waitFor({ state: 'detached' });
       await fact(shown, 'Refresh').filter({ hasText: 'every 5 h in Europe/Berlin' }).waitFor();
       t.is(await factOf(view, 'refresh_type'), 'timer');
@@ -238,7 +242,7 @@ browserTest('the refresh policy of a view is changed, and dropping it asks first
   );
 });
 
-browserTest('jobs are listed, filtered, and linked from the status bar', async (t) => {
+browserTest('jobs are listed and filtered, and linked from the status bar', async (t) => {
   const view = await made('working', 'IMMEDIATE');
   await until(async () => (await factOf(view, 'refresh_base_table_txn')) !== null);
   await onPage(t, async (shown) => {
@@ -250,15 +254,15 @@ browserTest('jobs are listed, filtered, and linked from the status bar', async (
     const row = page.locator('.listing tbody tr', { hasText: view });
     await row.waitFor();
     t.regex(await row.innerText(), /stopped[^]*truncate operation/);
-    t.is(await page.locator('.listing tbody tr', { hasText: 'lived their time' }).count(), 0);
+    t.is(await page.locator('.listing tbody tr', { hasText: 'Row expiry in' }).count(), 0);
     await page.getByRole('button', { name: 'All', exact: true }).click();
-    await page.locator('.listing tbody tr', { hasText: 'lived their time' }).waitFor();
+    await page.locator('.listing tbody tr', { hasText: 'Row expiry in' }).waitFor();
     await inEveryTheme(shown, async (theme) => {
       t.deepEqual(await seriousViolations(page), [], theme);
       await shown.screenshot(picture(`jobs-${theme}`));
     });
     await page.getByLabel('Filter by name, kind or error').fill('no such job');
-    await page.getByText('No job matches').waitFor();
+    await page.getByText('No matching jobs').waitFor();
     await page.getByLabel('Filter by name, kind or error').fill(view);
     await row.getByRole('link', { name: view }).click();
     await page.locator('.view-state[data-state="invalid"]').waitFor();
@@ -281,9 +285,9 @@ browserTest('a failed refresh shows the reason and the time of the next try', as
     async (shown) => {
       const { page } = shown;
       t.regex(await fact(shown, 'Last error').innerText(), /123456/);
-      t.regex(await fact(shown, 'Next try, UTC').innerText(), /^\d{4}-\d\d-\d\d /);
+      t.regex(await fact(shown, 'Next attempt, UTC').innerText(), /^\d{4}-\d\d-\d\d /);
       await fact(shown, 'Job').filter({ hasText: 'failing' }).waitFor();
-      await page.locator('.view-state', { hasText: 'Its refresh fails.' }).waitFor();
+      await page.locator('.view-state', { hasText: 'Its refresh is failing.' }).waitFor();
       await shown.screenshot(picture('view-failing-light'));
       await page.getByRole('link', { name: /^Jobs: 1 failing/ }).click();
       const row = page.locator('.listing tbody tr', { hasText: 'too_large' });
@@ -324,7 +328,7 @@ browserTest('views and jobs fit narrow windows', async (t) => {
   }
 });
 
-browserTest('forbidden actions are not offered, with the reason', async (t) => {
+browserTest('forbidden actions are disabled, with the reason', async (t) => {
   const server = await serverFor(t, ['acl.enabled=true', 'acl.admin.password=secret']);
   const ask = async (statement: string): Promise<void> => {
     const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(statement)}`, {
@@ -345,12 +349,12 @@ browserTest('forbidden actions are not offered, with the reason', async (t) => {
   const isOffered = (name: string): Promise<boolean> =>
     actions.getByRole('button', { name, exact: true }).isEnabled();
   await actions.getByText(/An administrator can grant DROP MATERIALIZED VIEW on it/).waitFor();
-  await actions.getByText('You may not change hours.').waitFor();
+  await actions.getByText('You do not have permission to change hours.').waitFor();
   t.true(await isOffered('Refresh'));
   t.true(await isOffered('Refresh fully…'));
-  t.false(await isOffered('Change refresh…'));
+  t.false(await isOffered('Change refresh policy…'));
   t.false(await isOffered('Drop…'));
-  t.is(await page.locator('.view-facts dd').first().innerText(), 'not for you to see');
+  t.is(await page.locator('.view-facts dd').first().innerText(), 'not visible to you');
   t.deepEqual(await seriousViolations(page), []);
   await leavePicture(page, picture('view-rights-light'));
   await actions.getByRole('button', { name: 'Refresh', exact: true }).click();

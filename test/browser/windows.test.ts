@@ -1,4 +1,4 @@
-/** Two windows of the console in one browser: neither loses the edits of the other. */
+/** Two windows of the console in one browser; neither loses the edits of the other. */
 import type { ConsolePage } from './console-page.js';
 import { browserSuite } from './suite.js';
 
@@ -35,7 +35,7 @@ browserTest('edits of two windows are merged', async (t) => {
   });
 });
 
-browserTest('a tab is in sync in all windows: text, name, position, closed', async (t) => {
+browserTest('text, name, position and closing of a tab are in sync in all windows', async (t) => {
   await onPage(t, async (first) => {
     const second = await first.another();
     await second.write('SELECT 1');
@@ -53,7 +53,7 @@ browserTest('a tab is in sync in all windows: text, name, position, closed', asy
   });
 });
 
-browserTest("text typed just before a window closes is saved beside the other's", async (t) => {
+browserTest("text typed just before a window closes is kept with the other's text", async (t) => {
   await onPage(t, async (first) => {
     const second = await first.another();
     await first.page.keyboard.press('Alt+T');

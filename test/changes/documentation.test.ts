@@ -14,7 +14,7 @@ import { until } from '../until.js';
 
 const PAGE = fileURLToPath(new URL('../../../docs/changes.md', import.meta.url));
 
-/** Fenced code blocks of a language. */
+/** Returns the fenced code blocks in a language. */
 async function blocks(language: string): Promise<string[]> {
   const text = await readFile(PAGE, 'utf8');
   const found = text.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\`$`, 'gm'));
@@ -61,7 +61,7 @@ test('a table is copied in Node.js and in Python, and curl receives the events',
   );
   await until(() => filtered?.out().includes('range') === true, 'a feed with a filter');
   await until(() => plain?.out().includes('position') === true, 'a feed');
-  // The listener gives no other sign that it is listening.
+  // The program that listens shows nothing else while it is listening.
   let second = 10;
   await until(async () => {
     second += 1;

@@ -27,7 +27,7 @@ export interface FeedRequest {
   readonly query?: string;
   readonly from?: string;
   readonly quoteLargeNum?: string;
-  /** Id of the last received event. */
+  /** Id of the last event received. */
   readonly lastId?: string | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -62,7 +62,7 @@ export class EventReader {
     return this.response.statusCode ?? 0;
   }
 
-  /** The next event; null at the end. */
+  /** Returns the next event; null at the end. */
   async next(): Promise<FeedEvent | null> {
     for (;;) {
       const end = this.#text.indexOf('\n\n');
@@ -85,7 +85,7 @@ export class EventReader {
     }
   }
 
-  /** The next event with this name; earlier events are skipped. */
+  /** Returns the next event with this name, skipping earlier events. */
   async find(name: string): Promise<FeedEvent> {
     for (;;) {
       const event = await this.next();
@@ -98,7 +98,7 @@ export class EventReader {
     }
   }
 
-  /** The remaining body of a response that is not a feed. */
+  /** Returns the rest of the body of a response that is not a feed. */
   async body(): Promise<string> {
     let text = this.#text;
     for (;;) {
@@ -126,22 +126,22 @@ function parseEvent(text: string): FeedEvent {
   return { name: fields.get('event') ?? '', id: fields.get('id') ?? null, data };
 }
 
-/** Maintains the rows that a feed reports, and resumes where it stopped. */
+/** Maintains the rows that a feed reports, and resumes where it left off. */
 export class Consumer {
-  /** Id of the last received event. */
+  /** Id of the last event received. */
   lastId: string | undefined;
-  /** Rows received as `rows` events, not as a range. */
+  /** Rows that arrived in `rows` events, not in ranges. */
   readonly added: (readonly unknown[])[] = [];
   #rows: (readonly unknown[])[] = [];
   #time = 0;
-  /** Events since the last `id`; they are repeated after a reconnect. */
+  /** Events since the last `id`. After a reconnect they are sent again. */
   #open: FeedEvent[] = [];
 
   get txn(): number {
     return Number(this.lastId?.split('-')[0] ?? -1);
   }
 
-  /** The rows in sorted order. */
+  /** Returns the rows in sorted order. */
   get rows(): string[] {
     return this.#rows.map((row) => JSON.stringify(row)).sort();
   }
@@ -195,7 +195,7 @@ export class Consumer {
   }
 }
 
-/** The last transaction of the database. */
+/** Returns the last transaction of the database. */
 export async function currentTxn(server: TestServer, table: string): Promise<number> {
   const reader = await EventReader.open(server, { table });
   const { data } = await reader.find('position');

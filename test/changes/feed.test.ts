@@ -1,4 +1,4 @@
-/** GET /changes: the reported events, their order, and resuming. */
+/** GET /changes: which events are reported, in which order, and how a client resumes. */
 import { once } from 'node:events';
 
 import test, { type ExecutionContext } from 'ava';
@@ -38,7 +38,7 @@ async function same(t: ExecutionContext, server: TestServer, consumer: Consumer)
 const minute = (number: number): string =>
   new Date(1_700_000_000_000 + number * 60_000).toISOString();
 
-test('appends are reported in commit order, each once', async (t) => {
+test('appends are reported exactly once, in commit order', async (t) => {
   const server = await start(t);
   await run(server, TABLE);
   const reader = await open(t, server);
@@ -70,7 +70,7 @@ test('appends are reported in commit order, each once', async (t) => {
   await same(t, server, consumer);
 });
 
-test('a feed resumes after disconnect, restart and kill without duplicates', async (t) => {
+test('a feed resumes without duplicates after a disconnect, restart or kill', async (t) => {
   let server = await startTestServer({ set: [SOON] });
   t.teardown(() => server.stop());
   await run(server, TABLE);
@@ -117,7 +117,7 @@ test('a feed resumes after disconnect, restart and kill without duplicates', asy
   t.true(consumer.added.length < 240, 'a checkpoint left stretches of time');
 });
 
-test('changes are reported as time ranges', async (t) => {
+test('updates, deletes and late rows are reported as time ranges', async (t) => {
   const server = await start(t);
   await run(
     server,
@@ -154,7 +154,7 @@ test('changes are reported as time ranges', async (t) => {
   await same(t, server, consumer);
 });
 
-test('a filter, columns and a query; mistakes in them are reported first', async (t) => {
+test('a feed accepts a filter, columns or a query, and reports errors first', async (t) => {
   const server = await start(t);
   await run(server, TABLE);
   const filtered = { table: 't', columns: 'x * 2 AS twice, ts', where: "s = 'a'" };
@@ -172,11 +172,11 @@ test('a filter, columns and a query; mistakes in them are reported first', async
     );
     t.is(schema.data.timestamp, 1);
     t.deepEqual((await feed.find('rows')).data.dataset, [[2, minute(0).replace('Z', '000Z')]]);
-    // Filtered rows also advance the position.
+    // Rows that the filter rejects also advance the position.
     t.is((await feed.find('position')).data.txn, await currentTxn(server, 't'));
   }
   const wrong: readonly (readonly [FeedRequest, number, RegExp, number?])[] = [
-    [{}, 400, /missing table/],
+    [{}, 400, /missing parameter: table or query/],
     [{ table: 't', query: 'SELECT 1' }, 400, /either query/],
     [{ table: 'nope' }, 400, /does not exist/, 14],
     [{ table: 't', where: 'y > 1' }, 400, /Invalid column: y/, 24],
@@ -189,8 +189,8 @@ test('a filter, columns and a query; mistakes in them are reported first', async
     [{ query: 'SELECT * FROM t WHERE x > rnd_int()' }, 400, /cannot follow/],
     [{ query: 'SELECT * FROM t a JOIN t b ON (x)' }, 400, /cannot follow/],
     [{ query: 'SELECT 1' }, 400, /cannot follow/],
-    [{ query: 'DROP TABLE t' }, 400, /feed of changes/],
-    [{ query: `INSERT INTO t VALUES ('${minute(0)}', 'a', 1)` }, 400, /feed of changes/],
+    [{ query: 'DROP TABLE t' }, 400, /change feeds/],
+    [{ query: `INSERT INTO t VALUES ('${minute(0)}', 'a', 1)` }, 400, /change feeds/],
     [{ table: 't', from: 'yesterday' }, 400, /invalid from/],
     [{ table: 't', quoteLargeNum: 'perhaps' }, 400, /quoteLargeNum/],
     [{ table: 't', from: '1' }, 410, /from=start/],
@@ -210,7 +210,7 @@ test('a filter, columns and a query; mistakes in them are reported first', async
   t.is((await rows(server, 't')).length, 3, 'nothing ran');
 });
 
-test('large numbers are sent as strings with all digits', async (t) => {
+test('large numbers are sent as strings with every digit', async (t) => {
   const server = await start(t);
   await run(server, TABLE);
   const reader = await open(t, server, { table: 't', quoteLargeNum: 'true' });
@@ -237,7 +237,7 @@ test('a feed ends when its table is dropped, renamed or altered', async (t) => {
     t.regex(data.error ?? '', message, statement);
     t.is(await reader.next(), null, 'and ends');
   }
-  // A re-created table of the same name is a different table.
+  // A re-created table is a different table, even if it has the same name.
   await run(server, 'DROP TABLE t', TABLE);
   const reader = await open(t, server);
   const lastId = (await reader.find('position')).id ?? '';
@@ -245,7 +245,7 @@ test('a feed ends when its table is dropped, renamed or altered', async (t) => {
   t.is((await open(t, server, { table: 't', lastId })).status, 410);
 });
 
-test('views can be followed: plain views of one table, and materialized views', async (t) => {
+test('feeds follow plain views of one table and materialized views', async (t) => {
   const server = await start(t);
   await run(server, TABLE, "CREATE VIEW a AS (SELECT ts, x FROM t WHERE s = 'a')");
   const hourly = 'CREATE MATERIALIZED VIEW v AS (SELECT ts, sum(x) x FROM t SAMPLE BY 1h)';
@@ -273,7 +273,7 @@ test('views can be followed: plain views of one table, and materialized views', 
   t.is((await plain.find('rows')).data.dataset?.[0]?.[1], 0);
 });
 
-test('a large commit arrives in chunks; a reconnecting client gets the remainder', async (t) => {
+test('a large commit arrives in chunks; reconnecting clients get the remainder', async (t) => {
   const server = await start(t);
   await run(server, TABLE);
   let reader = await open(t, server);
@@ -304,7 +304,7 @@ test('a large commit arrives in chunks; a reconnecting client gets the remainder
   await same(t, server, consumer);
 });
 
-test('checkpoints and small memory change the events, not the resulting rows', async (t) => {
+test('checkpoints and low memory change the events but not the resulting rows', async (t) => {
   let server = await startTestServer({ set: [SOON, 'changes.memory=16K'] });
   t.teardown(() => server.stop());
   await run(server, TABLE);

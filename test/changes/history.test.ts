@@ -1,6 +1,6 @@
 /**
- * Random histories: after any changes of the table, restarts and lost connections, a consumer that
- * applies all feed events ends up with the rows of the table.
+ * Random histories: after any changes to the table, restarts and lost connections, a consumer that
+ * applies all feed events has the same rows as the table.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -82,7 +82,7 @@ class Client {
   }
 }
 
-test(`a consumer ends up with the rows of the table (seed ${SEED})`, async (t) => {
+test(`a consumer reproduces the rows of the table (seed ${SEED})`, async (t) => {
   t.timeout(240_000);
   const random = randomOf(SEED);
   const root = await mkdtemp(join(tmpdir(), 'tidemark-history-'));
@@ -102,7 +102,7 @@ test(`a consumer ends up with the rows of the table (seed ${SEED})`, async (t) =
     const statement = statementOf(random);
     const { error } = await exec(server, statement);
     done.push(`${statement} ${error ?? ''}`);
-    // The first consumer keeps up, the others fall behind.
+    // The first consumer keeps up; the others fall behind.
     await clients[0]?.catchUp(server);
     const which = clients[random(clients.length)];
     if (random(5) === 0) {

@@ -1,4 +1,4 @@
-/** Limits of change feeds: slow readers, many feeds, and how feeds end. */
+/** Limits of change feeds: slow readers, many feeds, and how a feed ends. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import test, { type ExecutionContext } from 'ava';
@@ -70,14 +70,14 @@ test('a disconnected reader frees its feed slot, in every state', async (t) => {
   await second.find('range');
   const third = await open(t, server);
   t.is(third.status, 503);
-  t.regex(await third.body(), /too many feeds of changes \[limit=2, key=changes.max.feeds\]/);
+  t.regex(await third.body(), /too many change feeds \[limit=2, key=changes.max.feeds\]/);
   first.close();
   await until(async () => {
     const reader = await EventReader.open(server, { table: 't' });
     reader.close();
     return reader.status === 200;
   }, 'the place of a reader that waited');
-  // A reader that disconnects while rows are being sent.
+  // A reader disconnects while rows are being sent.
   await run(
     server,
     `INSERT INTO t SELECT dateadd('u', x::int, '2024-01-01'::timestamp), x, 'text'
@@ -112,7 +112,7 @@ test('two hundred feeds receive every row, and cost nothing when idle', async (t
   }
 });
 
-test('a waiting feed sends comments, and can be cancelled like a query', async (t) => {
+test('an idle feed sends keep-alive comments and can be cancelled like a query', async (t) => {
   const server = await start(t);
   const reader = await open(t, server);
   await reader.find('position');
@@ -123,7 +123,7 @@ test('a waiting feed sends comments, and can be cancelled like a query', async (
       server,
       'SELECT query_id FROM query_activity() WHERE query = \'SELECT * FROM "t"\'',
     );
-    // Between two steps the feed is not a running query.
+    // Between two steps, a feed is not a running query.
     return (
       id !== undefined && (await exec(server, `CANCEL QUERY ${Number(id)}`)).error === undefined
     );
@@ -144,7 +144,7 @@ test('a server shutdown ends feeds with an error event', async (t) => {
   t.true(Date.now() - began < 10_000);
 });
 
-test('a table that no client follows for long is released', async (t) => {
+test('changes of a table are no longer retained once no client follows it', async (t) => {
   const server = await start(t, 'changes.retention=1s');
   const reader = await open(t, server);
   const { id } = await reader.find('position');
@@ -160,7 +160,7 @@ test('a table that no client follows for long is released', async (t) => {
   }, 'it is let go');
 });
 
-test('one long row is one event, and a cell with any characters arrives intact', async (t) => {
+test('a long row is one event, and a cell arrives with all special characters', async (t) => {
   const server = await start(t);
   const reader = await open(t, server);
   await reader.find('position');

@@ -47,7 +47,7 @@ function reported({ heard }: Client): Reported[] {
 
 const TABLE = 'CREATE TABLE Trades (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY WAL';
 
-test('a channel named after a table reports each commit, and what changed', async (t) => {
+test('a channel named after a table reports each commit and its changes', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   await run(server, TABLE, "INSERT INTO trades VALUES ('2023-01-01', 0)");
@@ -68,14 +68,14 @@ test('a channel named after a table reports each commit, and what changed', asyn
   t.like(changed, { kind: 'range', rows: null, from: added?.to, to: added?.to });
   t.true((changed?.txn ?? 0) > (added?.txn ?? 0));
   t.like(one.heard[0], { channel: 'trades', processId: 0 });
-  // In a block they are delivered at its end.
+  // Inside a block, notifications are delivered at its end.
   await one.client.query('BEGIN');
   await run(server, "INSERT INTO trades VALUES ('2024-01-03', 4)");
   await one.client.query('SELECT 1');
   t.is(one.heard.length, 2);
   await one.client.query('COMMIT');
   await until(() => one.heard.length === 3, 'a commit during a block');
-  // Also its own commits.
+  // A session is also notified of its own commits.
   await one.client.query("INSERT INTO trades VALUES ('2024-01-04', 5)");
   await until(() => one.heard.length === 4, 'a commit of its own');
   await one.client.query('UNLISTEN trades');
@@ -86,7 +86,7 @@ test('a channel named after a table reports each commit, and what changed', asyn
   t.is(one.heard.length, 5, 'nothing between UNLISTEN and LISTEN');
 });
 
-test('sessions send each other messages with NOTIFY', async (t) => {
+test('sessions can exchange messages with NOTIFY', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const [one, two] = [await connect(t, server), await connect(t, server)];
@@ -117,7 +117,7 @@ test('sessions send each other messages with NOTIFY', async (t) => {
   await t.throwsAsync(two.client.query(`LISTEN ${'x'.repeat(64)}`), { code: '22023' });
 });
 
-test('a listening connection is not idle, and ends like any other', async (t) => {
+test('a listening connection does not time out, and can be closed normally', async (t) => {
   const server = await startTestServer({ set: ['pg.net.connection.timeout=1s'] });
   t.teardown(() => server.stop());
   await run(server, TABLE);
@@ -134,7 +134,7 @@ test('a listening connection is not idle, and ends like any other', async (t) =>
   t.is(await server.stop(), 0);
 });
 
-test('notifications of a table require SELECT on it', async (t) => {
+test('notifications about a table require SELECT on it', async (t) => {
   const server = await startAccessServer();
   t.teardown(() => server.stop());
   await administer(

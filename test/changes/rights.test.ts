@@ -1,4 +1,4 @@
-/** Rights required to follow a table, and that a feed ends when one is lost. */
+/** The permissions required to follow a table; a feed ends if one of them is lost. */
 import test, { type ExecutionContext } from 'ava';
 
 import { credentials, rows, run, startAccessServer } from '../access/harness.js';
@@ -57,12 +57,12 @@ test('a feed requires a login, the HTTP permission, and SELECT on its table', as
   t.deepEqual((await reader.find('rows')).data.dataset, [['2024-01-01T00:00:00.000000Z', 1]]);
 });
 
-test('a feed ends with its login or right: nothing is reported afterwards', async (t) => {
+test('a feed ends when its login or right ends; nothing is reported afterwards', async (t) => {
   const server = await start(t);
   const changes = [
-    ["ALTER USER ann WITH PASSWORD 'another-1234'", /login has ended/],
-    ['ALTER USER ann DISABLE', /login has ended|Access denied/],
-    ['DROP USER ann', /login has ended|Access denied/],
+    ["ALTER USER ann WITH PASSWORD 'another-1234'", /login is no longer valid/],
+    ['ALTER USER ann DISABLE', /login is no longer valid|Access denied/],
+    ['DROP USER ann', /login is no longer valid|Access denied/],
     ['REVOKE HTTP FROM ann', /Access denied/],
     ['REVOKE SELECT ON feed FROM ann', /Access denied/],
   ] as const;
@@ -101,7 +101,7 @@ test('a row committed after the revoke is not reported', async (t) => {
   t.regex(event?.data.error ?? '', /Access denied/);
 });
 
-test('an API token suffices for a feed, and the feed ends with it', async (t) => {
+test('an API token is enough for a feed, and dropping it ends the feed', async (t) => {
   const server = await start(t);
   await run(server, 'CREATE USER ann', 'GRANT HTTP TO ann', 'GRANT SELECT ON feed TO ann');
   const made = await rows(server, ADMIN, "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h'");
@@ -109,5 +109,5 @@ test('an API token suffices for a feed, and the feed ends with it', async (t) =>
   const reader = await open(t, server, { table: 'feed' }, token);
   await reader.find('position');
   await run(server, `ALTER USER ann DROP TOKEN TYPE REST '${token}'`);
-  t.regex((await reader.find('error')).data.error ?? '', /login has ended/);
+  t.regex((await reader.find('error')).data.error ?? '', /login is no longer valid/);
 });

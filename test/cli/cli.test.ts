@@ -43,13 +43,13 @@ function serve(root: string, ...args: string[]): Promise<Ended> {
   return run('serve', '--root', root, ...FREE, ...NO_MIN, ...args);
 }
 
-/** One line for the operator, and no stack trace. */
+/** Whether the output is one line for the operator, without a stack trace. */
 function isOneLine(err: string): boolean {
   const lines = err.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
   return lines.length === 1 && (lines[0] ?? '').startsWith('tidemark: ');
 }
 
-test('version and help', async (t) => {
+test('version and help are printed', async (t) => {
   for (const word of ['version', '--version']) {
     const { code, out } = await run(word);
     t.is(code, 0);
@@ -70,7 +70,7 @@ test('wrong usage exits with 64 and one line', async (t) => {
   }
 });
 
-test('ready means every port answers; a signal stops the server with code 0', async (t) => {
+test('a ready server responds, and a signal stops it with exit code 0', async (t) => {
   const server = await startTestServer();
   const response = await fetch(`${server.url}/exec?query=select%201`);
   t.is(response.status, 200);
@@ -79,14 +79,14 @@ test('ready means every port answers; a signal stops the server with code 0', as
   t.true(Date.now() - started < 5000);
 });
 
-test('huge pages are off, because zeroing them delays commits', async (t) => {
+test('huge pages are disabled because zeroing them delays commits', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8');
   t.regex(status, /^THP_enabled:\s+0$/m);
 });
 
-test('demonstration data is created once and kept', async (t) => {
+test('demo data is created once and kept', async (t) => {
   const root = emptyFolder();
   for (const round of [1, 2]) {
     const server = await startTestServer({ root, args: ['--demo'] });
@@ -122,7 +122,7 @@ test('a port in use is refused with one line', async (t) => {
     const { code, err } = await serve(emptyFolder(), '--set', `${key}=127.0.0.1:${port}`);
     t.is(code, 1);
     t.true(isOneLine(err), err);
-    t.regex(err, /the port is taken/);
+    t.regex(err, /the port is already in use/);
   }
   blocker.close();
 });
@@ -177,7 +177,7 @@ test('a non-local bind address requires a login', async (t) => {
   }
 });
 
-test('with a login, or an explicit override, it starts there', async (t) => {
+test('a non-local address is allowed with a login or an explicit override', async (t) => {
   const open = [
     ['http.bind.to=0.0.0.0:0', 'http.user=x', 'http.password=y'],
     ['http.bind.to=0.0.0.0:0', 'security.insecure.public=true'],
@@ -218,7 +218,7 @@ test('check reports no problems in an intact root directory', async (t) => {
   t.is(out, 'no problems\n');
 });
 
-test('the minimal port serves health and metrics', async (t) => {
+test('the minimal HTTP port serves health and metrics', async (t) => {
   const blocker = createServer();
   const port = await new Promise<number>((resolve) => {
     blocker.listen(0, '127.0.0.1', () => {

@@ -1,4 +1,4 @@
-/** Visibility of uncommitted rows inside and outside of a block, through node-postgres. */
+/** Visibility of uncommitted rows inside and outside a block, through node-postgres. */
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
 
@@ -6,9 +6,12 @@ import { PASSWORD, portFor } from './harness.js';
 import { pgClient } from '../pg-client.js';
 
 interface Pair {
-  /** Results of the session with the block: rows joined by `|`, or SQLSTATE and message. */
+  /**
+   * Runs a statement in the session with the block. Returns rows joined by `|`, or SQLSTATE and
+   * message.
+   */
   readonly ours: (text: string) => Promise<string>;
-  /** Results of another session. */
+  /** Runs a statement in another session. */
   readonly theirs: (text: string) => Promise<string>;
 }
 
@@ -34,7 +37,7 @@ async function pair(t: ExecutionContext): Promise<Pair | null> {
   return { ours: await open(), theirs: await open() };
 }
 
-test('a block sees its rows in time order, other sessions see them after COMMIT', async (t) => {
+test('a block sees its rows in time order; other sessions see them after COMMIT', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;
@@ -64,7 +67,7 @@ test('a block sees its rows in time order, other sessions see them after COMMIT'
   t.is(await ours('SELECT count(), sum(v) FROM own'), '12,108');
 });
 
-test('DEDUP keys apply within a block as after its commit', async (t) => {
+test('DEDUP keys apply within a block in the same way as after its commit', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;
@@ -119,7 +122,7 @@ test('ROLLBACK TO undoes the rows after a savepoint and keeps earlier rows', asy
   t.is(await ours(all), '1|2|7');
 });
 
-test('immediate commits are refused only for tables with uncommitted rows', async (t) => {
+test('statements that commit immediately are refused if the block wrote the table', async (t) => {
   const sessions = await pair(t);
   if (sessions === null) {
     return;
@@ -137,13 +140,17 @@ test('immediate commits are refused only for tables with uncommitted rows', asyn
   ]) {
     await ours('BEGIN');
     await ours("INSERT INTO here VALUES ('2024-01-01', 7)");
-    t.regex(await ours(text), /^0A000 .* commits at once, and rows .* in table 'here'/, text);
+    t.regex(
+      await ours(text),
+      /^0A000 .* commits immediately, but .* uncommitted rows in table 'here'/,
+      text,
+    );
     t.regex(await ours('COMMIT'), /^$/);
     t.is(await theirs('SELECT count() FROM here'), '0');
   }
   await ours('BEGIN');
   await ours("INSERT INTO here VALUES ('2024-01-01', 7)");
-  // A table without uncommitted rows may be changed with rows that only the block sees.
+  // A table without uncommitted rows may be changed based on rows that only the block sees.
   await ours('UPDATE there SET n = h.n FROM here h WHERE there.ts = h.ts');
   t.is(await theirs('SELECT n FROM there'), '7');
   await ours('ROLLBACK');
@@ -194,6 +201,6 @@ test('many small inserts of a block are visible and committed in order', async (
   t.is(await ours(ordered), '0');
   await ours('COMMIT');
   t.is(await theirs(ordered), '0');
-  // Rows with equal timestamps keep their order.
+  // Rows with equal timestamps keep their relative order.
   t.is(await theirs('SELECT n FROM small LIMIT 3'), '0|180|73');
 });

@@ -1,4 +1,4 @@
-/** The examples of `docs/connect`, run against a server where their language is installed. */
+/** The examples in `docs/connect`, run against a server if their language is installed. */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,14 +10,14 @@ import { has, ODBC_PROBE, PASSWORD, portFor, run, skip, SOURCES, TOOLS } from '.
 
 const PAGES = new URL('../../docs/connect/', SOURCES);
 
-/** The examples of a page in one language, adapted to this port. */
+/** Returns the examples in one language on a page, adapted to this port. */
 async function examples(page: string, language: string, port: number): Promise<string[]> {
   const text = await readFile(new URL(`${page}.md`, PAGES), 'utf8');
   const blocks = [...text.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))];
   return blocks.map(([, code = '']) => code.replaceAll('8812', String(port)));
 }
 
-test.serial('Python: psycopg, SQLAlchemy with pandas, asyncpg, Polars', async (t) => {
+test.serial('Python clients connect: psycopg, SQLAlchemy, pandas, asyncpg, Polars', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -33,7 +33,7 @@ test.serial('Python: psycopg, SQLAlchemy with pandas, asyncpg, Polars', async (t
   }
 });
 
-test.serial('JavaScript: node-postgres, postgres.js', async (t) => {
+test.serial('JavaScript clients connect: node-postgres, postgres.js', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -75,7 +75,7 @@ const OTHERS: readonly {
   readonly language: string;
   readonly command: string;
   readonly flag: string;
-  /** Checks whether the driver is installed. */
+  /** Code that checks whether the driver is installed. */
   readonly probe: string;
 }[] = [
   {

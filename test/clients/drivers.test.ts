@@ -1,7 +1,7 @@
 /**
- * Drivers of other languages on a real server. Each is a program that prints its results: values of
- * all types, parameters, batches, cursors, errors, savepoints, COPY, cancellation. The expected
- * results are in `drivers.json`, check by check; `docs/clients.md` counts them.
+ * Drivers in other languages against a real server. Each is a program that prints its results:
+ * values of all types, parameters, batches, cursors, errors, savepoints, COPY, cancellation. The
+ * expected results of each check are in `drivers.json`; `docs/clients.md` counts them.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ const expected = JSON.parse(readFileSync(new URL('drivers.json', SOURCES), 'utf8
   Record<string, unknown>
 >;
 
-/** Python drivers by their modules; the first module is the argument of `drivers.py`. */
+/** Python drivers with their modules. The first module is the argument of `drivers.py`. */
 const PYTHON: readonly (readonly [driver: string, title: string, ...modules: string[]])[] = [
   ['psycopg', 'both formats, named cursors, nested transactions, COPY', 'psycopg'],
   ['psycopg2', 'named cursors, COPY, errors', 'psycopg2'],
@@ -118,8 +118,8 @@ for (const { driver, title, file, command, more = [] } of DRIVERS) {
   });
 }
 
-/** Metadata queries; of long results only some rows. */
-test.serial('JDBC: results of DatabaseMetaData', async (t) => {
+/** Metadata queries; only some rows of long results are compared. */
+test.serial('JDBC: DatabaseMetaData returns the expected results', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;

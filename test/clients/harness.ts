@@ -19,7 +19,7 @@ test.after.always(async () => {
   await server?.stop();
 });
 
-/** The server's port, or null (and the test is skipped) when the addon is not built. */
+/** Returns the server's port. If the addon is not built, skips the test and returns null. */
 export async function portFor(t: ExecutionContext): Promise<number | null> {
   t.timeout(WAIT_MS);
   if (started === null) {
@@ -29,11 +29,11 @@ export async function portFor(t: ExecutionContext): Promise<number | null> {
   return Number((await started).pg.split(':').at(-1));
 }
 
-/** Path of a program that runs a driver. */
+/** Returns the path of a program that runs a driver. */
 export const program = (name: string): string =>
   fileURLToPath(new URL(`programs/${name}`, SOURCES));
 
-/** Results of a Python driver; null when it is not installed. */
+/** Returns the results of a Python driver; null if it is not installed. */
 export async function python(
   t: ExecutionContext,
   driver: string,
@@ -50,7 +50,7 @@ export async function python(
   return answerOf('python3', [program('drivers.py'), String(port), driver]);
 }
 
-/** The JSON that a program prints. */
+/** Returns the JSON that a program prints. */
 export async function answerOf(
   command: string,
   args: readonly string[],

@@ -1,7 +1,7 @@
 /**
- * Drivers of Perl, PHP and Ruby, ODBC, ibis, and the object mapper of Rails, each a program in
- * `programs`. The expected results of each check are in `expected.json`; `docs/clients.md` counts
- * them.
+ * Drivers for Perl, PHP and Ruby, ODBC, ibis, and the object mapper of Rails, each tested by a
+ * program in `programs`. The expected results of each check are in `expected.json`;
+ * `docs/clients.md` counts them.
  */
 import { readFileSync } from 'node:fs';
 
@@ -19,7 +19,7 @@ interface Client {
   readonly title: string;
   readonly command: string;
   readonly file: string;
-  /** Arguments with which the command checks that everything is installed. */
+  /** Arguments with which the command checks that everything it needs is installed. */
   readonly probe: readonly string[];
 }
 
@@ -33,7 +33,7 @@ const CLIENTS: readonly Client[] = [
   },
   {
     tool: 'ibis',
-    title: 'ibis: tables, expressions, frames in and out',
+    title: 'ibis: tables, expressions, data frames in and out',
     command: 'python3',
     file: 'ibis_postgres.py',
     probe: ['-c', 'import ibis, packaging, psycopg, pyarrow'],
@@ -47,21 +47,21 @@ const CLIENTS: readonly Client[] = [
   },
   {
     tool: 'pdo',
-    title: 'PDO: values, real and emulated prepares, COPY, blocks',
+    title: 'PDO: values, real and emulated prepares, COPY, transactions',
     command: 'php',
     file: 'pdo.php',
     probe: ['-r', 'exit(extension_loaded("pdo_pgsql") ? 0 : 1);'],
   },
   {
     tool: 'rubypg',
-    title: 'ruby-pg: values, type maps, COPY, pipelines, cursors, cancelling',
+    title: 'ruby-pg: values, type maps, COPY, pipelines, cursors, cancellation',
     command: 'ruby',
     file: 'rubypg.rb',
     probe: ['-e', 'require "pg"'],
   },
   {
     tool: 'activerecord',
-    title: 'Active Record: migrations, models, what it reads of the catalog',
+    title: 'Active Record: migrations, models, catalog queries',
     command: 'ruby',
     file: 'activerecord.rb',
     probe: ['-e', 'require "pg"; require "active_record"'],

@@ -1,6 +1,6 @@
 /**
- * Object mappers on a real server: each writes rows, reads them with a condition, and introspects
- * the catalog in its own way.
+ * Object mappers against a real server. Each writes rows, reads them with a condition, and
+ * introspects the catalog in its own way.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { answerOf, portFor, program, python, skip, TOOLS } from './harness.js';
 
 const WHEN = '2024-01-01T00:00:00.001Z';
 
-test.serial('knex, TypeORM, Sequelize, Kysely: rows and catalog queries', async (t) => {
+test.serial('knex, TypeORM, Sequelize and Kysely run rows and catalog queries', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -55,7 +55,7 @@ test.serial('knex, TypeORM, Sequelize, Kysely: rows and catalog queries', async 
   });
 });
 
-test.serial('Django: models, transactions, introspection, inspectdb', async (t) => {
+test.serial('Django runs models, transactions, introspection and inspectdb', async (t) => {
   const seen = await python(t, 'django', 'psycopg');
   if (seen === null) {
     return;
@@ -79,7 +79,7 @@ test.serial('Django: models, transactions, introspection, inspectdb', async (t) 
   });
 });
 
-test.serial('peewee: models generated from the catalog', async (t) => {
+test.serial('peewee generates models from the catalog', async (t) => {
   const seen = await python(t, 'peewee', 'psycopg2');
   if (seen === null) {
     return;

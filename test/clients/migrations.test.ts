@@ -1,6 +1,6 @@
 /**
- * Migration tools, each from a fresh start to its end. The expected results of each check are in
- * `expected.json`; `docs/clients.md` counts them.
+ * Migration tools, each run from an empty database to the end. The expected results of each check
+ * are in `expected.json`; `docs/clients.md` counts them.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { cp, mkdtemp, rm } from 'node:fs/promises';
@@ -49,7 +49,7 @@ for (const tool of ['knex', 'typeorm', 'sequelize', 'kysely', 'drizzle']) {
   });
 }
 
-test.serial('gorm: AutoMigrate, rows and catalog queries', async (t) => {
+test.serial('gorm runs AutoMigrate, rows and catalog queries', async (t) => {
   const port = await portFor(t);
   const client = join(TOOLS, 'bin', 'gorm-client');
   if (port === null) {
@@ -62,7 +62,7 @@ test.serial('gorm: AutoMigrate, rows and catalog queries', async (t) => {
   t.deepEqual(await answerOf(client, [String(port)]), expected['gorm']);
 });
 
-test.serial('dbt: seeds, tables, views, incremental models, snapshots, tests, twice', async (t) => {
+test.serial('dbt runs seeds, tables, views, incremental models and snapshots twice', async (t) => {
   const port = await portFor(t);
   const dbt = join(TOOLS, 'dbt', 'bin', 'dbt');
   if (port === null) {

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL wire protocol clients on a real server: node-postgres and psql. Missing programs are
- * skipped with a notice.
+ * PostgreSQL wire protocol clients against a real server: node-postgres and psql. Missing programs
+ * are skipped with a notice.
  */
 import test from 'ava';
 import type pg from 'pg';
@@ -17,7 +17,7 @@ async function connect(port: number): Promise<pg.Client> {
 /** Returns values as the server wrote them, unparsed by the driver. */
 const raw = { getTypeParser: () => (value: string | Buffer) => String(value) };
 
-test('node-postgres: parameters, types, prepared statements', async (t) => {
+test('node-postgres: parameters, types and prepared statements work', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -54,7 +54,7 @@ test('node-postgres: parameters, types, prepared statements', async (t) => {
   await client.end();
 });
 
-test('node-postgres: BYTEA parameters, and their described types', async (t) => {
+test('node-postgres: BYTEA parameters work, and their types are described', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -79,7 +79,7 @@ test('node-postgres: BYTEA parameters, and their described types', async (t) => 
   await client.end();
 });
 
-test('node-postgres: errors have a class and a position; blocks are atomic', async (t) => {
+test('node-postgres: errors have SQLSTATE and position; blocks are atomic', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -126,7 +126,7 @@ test('node-postgres: a cast sets the type of a parameter in VALUES', async (t) =
   await client.end();
 });
 
-test('node-postgres: notices, RETURNING rows, DELETE command tags', async (t) => {
+test('node-postgres: notices, RETURNING rows and DELETE command tags arrive', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -137,8 +137,8 @@ test('node-postgres: notices, RETURNING rows, DELETE command tags', async (t) =>
     client.on('notice', ({ message }) => notices.push(message));
     await client.query('CREATE TABLE tagged (ts TIMESTAMP, n INT DEFAULT 7) TIMESTAMP(ts)');
     await client.query('VACUUM TABLE tagged');
-    t.deepEqual(notices, ['files that nobody reads are removed by themselves']);
-    // Active Record sends this immediately.
+    t.deepEqual(notices, ['unused files are removed automatically']);
+    // Active Record sends this immediately after connecting.
     await client.query("SET client_min_messages TO 'warning'");
     await client.query('VACUUM TABLE tagged');
     t.is(notices.length, 1);
@@ -186,7 +186,7 @@ test('node-postgres: rows keep their ORDER BY with sub-queries in the select lis
   await client.end();
 });
 
-test('psql: several statements, settings, a long result', async (t) => {
+test('psql: multiple statements, settings and a long result work', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -213,7 +213,7 @@ test('psql: several statements, settings, a long result', async (t) => {
   await t.throwsAsync(wrong, { message: /invalid username\/password/ });
 });
 
-test('node-postgres: times with zone names, sequences, refusals', async (t) => {
+test('node-postgres: zone names and sequences work; unsupported SQL is refused', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;

@@ -1,4 +1,4 @@
-/** Programs shipped with PostgreSQL, on a real server: `\copy` of psql, pgbench. */
+/** Programs shipped with PostgreSQL, against a real server: `\copy` in psql, pgbench. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { has, PASSWORD, portFor, run, skip } from './harness.js';
 
 const environment = { ...process.env, PGPASSWORD: PASSWORD, PGUSER: 'admin', PGDATABASE: 'qdb' };
 
-/** Path of a PostgreSQL client program, or null when it is missing. */
+/** Returns the path of a PostgreSQL client program, or null if it is missing. */
 async function programFor(
   t: ExecutionContext,
   name: string,
@@ -26,7 +26,7 @@ async function programFor(
   return (...args) => run(name, [...place, ...args], { env: environment });
 }
 
-test('psql: \\copy to and from files, COPY with inline data', async (t) => {
+test('psql: \\copy to and from files and COPY with inline data work', async (t) => {
   const psql = await programFor(t, 'psql');
   if (psql === null) {
     return;
@@ -77,7 +77,7 @@ const CATALOG_COMMANDS: readonly (readonly [string, RegExp])[] = [
   ['\\dp', /^public\|cat\|table\|/m],
 ];
 
-test('psql: the describe commands', async (t) => {
+test('psql: the describe commands work', async (t) => {
   const psql = await programFor(t, 'psql');
   if (psql === null) {
     return;
@@ -97,7 +97,7 @@ test('psql: the describe commands', async (t) => {
   }
 });
 
-test('pgbench: initialization with keys and vacuum, then each query mode', async (t) => {
+test('pgbench initializes with keys and vacuum, then runs each query mode', async (t) => {
   const psql = await programFor(t, 'psql');
   const pgbench = await programFor(t, 'pgbench');
   if (psql === null || pgbench === null) {
@@ -113,7 +113,7 @@ test('pgbench: initialization with keys and vacuum, then each query mode', async
   }
 });
 
-test('vacuumdb: every table, with its options', async (t) => {
+test('vacuumdb vacuums every table with each option', async (t) => {
   const psql = await programFor(t, 'psql');
   const vacuumdb = await programFor(t, 'vacuumdb');
   if (psql === null || vacuumdb === null) {
@@ -127,7 +127,7 @@ test('vacuumdb: every table, with its options', async (t) => {
 });
 
 for (const name of ['pg_dump', 'pg_dumpall']) {
-  test(`${name}: the refusal names the alternative`, async (t) => {
+  test(`${name}: the error message names the alternative`, async (t) => {
     const dump = await programFor(t, name);
     if (dump === null) {
       return;

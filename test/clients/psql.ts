@@ -1,7 +1,7 @@
-/** Output of psql commands. */
+/** Runs psql commands and returns their output. */
 import { run } from './tools.js';
 
-/** Output of a program, after success or failure. */
+/** Output of a program, whether it succeeded or failed. */
 interface Ran {
   readonly stdout: string;
   readonly stderr: string;

@@ -1,7 +1,7 @@
 /**
- * Records the responses of a PostgreSQL server to the statements in `recorded` and to psql
- * commands: `npm run record-clients -- PORT`. The server must be version 15, trust `admin` and have
- * an empty database `qdb`. Needed only when the statements change.
+ * Records a PostgreSQL server's responses to the statements in `recorded` and to psql commands:
+ * `npm run record-clients -- PORT`. The server must be version 15, trust `admin` and have an empty
+ * database `qdb`. Needed only if the statements change.
  */
 import { writeFileSync } from 'node:fs';
 

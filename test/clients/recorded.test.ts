@@ -1,6 +1,6 @@
 /**
- * Catalog queries of tools that are hard to install, compared with recorded PostgreSQL responses:
- * names and types of the columns, and rows where they do not depend on the server. `pending.json`
+ * Catalog queries from tools that are hard to install, compared with recorded PostgreSQL responses:
+ * names and types of the columns, and the rows if they do not depend on the server. `pending.json`
  * lists the differences.
  */
 import { readFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ async function connected(port: number): Promise<pg.Client> {
   return client;
 }
 
-test.serial('the table that the recorded statements query', async (t) => {
+test.serial('the table queried by the recorded statements is created', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;
@@ -50,7 +50,7 @@ test.serial('the table that the recorded statements query', async (t) => {
 });
 
 for (const tool of recordedTools()) {
-  test.serial(`${tool}: its statements get the answers of PostgreSQL`, async (t) => {
+  test.serial(`${tool}: its statements return the same results as PostgreSQL`, async (t) => {
     const port = await portFor(t);
     if (port === null) {
       return;

@@ -1,4 +1,4 @@
-/** Statements of tools, recorded in `recorded`, and a server's responses to them. */
+/** Statements that tools send, recorded in `recorded`, and a server's responses to them. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 import type pg from 'pg';
@@ -17,7 +17,7 @@ interface RecordedStatement {
   readonly text: string;
 }
 
-/** A response: columns by name and type family, and rows where they must match. */
+/** A response: the columns by name and type family, and the rows if they must match. */
 export interface Answer {
   readonly columns: readonly string[];
   readonly rows?: readonly string[];
@@ -29,7 +29,10 @@ export function recordedTools(): string[] {
   return files.map((name) => name.slice(0, -4)).filter((name) => name !== SCHEMA);
 }
 
-/** Parses `-- check: name`, optionally `(rows)`, and the statement up to the next marker. */
+/**
+ * Parses `-- check: name`, optionally followed by `(rows)`, and the statement up to the next
+ * marker.
+ */
 export function recordedStatements(tool: string): RecordedStatement[] {
   const text = readFileSync(new URL(`${tool}.sql`, FOLDER), 'utf8');
   return text
@@ -46,18 +49,18 @@ export function recordedStatements(tool: string): RecordedStatement[] {
 /** Type families that are equivalent for clients: object ids are integers, names are strings. */
 const FAMILIES: readonly (readonly [string, readonly number[]])[] = [
   ['boolean', [16]],
-  // `int8` sums are `numeric` in PostgreSQL.
+  // In PostgreSQL the sum of `int8` values is `numeric`.
   ['number', [20, 21, 23, 26, 28, 700, 701, 1700]],
   ['time', [1082, 1114, 1184]],
 ];
 
 function familyOf(oid: number): string {
   const found = FAMILIES.find(([, oids]) => oids.includes(oid));
-  // Catalog arrays and object names are strings here.
+  // In Tidemark, catalog arrays and object names are strings.
   return found === undefined ? 'text' : found[0];
 }
 
-/** The response of a server, or its error. */
+/** Returns a server's response, or its error. */
 export async function answerTo(
   client: pg.Client,
   { hasRows, text }: RecordedStatement,
@@ -73,8 +76,8 @@ export async function answerTo(
 }
 
 /**
- * Whether a response matches that of PostgreSQL. Names are compared ignoring case, as clients do.
- * An expression without an alias has a different default name here.
+ * Whether a response matches PostgreSQL's. Names are compared ignoring case, as clients do. An
+ * expression without an alias has a different default name in Tidemark.
  */
 export function isSame(answer: Answer | string, wanted: Answer): boolean {
   if (typeof answer === 'string' || answer.columns.length !== wanted.columns.length) {
@@ -90,7 +93,7 @@ export function isSame(answer: Answer | string, wanted: Answer): boolean {
   return isAlike && JSON.stringify(answer.rows) === JSON.stringify(wanted.rows);
 }
 
-/** A repeated name gets a number here. */
+/** Tidemark appends a number to a repeated name. */
 function namesOf(columns: readonly string[]): string[] {
   return columns.map((column) => column.toLowerCase().replace(/(?<=^[a-z]+)1(?= )/, ''));
 }

@@ -1,4 +1,4 @@
-/** Programs of other languages that tests run if installed. */
+/** Programs in other languages that tests run if they are installed. */
 import { execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -11,20 +11,20 @@ export const run = promisify(execFile);
 /** Where `scripts/setup-tests.mjs` installs third-party tools. */
 const CACHE = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
 export const TOOLS = process.env['TIDEMARK_TOOLS_DIR'] ?? join(CACHE, 'tidemark', 'tools');
-// The same path as in the whole suite, for tests that run alone.
+// The same path as when the whole suite runs, for tests that run alone.
 process.env['PATH'] = [
   join(TOOLS, 'bin'),
   join(TOOLS, 'venv', 'bin'),
   process.env['PATH'] ?? '',
 ].join(delimiter);
 
-// Where Debian registers ODBC drivers; a bundled driver manager looks elsewhere.
+// The folder in which Debian registers ODBC drivers; a bundled driver manager looks elsewhere.
 process.env['ODBCSYSINI'] ??= '/etc';
 
-/** Python code that fails when ODBC or its PostgreSQL driver is missing. */
+/** Python code that fails if ODBC or its PostgreSQL driver is missing. */
 export const ODBC_PROBE = 'import pyodbc; assert "PostgreSQL Unicode" in pyodbc.drivers()';
 
-/** The sources of this folder, relative to the build output. */
+/** The source files of this folder, relative to the build output. */
 export const SOURCES = new URL('../../../test/clients/', import.meta.url);
 
 export function skip(t: ExecutionContext, why: string): void {

@@ -9,7 +9,7 @@ import { pgClient } from '../pg-client.js';
 type Ask = (text: string, values?: unknown[]) => Promise<string>;
 
 interface Connected {
-  /** Rows joined by `|`, or SQLSTATE and message. */
+  /** Runs a statement. Returns rows joined by `|`, or SQLSTATE and message. */
   readonly ask: Ask;
   readonly client: pg.Client;
 }
@@ -38,7 +38,7 @@ const KEYED =
   '(ts TIMESTAMP, k SYMBOL, v INT, w VARCHAR) TIMESTAMP(ts) PARTITION BY DAY WAL ' +
   'DEDUP UPSERT KEYS(ts, k)';
 
-test('ON CONFLICT: existing rows are kept or updated as SET says', async (t) => {
+test('ON CONFLICT keeps existing rows or updates them as SET specifies', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -69,18 +69,18 @@ test('ON CONFLICT: existing rows are kept or updated as SET says', async (t) => 
   );
   t.regex(
     await ask("INSERT INTO up VALUES (0, 'a', 1, '') ON CONFLICT (ts, k) DO UPDATE SET k = 'b'"),
-    /'k' is a key/,
+    /key column 'k' cannot be updated/,
   );
   await ask('CREATE TABLE unkeyed (a INT)');
   t.is(await ask('INSERT INTO unkeyed VALUES (1) ON CONFLICT DO NOTHING'), '');
   t.regex(
     await ask('INSERT INTO unkeyed VALUES (1) ON CONFLICT (a) DO NOTHING'),
-    /enforces no key/,
+    /enforces no keys/,
   );
   t.is(await ask('SELECT count(*) FROM unkeyed'), '1');
 });
 
-test('ON CONFLICT sees the rows of its own block', async (t) => {
+test('ON CONFLICT sees rows inserted in the same block', async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -119,7 +119,7 @@ test('a temporary table is dropped with its connection, or at the end of its blo
   t.is(await other.ask('SELECT count(*) FROM kept'), '0');
 });
 
-test('a permanent table renamed to the name of a temporary table is kept', async (t) => {
+test('a permanent table renamed to the name of a dropped temporary table is kept', async (t) => {
   const one = await connected(t);
   const other = await connected(t);
   if (one === null || other === null) {
@@ -197,7 +197,7 @@ test('serial numbers start at 1, per table, and fit their column type', async (t
   );
 });
 
-test('a session knows the sequence values of its own rows', async (t) => {
+test('lastval() and currval() return the values of the current session', async (t) => {
   const one = await connected(t);
   const other = await connected(t);
   if (one === null || other === null) {
@@ -217,8 +217,8 @@ test('a session knows the sequence values of its own rows', async (t) => {
   t.is(await ask("SELECT currval('parents_id_seq'::regclass)"), '1');
   t.is(await ask("SELECT pg_get_serial_sequence('parents', 'v')"), '');
   t.is(await ask("SELECT currval(pg_get_serial_sequence('parents', 'id'))"), '1');
-  // Preparing without executing draws no sequence value; a statement without parameters is first
-  // prepared.
+  // Preparing without executing draws no sequence value. A statement without parameters is prepared
+  // first.
   const child = "INSERT INTO children (parent, at) VALUES (currval('parents_id_seq'), now())";
   t.is(await ask(`${child} RETURNING id, parent`), '1,1');
   await ask('INSERT INTO parents (v) VALUES ($1), ($2)', [6, 7]);
@@ -235,7 +235,7 @@ test('a session knows the sequence values of its own rows', async (t) => {
   t.regex(await ask('SELECT lastval()'), /^55000 /);
 });
 
-test("prepared multi-row inserts: the last sequence value is the session's", async (t) => {
+test("prepared multi-row inserts: lastval() returns the session's last value", async (t) => {
   const session = await connected(t);
   if (session === null) {
     return;
@@ -258,7 +258,10 @@ test('column constraints are set and dropped', async (t) => {
   const { ask } = session;
   await ask('CREATE TABLE ruled (a INT, b VARCHAR(10), c DECIMAL(10, 2))');
   await ask('INSERT INTO ruled (b) VALUES (null)');
-  t.regex(await ask('ALTER TABLE ruled ALTER COLUMN a SET NOT NULL'), /'a' of 'ruled' has nulls/);
+  t.regex(
+    await ask('ALTER TABLE ruled ALTER COLUMN a SET NOT NULL'),
+    /'a' of 'ruled' contains nulls/,
+  );
   await ask('UPDATE ruled SET a = 1');
   t.is(
     await ask(
@@ -266,7 +269,7 @@ test('column constraints are set and dropped', async (t) => {
     ),
     '',
   );
-  t.regex(await ask("INSERT INTO ruled (b) VALUES ('y')"), /'a' is NOT NULL/);
+  t.regex(await ask("INSERT INTO ruled (b) VALUES ('y')"), /'a' is NOT NULL: expected a value/);
   await ask('INSERT INTO ruled (a) VALUES (2)');
   await ask('ALTER TABLE ruled ALTER COLUMN a DROP NOT NULL, ALTER COLUMN b DROP DEFAULT');
   await ask('INSERT INTO ruled (c) VALUES (1.5)');

@@ -41,7 +41,7 @@ const CATALOG: readonly (readonly [string, readonly string[]])[] = [
   ["SELECT left(pg_get_viewdef('vw_live'::regclass, true), 15)", ['SELECT ts, pump']],
 ];
 
-test.serial('the catalog, SQLAlchemy and Alembic with all kinds of views', async (t) => {
+test.serial('the catalog, SQLAlchemy and Alembic list all kinds of views', async (t) => {
   const port = await portFor(t);
   if (port === null) {
     return;

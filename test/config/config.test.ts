@@ -26,7 +26,7 @@ test('every default in the registry is valid', (t) => {
   t.is(config.get(KEYS.queryTimeout), 60_000);
 });
 
-test('--set overrides the environment, the environment overrides the file', (t) => {
+test('--set overrides the environment, which overrides the file', (t) => {
   const path = file('query.timeout=1s\npg.user=filed\nhttp.user=filed\n');
   const environment = { QDB_PG_USER: 'env', QDB_HTTP_USER: 'env' };
   const config = loadConfig({ file: path, environment, set: ['http.user=set'] });
@@ -36,7 +36,7 @@ test('--set overrides the environment, the environment overrides the file', (t) 
   t.is(config.source(KEYS.httpUser), 'set');
 });
 
-test('older key names and both environment prefixes work', (t) => {
+test('older key names and both environment prefixes are accepted', (t) => {
   const set = ['http.net.bind.to=0.0.0.0:9001'];
   t.is(loadConfig({ set }).get(KEYS.httpBindTo).port, 9001);
   const read = (name: string): string =>
@@ -47,7 +47,7 @@ test('older key names and both environment prefixes work', (t) => {
   t.is(loadConfig({ environment }).get(KEYS.httpKeepAlive), 7000);
 });
 
-test('unknown keys cause notices, or errors on request', (t) => {
+test('unknown keys cause notices, or errors if requested', (t) => {
   const config = loadConfig({ set: ['no.such.key=1'], environment: { QDB_NOPE: '1', HOME: 'x' } });
   t.is(config.notices.length, 2);
   t.throws(() => loadConfig({ set: ['no.such.key=1', 'config.validation.strict=true'] }), {
@@ -81,14 +81,20 @@ test('a secret may be read from a separate file, which takes precedence', (t) =>
   const shown = config.parameters().find(({ name }) => name === 'http.password');
   t.is(shown?.value, '****');
   t.is(shown?.source, 'file');
-  const refused = (value: string): void => {
+  const refused = (value: string, reason: string): void => {
     t.throws(() => loadConfig({ set: [`http.password.file=${value}`] }), {
       instanceOf: ConfigError,
+      message: `http.password: cannot use the secret file '${value}': ${reason}`,
     });
   };
-  refused('/dev/zero');
-  refused('/a/../b');
-  refused('/does/not/exist');
+  refused('/dev/zero', 'this path is not allowed');
+  refused('/a/../b', 'this path is not allowed');
+  refused('/does/not/exist', 'no such file or directory');
+  refused(tmpdir(), 'expected a regular file of at most 64 KB');
+  refused(file('x'.repeat(65_537), 'long'), 'expected a regular file of at most 64 KB');
+  const longest = file('x'.repeat(65_536), 'longest');
+  const accepted = loadConfig({ set: [`http.password.file=${longest}`] });
+  t.is(accepted.get(KEYS.httpPassword), 'x'.repeat(65_536));
 });
 
 test('an explicitly named file must exist', (t) => {
@@ -123,7 +129,7 @@ test('properties files support comments, escapes and continuation lines', (t) =>
   );
 });
 
-test('sizes, durations and addresses', (t) => {
+test('sizes, durations and addresses are parsed', (t) => {
   t.is(parseSize('64K'), 65_536);
   t.is(parseSize('2mb'), 2_097_152);
   t.is(parseDurationMs('2m'), 120_000);
@@ -135,7 +141,7 @@ test('sizes, durations and addresses', (t) => {
   t.false(isLoopback('127.0.0.1.example'));
 });
 
-test('defaults of new tables: rows in the range of INT, lag in ms or with a unit', (t) => {
+test('table defaults are validated: row counts fit INT, lag accepts units', (t) => {
   const rows = (text: string): number =>
     loadConfig({ set: [`cairo.max.uncommitted.rows=${text}`] }).get(KEYS.maxUncommittedRows);
   t.is(rows('0'), 0);

@@ -1,4 +1,7 @@
-/** The recipe for a configuration key (docs/contributing.md), applied to a copy of the sources. */
+/**
+ * The recipe for adding a configuration key (docs/contributing.md), applied to a copy of the
+ * sources.
+ */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +19,7 @@ const OPENING = join(ROOT, 'crates/engine/src/open');
 const LAST_KEY = '  // Sign-on through an identity provider\n';
 const FIRST_OPTION = 'export type OpenOptions = {\n';
 
-/** Inserts `text` before or after a line that must exist in the file. */
+/** Inserts `text` before or after a line, which must exist in the file. */
 async function insert(file: string, at: string, text: string): Promise<void> {
   const before = await readFile(file, 'utf8');
   const after = before.replace(at, () => text);
@@ -26,7 +29,7 @@ async function insert(file: string, at: string, text: string): Promise<void> {
   await writeFile(file, after);
 }
 
-/** Compiler errors of `folder`; empty on success. */
+/** Returns the compiler errors in `folder`; empty on success. */
 async function compile(folder: string): Promise<string> {
   const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
   try {
@@ -54,7 +57,7 @@ test('a new key takes one entry, and its reader one field', async (t) => {
       "  added: size('cairo.added.limit', '0', 'bytes', { engine: 'addedLimitBytes' }),\n";
     await insert(join(folder, 'ts/config/registry.ts'), LAST_KEY, entry + LAST_KEY);
     t.regex(await compile(folder), /registry\.ts\(\d+,\d+\): error .*addedLimitBytes/);
-    // The output of `npm run generate` for a field `added_limit_bytes: Option<u64>`.
+    // What `npm run generate` writes for a field `added_limit_bytes: Option<u64>`.
     const field = `${FIRST_OPTION}  readonly addedLimitBytes?: number;\n`;
     await insert(join(folder, 'ts/border/types.generated.ts'), FIRST_OPTION, field);
     t.is(await compile(folder), '');
@@ -76,7 +79,7 @@ test('a new key takes one entry, and its reader one field', async (t) => {
   }
 });
 
-test('every engine option is read there and, directories aside, has a key', async (t) => {
+test('the engine reads every option, and each except directories has a key', async (t) => {
   const types = await readFile(join(ROOT, 'ts/border/types.generated.ts'), 'utf8');
   const files = ['mod.rs', 'root.rs', 'settings.rs'].map((file) => join(OPENING, file));
   const engine = (await Promise.all(files.map((file) => readFile(file, 'utf8')))).join('\n');

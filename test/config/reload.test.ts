@@ -19,7 +19,7 @@ function folderWith(conf: string): string {
   return folder;
 }
 
-test('reloadable keys are applied, others wait, an invalid file changes nothing', (t) => {
+test('reloadable keys are applied, others wait; an invalid file changes nothing', (t) => {
   const folder = folderWith('pg.user=one\nquery.timeout=1s\npg.net.connection.limit=5\n');
   const file = join(folder, 'server.conf');
   const config = loadConfig({ file, environment: { QDB_PG_NET_CONNECTION_LIMIT: '7' } });
@@ -83,7 +83,7 @@ async function exec(server: TestServer, text: string): Promise<string> {
   return await answer.text();
 }
 
-/** Status of a request with a head of `bytes` bytes. */
+/** Returns the response status for a request whose head has `bytes` bytes. */
 async function statusOfHead(server: TestServer, bytes: number): Promise<number | undefined> {
   return await new Promise((resolve, reject) => {
     const headers = { 'X-Filler': 'x'.repeat(bytes) };
@@ -160,7 +160,7 @@ test('reload_config() and reload_tls() do the same from SQL', async (t) => {
     await client.connect();
     try {
       const rows: unknown[] = [];
-      // Executes twice after one prepare: the setting at execution counts.
+      // Executes twice after one prepare: the setting at the time of execution counts.
       for (let round = 0; round < 2; round += 1) {
         const { rows: answered } = await client.query<object>({ name: 'reload', text });
         rows.push(...answered);
@@ -183,7 +183,7 @@ test('reload_config() and reload_tls() do the same from SQL', async (t) => {
   t.true(await canLogIn(server, 'admin', 'new'));
 });
 
-test('SHOW PARAMETERS lists what a reload applies', async (t) => {
+test('SHOW PARAMETERS marks the reloadable keys', async (t) => {
   const server = await startTestServer();
   try {
     const query = encodeURIComponent('SELECT property_path, reloadable FROM (SHOW PARAMETERS)');

@@ -29,7 +29,7 @@ test('the embedded library supports COPY, and stops its jobs on close', async (t
     const ends = await again.query(
       "SELECT message FROM sys.copy_export_log WHERE status = 'cancelled'",
     );
-    t.is(String(ends.getChild('message')?.get(0)), 'the server is closing');
+    t.is(String(ends.getChild('message')?.get(0)), 'the server is shutting down');
     await again.close();
   } finally {
     await rm(root, { recursive: true, force: true });

@@ -1,5 +1,6 @@
 /**
- * COPY … TO on a real server: files, partitions, options and paths; read back by other programs.
+ * COPY … TO on a real server: files, partitions, options and paths; other programs read the files
+ * back.
  */
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -44,7 +45,7 @@ test('a table is exported to Parquet with one file per partition', async (t) => 
   t.is(path?.[0], `${join(server.root, 'export', 'days')}/`);
 });
 
-test('any partition unit can be requested, NONE writes one file', async (t) => {
+test('any partition unit can be requested; NONE writes one file', async (t) => {
   for (const [unit, files] of [
     ['HOUR', ['2024-01-01T10', '2024-01-01T11', '2024-01-03T00', '2024-02-29T23']],
     ['WEEK', ['2024-W01', '2024-W09']],
@@ -72,7 +73,7 @@ test('a partitioned query export runs the query once and leaves no table', async
   t.deepEqual(await rows(server, "SELECT * FROM tables() WHERE table_name LIKE 'copy.%'"), []);
 });
 
-test('CSV: header and delimiter; an empty result is only a header', async (t) => {
+test('CSV exports have header and delimiter; an empty result is only a header', async (t) => {
   await write(server, "COPY (SELECT s, x FROM t LIMIT 2) TO 'a/b.csv' WITH FORMAT CSV");
   const read = (name: string): Promise<string> =>
     readFile(join(server.root, 'export', name), 'utf8');
@@ -86,7 +87,7 @@ test('CSV: header and delimiter; an empty result is only a header', async (t) =>
   t.is(await read('none.csv'), '"s","x"\r\n');
 });
 
-test('a file or partition of the same name is replaced, others are kept', async (t) => {
+test('a file or partition with the same name is replaced; others are kept', async (t) => {
   const folder = join(server.root, 'export', 'old');
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, '2024-01-01.csv'), 'old');
@@ -128,8 +129,12 @@ test('errors in the statement are reported immediately, with position', async (t
       /^invalid compression codec\[a\]/,
       52,
     ],
-    ["COPY t TO 'x' WITH FORMAT CSV ROW_GROUP_SIZE 1", /^ROW_GROUP_SIZE is no option of CSV/, 30],
-    ["COPY t TO 'x' WITH FORMAT PARQUET HEADER true", /^HEADER is no option of PARQUET/, 34],
+    [
+      "COPY t TO 'x' WITH FORMAT CSV ROW_GROUP_SIZE 1",
+      /^ROW_GROUP_SIZE is not supported for CSV/,
+      30,
+    ],
+    ["COPY t TO 'x' WITH FORMAT PARQUET HEADER true", /^HEADER is not supported for PARQUET/, 34],
     ["COPY 'zz' CANCEL", /^copy cancel ID format is invalid: 'zz'/, 5],
   ] as const) {
     const answer = await exec(server, statement);
@@ -138,7 +143,7 @@ test('errors in the statement are reported immediately, with position', async (t
   }
 });
 
-test('pyarrow and DuckDB read the files correctly', async (t) => {
+test('pyarrow and DuckDB read the exported files correctly', async (t) => {
   await write(
     server,
     "COPY t TO 'read' WITH FORMAT PARQUET PARTITION_BY MONTH COMPRESSION_CODEC SNAPPY " +
@@ -178,7 +183,7 @@ print(json.dumps([codec, groups, rows, [int(n) for n in all], [int(n) for n in c
   ]);
 });
 
-test('COPY requires a session that may write, and /exp refuses COPY', async (t) => {
+test('COPY requires a writable session, and /exp refuses COPY', async (t) => {
   const reader = await startTestServer({ set: ['http.security.readonly=true'] });
   try {
     for (const statement of ["COPY t FROM 'x'", "COPY (SELECT 1) TO 'x' WITH FORMAT CSV"]) {

@@ -1,4 +1,4 @@
-/** Lists of files that COPY and queries may read, and of files that COPY wrote. */
+/** Lists the files that COPY and queries may read, and those that COPY wrote. */
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -45,28 +45,28 @@ test.serial('files of the import directory, without symbolic links', async (t) =
   t.deepEqual(await rows(server, recent), [[4]]);
 });
 
-test.serial('a new file is visible to the same statement', async (t) => {
+test.serial('a repeated statement lists files that were added meanwhile', async (t) => {
   t.deepEqual(await paths("glob('new/*')"), []);
   await mkdir(join(server.root, 'import', 'new'));
   await put(server, 'new/one.csv', 'x\n1\n');
   t.deepEqual(await paths("glob('new/*')"), ['new/one.csv']);
 });
 
-test.serial('files that COPY wrote are listed', async (t) => {
+test.serial('files written by COPY are listed', async (t) => {
   t.deepEqual(await paths('export_files()'), []);
   await write(server, "COPY (SELECT 1 AS x) TO 'out' WITH FORMAT CSV");
   t.deepEqual(await paths('export_files()'), ['out.csv']);
 });
 
-test.serial('nothing outside the directories is listed', async (t) => {
+test.serial('nothing outside the configured directories is listed', async (t) => {
   for (const [source, message] of [
     ["files('/etc')", /outside the import directory/],
     ["files('..')", /outside the import directory/],
     ["glob('../**')", /outside the import directory/],
     ["glob('')", /outside the import directory/],
-    ['glob()', /glob takes 1 argument/],
-    ["import_files('.')", /import_files takes 0 argument/],
-    ["files('a', 'b')", /files takes 1 argument/],
+    ['glob()', /glob requires 1 argument/],
+    ["import_files('.')", /import_files requires 0 argument/],
+    ["files('a', 'b')", /files requires 1 argument/],
     ['files(null)', /file name expected/],
   ] as const) {
     const answer = await exec(server, `SELECT * FROM ${source}`);

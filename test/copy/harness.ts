@@ -16,7 +16,7 @@ const POLL_MS = 20;
 interface End {
   readonly status: string;
   readonly message: string | null;
-  /** Rows handled, rows imported and errors; for an export, files. */
+  /** Rows handled, rows imported and errors; for an export, the number of files. */
   readonly counts: readonly unknown[];
 }
 
@@ -71,7 +71,7 @@ export async function ended(
   throw new Error(`the job ${id} does not end: ${server.log()}`);
 }
 
-/** Waits until `id` has logged `phase`. */
+/** Waits until the job `id` has logged `phase`. */
 export async function reached(
   server: TestServer,
   id: string,
@@ -98,7 +98,7 @@ export async function put(
   await writeFile(join(server.root, 'import', name), content);
 }
 
-/** Files below the export directory, sorted, including hidden ones. */
+/** Returns the files below the export directory, including hidden ones, sorted. */
 export async function exported(server: TestServer): Promise<readonly string[]> {
   const folder = join(server.root, 'export');
   if (!existsSync(folder)) {
@@ -111,7 +111,7 @@ export async function exported(server: TestServer): Promise<readonly string[]> {
       .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1))
       .sort();
   } catch (error) {
-    // A job removed its directory meanwhile.
+    // A job removed the directory in the meantime.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
       return await exported(server);
     }
@@ -119,7 +119,7 @@ export async function exported(server: TestServer): Promise<readonly string[]> {
   }
 }
 
-/** JSON output of a Python script; `null` when Python or a package is missing. */
+/** Returns the JSON output of a Python script; `null` if Python or a package is missing. */
 export async function python(packages: string, script: string): Promise<unknown> {
   const run = promisify(execFile);
   const isHere = await run('python3', ['-c', `import ${packages}`]).then(
@@ -133,7 +133,10 @@ export async function python(packages: string, script: string): Promise<unknown>
   return JSON.parse(stdout) as unknown;
 }
 
-/** Lines of a CSV file with header: ts over January 2024, a symbol, a number, half the number. */
+/**
+ * Returns the lines of a CSV file with a header: ts over January 2024, a symbol, a number, half the
+ * number.
+ */
 export function manyRows(count: number): string {
   const lines = ['ts,s,x,d'];
   for (let row = 0; row < count; row += 1) {

@@ -28,7 +28,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-test('a file creates its table, and the log records each step', async (t) => {
+test('a file creates its table, and the log table records each step', async (t) => {
   const id = await start(
     server,
     "COPY made FROM 'good.csv' WITH HEADER true TIMESTAMP ts PARTITION BY MONTH",
@@ -58,7 +58,7 @@ test('a file creates its table, and the log records each step', async (t) => {
   ]);
 });
 
-test('header, delimiter, and a timestamp pattern', async (t) => {
+test('header, delimiter and timestamp pattern are applied', async (t) => {
   await put(server, 'plain.txt', '02/01/2024 10:30;u\n01/01/2024 09:15;v\n');
   const end = await load(
     server,
@@ -74,7 +74,7 @@ test('header, delimiter, and a timestamp pattern', async (t) => {
   t.deepEqual(await rows(server, 'SELECT f0 FROM headless LIMIT 1'), [['ts']]);
 });
 
-test('the encoding of a text file', async (t) => {
+test('text files in other encodings are imported', async (t) => {
   await put(server, 'latin.csv', Buffer.from('name,n\nCaf\u00e9,1\n', 'latin1'));
   const end = await load(
     server,
@@ -84,7 +84,7 @@ test('the encoding of a text file', async (t) => {
   t.deepEqual(await rows(server, 'SELECT * FROM latin'), [['Café', 1]]);
 });
 
-test('the pattern applies to the designated timestamp without naming it', async (t) => {
+test('FORMAT applies to the designated timestamp even if TIMESTAMP is omitted', async (t) => {
   await run(server, `CREATE TABLE known (${TABLE}`);
   await put(server, 'known.csv', '2024/05/06,a,1\n');
   await load(server, "COPY known FROM 'known.csv' WITH HEADER false FORMAT 'yyyy/MM/dd'");
@@ -96,7 +96,7 @@ for (const [mode, status, counts, values] of [
   ['SKIP_ROW', 'finished', [4, 3, 1], [1, 2, 4]],
   ['SKIP_COLUMN', 'finished', [4, 4, 1], [1, 2, null, 4]],
 ] as const) {
-  test(`a bad value with ON ERROR ${mode}`, async (t) => {
+  test(`an invalid value with ON ERROR ${mode}`, async (t) => {
     await run(server, `CREATE TABLE bad_${mode} (${TABLE}`);
     const end = await load(
       server,
@@ -115,11 +115,11 @@ for (const [mode, status, counts, values] of [
   });
 }
 
-test('every kind of malformed line ends an import or is reported with its position', async (t) => {
+test('every kind of malformed line aborts the import or is reported by position', async (t) => {
   const lines = [
     ['2024-01-02,b,no', 'line 5, field 3: bad syntax'],
     [',b,2', 'line 5, field 1: no designated timestamp'],
-    ['soon,b,2', 'line 5, field 1: the designated timestamp cannot be read'],
+    ['soon,b,2', 'line 5, field 1: invalid designated timestamp'],
     ['2024-01-02,b,2,more', 'line 5: 4 fields, expected 3'],
   ] as const;
   await run(server, `CREATE TABLE kinds (${TABLE}`);
@@ -142,7 +142,7 @@ test('every kind of malformed line ends an import or is reported with its positi
   t.regex(end.message ?? '', /^line 3, field 3: bad syntax; .*; line 12, field 3: bad syntax; …$/);
 });
 
-test('the log is not listed as a user table', async (t) => {
+test('the log table is not listed as a user table', async (t) => {
   await load(server, "COPY listed FROM 'good.csv' WITH HEADER true");
   for (const [query, names] of [
     ["SELECT table_name FROM tables() WHERE table_name LIKE 'sys.%'", []],
@@ -160,7 +160,7 @@ test('a Parquet file creates a table, or is appended by column names', async (t)
     `CREATE TABLE source (${TABLE}`,
     "INSERT INTO source VALUES ('2024-03-01', 'a', 1), ('2024-03-02', null, null)",
   );
-  // Copies the file from the export directory to the import directory.
+  // Copies the file from the export directory into the import directory.
   await unload(server, "COPY source TO 'whole' WITH FORMAT PARQUET PARTITION_BY NONE");
   execFileSync('cp', [
     join(server.root, 'export', 'whole.parquet'),
@@ -181,7 +181,7 @@ test('a Parquet file creates a table, or is appended by column names', async (t)
   }
   await run(server, 'CREATE TABLE narrow (ts TIMESTAMP)');
   const end = await load(server, "COPY narrow FROM 'whole.bin'");
-  t.regex(end.message ?? '', /file 'whole.bin': column 's' is not in the table \[table=narrow\]/);
+  t.regex(end.message ?? '', /file 'whole.bin': column 's' does not exist \[table=narrow\]/);
 });
 
 test('Parquet values are cast to IPv4 and VARCHAR as CSV cells are', async (t) => {
@@ -230,7 +230,7 @@ test('Parquet values are cast to IPv4 and VARCHAR as CSV cells are', async (t) =
   }
 });
 
-test('missing files, non-files and links that lead outside are refused', async (t) => {
+test('missing files, non-files and links to outside the directory are refused', async (t) => {
   const folder = join(server.root, 'import');
   await mkdir(join(folder, 'folder'), { recursive: true });
   await writeFile(join(server.root, 'secret.csv'), HEAD + GOOD);
@@ -238,10 +238,13 @@ test('missing files, non-files and links that lead outside are refused', async (
   await symlink('..', join(folder, 'up'));
   execFileSync('mkfifo', [join(folder, 'pipe.csv')]);
   for (const [file, message] of [
-    ['missing.csv', /^could not open, file does not exist: 'missing.csv', put it below/],
+    [
+      'missing.csv',
+      /^could not open, file does not exist: 'missing.csv', copy it to the directory of/,
+    ],
     ['/etc/passwd', /^could not open, file does not exist: 'etc\/passwd'/],
-    ['folder', /^not a plain file: 'folder'$/],
-    ['pipe.csv', /^not a plain file: 'pipe.csv'$/],
+    ['folder', /^not a regular file: 'folder'$/],
+    ['pipe.csv', /^not a regular file: 'pipe.csv'$/],
     ['link.csv', /^path is outside the import directory: 'link.csv'/],
     ['up/secret.csv', /^path is outside the import directory: 'up\/secret.csv'/],
   ] as const) {
@@ -304,7 +307,7 @@ test('two million rows are imported and exported unchanged', async (t) => {
   t.deepEqual((await unload(server, "COPY many TO 'many' WITH FORMAT PARQUET")).counts, [28]);
 });
 
-test('JSON and gzip are read, and a type that later rows do not fit is widened', async (t) => {
+test('JSON and gzip are imported, and a type is widened if later rows do not fit', async (t) => {
   const values = Array.from({ length: 3000 }, (_, at) => (at === 2500 ? '1.5' : String(at)));
   await put(server, 'wide.csv', `v,w\n${values.map((value) => `${value},x\n`).join('')}`);
   const wide = await load(server, "COPY wide FROM 'wide.csv'");

@@ -56,7 +56,7 @@ function jobs(capacity = 10): Jobs {
 
 const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 
-test('two jobs run concurrently, the third once one of them ends', async (t) => {
+test('two jobs run concurrently; the third starts once one of them ends', async (t) => {
   const all = jobs();
   const works = ['a', 'b', 'c'].map((target) => new Held(target));
   for (const work of works) {
@@ -74,7 +74,7 @@ test('two jobs run concurrently, the third once one of them ends', async (t) => 
   await all.close();
 });
 
-test('jobs with the same target run in sequence, other jobs overtake them', async (t) => {
+test('jobs with the same target run in sequence; other jobs overtake them', async (t) => {
   const all = jobs();
   const [first, second, other] = [new Held('a'), new Held('a'), new Held('b')];
   for (const work of [first, second, other]) {
@@ -90,7 +90,7 @@ test('jobs with the same target run in sequence, other jobs overtake them', asyn
   await all.close();
 });
 
-test('cancelling waits for the end of the job; a queued job never starts', async (t) => {
+test('cancelling waits until the job has ended; a queued job never starts', async (t) => {
   const all = jobs();
   const works = ['a', 'b', 'c'].map((target) => new Held(target));
   const ids: string[] = [];
@@ -122,7 +122,7 @@ test('the limit of queued jobs is enforced, and shutdown refuses new jobs', asyn
   t.is(busy.code, 'Busy');
   await all.close();
   for (const work of works.slice(0, 3)) {
-    t.is(work.journal.at(-1), 'cancelled: the server is closing');
+    t.is(work.journal.at(-1), 'cancelled: the server is shutting down');
   }
   const closed = await t.throwsAsync(all.start('u', fourth), { instanceOf: DatabaseError });
   t.is(closed.code, 'Closed');
@@ -138,7 +138,7 @@ test('a job that cannot be logged is not started', async (t) => {
   await all.close();
 });
 
-test('partitions: names and end timestamps', (t) => {
+test('partition names and end timestamps are correct', (t) => {
   const of = (...from: Parameters<typeof partitionAt>): string => {
     const { name, to } = partitionAt(...from);
     return `${name} < ${to.slice(0, 'yyyy-MM-ddTHH'.length)}`;
@@ -153,7 +153,7 @@ test('partitions: names and end timestamps', (t) => {
   t.throws(() => partitionAt('DAY', 'nonsense'), { message: /cannot begin at 'nonsense'/ });
 });
 
-test('an export stops before the disk is full, and checks it regularly', async (t) => {
+test('an export checks free space regularly and stops before the disk is full', async (t) => {
   const none = new Room(tmpdir(), Number.MAX_SAFE_INTEGER, 'the export directory');
   const error = await t.throwsAsync(none.take(1), { instanceOf: DatabaseError });
   t.is(error.code, 'DiskFull');

@@ -1,4 +1,7 @@
-/** Jobs that do not complete: cancelled, interrupted by kill -9, or stopped with the server. */
+/**
+ * Jobs that do not complete: they are cancelled, interrupted by kill -9, or stopped with the
+ * server.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,12 +15,12 @@ import { pgClient } from '../pg-client.js';
 
 const ROWS = 1_000_000;
 const IMPORT = "COPY many FROM 'many.csv' WITH HEADER true TIMESTAMP ts PARTITION BY DAY";
-/** Enough rows for days. */
+/** A query with enough rows for days. */
 const ENDLESS =
   'SELECT b.x FROM long_sequence(1000000) a CROSS JOIN long_sequence(1000000) b ' +
   'WHERE a.x * b.x % 7 = 3';
 const EXPORT = `COPY (${ENDLESS}) TO 'endless' WITH FORMAT CSV`;
-/** No row passes its filter, so it is stopped before its first row. */
+/** No row passes the filter, so the job is stopped before its first row. */
 const BARREN = `COPY (${ENDLESS} + 0.5) TO 'barren' WITH FORMAT PARQUET`;
 const STAGED =
   `COPY ((SELECT dateadd('s', x::int, '2024-01-01') ts, x FROM (${ENDLESS})) TIMESTAMP(ts)) ` +
@@ -39,7 +42,7 @@ async function withRoot(
   }
 }
 
-/** Asserts that no table and no file of the jobs above exist. */
+/** Asserts that no table or file from the jobs above exists. */
 async function leavesNothing(t: ExecutionContext, server: TestServer): Promise<void> {
   t.deepEqual(
     await rows(server, "SELECT table_name FROM tables() WHERE table_name NOT LIKE 'sys.%'"),
@@ -74,7 +77,7 @@ test.serial('a job cancelled half-way leaves no data', async (t) => {
 });
 
 for (const [what, statement, kind, log, phase] of JOBS) {
-  test.serial(`kill -9 during ${what} leaves no data, and the log reports it`, async (t) => {
+  test.serial(`kill -9 during ${what} leaves no data, and the log table reports it`, async (t) => {
     await withRoot(t, async (server) => {
       const id = await start(server, statement);
       await reached(server, id, log, phase);
@@ -88,7 +91,7 @@ for (const [what, statement, kind, log, phase] of JOBS) {
   });
 }
 
-test.serial('a server shutdown stops its jobs, and the log reports it', async (t) => {
+test.serial('a server shutdown stops its jobs, and the log table reports it', async (t) => {
   await withRoot(t, async (server) => {
     const ids = [await start(server, IMPORT), await start(server, EXPORT)];
     await reached(server, ids[1] ?? '', 'sys.copy_export_log', 'sending_data');
@@ -100,14 +103,14 @@ test.serial('a server shutdown stops its jobs, and the log reports it', async (t
     ];
     t.deepEqual(
       ends.map(({ message }) => message),
-      ['the server is closing', 'the server is closing'],
+      ['the server is shutting down', 'the server is shutting down'],
     );
     await leavesNothing(t, after);
     return after;
   });
 });
 
-test.serial('the log may be dropped; the next job recreates it', async (t) => {
+test.serial('the log table may be dropped; the next job re-creates it', async (t) => {
   await withRoot(t, async (server) => {
     await start(server, "COPY '' FROM 'x'".replace("''", 'x'));
     await run(server, 'DROP TABLE sys.text_import_log');
@@ -119,7 +122,7 @@ test.serial('the log may be dropped; the next job recreates it', async (t) => {
   });
 });
 
-test.serial('the wire protocol returns the same rows', async (t) => {
+test.serial('COPY over the wire protocol returns the same rows', async (t) => {
   await withRoot(t, async (server) => {
     const client = pgClient(server.pg);
     await client.connect();

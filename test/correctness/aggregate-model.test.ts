@@ -1,5 +1,5 @@
 /**
- * Every aggregate of the registry, over every accepted type, for no rows, only nulls, one row and
+ * Every aggregate in the registry, over every accepted type, for no rows, only nulls, one row and
  * several rows: in total, grouped, sampled, filtered, over a partition and over a moving frame.
  * Small scan chunks force partial states to be merged. aggregate-models.ts defines the expected
  * results.
@@ -20,7 +20,7 @@ import {
 let server: TestServer;
 
 test.before(async () => {
-  // Scans in many chunks, so that partial states are merged.
+  // Scans use many chunks, so that partial states are merged.
   const parallel = ['query.scan.part.rows=2', 'shared.query.worker.count=4'];
   const set = ['cairo.commit.mode=nosync', 'log.level=error', ...parallel];
   server = await startTestServer({ set });
@@ -31,7 +31,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Types with three values each, in ascending order. */
+/** Types, each with three values in ascending order. */
 const TYPES: Readonly<Record<string, readonly [string, string, string]>> = {
   BOOLEAN: ['false', 'false', 'true'],
   BYTE: ['1', '2', '3'],
@@ -60,7 +60,7 @@ const TYPES: Readonly<Record<string, readonly [string, string, string]>> = {
   'DOUBLE[]': ['ARRAY[1.0, null]', 'ARRAY[2.0, 1.0]', 'ARRAY[3.0, 5.0]'],
 };
 
-/** Types without a null: their null rows are zeros. */
+/** Types without a null. Rows that should be null are zero instead. */
 const NEVER_NULL: ReadonlySet<string> = new Set(['BOOLEAN', 'BYTE', 'SHORT']);
 
 const isNumeric = (type: string): boolean =>
@@ -68,7 +68,7 @@ const isNumeric = (type: string): boolean =>
 
 const columnOf = (type: string): string => type.toLowerCase().replaceAll(/\W/gu, '_');
 
-/** The groups, and the index of the value in each row; null is a null. */
+/** The groups, and for each row the index of its value; null stands for a null. */
 const GROUPS: Readonly<Record<string, readonly (number | null)[]>> = {
   none: [],
   nulls: [null, null, null],
@@ -96,7 +96,7 @@ async function prepare(): Promise<void> {
 
 const GROUP_NAMES = Object.keys(GROUPS);
 
-/** The rows of each group, with values as a plain query shows them. */
+/** Returns the rows of each group, with their values as a plain query shows them. */
 async function groupsOf(type: string, spellings: readonly string[]): Promise<Row[][]> {
   const column = `c_${columnOf(type)}`;
   const shown = new Map<string, unknown[]>();
@@ -106,7 +106,7 @@ async function groupsOf(type: string, spellings: readonly string[]): Promise<Row
   const filled = NEVER_NULL.has(type);
   return Object.entries(GROUPS).map(([group, places]) =>
     places.map((place, row) => {
-      // Rows of zeros rank equal to the lowest value, or below it.
+      // Rows of zeros rank the same as the lowest value, or below it.
       const lowest = type === 'BOOLEAN' ? 0 : -1;
       const equal = place === null ? -1 : spellings.indexOf(spellings[place] ?? '');
       const written = place === null ? '0' : String(spellings[place]).replace(/m$/u, '');
@@ -143,7 +143,10 @@ interface Form {
   readonly rest: readonly string[];
 }
 
-/** Each aggregate with the arguments after the column, from its signatures in the registry. */
+/**
+ * Returns each aggregate with the arguments after the column, taken from its signatures in the
+ * registry.
+ */
 async function aggregates(): Promise<Form[]> {
   const query = "SELECT name, signature FROM functions() WHERE family = 'aggregate'";
   return (await rowsOf(server, query)).flatMap((row) => {
@@ -181,7 +184,7 @@ function same(found: unknown, expected: unknown, slack: number): boolean {
     return listed && expected.every((one, at) => same(read[at], one, slack));
   }
   if (typeof expected === 'boolean') {
-    // min(BOOLEAN) is a number, and string arrays contain its name.
+    // min(BOOLEAN) is a number; string arrays contain the name of the value.
     return [expected, String(expected), Number(expected)].some((one) => one === found);
   }
   const nothing = [null, ''].some((none) => found === none || expected === none);
@@ -192,7 +195,7 @@ function same(found: unknown, expected: unknown, slack: number): boolean {
   return found === expected;
 }
 
-/** Result of the model; undefined when no model covers the type. */
+/** Returns the result according to the model; undefined if no model covers the type. */
 function expectedOf({ name, rest }: Form, type: string, rows: readonly Row[]): unknown {
   const property = PROPERTIES.get(name);
   if (property !== undefined) {
@@ -206,7 +209,7 @@ function expectedOf({ name, rest }: Form, type: string, rows: readonly Row[]): u
   if (model === undefined) {
     throw new Error(`add a model for ${name} to aggregate-models.ts`);
   }
-  // Arrays are concatenated; null arrays add no element.
+  // Arrays are concatenated; null arrays contribute no elements.
   return model(name === 'array_agg' && type.endsWith('[]') ? known(rows) : rows, rest);
 }
 
@@ -221,10 +224,10 @@ const INSTEAD_OF_NULL: Readonly<Record<string, unknown>> = {
   SHORT: 0,
 };
 
-/** Problems of a result, if any. */
+/** Returns what is wrong with a result, if anything. */
 function wrong(found: unknown, form: Form, type: string, rows: readonly Row[]): string[] {
   const expected = expectedOf(form, type, rows);
-  // Aggregates that select a value, and bit aggregates, return their argument type.
+  // Aggregates that select a value, and bit aggregates, return the type of their argument.
   const chosen = OF_VALUES.has(form.name) || PROPERTIES.has(form.name);
   const typed = chosen || form.name.startsWith('bit_');
   const zero = typed && expected === null ? INSTEAD_OF_NULL[type] : null;
@@ -242,7 +245,10 @@ function wrong(found: unknown, form: Form, type: string, rows: readonly Row[]): 
   return right ? [] : [`${JSON.stringify(found)}, not ${shown}`];
 }
 
-/** Results of one call for all groups, in each query form; groups without rows are omitted. */
+/**
+ * Returns the results of one call for all groups, in each query form. Groups without rows are
+ * omitted.
+ */
 async function answers(
   call: string,
   some: unknown,
@@ -265,7 +271,7 @@ async function answers(
   };
 }
 
-/** Problems of a call by group, checked separately for each query form. */
+/** Returns the problems of a call per group, checked separately for each query form. */
 async function wrongOfGroups(
   form: Form,
   type: string,
@@ -298,7 +304,7 @@ const WINDOWS: readonly (readonly [string, (rows: Row[], at: number) => Row[]])[
   ],
 ];
 
-/** Problems of a call over windows, if it is accepted there. */
+/** Returns the problems of a call over windows, if it is accepted there. */
 async function wrongOfWindows(form: Form, type: string, groups: Row[][]): Promise<string[]> {
   const call = callOf(form, `c_${columnOf(type)}`);
   const found: string[] = [];
@@ -320,7 +326,7 @@ async function wrongOfWindows(form: Form, type: string, groups: Row[][]): Promis
 }
 
 for (const [type, spellings] of Object.entries(TYPES)) {
-  test(`aggregates of ${type}`, async (t) => {
+  test(`aggregates of ${type} match the model`, async (t) => {
     const groups = await groupsOf(type, spellings);
     const found: string[] = [];
     let accepted = 0;

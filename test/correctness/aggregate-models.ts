@@ -1,9 +1,10 @@
 /**
- * Expected result of each aggregate for the rows of one group, written from its description and not
- * from its code. test/correctness/aggregate-model.test.ts compares them.
+ * Expected result of each aggregate for the rows of one group. The models are written from the
+ * aggregates' descriptions, not from their code. test/correctness/aggregate-model.test.ts compares
+ * them.
  */
 
-/** A row of a group, in time order. */
+/** A row in a group; the rows are in time order. */
 export interface Row {
   /** The value as the server shows it. */
   readonly shown: unknown;
@@ -18,13 +19,15 @@ export interface Row {
 
 type Model<Result> = (rows: readonly Row[], rest: readonly string[]) => Result;
 
-/** A result that the rows do not fully determine, with a check that every valid result passes. */
+/**
+ * A result that the rows do not fully determine, given as a check that every valid result passes.
+ */
 export interface Property {
   readonly name: string;
   readonly holds: (found: unknown) => boolean;
 }
 
-/** Rows with a non-null value. */
+/** Returns the rows with a non-null value. */
 export const known = (rows: readonly Row[]): Row[] => rows.filter((row) => row.rank !== null);
 
 const numbers = (rows: readonly Row[]): number[] =>
@@ -41,10 +44,10 @@ const total = (values: readonly number[]): number =>
 
 const mean = (values: readonly number[]): number => total(values) / values.length;
 
-/** A number, or null when it is not finite. */
+/** Returns a number, or null if it is not finite. */
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
 
-/** A model of numbers that is null for fewer than `least` values. */
+/** A model over numbers that is null if there are fewer than `least` values. */
 const above =
   (least: number, of: (values: readonly number[]) => number): Model<number | null> =>
   (rows) => {
@@ -55,7 +58,7 @@ const above =
 const fold = (of: (left: number, right: number) => number): Model<number | null> =>
   above(1, (values) => values.reduce(of));
 
-/** Mean of a power of the distances from the mean. */
+/** Mean of a power of the differences from the mean. */
 const moment = (values: readonly number[], power: number): number =>
   mean(values.map((value) => (value - mean(values)) ** power));
 
@@ -81,7 +84,7 @@ const kurtosis = above(4, (values) => {
 
 const stddev = above(2, (values) => Math.sqrt(sampleVariance(values)));
 
-/** Sums of products of distances from the means. */
+/** Sums of products of the differences from the means. */
 const products = (values: readonly (readonly [number, number])[]): [number, number, number] => {
   const [left, right] = [values.map(([one]) => one), values.map(([, other]) => other)];
   const far = values.map(([one, other]) => [one - mean(left), other - mean(right)] as const);
@@ -121,7 +124,7 @@ const reliability = weightedStddev(
   (weights) => total(weights) - total(weights.map((weight) => weight ** 2)) / total(weights),
 );
 
-/** Steps between consecutive rows: both values, and the seconds between them. */
+/** Steps between consecutive rows: both values, and how many seconds lie between them. */
 const steps = (rows: readonly Row[]): { from: number; to: number; seconds: number }[] => {
   const points = timed(rows);
   return points.slice(1).map(([to, end], at) => {
@@ -185,7 +188,7 @@ const path = both(1, (points) =>
   total(points.slice(1).map((point, at) => distance(points[at] ?? point, point))),
 );
 
-/** The value shown in the row that is first in an order. */
+/** Returns the value shown in the row that comes first in an ordering. */
 const pick = (rows: readonly Row[], order: (left: Row, right: Row) => number): unknown =>
   rows.toSorted(order)[0]?.shown ?? null;
 
@@ -219,7 +222,7 @@ const positions =
     return arrays.length === 0 ? null : Array.from({ length: width }, (_, at) => folded(at));
   };
 
-/** The values in order; arrays are concatenated. */
+/** Returns the values in order; arrays are concatenated. */
 const listed: Model<unknown> = (rows) =>
   rows.length === 0 ? null : rows.flatMap(({ shown }) => shown);
 

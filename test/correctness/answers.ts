@@ -11,14 +11,17 @@ function sameCell(a: Cell, b: Cell): boolean {
   return a === b;
 }
 
-/** Sort key that aligns equal row sets: numbers by their leading digits, for the same reason. */
+/**
+ * Sort key that aligns equal row sets. Numbers are sorted by their leading digits, for the same
+ * reason.
+ */
 function sortKey(row: readonly Cell[]): string {
   return row
     .map((cell) => (typeof cell === 'number' ? cell.toPrecision(9) : String(cell)))
     .join('|');
 }
 
-/** `undefined` when both answers have the same rows, otherwise the difference. */
+/** Returns `undefined` if both answers have the same rows, otherwise the difference. */
 export function difference(
   ours: Answer,
   theirs: Answer,

@@ -1,6 +1,7 @@
 /**
  * Numeric filters and LIMIT queries, which skip blocks of a table, compared with the same queries
- * over computed columns, which cannot skip. Covers files, updated cells, deleted and late rows.
+ * over computed columns, which cannot skip blocks. Covers files, updated cells, deleted rows and
+ * late rows.
  */
 import test from 'ava';
 
@@ -24,7 +25,7 @@ const CHANGES: readonly string[] = [
   "INSERT INTO a VALUES ('2024-01-01T05:00:00', 123456.5, 3, 77777, 30000, 5)",
 ];
 
-/** Conditions that are false for null, and some that are true. */
+/** Conditions that are false for null, and a few that are true. */
 const conditions = (column: string, value: string): readonly string[] => [
   ...['>', '>=', '<', '<=', '=', '<>'].map((operator) => `${column} ${operator} ${value}`),
   `${value} < ${column}`,
@@ -33,7 +34,7 @@ const conditions = (column: string, value: string): readonly string[] => [
   `NOT ${column} > ${value}`,
 ];
 
-test('skipped blocks contain no matching row', async (t) => {
+test('skipped storage blocks contain no matching row', async (t) => {
   const server = await Tidemark.start();
   t.teardown(() => server.close());
   await server.query(
@@ -46,7 +47,7 @@ test('skipped blocks contain no matching row', async (t) => {
     for (const column of COLUMNS) {
       for (const value of ['-5', '0', '990', '19995', '49990', '1000000000']) {
         for (const condition of conditions(column, value)) {
-          // Runs twice, because the first run collects the block statistics.
+          // Runs twice, because the block statistics are collected by the first run.
           const counted = `SELECT count(), sum(l), sum(i) FROM a WHERE ${condition}`;
           const first = await server.query(counted);
           const again = await server.query(counted);

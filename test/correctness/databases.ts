@@ -1,4 +1,4 @@
-/** The databases under comparison: our server, and DuckDB as the oracle of standard SQL. */
+/** The databases to compare: Tidemark, and DuckDB as the oracle for standard SQL. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 
@@ -14,10 +14,10 @@ export interface Answer {
   readonly rows: readonly (readonly Cell[])[];
 }
 
-/** An error returned by the database; any other exception means that it did not answer. */
+/** An error that the database returned. Any other exception means that it did not answer. */
 export class Refusal extends Error {
   readonly status: number;
-  /** Error position in the SQL text, if reported. */
+  /** Position of the error in the SQL text, if reported. */
   readonly position: number | undefined;
 
   constructor(status: number, message: string, position?: number) {
@@ -39,7 +39,7 @@ interface Body {
   readonly position?: number | string;
 }
 
-/** Our server with an empty root directory. */
+/** A Tidemark server with an empty root directory. */
 export class Tidemark implements Database {
   readonly name = 'tidemark';
   readonly server: TestServer;
@@ -67,7 +67,7 @@ export class Tidemark implements Database {
   }
 }
 
-/** Answers each input line of statements with one line of JSON. */
+/** For each input line of statements, prints one line of JSON. */
 const DUCKDB_PROGRAM = `
 import datetime, decimal, json, sys
 import duckdb
@@ -100,7 +100,7 @@ export class DuckDb implements Database {
     this.#lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   }
 
-  /** `undefined` when Python or the package is missing. */
+  /** Returns `undefined` if Python or the package is missing. */
   static async start(): Promise<DuckDb | undefined> {
     const child = spawn('python3', ['-c', DUCKDB_PROGRAM]);
     child.on('error', () => undefined);

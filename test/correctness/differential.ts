@@ -1,5 +1,6 @@
 /**
- * Compares standard SQL with DuckDB: random tables, random queries, the same rows.
+ * Compares standard SQL with DuckDB: random tables, random queries; the rows must be the same.
+ *
  *     npm run differential -- --queries N --seed S
  */
 import { Harness } from '../torture/harness.js';
@@ -28,7 +29,7 @@ async function answerOf(database: Database, sql: string): Promise<Answer | Refus
   }
 }
 
-/** Setup statements for a failing query, ready to paste. */
+/** Setup statements for a query that failed, ready to paste. */
 let setup: readonly string[] = [];
 let refused = 0;
 

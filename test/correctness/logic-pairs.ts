@@ -1,8 +1,9 @@
 /**
- * A predicate splits a table into the rows where it holds, where its negation holds, and where
- * neither holds (`x < 1` and `NOT x < 1` are both false for a null `x`). Together they are the
- * table (TLP). Counting the selected rows equals summing the predicate over all rows (NoREC). The
- * two sides of a pair take different paths through the optimizer.
+ * A predicate splits a table into the rows where it holds, those where its negation holds, and
+ * those where neither holds (`x < 1` and `NOT x < 1` are both false for a null `x`). Together they
+ * must be the whole table (TLP). Counting the selected rows must equal summing the predicate over
+ * all rows (NoREC). The two sides of each pair take different paths through the optimizer.
+ *
  *     npm run logic-pairs -- --pairs N --seed S
  */
 import { Harness } from '../torture/harness.js';
@@ -31,7 +32,7 @@ const SOURCES: readonly Source[] = [
   { sql: '(SELECT * FROM t0 ORDER BY l, i LIMIT 7) p', prefixes: ['p.'] },
 ];
 
-/** Summary of the rows, as aggregates that can be combined. */
+/** Summary of the rows, consisting of aggregates that can be combined. */
 const SUMMARY = (prefix: string): string =>
   ['count(*)', ...['l', 'i', 'd'].map((name) => `sum(${prefix}${name})`)]
     .map((sql, index) => `${sql} c${index}`)
@@ -76,7 +77,7 @@ async function pair(): Promise<string | undefined> {
     return await look(source, predicate);
   } catch (error) {
     if (error instanceof Refusal) {
-      // A refusal of a predicate must have a reason in the dialect.
+      // If a predicate is refused, there must be a reason in the dialect.
       refused += 1;
       return /unsupported|not supported|internal|physical|panic/i.test(error.message) ||
         error.status >= 500

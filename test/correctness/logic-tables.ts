@@ -1,5 +1,5 @@
 /**
- * Tables and predicates of the dialect, covering every null, tie and layout that the optimizer
+ * Tables and predicates in the dialect, covering every null, tie and layout that the optimizer
  * considers.
  */
 import type { Random } from '../torture/harness.js';
@@ -7,9 +7,9 @@ import type { Random } from '../torture/harness.js';
 interface LogicColumn {
   readonly name: string;
   readonly type: string;
-  /** A literal of the column's type. */
+  /** Returns a literal of the column's type. */
   readonly literal: (random: Random) => string;
-  /** Whether `<` and similar operators exist. */
+  /** Whether the type has `<` and similar operators. */
   readonly ordered: boolean;
   readonly number?: boolean;
   readonly text?: boolean;
@@ -58,7 +58,7 @@ const COLUMNS: readonly LogicColumn[] = [
   { name: 'u', type: 'UUID', literal: uuid, ordered: false },
 ];
 
-/** Statements that create a table of 0 to 60 rows in several commits, some out of order. */
+/** Returns statements that create a table of 0 to 60 rows in several commits, some out of order. */
 export function logicTable(name: string, random: Random): readonly string[] {
   const columns = COLUMNS.map(({ name: column, type }) => `${column} ${type}`).join(', ');
   const layout = random.pick([
@@ -150,7 +150,7 @@ export class Predicates {
     return `${this.#prefixed(column)} ${this.#one('IN', 'NOT IN')} (${list.join(', ')})`;
   }
 
-  /** Two columns of one family. */
+  /** Returns two columns of the same family. */
   #sameType(): string {
     const family = this.#random.pick<'number' | 'text'>(['number', 'text']);
     const [a, b] = [0, 1].map(() =>

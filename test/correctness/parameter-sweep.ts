@@ -1,7 +1,7 @@
 /**
- * Replaces literals of recorded, documented and benchmarked statements by parameters: one at a time
- * and all together, undeclared as text, declared as drivers do, and in binary; IN lists as arrays.
- * A statement with parameters must give the same answer, or the same table changes, as with
+ * Replaces literals in recorded, documented and benchmarked statements by parameters: one at a time
+ * and all together; undeclared as text, declared as drivers do, and in binary; IN lists as arrays.
+ * With parameters, a statement must give the same answer or make the same table changes as with
  * literals, or be refused for one of the reasons below. `npm run parameter-sweep [-- --only TEXT]`
  */
 import { pathToFileURL } from 'node:url';
@@ -13,14 +13,14 @@ import { changedTable, type Source, statementsToSweep, type Swept } from './para
 import { FAMILIES, type Form, listsOf, literalsOf, type Place } from './parameters/values.js';
 
 /**
- * Number of literals that are tried one at a time in a statement that changes rows; each needs a
- * new setup.
+ * Maximum number of literals that are tried one at a time in a statement that changes rows, because
+ * each needs a new setup.
  */
 const ALONE = 8;
 
 /**
- * Known differences between parameter and literal, with the reason. Matched against the refusal, or
- * against the statement with both answers.
+ * Known differences between parameters and literals, with the reason. A pattern is matched against
+ * the refusal, or against the statement together with both answers.
  */
 const OTHERWISE: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^inconvertible value: `/, 'a literal that is no such value is null, a parameter is refused'],
@@ -33,10 +33,10 @@ const OTHERWISE: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^there is no matching operator `=` .* = INTERVAL/, 'interval() of a parameter is not folded'],
   [/^inconvertible value: 1 \[CHAR -> TIMESTAMP\]/, 'beside `-` a parameter is taken for a time'],
   [/^precision must be between 0 and 5/, 'text is no number of digits; INT is'],
-  [/^recursive query: .* (INT|VARCHAR) in the first part and/, 'int8 is no INT, text no number'],
+  [/^recursive query: .* (INT|VARCHAR) in the first term and/, 'int8 is no INT, text no number'],
   [/^number expected .*generate_series/, 'a text with places is no whole number'],
   [/^(pause|resume)_job\(kind/, 'rights go by the job that is named'],
-  [/^the tables changed since .*(epoch|'q'|extract|datediff|geohash)/, 'it decides the type'],
+  [/^the schema changed since .*(epoch|'q'|extract|datediff|geohash)/, 'it decides the type'],
   [/^(undeclared|all|int8|binary int8) .*(typeOf|pg_typeof)\(/, "it is the parameter's type"],
   [/^(int8|all|binary int8) .*(2147483647|i - \$1|\(-\$1)/, 'eight bytes wrap elsewhere'],
   [/^undeclared number .*UNION ALL/, 'beside a parameter a column of a UNION is DOUBLE'],
@@ -51,7 +51,7 @@ const OTHERWISE: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/^all undeclared: SELECT sum\(x\) FROM \(SELECT \$1 x UNION/, 'the same'],
 ];
 
-/** Known defects, removed when fixed. */
+/** Known defects; an entry is removed once its defect is fixed. */
 const PENDING: readonly RegExp[] = [/array_build\(\$1/];
 
 interface Answer {
@@ -66,14 +66,14 @@ interface Trial {
   readonly what: string;
 }
 
-/** Results: statements run, refusals by reason, different answers. */
+/** Result of a sweep: how many statements ran, refusals by reason, and different answers. */
 interface Sweep {
   readonly statements: Map<Source, number>;
   /** Number of runs with one parameter, with all of them, and with an array. */
   readonly runs: { one: number; several: number; array: number };
   readonly refused: Map<string, string[]>;
   readonly different: string[];
-  /** Statements that are refused with literals too, because they demonstrate an error. */
+  /** Statements that are refused with literals as well, because they demonstrate an error. */
   readonly skipped: string[];
 }
 
@@ -108,14 +108,14 @@ export async function sweepParameters(only = ''): Promise<Sweep> {
 /** Runs statements, each on its own tables. */
 class Tables {
   readonly client: RawClient;
-  /** The current setup; null after a change. */
+  /** The setup that the tables currently have; null after a change. */
   #standing: string | null = null;
 
   constructor(client: RawClient) {
     this.client = client;
   }
 
-  /** Result rows; for a change also the rows of its table. */
+  /** Returns the result rows; for a change, also the rows of its table. */
   async run({ setup, sql }: Swept, trial: Trial): Promise<Answer> {
     const wanted = setup.join(';\n');
     if (this.#standing !== wanted) {
@@ -150,7 +150,7 @@ async function sweepStatement(tables: Tables, swept: Swept, sweep: Sweep): Promi
     one: places
       .slice(0, isQuery ? undefined : ALONE)
       .flatMap((place) => place.forms.map((form) => trialOf(swept.sql, [place], [form]))),
-    // Queries run twice, because their plans are cached for other values.
+    // Queries run twice, because their plan is then cached for other values.
     several: isQuery ? [...all, ...all] : all,
     array: arrays(swept.sql),
   };
@@ -162,7 +162,7 @@ async function sweepStatement(tables: Tables, swept: Swept, sweep: Sweep): Promi
   }
 }
 
-/** All literals together, each in the same form. */
+/** All literals replaced together, each in the same form. */
 function together(sql: string, places: readonly Place[]): Trial[] {
   return FAMILIES.map((family) =>
     trialOf(
@@ -173,7 +173,7 @@ function together(sql: string, places: readonly Place[]): Trial[] {
   );
 }
 
-/** Lists as arrays. An unnested parameter needs a type, as in PostgreSQL. */
+/** Lists replaced by arrays. An unnested parameter needs a type, as in PostgreSQL. */
 function arrays(sql: string): Trial[] {
   return listsOf(parse(sql)).flatMap(({ start, end, forms, instead }) =>
     instead.flatMap((text) =>
@@ -216,10 +216,12 @@ function judge(answer: Answer, literal: Answer, { what, sql }: Trial, sweep: Swe
   }
 }
 
-/** Partial sums added in a different order differ in their last digits. */
+/**
+ * Relative tolerance: partial sums that are added in a different order differ in their last digits.
+ */
 const EPSILON = 1e-12;
 
-/** Whether cells are the same string or the same number: `-1` and `-1.0`. */
+/** Whether cells are the same string or the same number, such as `-1` and `-1.0`. */
 function sameRows(rows: readonly string[], expected: readonly string[]): boolean {
   const same = (cell: string, other: string | undefined): boolean => {
     if (cell === other) {
@@ -239,7 +241,7 @@ function sameRows(rows: readonly string[], expected: readonly string[]): boolean
   );
 }
 
-/** Cells of a DataRow in text format. */
+/** Returns the cells of a DataRow in text format. */
 function cellsOf(body: Buffer): string {
   const cells: string[] = [];
   for (let at = 2; at < body.length;) {
@@ -251,7 +253,9 @@ function cellsOf(body: Buffer): string {
   return cells.join('\t');
 }
 
-/** Runs a statement over the extended protocol. Rows are their cells, separated by tabs. */
+/**
+ * Runs a statement over the extended protocol. A row is returned as its cells, separated by tabs.
+ */
 async function ask(client: RawClient, sql: string, bound: readonly Form[]): Promise<Answer> {
   const types = bound.some(({ type }) => type !== 0) ? bound.map(({ type }) => type) : [];
   const values = bound.flatMap(({ value }) => [value.length, value]);
@@ -280,7 +284,7 @@ async function ask(client: RawClient, sql: string, bound: readonly Form[]): Prom
   return { rows, error: refusal === undefined ? null : (errorFields(refusal)['M'] ?? 'unknown') };
 }
 
-/** Refusals and different answers. */
+/** Returns refusals and different answers. */
 function findings({ refused, different }: Sweep): string[] {
   const refusals = [...refused].flatMap(([error, places]) =>
     places.map((place) => `${error} | ${place}`),
@@ -288,13 +292,13 @@ function findings({ refused, different }: Sweep): string[] {
   return [...refusals, ...different];
 }
 
-/** Findings without a known reason. */
+/** Returns the findings without a known reason. */
 export function unexplained(sweep: Sweep): string[] {
   const known = [...OTHERWISE.map(([pattern]) => pattern), ...PENDING];
   return findings(sweep).filter((text) => !known.some((pattern) => pattern.test(text)));
 }
 
-/** Listed defects that no longer occur. */
+/** Returns the listed defects that no longer occur. */
 function mended(sweep: Sweep): string[] {
   const found = findings(sweep);
   return PENDING.filter((pattern) => !found.some((text) => pattern.test(text))).map(String);

@@ -1,6 +1,7 @@
 /**
  * Runs the other programs with plans that small tables do not get by default: scans in chunks of 1
- * to 7 rows on 1 to 7 workers, so that chunks end within segments and at their ends.
+ * to 7 rows on 1 to 7 workers, so that chunks end both inside segments and at their ends.
+ *
  *     npm run plans -- --plans N --seed S       N of the 28 settings, 0 for all
  */
 import { spawn } from 'node:child_process';
@@ -16,7 +17,7 @@ const AVA = fileURLToPath(
   new URL('../../../node_modules/ava/entrypoints/cli.mjs', import.meta.url),
 );
 
-/** Programs with arguments; `SEED` is replaced by the seed of the run. */
+/** Programs with their arguments; `SEED` is replaced by the seed of the run. */
 const PROGRAMS: readonly (readonly [name: string, ...command: string[]])[] = [
   ['golden', `${BUILD}test/golden/main.js`, '--suite', 'sql', '--quiet'],
   ['operators', AVA, '--timeout=1h', `${BUILD}test/sql/time-series/*.property.test.js`],

@@ -1,5 +1,5 @@
 /**
- * Evaluates expressions of the dialect row by row in the simplest way: nulls are values, logic has
+ * Evaluates expressions in the dialect row by row in the simplest way. Nulls are values, logic has
  * two values, and NOT inverts the comparison instead of negating its result.
  */
 import type { Random } from '../torture/harness.js';
@@ -13,7 +13,7 @@ export interface Scalar {
   readonly of: (row: Row) => Value;
 }
 
-/** A condition and its opposite; for a null both may be false. */
+/** A condition and its opposite. For a null, both may be false. */
 interface Condition {
   readonly sql: string;
   readonly holds: (row: Row) => boolean;
@@ -47,7 +47,7 @@ const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => Value>> = {
   '%': (a, b) => (b === 0 ? null : a % b),
 };
 
-/** Integers: normalizes minus zero. */
+/** Normalizes the minus zero of an integer. */
 const whole = (value: Value): Value => (typeof value === 'number' ? value + 0 : value);
 
 export class RowModel {
@@ -159,7 +159,7 @@ export class RowModel {
     };
   }
 
-  /** BETWEEN sorts its bounds, and is false with a null. */
+  /** BETWEEN sorts its bounds, and is false if one of them is null. */
   #between(): Condition {
     const name = this.#random.pick(NUMBERS);
     const [low, high] = [this.#random.between(-5, 5), this.#random.between(-5, 5)];

@@ -1,6 +1,7 @@
 /**
- * Random SELECTs like those of sqllogictest, with nulls and the dialect's logic, compared with a
- * model that evaluates them row by row.
+ * Random SELECTs like those in sqllogictest, but with nulls and the dialect's logic, compared with
+ * a model that evaluates them row by row.
+ *
  *     npm run selects -- --queries N --seed S
  */
 import { Harness } from '../torture/harness.js';
@@ -69,7 +70,7 @@ function plain(model: RowModel): Query {
 }
 
 /**
- * Aggregates of integers in the dialect: nulls are skipped as values, and form a group as a key.
+ * Aggregates of integers in the dialect. Nulls are skipped as values, but form a group as a key.
  */
 const AGGREGATES: Readonly<Record<string, (values: readonly number[]) => Cell>> = {
   count: (values) => values.length,
@@ -131,7 +132,7 @@ function distinct(model: RowModel): Query {
   };
 }
 
-/** An expression over INTs near the ends of their range, and its exact value. */
+/** An expression over INT values near the limits of the type, and its exact value. */
 interface Wide {
   readonly sql: string;
   readonly of: (row: WideRow) => bigint;
@@ -158,7 +159,7 @@ async function fillWide(): Promise<void> {
   );
 }
 
-/** A column plus or minus an operand, plus or minus a third: always within 2^63. */
+/** A column plus or minus an operand, plus or minus another one: always within 2^63. */
 function wide(): Wide {
   const column = (): Wide =>
     random.pick<Wide>([
@@ -185,7 +186,7 @@ function wide(): Wide {
   return random.next() < 0.5 ? first : binary(['+', '-'], first, operand());
 }
 
-/** Filters must not see a wrapped INT. */
+/** A filter must not see an INT that has wrapped around. */
 function wideFilter(): Query {
   const [a, b] = [wide(), wide()];
   const bound = random.pick(wideRows.map((row) => b.of(row)));

@@ -1,6 +1,7 @@
 /**
- * Mutated statements through the whole server. Each must promptly return rows, a success message,
- * or an error that is not internal and has a position inside the text; and the server must survive.
+ * Sends mutated statements to a complete server. Each must promptly return rows, a success message,
+ * or an error that is not internal and has a position inside the text. The server must survive.
+ *
  *     npm run spoiled-statements -- --statements N --seed S
  */
 import { setUp } from '../sql/grammar/states.js';
@@ -9,9 +10,12 @@ import { generator, spoiled } from '../sql/mutations.js';
 import { Harness } from '../torture/harness.js';
 import { Refusal, Tidemark } from './databases.js';
 
-/** Mutated statements may drop tables. */
+/**
+ * After this many statements the tables are created again, because mutated statements may drop
+ * them.
+ */
 const STATEMENTS_PER_TABLES = 100;
-/** Maximum time of a statement: its timeout, plus time for a busy machine to notice it. */
+/** Maximum time of a statement: its timeout, plus time for a busy machine to notice the timeout. */
 const LIMIT_MS = 15_000;
 
 const harness = new Harness('spoiled-statements', ['statements']);

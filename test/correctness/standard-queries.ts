@@ -1,7 +1,8 @@
 /**
  * Random standard SQL queries that mean the same in both dialects. Intentional differences are
- * avoided: comparisons with null (two-valued here), `/` and `%` of negative integers, sums of
- * strings, one-character strings (a CHAR here), rounding of halves, casts of doubles to integers.
+ * avoided: comparisons with null (two-valued in Tidemark), `/` and `%` of negative integers, sums
+ * of strings, one-character strings (a CHAR in Tidemark), rounding of halves, casts of doubles to
+ * integers.
  */
 import type { Random } from '../torture/harness.js';
 import { type Kind, type Relation, relationOf, type Term, WORDS } from './standard-tables.js';
@@ -14,7 +15,10 @@ interface Query {
 
 const COMPARISONS = ['=', '<>', '<', '<=', '>', '>='];
 
-/** Generates queries over some tables; one generator per query keeps aliases short. */
+/**
+ * Generates queries over a set of tables. Each query has a generator of its own, so aliases stay
+ * short.
+ */
 export class StandardQueries {
   readonly #random: Random;
   readonly #tables: readonly string[];
@@ -231,7 +235,7 @@ export class StandardQueries {
     ])();
   }
 
-  /** Sub-queries occur only in WHERE, beside and below AND, OR and NOT. */
+  /** Sub-queries occur only in WHERE, next to and below AND, OR and NOT. */
   #where(terms: readonly Term[]): string {
     const plain = this.#chance(0.7) ? this.#predicate(terms) : undefined;
     if (!this.#chance(0.15)) {
@@ -277,7 +281,7 @@ export class StandardQueries {
     return { sql: `SELECT DISTINCT ${items} FROM ${sql}${this.#where(terms)}`, ordered: false };
   }
 
-  /** The first row of each key, in an order without ties. */
+  /** The first row of each key, in an ordering without ties. */
   #distinctOn(): Query {
     const { sql, terms, identity } = this.#table();
     const key = this.#column(terms, this.#kind(), false)?.sql ?? '';
@@ -304,7 +308,7 @@ export class StandardQueries {
     };
   }
 
-  /** A sub-query over another table, evaluated for each row. */
+  /** A sub-query over another table that is evaluated for each row. */
   #lateral(): Query {
     const [outer, inner] = [this.#table(), this.#table()];
     const column = this.#one('g', 'id', 'i');
@@ -345,8 +349,8 @@ export class StandardQueries {
   }
 
   /**
-   * Keys are columns or expressions over columns, never constants, because a number would be a
-   * position.
+   * Keys are columns or expressions over columns. They are never constants, because a number would
+   * be a position.
    */
   #keys(terms: readonly Term[]): readonly Term[] {
     return Array.from({ length: this.#random.between(0, 2) }, () => {
@@ -399,7 +403,7 @@ export class StandardQueries {
     return { sql: `SELECT * FROM (${grouped}) ${this.#alias()}${above}`, ordered: false };
   }
 
-  /** A condition on the result of grouping sets, where `k0` and `k1` may be null. */
+  /** A condition on the result of grouping sets, in which `k0` and `k1` may be null. */
   #aboveGroups(): string {
     const one = (): string =>
       this.#random.pick([

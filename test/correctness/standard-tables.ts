@@ -4,7 +4,7 @@
  */
 import type { Random } from '../torture/harness.js';
 
-/** Result type of an expression; arithmetic never leaves the exact range of a double. */
+/** Result type of an expression. Arithmetic stays within the range in which doubles are exact. */
 export type Kind = 'int' | 'double' | 'text';
 
 /** A selectable term: a column or an expression over columns. */
@@ -12,8 +12,8 @@ export interface Term {
   readonly sql: string;
   readonly kind: Kind;
   /**
-   * Whether it may be null. Nulls compare differently in the two dialects, so they are only
-   * selected and skipped.
+   * Whether the term may be null. Nulls compare differently in the two dialects, so such terms are
+   * only selected, and their nulls skipped.
    */
   readonly nullable: boolean;
 }
@@ -22,7 +22,7 @@ export interface Relation {
   /** The FROM clause. */
   readonly sql: string;
   readonly terms: readonly Term[];
-  /** Terms that together identify a row, for an order without ties. */
+  /** Terms that together identify a row, for an ordering without ties. */
   readonly identity: readonly string[];
 }
 
@@ -35,7 +35,10 @@ interface ColumnShape {
   readonly value: (random: Random, row: number) => string;
 }
 
-/** Strings of at least two characters or none, because a one-character literal is a CHAR here. */
+/**
+ * Strings with at least two characters or none, because a one-character literal is a CHAR in
+ * Tidemark.
+ */
 export const WORDS = ['alpha', 'beta', 'Gamma', 'delta', '', "it''s", 'ab%c', 'zz_top', 'émile'];
 
 const text = (random: Random): string => `'${random.pick(WORDS)}'`;
@@ -106,12 +109,12 @@ const COLUMNS: readonly ColumnShape[] = [
 
 interface StandardTable {
   readonly name: string;
-  /** Statements that create and fill it, in each dialect. */
+  /** Statements that create and fill the table, in each dialect. */
   readonly ours: readonly string[];
   readonly standard: readonly string[];
 }
 
-/** Creates a table of up to 40 rows; one in ten is empty. */
+/** Creates a table of up to 40 rows; one table in ten is empty. */
 export function standardTable(name: string, random: Random): StandardTable {
   const rows = random.next() < 0.1 ? 0 : random.between(1, 40);
   const lines = Array.from({ length: rows }, (_, row) => {

@@ -1,4 +1,4 @@
-/** Statements about time and numbers that once differed from QuestDB, or gave wrong results. */
+/** Statements about time and numbers that once differed from QuestDB or gave wrong results. */
 import test from 'ava';
 
 import { type Answer, Tidemark } from './databases.js';
@@ -22,8 +22,8 @@ const day = (text: string): string => `${text}:00:00.000000Z`;
 
 /** Statements and their expected rows. */
 const CASES: readonly (readonly [sql: string, rows: Answer['rows']])[] = [
-  // Constant expressions, and constants within a chain, are promoted beyond INT; a column with a
-  // constant is not.
+  // Constant expressions, and constants within a chain, are promoted beyond INT. A column combined
+  // with a constant is not.
   [
     'SELECT 24 * 3600 * 1000000, 65536 * 65536, 5 - -2147483647',
     [[86400000000, 4294967296, 2147483652]],
@@ -45,12 +45,12 @@ const CASES: readonly (readonly [sql: string, rows: Answer['rows']])[] = [
     "SELECT count() FROM x WHERE ts > '2024-04-01T23:00:00'::timestamp - 3 * 24 * 3600 * 1000000",
     [[4]],
   ],
-  // One string in parentheses is an interval, several are timestamps.
+  // One string in parentheses is an interval; several strings are timestamps.
   ["SELECT count() FROM x WHERE ts IN ('2024-03-30')", [[2]]],
   ["SELECT count() FROM x WHERE ts NOT IN ('2024-03-30')", [[2]]],
   ["SELECT count() FROM x WHERE ts IN ('2024-03-30', '2024-03-31')", [[0]]],
   ["SELECT count() FROM x WHERE ts != '2024-03-30T10:00:00' AND ts != '2024-03-30'", [[3]]],
-  // FROM and TO: without rows, in a zone, with an offset.
+  // FROM and TO without rows, in a zone, and with an offset.
   [
     "SELECT ts, count() FROM x WHERE k = 'none' SAMPLE BY 1d FROM '2024-03-28' TO " +
       "'2024-03-30' FILL(0)",
@@ -107,7 +107,7 @@ const CASES: readonly (readonly [sql: string, rows: Answer['rows']])[] = [
       'PRECEDING AND CURRENT ROW EXCLUDE PREVAILING',
     [[0]],
   ],
-  // Zones named by an abbreviation always have daylight time.
+  // A zone named by an abbreviation always has daylight time.
   ["SELECT to_timezone('2021-06-08T13:45:45Z','PST') = '2021-06-08T06:45:45'::timestamp", [[true]]],
   ["SELECT count() FROM x WHERE ts IN '2024-03-31T05:00@EST;2h'", [[1]]],
   [
@@ -115,7 +115,7 @@ const CASES: readonly (readonly [sql: string, rows: Answer['rows']])[] = [
       "CALENDAR TIME ZONE 'EST')",
     [[day('2024-04-01T04')]],
   ],
-  // Timestamp series with bounds given as strings.
+  // Timestamp series whose bounds are given as strings.
   [
     "SELECT count(), min(generate_series) FROM generate_series('2025-01-01', '2025-02-01', '5d')",
     [[7, day('2025-01-01T00')]],
@@ -165,7 +165,7 @@ for (const [sql, rows] of CASES) {
   });
 }
 
-test.serial('a time of day after a range of date variables', async (t) => {
+test.serial('a time of day applies to each day of a date variable range', async (t) => {
   await tidemark.query(
     "CREATE TABLE tk AS (SELECT dateadd('m', -(x * 30)::int, dateadd('d', 1, " +
       "date_trunc('day', now()))) ts FROM long_sequence(480)) TIMESTAMP(ts) PARTITION BY DAY",
@@ -179,7 +179,7 @@ test.serial('a time of day after a range of date variables', async (t) => {
   ]);
 });
 
-test.serial('a long chain of INTs in a filter', async (t) => {
+test.serial('a long sum of INTs in a filter does not overflow', async (t) => {
   const chain = Array.from({ length: 900 }, () => 'i').join(' + ');
   const { rows } = await tidemark.query(
     `SELECT count() FROM big WHERE ${chain} = ${900 * 2147483647} AND ${chain} + 1 > 0`,

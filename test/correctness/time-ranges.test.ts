@@ -1,7 +1,7 @@
 /**
  * Times of different units and ranges together: DATE, TIMESTAMP and TIMESTAMP_NS have different
- * ranges. Comparisons must match an integer model. Storing or casting a time out of range is an
- * error that names the value and the range.
+ * ranges. Comparisons must match an integer model. Storing or casting a time that is out of range
+ * must give an error that names the value and the range.
  */
 import test from 'ava';
 
@@ -39,7 +39,7 @@ const OPERATORS: Readonly<Record<string, (a: bigint, b: bigint) => boolean>> = {
   '>=': (a, b) => a >= b,
 };
 
-/** The timestamps within the range of a type, in its unit. */
+/** Returns the timestamps within the range of a type, in its unit. */
 function valuesOf(type: TimeType): readonly bigint[] {
   const unit = UNITS[type];
   const values = INSTANTS.map((instant) => instant / unit);
@@ -60,7 +60,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Pairs of values that satisfy an operator. */
+/** Returns the pairs of values that satisfy an operator. */
 function model(left: TimeType, right: TimeType, operator: string): readonly (readonly number[])[] {
   const holds = OPERATORS[operator];
   const pairs: number[][] = [];
@@ -80,7 +80,7 @@ async function pairs(sql: string): Promise<unknown> {
 
 for (const left of TYPES) {
   for (const right of TYPES) {
-    test(`${left} and ${right} compare as integers`, async (t) => {
+    test(`${left} and ${right} are compared exactly as integers`, async (t) => {
       for (const operator of Object.keys(OPERATORS)) {
         const expected = model(left, right, operator);
         const from = `SELECT a.id, b.id FROM ${left}_t a`;
@@ -90,7 +90,7 @@ for (const left of TYPES) {
           expected,
           operator,
         );
-        // A DATE cannot be a join key with another time type.
+        // A DATE cannot be joined with another time type.
         const isRefused = operator === '=' && left !== right && [left, right].includes('DATE');
         if (!isRefused) {
           const sql = `${from} JOIN ${right}_t b ON a.t ${operator} b.t ${order}`;
@@ -138,11 +138,11 @@ test('strings beyond the nanosecond range are compared in every column', async (
   }
 });
 
-test('a time out of range of its type is an error and never null', async (t) => {
+test('a time out of range of the target type is an error and never null', async (t) => {
   await exec(server, 'CREATE TABLE stored (t TIMESTAMP_NS, m TIMESTAMP, d DATE)');
   await exec(server, "INSERT INTO stored VALUES ('2020-01-01', '2500-01-01', '2500-01-01')");
   const beyond =
-    /inconvertible value: \d+ \[\w+ -> TIMESTAMP_NS\]: 2500-.* is outside of 1677-.* to 2262-/;
+    /inconvertible value: \d+ \[\w+ -> TIMESTAMP_NS\]: 2500-.* is out of range 1677-.* to 2262-/;
   for (const statement of [
     'SELECT m::timestamp_ns FROM stored',
     "SELECT '2500-01-01'::timestamp::timestamp_ns",

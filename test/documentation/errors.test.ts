@@ -1,11 +1,11 @@
-/** The page of errors: its examples fail as it says. */
+/** The page about errors: its examples fail as it says. */
 import test from 'ava';
 
 import { execute } from '../golden/http-client.js';
 import { startTestServer } from '../golden/server.js';
 import { EXPLAINED } from './errors.js';
 
-test('every example of an error fails with its message', async (t) => {
+test('every documented error example fails with the documented message', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const run = async (sql: string): Promise<string | undefined> => {

@@ -9,7 +9,7 @@ interface Explained {
   readonly example?: { readonly sql: string; readonly message: string };
 }
 
-/** Total over the codes: a new one does not compile without an explanation. */
+/** The map must cover all codes: a new code without an explanation does not compile. */
 export const EXPLAINED: Readonly<Record<ErrorCode, Explained>> = {
   Syntax: {
     meaning: 'The statement is not valid SQL of this dialect.',

@@ -1,8 +1,8 @@
 /**
- * The SQL and shell examples of the documentation, executed page by page in the order of the page.
- * A `sql` block runs over HTTP, a `sh` block in a shell where `localhost:9000` is the server; the
- * `csv` or `text` block that follows is the expected output. The programs of docs/connect and
- * docs/changes.md have tests of their own.
+ * The SQL and shell examples in the documentation, executed page by page in order. A `sql` block
+ * runs over HTTP, a `sh` block in a shell where `localhost:9000` is the server. A `csv` or `text`
+ * block that follows is the expected output. The programs in docs/connect and docs/changes.md have
+ * tests of their own.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -26,7 +26,7 @@ const BLOCK = /^```(sql|sh)(?: [^\n]*)?\n(.*?)^```$(?:\n+```(csv|text)\n(.*?)^``
 interface Example {
   readonly language: string;
   readonly code: string;
-  /** The expected output, where the page shows it. */
+  /** The expected output, if the page shows it. */
   readonly output: string | null;
 }
 
@@ -46,7 +46,7 @@ function statementsOf(code: string): string[] {
     .filter((statement) => statement !== '');
 }
 
-/** Whether output matches; `…` matches any characters within a line. */
+/** Whether the output matches; `…` stands for any characters within a line. */
 function fits(found: string, expected: string): boolean {
   const plain = (text: string): string => text.replaceAll('\r\n', '\n').trimEnd();
   const pattern = plain(expected)
@@ -56,7 +56,7 @@ function fits(found: string, expected: string): boolean {
   return new RegExp(`^${pattern}$`).test(plain(found));
 }
 
-/** Executes a statement; returns its answer as CSV where `isShown`. */
+/** Executes a statement; if `isShown`, returns its answer as CSV. */
 async function answerOf(
   server: TestServer,
   sql: string,
@@ -122,7 +122,7 @@ for (const page of pages.sort()) {
         }
         return output === null || fits(found, output);
       };
-      // A query of a view shows the rows of its base a moment later.
+      // A query of a view shows the rows of its base only a moment later.
       const mayLag = language === 'sql' && output !== null;
       await (mayLag ? until(run, code).catch(() => undefined) : run());
       t.true(output === null || fits(found, output), `${code}\nprints\n${found}\nnot\n${output}`);
@@ -130,7 +130,7 @@ for (const page of pages.sort()) {
   });
 }
 
-test('a difference in output is seen', (t) => {
+test('the example checker detects different output', (t) => {
   t.true(fits('{"a":12}\r\n', '{"a":…}'));
   t.false(fits('{"a":12}', '{"a":13}'));
   t.false(fits('{"a":12}\nmore', '{"a":…}'));
@@ -139,7 +139,7 @@ test('a difference in output is seen', (t) => {
   ]);
 });
 
-test('each page that needs a setup exists', (t) => {
+test('each page with a setup exists', (t) => {
   t.deepEqual(
     Object.keys(SETUPS).filter((page) => !pages.includes(page)),
     [],

@@ -1,4 +1,4 @@
-/** What the examples of a page need before the first of them runs. */
+/** What must be set up before the first example on a page runs. */
 
 interface Setup {
   /** Statements to execute. */
@@ -9,11 +9,11 @@ interface Setup {
   readonly set?: readonly string[];
   /** Arguments of the server. */
   readonly args?: readonly string[];
-  /** Files in the folder of the shell, which is also the folder of COPY and of file functions. */
+  /** Files in the shell's folder, which is also the folder for COPY and for file functions. */
   readonly files?: Readonly<Record<string, string>>;
   /** Headers of the requests that send the statements. */
   readonly headers?: Record<string, string>;
-  /** Languages of the blocks that run here; all of them if absent. */
+  /** Languages of the blocks that this test runs; all of them if absent. */
   readonly languages?: readonly string[];
 }
 
@@ -42,7 +42,7 @@ export const SETUPS: Readonly<Record<string, Setup>> = {
   'get-started/first-dashboard.md': { args: ['--demo'] },
   'views.md': { sql: [TRADES] },
   'copy.md': { sql: [TRADES], files: { 'trades.csv': CSV } },
-  // The cell of a notebook: its test runs it.
+  // The page shows a notebook cell, which has a test of its own.
   'notebooks.md': { languages: [] },
   'read-csv.md': {
     sql: [TRADES],
@@ -63,9 +63,9 @@ export const SETUPS: Readonly<Record<string, Setup>> = {
       for file in a b old/c; do cp trades.parquet $file.parquet; done
     `,
   },
-  // The commands need a certificate, a token or the project itself.
+  // The commands need a certificate, a token or the project's sources.
   'encryption.md': { languages: ['sql'] },
   'console.md': { languages: ['sql'] },
-  // A test of its own runs these programs, since a feed has no end.
+  // These programs have a test of their own, because a feed has no end.
   'changes.md': { languages: [] },
 };

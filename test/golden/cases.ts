@@ -5,15 +5,15 @@ import { fileURLToPath } from 'node:url';
 import type { HttpCase } from './http-runner.js';
 import { parseSqlCase, type SqlCase } from './sql-runner.js';
 
-/** Tests run from `build/`, but the data stay in the source folder. */
+/** Tests run from `build/`, but the data stays in the source folder. */
 const FOLDER = new URL('../../../test/golden/', import.meta.url);
 
 export const SUITES = ['http', 'sql', 'decided'] as const;
 export type Suite = (typeof SUITES)[number];
 
 /**
- * Ids of cases for which a different answer than QuestDB's was decided, with the reason; they do
- * not run.
+ * Returns the ids of cases for which an answer different from QuestDB's was decided on, with the
+ * reason; these cases do not run.
  */
 export function superseded(suite: 'http' | 'sql'): ReadonlyMap<string, string> {
   const list = readJson(`${suite}/superseded.json`) as Record<string, string>;
@@ -27,7 +27,7 @@ export function httpCases(): readonly HttpCase[] {
   return cases.filter(({ id }) => !skipped.has(id));
 }
 
-/** Our cases for the decided answers. */
+/** Returns Tidemark's own cases for these answers. */
 export function decidedCases(): readonly HttpCase[] {
   return readJson('decided.json') as HttpCase[];
 }
@@ -42,7 +42,7 @@ export function sqlCases(): readonly SqlCase[] {
   return cases.filter(({ id }) => !skipped.has(id));
 }
 
-/** Ids of cases that do not pass yet. The list may only shrink. */
+/** Ids of cases that do not pass yet. The list may only get shorter. */
 export type Pending = Readonly<Record<Suite, readonly string[]>>;
 
 export function readPending(): Pending {

@@ -1,6 +1,6 @@
 /**
- * Declares one ava test per golden case. Cases on the pending list are skipped, and an extra test
- * fails when one of them passes, so that the list only shrinks.
+ * Declares one ava test per golden case. Cases on the pending list are skipped. An extra test fails
+ * if one of them passes, so that the list only gets shorter.
  */
 import test from 'ava';
 
@@ -31,7 +31,7 @@ export function declareSuite(
     const passing = [...pending].filter((id) => results.get(id) === null);
     t.deepEqual(passing, [], 'npm run golden -- --update-pending takes them off the list');
   });
-  test(`${suite}: every pending id names a case`, (t) => {
+  test(`${suite}: every pending id refers to a case`, (t) => {
     const known = new Set(ids);
     t.deepEqual(
       [...pending].filter((id) => !known.has(id)),

@@ -37,7 +37,7 @@ export function parseExact(text: string): Json {
   ) as Json;
 }
 
-/** The spelling of `value`, for messages. */
+/** Returns the spelling of `value`, for messages. */
 export function printExact(value: Json | undefined): string {
   if (value instanceof NumberText) {
     return value.text;
@@ -62,7 +62,10 @@ export function isObject(value: Json | undefined): value is { readonly [name: st
   );
 }
 
-/** Compares integers exactly, other numbers within 1e-9, and everything else for equality. */
+/**
+ * Compares integers exactly, other numbers with a tolerance of 1e-9, and everything else for
+ * equality.
+ */
 export function sameValue(left: Json | undefined, right: Json | undefined): boolean {
   if (left instanceof NumberText && right instanceof NumberText) {
     return sameNumber(left, right);

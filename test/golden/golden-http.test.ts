@@ -1,4 +1,4 @@
-/** The HTTP interface, with the answers of QuestDB. */
+/** The HTTP interface must give the same answers as QuestDB. */
 import { httpCases } from './cases.js';
 import { declareSuite } from './declare.js';
 import { runHttpSuite } from './run.js';

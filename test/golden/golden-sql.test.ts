@@ -1,4 +1,4 @@
-/** The SQL dialect, with the answers of QuestDB. */
+/** The SQL dialect must give the same answers as QuestDB. */
 import { sqlCases } from './cases.js';
 import { declareSuite } from './declare.js';
 import { runSqlSuite } from './run.js';

@@ -61,7 +61,7 @@ async function collect(incoming: IncomingMessage): Promise<Reply> {
   };
 }
 
-/** Sends one statement to /exec; internal errors are counted for the whole run. */
+/** Sends one statement to /exec. Internal errors are counted for the whole run. */
 export async function execute(
   base: string,
   sql: string,
@@ -80,10 +80,10 @@ export async function execute(
   return reply;
 }
 
-/** GET of /exec, or POST for a long statement. */
+/** Builds a GET of /exec, or a POST for a long statement. */
 function executeRequest(sql: string, headers: Readonly<Record<string, string>>): Exchange {
   const target = `/exec?query=${encodeURIComponent(sql.replace(/\p{Surrogate}/gu, '\ufffd'))}`;
-  // A statement longer than a request head may be is sent as a form.
+  // A statement that is too long for a request head is sent as a form.
   if (target.length > 60_000) {
     const body = Buffer.from(new URLSearchParams({ query: sql }).toString());
     const form = { 'Content-Type': 'application/x-www-form-urlencoded', ...headers };

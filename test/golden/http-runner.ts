@@ -49,7 +49,7 @@ interface Afterwards {
 export interface HttpCase {
   readonly id: string;
   readonly group: string;
-  /** Ids of superseded cases that this one replaces. */
+  /** Ids of superseded cases that this case replaces. */
   readonly decides?: readonly string[];
   readonly requires?: 'auth';
   readonly setup?: readonly string[];
@@ -66,10 +66,12 @@ interface HttpServers {
 }
 
 const BOUNDARY = '----goldenCaseBoundary';
-/** Writes are visible before the response; the time limit only allows for a slow machine. */
+/**
+ * Writes are visible before the response; the time limit only makes allowance for a slow machine.
+ */
 const AFTER_MS = 300;
 
-/** `null` when the case passes, otherwise the problem. */
+/** Returns `null` if the case passes, otherwise the problem. */
 export async function runHttpCase(servers: HttpServers, golden: HttpCase): Promise<string | null> {
   const base = golden.requires === 'auth' ? servers.login : servers.open;
   const problems: string[] = [];
@@ -161,7 +163,7 @@ function compare(expected: Expectation, reply: Reply): string[] {
   return [...problems, ...innerWords(reply), ...compareBody(expected, reply.body)];
 }
 
-/** Internal details of the program that an error reveals. */
+/** Returns internal details of the program that an error reveals. */
 function innerWords({ status, body }: Reply): string[] {
   const error = status < 400 ? null : /"error":"((?:[^"\\]|\\.)*)"/.exec(body.toString('utf8'));
   const word = innerWord(error?.[1] ?? '');

@@ -49,7 +49,7 @@ if (internal !== undefined) {
 }
 process.exitCode = (totals.failed === 0 || values.init) && internal === undefined ? 0 : 1;
 
-/** Prints the failures; a passing case that is still listed is a failure of the list. */
+/** Prints the failures. A case that passes although it is still listed is a failure of the list. */
 function report(suite: string, results: Results, listed: ReadonlySet<string>): string[] {
   const failing: string[] = [];
   const groups = new Map<string, [passed: number, all: number]>();

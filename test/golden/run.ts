@@ -4,7 +4,7 @@ import { type HttpCase, runHttpCase } from './http-runner.js';
 import { startTestServer } from './server.js';
 import { type SqlCase, SqlRunner } from './sql-runner.js';
 
-/** Problem of each case, `null` when it passes, in run order. */
+/** Problem of each case, in the order they were run; `null` if the case passes. */
 export type Results = ReadonlyMap<string, string | null>;
 export type Choose = (id: string) => boolean;
 

@@ -1,4 +1,4 @@
-/** Tests of the runners: an expected answer passes, a different one fails. */
+/** Tests of the runners: an expected answer must pass, and a different one must fail. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
@@ -47,7 +47,7 @@ async function answerWith(golden: SqlCase, body: string): Promise<string | null>
   return await new SqlRunner(base).run(golden);
 }
 
-test.serial('every SQL case accepts its own expectation', async (t) => {
+test.serial('every SQL case passes with its own expected result', async (t) => {
   for (const golden of sqlCases()) {
     const { members } = golden;
     // Cases with unspecified rows expect only a row count.
@@ -57,7 +57,7 @@ test.serial('every SQL case accepts its own expectation', async (t) => {
   }
 });
 
-test.serial('a difference is detected', async (t) => {
+test.serial('the golden runner detects a difference', async (t) => {
   const line = JSON.stringify({
     id: 'x',
     group: 'x',
@@ -85,12 +85,12 @@ function replay(golden: HttpCase, change: (body: Buffer) => Buffer): Promise<str
   const headers = Object.entries(expected.headers ?? {}).filter(([, v]) => !v.startsWith('re:'));
   const body = change(Buffer.from(expected.body ?? ''));
   script.answer = () => ({ status: expected.status, headers: Object.fromEntries(headers), body });
-  // Without the steps before and after: only this response is replayed.
+  // The steps before and after are omitted, because only this response is replayed.
   const { id, group, request, expect } = golden;
   return runHttpCase({ open: base, login: base }, { id, group, request, expect });
 }
 
-test.serial('every HTTP case with an exact body accepts only that body', async (t) => {
+test.serial('every HTTP case with an exact body passes only with that body', async (t) => {
   const plain = httpCases().filter(
     ({ expect, request }) =>
       expect.body !== undefined &&
@@ -106,7 +106,7 @@ test.serial('every HTTP case with an exact body accepts only that body', async (
   }
 });
 
-test('ids are unique, and superseded ones are not run', (t) => {
+test('case ids are unique, and superseded cases are not run', (t) => {
   const ids = [...httpCases(), ...decidedCases(), ...sqlCases()].map(({ id }) => id);
   t.is(new Set(ids).size, ids.length);
   const skipped = [...superseded('http').keys(), ...superseded('sql').keys()];
@@ -116,10 +116,10 @@ test('ids are unique, and superseded ones are not run', (t) => {
   );
 });
 
-/** Decided but not implemented yet. */
+/** Decided on but not implemented yet. */
 const UNDECIDED = new Set(['exec-errors-create-user-bob', 'exec-errors-grant-select-on-gc-t-to-u']);
 
-test('every superseded answer has a case for the decided answer', (t) => {
+test('every superseded case has a case for the decided behaviour', (t) => {
   const decided = decidedCases().flatMap(({ decides = [] }) => decides);
   t.is(new Set(decided).size, decided.length);
   t.deepEqual([...decided, ...UNDECIDED].toSorted(), [...superseded('http').keys()].toSorted());

@@ -28,12 +28,12 @@ export interface TestServer {
   readonly url: string;
   /** `127.0.0.1:PORT` */
   readonly pg: string;
-  /** `127.0.0.1:PORT` of the line protocol over TCP; `off` without it. */
+  /** `127.0.0.1:PORT` of the line protocol over TCP; `off` if it is disabled. */
   line(): string;
   readonly process: ChildProcess;
   /** Standard error output so far. */
   log(): string;
-  /** Stops it as an operator would; resolves to the exit code. */
+  /** Stops the server as an operator would; resolves to the exit code. */
   stop(): Promise<number | null>;
 }
 
@@ -41,7 +41,7 @@ export interface TestServerOptions {
   readonly root?: string;
   readonly set?: readonly string[];
   readonly args?: readonly string[];
-  /** Wrapper command for the server, such as a tracer. */
+  /** Command in which to wrap the server, such as a tracer. */
   readonly wrapper?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -52,12 +52,12 @@ const FREE_PORTS = [
   'line.tcp.net.bind.to=127.0.0.1:0',
 ];
 
-/** Settings of every server of a run, such as the chunk size of scans: `key=value,key=value`. */
+/** Settings for every server of a run, such as the chunk size of scans: `key=value,key=value`. */
 const OF_RUN = (process.env['TIDEMARK_TEST_SET'] ?? '').split(',').filter((one) => one !== '');
 
 /**
- * The bundle, as users run it. After a plain `tsc` the bundle is older than its modules; then the
- * modules run directly.
+ * Returns the bundle, as users run it. After a plain `tsc` the bundle is older than its modules;
+ * then the modules are run directly.
  */
 export function commandFile(): string {
   const bundle = join(BUILD, 'server', 'cli.js');
@@ -113,7 +113,7 @@ interface RunningCli {
   readonly err: () => string;
 }
 
-/** A test that ends early leaves no server running. */
+/** Servers to stop, so that a test that ends early leaves none running. */
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) {
@@ -121,10 +121,10 @@ process.once('exit', () => {
   }
 });
 
-/** Settled when a process has ended and all of its output was read. */
+/** Settled when a process has ended and all of its output has been read. */
 const ends = new WeakMap<ChildProcess, Promise<unknown>>();
 
-/** Runs the command line in a separate process. */
+/** Runs the command line in a process of its own. */
 export function runCli(
   args: readonly string[],
   { wrapper = [], environment = {} }: Pick<TestServerOptions, 'wrapper' | 'environment'> = {},
@@ -149,8 +149,8 @@ export function runCli(
 }
 
 /**
- * Output of a child process in an unnamed file. A line written before a response was sent is
- * readable after the response, whereas a pipe may deliver it later.
+ * Output of a child process in an unnamed file. If a line was written before a response was sent,
+ * it can be read after the response. A pipe may deliver it later.
  */
 class WrittenFile {
   readonly descriptor: number;
@@ -165,7 +165,7 @@ class WrittenFile {
     rmSync(folder, { recursive: true });
   }
 
-  /** All output so far. */
+  /** Returns all output so far. */
   text(): string {
     if (this.#isOpen) {
       const rest = Buffer.allocUnsafe(fstatSync(this.descriptor).size - this.#read);
@@ -184,7 +184,7 @@ class WrittenFile {
   }
 }
 
-/** Waits for the end of a command; resolves to its exit code. */
+/** Waits until a command ends; resolves to its exit code. */
 export async function exitCode(child: ChildProcess): Promise<number | null> {
   await ends.get(child);
   return child.exitCode;

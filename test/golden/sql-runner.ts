@@ -1,6 +1,7 @@
 /**
- * Golden cases of the dialect: setup statements, then one statement with its rows, its success
- * message, or its error and position. Message texts are informative; positions are the contract.
+ * Golden cases for the dialect: setup statements, then one statement with its rows, its success
+ * message, or its error and the error's position. Message texts are informative; positions are
+ * binding.
  */
 import {
   isObject,
@@ -22,7 +23,7 @@ export interface SqlCase {
   readonly group: string;
   readonly setup: readonly string[];
   readonly sql: string;
-  /** All members of the line, including the expectation. */
+  /** All members of the line, including the expected result. */
   readonly members: Members;
 }
 
@@ -46,17 +47,17 @@ interface Outcome {
   readonly body: Members;
 }
 
-/** Runs cases in order; a setup is reused while cases only read. */
+/** Runs cases in order. A setup is reused as long as the cases only read. */
 export class SqlRunner {
   readonly #base: string;
-  /** The current setup, `null` when the last case may have changed it. */
+  /** The current setup; `null` if the last case may have changed it. */
   #standing: readonly string[] | null = null;
 
   constructor(base: string) {
     this.#base = base;
   }
 
-  /** `null` when the case passes, otherwise the problem. */
+  /** Returns `null` if the case passes, otherwise the problem. */
   async run(golden: SqlCase): Promise<string | null> {
     const problem = await this.#setUp(golden.setup);
     if (problem !== null) {
@@ -195,7 +196,9 @@ function compareDatasets(
   return `row ${at}: ${shorten(texts, 400)}`;
 }
 
-/** Compares rows in any order; numbers that differ in the last digits may sort differently. */
+/**
+ * Compares rows in any order, because numbers that differ in the last digits may sort differently.
+ */
 function sameRows(want: readonly Json[], got: readonly Json[]): boolean {
   const left = [...got];
   return want.every((row) => {

@@ -7,7 +7,7 @@ import { fakeServices } from './harness.js';
 
 const TABLE = /^\| Path \| Methods \| Does \|\n(?:\|.*\n)+/m;
 
-/** Returns the document with the routes of a server with default settings. */
+/** Returns the document with the routes of a server that has default settings. */
 export function httpDocument(document: string): string {
   const page: StaticFile = {
     type: 'text/html',
@@ -21,7 +21,7 @@ export function httpDocument(document: string): string {
   return document.replace(TABLE, () => routeTable(routes));
 }
 
-/** One line for all routes with the same description. */
+/** Builds one line for all routes with the same description. */
 function routeTable(routes: readonly Route[]): string {
   const lines = new Map<string, { paths: Set<string>; methods: Set<string> }>();
   for (const { about, path, methods } of routes) {

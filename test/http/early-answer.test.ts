@@ -1,4 +1,4 @@
-/** Responses sent before the end of a request body. */
+/** Responses that are sent before the end of a request body. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,7 +18,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** An upload whose first part is invalid, with `later` bytes still to come. */
+/** An upload whose first part is invalid, with `later` more bytes to come. */
 function refusedUpload(later: number): string {
   const part =
     '--b\r\nContent-Disposition: form-data; name="data"; filename="' + `${'x'.repeat(90_000)}"\r\n`;
@@ -29,7 +29,7 @@ function refusedUpload(later: number): string {
   );
 }
 
-test('a refused upload is drained, so that its response is not lost', async (t) => {
+test('a refused upload is drained so that the client receives the response', async (t) => {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   let answer = '';
@@ -57,7 +57,7 @@ test('a refused upload is drained, so that its response is not lost', async (t) 
   t.regex(answer, /malformed multipart body/);
 });
 
-test('a client that stops mid-upload gets its response, and the connection closes', async (t) => {
+test('a client that stops mid-upload gets a response and is disconnected', async (t) => {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   let answer = '';

@@ -1,4 +1,4 @@
-/** Error positions of row values that do not convert. */
+/** Positions of errors in row values that cannot be converted. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -26,7 +26,7 @@ async function ask(
   return (await response.json()) as { error?: string; position?: number };
 }
 
-test('positions are those of the statement, or exact on request', async (t) => {
+test('the error position is that of the statement, or exact on request', async (t) => {
   for (const [query, mark] of [
     ['select d + s from t', 's from'],
     ['select sum(s) from t', 's)'],
@@ -48,13 +48,13 @@ test('positions are those of the statement, or exact on request', async (t) => {
   }
 });
 
-test('a literal that does not convert is always reported at its position', async (t) => {
+test('a literal that cannot be converted is always reported at its position', async (t) => {
   for (const more of [{}, { exactPosition: 'true' }]) {
     t.is((await ask("select d from t where d = 'abc'", more)).position, 26);
   }
 });
 
-test('equal conversions at different positions form one group', async (t) => {
+test('the same conversion at two positions forms one group', async (t) => {
   await ask("insert into t values ('2026-01-02', '7', '7', 1, 1)");
   const query =
     "select d + v, count() from t where ts = '2026-01-02' group by d + v order by d + v";

@@ -21,7 +21,7 @@ async function get(query: string, init: RequestInit = {}): Promise<[number, stri
 
 const HEAD = '{"query":"rows 5","columns":[{"name":"x","type":"LONG"}],"timestamp":-1,';
 
-test('a response has its keys in the order that clients expect', async (t) => {
+test('the keys of a response are in the order that clients expect', async (t) => {
   t.deepEqual(await get('query=rows+5'), [
     200,
     `${HEAD}"dataset":[[1],[2],[3],[4],[5]],"count":5}`,
@@ -57,12 +57,12 @@ for (const [limit, rows, count] of LIMITS) {
   });
 }
 
-test('count=true returns the total, whatever the limit', async (t) => {
+test('count=true returns the total for any limit', async (t) => {
   const [, body] = await get('query=rows+5&nm=true&limit=2&count=true');
   t.is(body, '{"dataset":[[1],[2]],"count":5}');
 });
 
-test('timings and explain follow the count', async (t) => {
+test('timings and explain follow the count in the response', async (t) => {
   const [, body] = await get('query=rows+1&nm=true&timings=true&explain=true');
   const timings = '"timings":{"authentication":0,"compiler":0,"execute":0,"count":0}';
   const explain = '"explain":{"jitCompiled":false}';
@@ -102,14 +102,14 @@ test('an unknown name in cols is refused', (t) => {
   }
 });
 
-test('an unknown column in cols has no position', async (t) => {
+test('the error for an unknown column in cols has no position', async (t) => {
   t.deepEqual(await get('query=rows+1&cols=zz'), [
     400,
     '{"query":"rows 1","error":"column not found: \'zz\'"}',
   ]);
 });
 
-test('the last of repeated parameters wins, and + is a space', async (t) => {
+test('the last of several equal parameters is used, and + is a space', async (t) => {
   const [, body] = await get('query=rows+1&query=rows+2&nm=true');
   t.is(body, '{"dataset":[[1],[2]],"count":2}');
 });
@@ -121,7 +121,7 @@ test('an empty query gets the response that clients expect', async (t) => {
   }
 });
 
-test('statements answer with their result keyword', async (t) => {
+test('each kind of statement returns its result keyword', async (t) => {
   t.deepEqual(await get('query=insert+3'), [200, '{"dml":"OK","inserted":3}']);
   t.deepEqual(await get('query=update+2'), [200, '{"ddl":"OK","dml":"OK","updated":2}']);
   t.deepEqual(await get('query=create'), [200, '{"ddl":"OK"}']);
@@ -144,7 +144,7 @@ test('invalid UTF-8 is refused', async (t) => {
   t.regex(body, /"error":"Bad UTF8 encoding in query text","position":0\}$/);
 });
 
-test('a form body is read like the URL', async (t) => {
+test('parameters are also read from a form body', async (t) => {
   const body = new URLSearchParams({ query: 'rows 2', nm: 'true' });
   t.deepEqual(await get('', { method: 'POST', body }), [200, '{"dataset":[[1],[2]],"count":2}']);
   const form = new FormData();
@@ -159,7 +159,7 @@ test('other request bodies are refused', async (t) => {
   t.is(status, 415);
 });
 
-test('many rows are streamed completely, also compressed', async (t) => {
+test('many rows are streamed completely, with and without compression', async (t) => {
   for (const encoding of ['identity', 'gzip', 'br']) {
     const response = await fetch(`${harness.url}/exec?query=rows+5000&nm=true`, {
       headers: { 'Accept-Encoding': encoding },
@@ -194,7 +194,7 @@ test('responses with rows announce the keep-alive timeout', async (t) => {
   await kept.server.close();
 });
 
-test('a statement with a NUL is refused at its position', async (t) => {
+test('a statement with a NUL character is refused with its position', async (t) => {
   t.deepEqual(await get('query=rows+1%00'), [
     400,
     '{"query":"rows 1\\u0000","error":"a statement cannot contain a NUL character","position":6}',
@@ -211,7 +211,7 @@ test('connections are closed when keep-alive is off', async (t) => {
   await closing.server.close();
 });
 
-test('a short response is compressed when that saves bytes', async (t) => {
+test('a response is compressed only if that saves bytes', async (t) => {
   for (const [rows, coding] of [
     [3, null],
     [900, 'gzip'],
@@ -224,12 +224,12 @@ test('a short response is compressed when that saves bytes', async (t) => {
   }
 });
 
-test('a statement whose tables changed is prepared again, once', async (t) => {
+test('a statement is prepared again once if its tables changed', async (t) => {
   const [status] = await get('query=replan');
   t.is(status, 200);
 });
 
-test('an error after the first rows completes the JSON and cuts the body', async (t) => {
+test('an error after the first rows closes the JSON and truncates the body', async (t) => {
   const answer = await sendRaw(
     harness.port,
     'GET /exec?query=breaks+9999&nm=true HTTP/1.1\r\nHost: localhost\r\n\r\n',
@@ -268,7 +268,7 @@ test('pipelined requests are answered in order', async (t) => {
   );
 });
 
-test('a body sent with its head is read, despite an Expect header', async (t) => {
+test('a body sent together with its head is read, even with an Expect header', async (t) => {
   const body = 'query=rows+1&nm=true';
   const answer = await sendRaw(
     harness.port,
@@ -280,7 +280,7 @@ test('a body sent with its head is read, despite an Expect header', async (t) =>
 });
 
 for (const name of ['count', 'nm', 'timings', 'explain', 'quoteLargeNum', 'session']) {
-  test(`${name} is true or false`, async (t) => {
+  test(`${name} must be true or false`, async (t) => {
     for (const value of ['yes', '2', 'tru', 'true,true']) {
       const response = await fetch(`${harness.url}/exec?query=rows+1&${name}=${value}`);
       t.is(response.status, 400);

@@ -107,14 +107,14 @@ const REFUSALS: readonly (readonly [query: string, error: string])[] = [
 ];
 
 for (const [query, error] of REFUSALS) {
-  test(`refuses ${query}`, async (t) => {
+  test(`${query} is refused`, async (t) => {
     const response = await get(`query=rows+1&${query}`);
     t.is(response.status, 400);
     t.is(await response.text(), JSON.stringify({ query: 'rows 1', error, position: 0 }));
   });
 }
 
-test('refuses everything but a query', async (t) => {
+test('statements other than queries are refused', async (t) => {
   const refusals = [
     ['', 'No query text'],
     ['insert 1', '/exp endpoint only accepts SELECT'],
@@ -137,7 +137,7 @@ test('a read-only server exports only CSV', async (t) => {
   t.is((await get('csv'))[0], 200);
   t.deepEqual(await get('parquet'), [
     403,
-    '{"query":"rows 1","error":"fmt=parquet works on read-write servers only, use fmt=csv",' +
+    '{"query":"rows 1","error":"fmt=parquet is not supported on read-only servers, use fmt=csv",' +
       '"position":0}',
   ]);
   await guarded.server.close();

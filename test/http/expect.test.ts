@@ -1,6 +1,7 @@
 /**
- * Clients that wait for `100 Continue` before they send a body (`Expect: 100-continue`). It is sent
- * when the body is read; a response that needs no body is sent alone.
+ * Clients that wait for `100 Continue` before they send a body (`Expect: 100-continue`). The server
+ * sends it when it begins to read the body. If the response does not need the body, the server
+ * sends only the response.
  */
 import { once } from 'node:events';
 import { connect } from 'node:tls';
@@ -48,7 +49,7 @@ interface Request {
   readonly headers?: readonly string[];
 }
 
-/** Head of a request whose body is not sent yet. */
+/** The head of a request whose body has not been sent yet. */
 function head({ method = 'POST', path = '/write', headers = [] }: Request): Buffer {
   const all = headers.some((line) => /^(?:content-length|transfer-encoding)/i.test(line))
     ? headers
@@ -73,7 +74,7 @@ async function open(t: ExecutionContext, at = server): Promise<Repeater> {
   return new Repeater(socket);
 }
 
-/** 100 Continue is sent, the response follows, and the connection stays open. */
+/** Checks that 100 Continue is sent, the response follows, and the connection stays open. */
 async function assertContinued(
   t: ExecutionContext,
   client: Repeater,
@@ -85,7 +86,10 @@ async function assertContinued(
   t.regex(answer, /^Connection: keep-alive\r$/m);
 }
 
-/** The refusal is the only response, and closes the connection without a body. */
+/**
+ * Checks that the refusal is the only response, and that the connection is closed without reading a
+ * body.
+ */
 async function assertRefused(
   t: ExecutionContext,
   request: Request,
@@ -101,7 +105,7 @@ async function assertRefused(
   t.is(await client.answer(), null, `${what}: nothing follows`);
 }
 
-test('ILP bodies get 100 Continue and a response, repeatedly on one connection', async (t) => {
+test('ILP requests get 100 Continue and a response, repeatedly per connection', async (t) => {
   for (const at of [server, encrypted]) {
     const client = await open(t, at);
     for (const path of ['/write', '/api/v2/write', '/write']) {
@@ -120,7 +124,7 @@ test('a handed-off connection gets 100 Continue like any other', async (t) => {
   await assertContinued(t, client);
 });
 
-test('chunked bodies, long bodies, and bodies sent without waiting', async (t) => {
+test('chunked bodies, long bodies and bodies sent without waiting are read', async (t) => {
   const rows = LINE.repeat(100_000);
   const many = Buffer.from(rows);
   const client = await open(t);
@@ -150,12 +154,12 @@ test('chunked bodies, long bodies, and bodies sent without waiting', async (t) =
 
 test('a refusal before the body is the only response, on every route with a body', async (t) => {
   t.true(ROUTES.length > 10);
-  // Concurrently, because each connection waits a while for the missing body.
+  // Run concurrently, because each connection waits a while for the missing body.
   const refusals = [
     ...ROUTES.filter(({ access }) => access === 'data').map(({ path, method }) =>
       assertRefused(t, { method, path }, 401),
     ),
-    // Too many failed logins throttle an address.
+    // Too many failed logins cause an address to be throttled.
     assertRefused(t, { headers: [WRONG] }, 401),
     assertRefused(t, { headers: [WRONG] }, 401, encrypted),
     assertRefused(t, { path: '/nothing', headers: [LOGIN] }, 404),
@@ -169,7 +173,7 @@ test('a refusal before the body is the only response, on every route with a body
   await Promise.all(refusals);
 });
 
-test('routes that read a body send 100 Continue, others respond immediately', async (t) => {
+test('routes that read a body send 100 Continue; others respond immediately', async (t) => {
   for (const { path, method } of ROUTES) {
     const client = await open(t);
     const first = (await client.ask(head({ method, path, headers: [LOGIN] }))) ?? '';
@@ -182,13 +186,13 @@ test('routes that read a body send 100 Continue, others respond immediately', as
   }
 });
 
-test('other expectations are refused', async (t) => {
+test('Expect headers other than 100-continue are refused', async (t) => {
   for (const expects of ['200-ok', '100-continued', 'tea']) {
     await assertRefused(t, { headers: [LOGIN, `Expect: ${expects}`] }, 417);
   }
 });
 
-test('without a body the client need not wait', async (t) => {
+test('a request without a body is answered without 100 Continue', async (t) => {
   const client = await open(t);
   for (let count = 0; count < 2; count += 1) {
     const asked = await client.ask(
@@ -200,7 +204,7 @@ test('without a body the client need not wait', async (t) => {
   t.deepEqual(await run(server, 'SELECT 1', { Authorization: LOGIN.slice(15) }), [[1]]);
 });
 
-test('bodies of files and statements get 100 Continue', async (t) => {
+test('uploads and statement bodies get 100 Continue', async (t) => {
   const form = 'Content-Type: application/x-www-form-urlencoded';
   const client = await open(t);
   const cases = [

@@ -1,6 +1,6 @@
 /**
  * A database that answers `rows N` with N rows of one LONG column in chunks, and some keywords with
- * errors. For tests of heads, limits and order that need no engine.
+ * errors. It is for tests of heads, limits and order that do not need an engine.
  */
 import {
   type Chunk,
@@ -33,13 +33,13 @@ interface Journal {
   executed: string[];
   cancelled: number;
   closed: number;
-  /** Prepared SQL texts. */
+  /** SQL texts that were prepared. */
   prepared: string[];
-  /** Time limit of each prepare, and the time already elapsed. */
+  /** Timeout passed to each prepare, and the time already elapsed. */
   bounds: Record<'timeoutMs' | 'elapsedMs', number | undefined>[];
   /** Whether the catalog has changed once already. */
   moved: boolean;
-  /** Result of the statements' currency check. */
+  /** What the check whether a statement is still current returns. */
   current: boolean;
 }
 

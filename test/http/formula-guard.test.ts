@@ -16,7 +16,7 @@ const LINES: readonly (readonly [string, string])[] = [
   [',,\r\n', ',,\r\n'],
 ];
 
-test('formula-like strings are guarded, wherever the file is split', (t) => {
+test('formula-like strings are escaped wherever the file is split', (t) => {
   const bytes = Buffer.from(LINES.map(([given]) => given).join(''));
   const expected = LINES.map(([, made]) => made).join('');
   for (let piece = 1; piece <= bytes.length; piece += 1) {
@@ -29,12 +29,12 @@ test('formula-like strings are guarded, wherever the file is split', (t) => {
   }
 });
 
-test('a tab delimiter is not a formula, and a file without header has only strings', (t) => {
+test('a tab delimiter is not escaped; without a header the first line is data', (t) => {
   const guard = new FormulaGuard([true, false], '\t', false);
   t.is(guard.guard(Buffer.from('=a\t=b\r\n\t\r\n')).toString(), "'=a\t=b\r\n\t\r\n");
 });
 
-test('exports are as stored, or guarded', async (t) => {
+test('exports contain strings as stored, or escaped on request', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const values = ["'=1+1'", "'@x'", "'plain'", 'null', "'a''=b'"];

@@ -1,4 +1,4 @@
-/** Access to the server: hosts, cross-site pages, logins, methods, paths, malformed requests. */
+/** Access to the server: hosts, cross-site pages, logins, methods, paths and malformed requests. */
 import test from 'ava';
 
 import { type Harness, sendRaw, startHarness } from './harness.js';
@@ -36,7 +36,7 @@ const HOSTS: readonly (readonly [status: number, lines: Lines])[] = [
   [421, ['Host: localhost/']],
 ];
 for (const [expected, lines] of HOSTS) {
-  test(`${lines.join() || 'no Host'} gives ${expected}`, async (t) => {
+  test(`${lines.join() || 'no Host'} is answered with ${expected}`, async (t) => {
     t.is(await status('/exec?query=rows+1', lines), expected);
     t.is(await status('/nowhere', lines), expected === 200 ? 404 : expected);
   });
@@ -79,7 +79,7 @@ for (const [method, target] of DATA_ROUTES) {
   });
 }
 
-test('pages of this server and listed origins are accepted', async (t) => {
+test('requests from this server’s pages and from listed origins are accepted', async (t) => {
   const own: readonly Lines[] = [
     ['Origin: http://localhost:9000', 'Sec-Fetch-Site: same-origin'],
     ['Sec-Fetch-Site: none'],
@@ -111,7 +111,7 @@ test('data responses carry the security headers', async (t) => {
   t.is(headers.get('access-control-allow-origin'), null);
 });
 
-test('methods and paths', async (t) => {
+test('methods and paths are matched exactly', async (t) => {
   const host = ['Host: localhost'];
   t.is(await status('/exec', host, 'DELETE'), 405);
   t.is(await status('/imp', host), 405);
@@ -127,7 +127,7 @@ test('methods and paths', async (t) => {
   t.is(response.headers.get('allow'), 'GET, POST, HEAD, OPTIONS');
 });
 
-test('a program gets a challenge, a browser gets none', async (t) => {
+test('a program gets an authentication challenge; a browser does not', async (t) => {
   const challenge = async (...lines: string[]): Promise<boolean> => {
     const head = ['GET /exec HTTP/1.1', 'Host: localhost', 'Connection: close', ...lines];
     return /^WWW-Authenticate: Basic /im.test(
@@ -139,7 +139,7 @@ test('a program gets a challenge, a browser gets none', async (t) => {
   t.false(await challenge('Sec-Fetch-Mode: cors', 'Sec-Fetch-Site: same-origin'));
 });
 
-test('guessing is throttled, for the guessed name only', async (t) => {
+test('password guessing is throttled only for the guessed name', async (t) => {
   const guarded = await startHarness({ set: ['http.user=joe', 'http.password=secret'] });
   const attempt = (user: string, password: string): Promise<number> => {
     const basic = btoa(`${user}:${password}`);
@@ -158,7 +158,7 @@ test('guessing is throttled, for the guessed name only', async (t) => {
   await guarded.server.close();
 });
 
-test('the login is checked before the method, after the path', async (t) => {
+test('the login is checked after the path and before the method', async (t) => {
   const { port } = login;
   const good = 'Authorization: Basic am9lOnNlY3JldA==';
   const host = 'Host: any.example';
@@ -199,7 +199,7 @@ for (const [index, [expected, head]] of BROKEN.entries()) {
   });
 }
 
-test('an unknown method is reported, CONNECT is refused', async (t) => {
+test('an unknown method is reported; CONNECT is refused', async (t) => {
   for (const method of ['FOO', 'get', 'M-SEARCH!']) {
     const answer = await sendRaw(
       harness.port,
@@ -212,7 +212,7 @@ test('an unknown method is reported, CONNECT is refused', async (t) => {
   t.regex(tunnel, /^HTTP\/1\.1 405 [^]*Method CONNECT not supported/);
 });
 
-test('preferences are versioned', async (t) => {
+test('saving preferences requires the current version', async (t) => {
   const save = async (method: string, version: number, body: string): Promise<string> => {
     const target = `${harness.url}/settings?version=${version}`;
     return await (await fetch(target, { method, body })).text();
@@ -252,7 +252,7 @@ test('preferences cannot be changed when that is disabled', async (t) => {
   }
 });
 
-test('a line protocol failure is reported in its own format', async (t) => {
+test('a line protocol error is reported in the format of the line protocol', async (t) => {
   for (const path of ['/write', '/api/v2/write']) {
     const response = await fetch(harness.url + path, { method: 'POST', body: 'm,a=b c=1i' });
     t.is(response.status, 500);
@@ -263,7 +263,7 @@ test('a line protocol failure is reported in its own format', async (t) => {
   }
 });
 
-test('short responses', async (t) => {
+test('short responses have the expected text', async (t) => {
   const text = async (target: string): Promise<string> =>
     await (await fetch(harness.url + target)).text();
   t.is(await text('/chk?j=there'), 'Exists\r\n');

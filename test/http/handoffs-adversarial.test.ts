@@ -1,4 +1,6 @@
-/** HTTP clients that hold handed-off connections, disconnect half-way, or lose their access. */
+/**
+ * HTTP clients that hold handed-off connections, disconnect half-way, or lose their permissions.
+ */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
@@ -29,7 +31,7 @@ async function client(t: ExecutionContext, of: TestServer): Promise<Repeater> {
   return one;
 }
 
-/** Takes minutes when it joins all rows. */
+/** Takes minutes if it joins all rows. */
 const cross = (x: number, y: number): Buffer =>
   get(`SELECT sum(a.x * b.x) FROM big a CROSS JOIN big b WHERE a.x <= ${x} AND b.x <= ${y}`);
 const endless = (): Buffer => cross(1_000_000, 1_000_000);
@@ -39,7 +41,9 @@ async function running(of: TestServer): Promise<number> {
   return rows.filter(([query]) => String(query).includes('CROSS')).length;
 }
 
-/** A client with a long-running query; handed off, unless the handoff just ended. */
+/**
+ * A client with a long-running query. Its connection is handed off, unless the handoff just ended.
+ */
 async function busy(t: ExecutionContext, of = server): Promise<Repeater> {
   const one = await client(t, of);
   let x = 0;
@@ -63,7 +67,7 @@ const LEAVES: Readonly<Record<string, (one: Repeater) => void>> = {
 };
 
 for (const [name, leave] of Object.entries(LEAVES)) {
-  test.serial(`the query of a disconnected client is cancelled: ${name}`, async (t) => {
+  test.serial(`a disconnected client cancels its query: ${name}`, async (t) => {
     leave(await busy(t));
     const began = Date.now();
     await until(async () => (await running(server)) === 0, 'the query has ended');
@@ -85,7 +89,7 @@ test.serial('long queries do not block other clients', async (t) => {
 });
 
 test.serial(
-  'a client that stops reading uses no memory, and later gets all responses',
+  'a client that pauses reading uses no memory and later gets all responses',
   async (t) => {
     const one = await client(t, server);
     const rows = get('SELECT * FROM big LIMIT 2000');
@@ -110,7 +114,7 @@ test.serial(
   },
 );
 
-test.serial('an idle connection is closed, a busy one is not', async (t) => {
+test.serial('an idle connection is closed; a busy connection is not', async (t) => {
   const quick = await startTestServer({
     set: ['metrics.enabled=true', 'http.net.connection.timeout=1500ms'],
   });
@@ -220,7 +224,7 @@ test.serial('a revoked right, password or user takes effect at the next request'
   t.regex((await one.ask(get('SELECT a FROM secrets WHERE a > 5'))) ?? '', /^HTTP\/1\.1 401 /);
 });
 
-test.serial('logins that expire are not handed off', async (t) => {
+test.serial('connections whose login can expire are not handed off', async (t) => {
   const acl = await startTestServer({ set: ['acl.enabled=true', 'metrics.enabled=true'] });
   t.teardown(() => acl.stop());
   const admin = { authorization: basic('admin', 'quest') };
@@ -267,7 +271,7 @@ test.serial('encrypted connections are not handed off', async (t) => {
   agent.destroy();
 });
 
-test.serial('unusual headers get the same responses', async (t) => {
+test.serial('unusual headers get the same responses with and without handoffs', async (t) => {
   const kinds: readonly (readonly string[])[] = [
     ['X-Long: '.padEnd(6_000, 'x')],
     ['X-Long: '.padEnd(20_000, 'x')],

@@ -1,6 +1,6 @@
 /**
- * HTTP connections handed off to the engine: responses are byte-identical to those without
- * handoffs, and so is everything else.
+ * HTTP connections handed off to the engine. Responses, and everything else, must be byte-identical
+ * to those without handoffs.
  */
 import test from 'ava';
 
@@ -47,7 +47,7 @@ const TABLES = [
 interface Case {
   readonly texts: readonly string[];
   readonly options?: RequestOptions;
-  /** Whether only the server answers it. */
+  /** Whether only the server answers this request. */
   readonly isKept?: true;
 }
 
@@ -118,7 +118,7 @@ const CASES: readonly Case[] = [
 
 for (const { texts, options, isKept } of CASES) {
   const how = JSON.stringify(options ?? {});
-  test.serial(`the same bytes: ${texts[0] ?? ''} ${how}`, async (t) => {
+  test.serial(`same bytes with and without handoffs: ${texts[0] ?? ''} ${how}`, async (t) => {
     const [a, b] = await Promise.all([Repeater.open(handingOff), Repeater.open(plain)]);
     t.teardown(() => {
       a.close();
@@ -211,7 +211,7 @@ const LAST: readonly (() => Buffer)[] = [
   () => get('SELECT 1', { headers: ['Connection: close'] }),
   () => get('SELECT 1', { line: 'GET /exec?query={} HTTP/1.0' }),
 ];
-/** The responses to these overtake pending ones. */
+/** The responses to these requests overtake pending ones. */
 const MALFORMED: readonly (() => Buffer)[] = [
   () => Buffer.from('GET /exec?query=1 1 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'),
   () => Buffer.from('NONSENSE\r\n\r\n'),
@@ -243,7 +243,7 @@ test.serial('interleaved requests get the same responses as without handoffs', a
   for (let round = 0; round < 600; round += 1) {
     const [a, b] = clients as [Repeater, Repeater];
     if (round % 5 === 0) {
-      // Enough requests for a handoff, even after unprofitable ones.
+      // Enough requests to trigger a handoff, even after unprofitable ones.
       for (const client of clients) {
         for (let times = 0; times < 68; times += 1) {
           await client.ask(good(rng));
@@ -290,8 +290,8 @@ test.serial('a connection is handed off and back thousands of times', async (t) 
   const row = /"dataset":\[\[(\d+)\]\]/;
   const rounds = 2_000;
   for (let round = 0; round < rounds; round += 1) {
-    // A handoff pays off from sixteen responses. The dissimilar request is handed back with the
-    // requests after it.
+    // A handoff pays off from sixteen responses on. The dissimilar request is handed back together
+    // with the requests after it.
     const numbers = Array.from({ length: 20 }, (_, at) => 1 + ((round + at) % 10));
     const other = get(`SELECT ${round}`, { headers: ['X-Other: 1'] });
     one.send(...numbers.map(query), other, query(7));
@@ -300,7 +300,7 @@ test.serial('a connection is handed off and back thousands of times', async (t) 
     }
     t.is(row.exec((await one.answer()) ?? '')?.[1], String(round));
     t.is(row.exec((await one.answer()) ?? '')?.[1], '7');
-    // Repeats the usual request, so that the dissimilar one is forgotten.
+    // Repeats the usual request, so that the dissimilar one no longer counts.
     await one.ask(query(1));
     await one.ask(query(2));
   }
@@ -308,7 +308,7 @@ test.serial('a connection is handed off and back thousands of times', async (t) 
   t.true(answered > rounds * 10, `the engine answered ${answered}`);
 });
 
-test.serial('a changed table shows its new rows and columns', async (t) => {
+test.serial('new rows and columns of a changed table are returned', async (t) => {
   const [a, b] = await Promise.all([Repeater.open(handingOff), Repeater.open(plain)]);
   t.teardown(() => {
     a.close();
@@ -362,13 +362,13 @@ test.serial('query_activity() shows the SQL of a handed-off query', async (t) =>
   }
 });
 
-/** Slow when it joins all rows. */
+/** Slow if it joins all rows. */
 const cross = (x: number, y: number, headers: readonly string[] = []): Buffer =>
   get(`SELECT sum(a.x * b.x) FROM big a CROSS JOIN big b WHERE a.x <= ${x} AND b.x <= ${y}`, {
     headers,
   });
 
-test.serial('a handed-off query has a timeout and does not run twice', async (t) => {
+test.serial('a handed-off query obeys its timeout and does not run twice', async (t) => {
   await run(handingOff, 'CREATE TABLE IF NOT EXISTS big AS (SELECT x FROM long_sequence(1000000))');
   const one = await Repeater.open(handingOff);
   t.teardown(() => {
@@ -384,7 +384,7 @@ test.serial('a handed-off query has a timeout and does not run twice', async (t)
   t.is(await handedOff(handingOff), before + 1);
 });
 
-test.serial('a query is cancelled by its id', async (t) => {
+test.serial('a handed-off query can be cancelled by its id', async (t) => {
   const one = await Repeater.open(handingOff);
   t.teardown(() => {
     one.close();

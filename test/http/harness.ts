@@ -22,7 +22,7 @@ export interface HarnessOptions {
   readonly authenticator?: Authenticator;
 }
 
-/** Services of the HTTP server over `database`. */
+/** Returns the services of an HTTP server over `database`. */
 export function fakeServices(options: HarnessOptions, database: FakeDatabase): HttpServices {
   const settings = new Map(
     (options.set ?? []).map((item) => item.split('=', 2) as [string, string]),
@@ -51,7 +51,7 @@ export function fakeServices(options: HarnessOptions, database: FakeDatabase): H
   };
 }
 
-/** Single-user mode; an empty user or password admits every user. */
+/** Single-user mode: an empty user or password admits every user. */
 function oneUser(user: string, password: string): Authenticator {
   return createAuthenticator(user === '' || password === '' ? {} : { owner: { user, password } });
 }
@@ -62,7 +62,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
   return { url: `http://${server.address}`, port: server.port, database, server };
 }
 
-/** Sends raw bytes and reads until the peer closes. */
+/** Sends raw bytes and reads until the server closes the connection. */
 export async function sendRaw(port: number, bytes: string): Promise<string> {
   const { connect } = await import('node:net');
   return await new Promise((resolve, reject) => {

@@ -43,10 +43,10 @@ for (const [target, more] of [
   ['/exec?query=missing', ''],
   ['/exp?query=missing', ''],
 ] as const) {
-  test(`HEAD ${target} ${more.trim()}`, async (t) => {
+  test(`HEAD ${target} ${more.trim()} has the headers of GET`, async (t) => {
     const [got, body] = await ask('GET', target, more);
     const [head, nothing] = await ask('HEAD', target, more);
-    // Counters may gain a digit meanwhile.
+    // Counters may gain a digit between the two requests.
     const lasting = (text: string): string =>
       target === '/metrics' ? text.replace(/^Content-Length: \d+/m, 'Content-Length') : text;
     t.is(lasting(head), lasting(got));

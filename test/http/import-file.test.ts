@@ -29,7 +29,7 @@ async function send(body: Uint8Array): Promise<string> {
   return ((await response.json()) as { file: string }).file;
 }
 
-test.serial('an uploaded file gets a generated name and is deleted by it', async (t) => {
+test.serial('an uploaded file gets a generated name, by which it can be deleted', async (t) => {
   const bytes = new Uint8Array(300_000).map((_, index) => index % 251);
   const file = await send(bytes);
   t.regex(file, /^upload\/[0-9a-f]{32}\.parquet$/);
@@ -39,7 +39,7 @@ test.serial('an uploaded file gets a generated name and is deleted by it', async
   t.deepEqual(await stored(), []);
 });
 
-test.serial('names that were not generated are refused', async (t) => {
+test.serial('file names that were not generated are refused', async (t) => {
   await writeFile(join(importRoot, 'other.parquet'), 'kept');
   for (const file of ['other.parquet', 'upload/../other.parquet', '/etc/passwd', '']) {
     const query = new URLSearchParams({ file }).toString();
@@ -48,7 +48,7 @@ test.serial('names that were not generated are refused', async (t) => {
   t.is(await readFile(join(importRoot, 'other.parquet'), 'utf8'), 'kept');
 });
 
-/** An upload whose client disconnects half-way, `afterMs` milliseconds after the start. */
+/** Starts an upload and disconnects after `afterMs` milliseconds. */
 async function breakOff(afterMs: number): Promise<void> {
   await new Promise<void>((resolve) => {
     const socket = connect(harness.port, '127.0.0.1', () => {
@@ -71,7 +71,7 @@ test.serial('aborted uploads leave no files', async (t) => {
     await Promise.all(Array.from({ length: 60 }, (_, index) => breakOff((index * 37) % 13)));
     await sleep(300);
   }
-  // The server notices a moment later; the next upload is not delayed by it.
+  // The server notices this a moment later, which does not delay the next upload.
   const file = await send(new Uint8Array([1]));
   await sleep(500);
   await until(async () => (await stored()).length === 1, 'the files that broke off are gone');

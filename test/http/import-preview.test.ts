@@ -1,4 +1,4 @@
-/** Import previews: the effect of an import without writing anything. */
+/** Import previews: show the effect of an import without writing anything. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -38,14 +38,14 @@ test('a text file is described by its columns and first values', async (t) => {
   ]);
 });
 
-test('the header ends at its line break, whatever its bytes', async (t) => {
+test('the header length in bytes is returned for any content', async (t) => {
   const [, found] = await preview('"Größe\n1",v\n1,2\n3,4\n');
   t.is(found['headerBytes'], Buffer.byteLength('"Größe\n1",v\n'));
   const [, none] = await preview('1,2\n3,4\n', '&header=false');
   t.is(none['headerBytes'], 0);
 });
 
-test('a header that is not a valid name is returned beside the name', async (t) => {
+test('a header that is not a valid column name is returned beside the name', async (t) => {
   const [, found] = await preview('city,"Time ""of"" day",sensor-id\nOslo,10:30,1\nRome,11:00,2\n');
   const columns = found['columns'] as readonly { name: string; header?: string }[];
   t.deepEqual(
@@ -58,7 +58,7 @@ test('a header that is not a valid name is returned beside the name', async (t) 
   );
 });
 
-test('a type that nearly fits is reported with its first misfit', async (t) => {
+test('a type that fits almost all values is suggested, with the first exception', async (t) => {
   const lines = Array.from({ length: 20 }, (_, row) => (row === 4 ? 'n/a,x' : `${row}.5,x`));
   const [, found] = await preview(`v,w\n${lines.join('\n')}\n`, '&header=true');
   const columns = found['columns'] as Record<string, unknown>[];
@@ -79,12 +79,12 @@ test('unstructured text is refused with the messages of the import', async (t) =
   ]);
 });
 
-test('a last line without a line break counts when the file ends there', async (t) => {
+test('the last line counts without a line break only at the end of the file', async (t) => {
   t.is((await preview('a,b\n1,2\n3,4', '&header=true'))[1]['rows'], 1);
   t.is((await preview('a,b\n1,2\n3,4', '&header=true&whole=true'))[1]['rows'], 2);
 });
 
-test('a header over string columns only is guessed, and marked as a guess', async (t) => {
+test('a header over string columns is inferred and marked as a guess', async (t) => {
   const header = async (body: string): Promise<unknown[]> => {
     const [, found] = await preview(body, '&whole=true');
     return [found['header'], found['headerIsGuess'], found['rows']];
@@ -136,7 +136,7 @@ function t200(status: number, found: unknown): void {
 const formsOf = ({ forms = [] }: Shown): unknown[] =>
   forms.map(({ pattern, read, of }) => [pattern, read, of]);
 
-test('times are offered in each format that the import reads, with counts', async (t) => {
+test('each time format that fits is offered with its number of values', async (t) => {
   const days = Array.from({ length: 12 }, (_, day) => String(day + 1).padStart(2, '0'));
   const both = await columnOf(
     'when',
@@ -174,13 +174,13 @@ test('times are offered in each format that the import reads, with counts', asyn
   t.deepEqual(formsOf(partly), [['dd/MM/yyyy HH:mm:ss', 2, 3]]);
 });
 
-test('numbers beside strings that mean null are offered as numbers', async (t) => {
+test('numbers mixed with null strings are offered as numbers', async (t) => {
   const { near, type } = await columnOf('v', ['62,04', 'n/a', '1.050,5', '-', '7']);
   t.is(type, 'VARCHAR');
   t.like(near, { type: 'DOUBLE', pattern: ',', nullTexts: ['n/a', '-'], misfits: 2, row: 2 });
 });
 
-test('a custom format is tried, and an invalid pattern is reported, not refused', async (t) => {
+test('a custom time format is tried; an invalid pattern is only reported', async (t) => {
   const trial = async (entry: object): Promise<Record<string, unknown>> => {
     const query = new URLSearchParams({ trial: JSON.stringify(entry), index: '0', header: 'true' });
     const text = 'at,v\n03/01/2026 12:00:00 AM,1\n03/02/2026 1:00:00 PM,2\n';

@@ -1,4 +1,4 @@
-/** Continuously updated answers: their content, recipients, limits and end. */
+/** Continuously updated answers: their content, their recipients, their limits and how they end. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import test, { type ExecutionContext } from 'ava';
@@ -85,7 +85,7 @@ async function exec(server: TestServer, query: string, login?: string): Promise<
 
 const FAST = 250;
 
-test('an answer is sent immediately, and again only when it differs', async (t) => {
+test('a live result is sent immediately, and again only if it changes', async (t) => {
   const server = await start(t);
   await exec(server, 'CREATE TABLE t (ts TIMESTAMP, x LONG) TIMESTAMP(ts)');
   const stream = await Stream.open(t, server, [
@@ -106,7 +106,7 @@ test('an answer is sent immediately, and again only when it differs', async (t) 
   t.deepEqual(stream.of('rows')[1]?.['dataset'], [['9007199254740993']]);
 });
 
-test('many rows arrive complete; too many are refused, and other queries continue', async (t) => {
+test('many rows arrive in full; too many are refused while other queries continue', async (t) => {
   const server = await start(t, 'live.max.answer.size=1M');
   const stream = await Stream.open(t, server, [
     { name: 'many', query: 'SELECT x FROM long_sequence(100000)', everyMs: FAST },
@@ -114,10 +114,13 @@ test('many rows arrive complete; too many are refused, and other queries continu
   ]);
   await stream.until(() => stream.of('many').length === 1 && stream.of('more').length === 1);
   t.is((stream.of('many')[0]?.['dataset'] as unknown[]).length, 100_000);
-  t.regex(String(stream.of('more')[0]?.['error']), /larger than live\.max\.answer\.size, 1048576/);
+  t.regex(
+    String(stream.of('more')[0]?.['error']),
+    /too large \[limit=1048576 bytes, key=live\.max\.answer\.size\]/,
+  );
 });
 
-test('a failure is reported once, and an answer follows when possible', async (t) => {
+test('an error is reported once, and results resume when the query succeeds', async (t) => {
   const server = await start(t);
   const queries = [{ name: 'rows', query: 'SELECT count() FROM later', everyMs: FAST }];
   const stream = await Stream.open(t, server, queries);
@@ -138,7 +141,7 @@ test('equal queries of one user run once for all streams, even as streams close'
     stream.of('r').map(({ dataset }) => JSON.stringify(dataset));
   const first = await Stream.open(t, server, queries);
   await first.until(() => values(first).length >= 2);
-  // The same query under a different name: per-stream fields are added separately.
+  // The same query under a different name, because per-stream fields are added separately.
   const second = await Stream.open(t, server, [{ ...queries[0], name: 'r' }]);
   await second.until(() => values(second).length >= 3);
   await first.until(() => values(first).includes(values(second)[2] ?? ''));
@@ -146,7 +149,7 @@ test('equal queries of one user run once for all streams, even as streams close'
     values(second).filter((value) => !values(first).includes(value)),
     [],
   );
-  // The query ran in the session of the first stream.
+  // The query had been running in the session of the first stream.
   first.close();
   const seen = values(second).length;
   await second.until(() => values(second).length >= seen + 3);
@@ -159,7 +162,7 @@ test('equal queries of one user run once for all streams, even as streams close'
   );
 });
 
-test('a later stream gets the cached answer immediately, also a large one', async (t) => {
+test('a later stream immediately gets the cached result, even a large one', async (t) => {
   const server = await start(t);
   const rarely = 3_600_000;
   const queries = [
@@ -178,7 +181,7 @@ test('a later stream gets the cached answer immediately, also a large one', asyn
   t.true(all(first), 'the same answer is not sent twice');
 });
 
-test('only queries run, and malformed requests are refused', async (t) => {
+test('only queries are accepted, and malformed requests are refused', async (t) => {
   const server = await start(t);
   await exec(server, 'CREATE TABLE kept (x INT)');
   const stream = await Stream.open(t, server, [
@@ -209,7 +212,7 @@ test('only queries run, and malformed requests are refused', async (t) => {
   }
 });
 
-test('rights are checked at each answer; an expired login ends the stream', async (t) => {
+test('rights are checked for each result; an expired login ends the stream', async (t) => {
   const server = await start(t, 'acl.enabled=true', 'acl.admin.password=secret');
   const admin = 'admin:secret';
   for (const statement of [
@@ -231,7 +234,7 @@ test('rights are checked at each answer; an expired login ends the stream', asyn
   await stream.until(() => stream.isOver);
 });
 
-test('streams count as feeds do, and end with their client or the server', async (t) => {
+test('streams count towards the feed limit, and end with their client or server', async (t) => {
   const server = await start(t, 'changes.max.feeds=2');
   const queries = [{ name: 'q', query: 'SELECT sleep(1000)', everyMs: FAST }];
   const plain = [{ name: 'q', query: 'SELECT 1', everyMs: 3_600_000 }];
@@ -245,7 +248,7 @@ test('streams count as feeds do, and end with their client or the server', async
   });
   t.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1']);
   t.deepEqual(await refused.json(), {
-    error: 'too many feeds of changes [limit=2, key=changes.max.feeds]',
+    error: 'too many change feeds [limit=2, key=changes.max.feeds]',
   });
   first.close();
   const isTaken = async (): Promise<boolean> =>

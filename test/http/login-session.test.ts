@@ -1,4 +1,7 @@
-/** A session cookie in place of credentials: valid for pages of this server, for a limited time. */
+/**
+ * A session cookie in place of credentials: valid only for pages of this server, and for a limited
+ * time.
+ */
 import test from 'ava';
 
 import { LoginSessions } from '../../ts/auth/login-sessions.js';

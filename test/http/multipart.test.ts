@@ -1,4 +1,4 @@
-/** Upload parts: unmodified bytes, complete or not at all. */
+/** Parts of an upload: their bytes arrive unmodified, and completely or not at all. */
 import { createServer, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -13,7 +13,7 @@ interface Seen {
 }
 
 let server: Server;
-/** Resolves when the current request was read or aborted. */
+/** Resolves when the current request has been read or aborted. */
 let seen: Promise<Seen>;
 let skipFirst = false;
 
@@ -49,7 +49,7 @@ test.before(async () => {
         response.end('done');
       });
   });
-  // On a slow machine the pause between two uploads exceeds the idle timeout.
+  // On a slow machine the pause between two uploads may exceed the idle timeout.
   server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
@@ -77,7 +77,7 @@ async function upload(body: Buffer, headers: Record<string, string> = {}): Promi
   return await waiting;
 }
 
-test.serial('parts arrive in order, byte for byte', async (t) => {
+test.serial('multipart parts arrive in order, byte for byte', async (t) => {
   const large = Buffer.alloc(3_000_000, 'abc\r\n--x');
   const result = await upload(
     Buffer.concat([
@@ -135,14 +135,14 @@ test.serial('too many parts are an error', async (t) => {
   t.true((await upload(Buffer.concat(nine))).error instanceof Error);
 });
 
-test.serial('a compressed body is inflated, a compression bomb is refused', async (t) => {
+test.serial('a compressed body is inflated; a compression bomb is refused', async (t) => {
   const headers = { 'Content-Encoding': 'gzip' };
   const body = Buffer.concat([part('data', 'a,b\n', 'x'), END]);
   const plain = await upload(gzipSync(body), headers);
   t.is(plain.parts[0]?.bytes.toString(), 'a,b\n');
   const zeros = Buffer.concat([part('data', Buffer.alloc(80_000_000), 'x'), END]);
   const bomb = await upload(gzipSync(zeros), headers);
-  t.regex(bomb.error?.message ?? '', /inflates too far/);
+  t.regex(bomb.error?.message ?? '', /decompressed request body is too large/);
   const other = await upload(body, { 'Content-Encoding': 'br' });
   t.regex(other.error?.message ?? '', /unsupported content encoding/);
 });

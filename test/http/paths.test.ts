@@ -18,7 +18,7 @@ const FILES = new Map([
   ['/index.html', PAGE],
 ]);
 
-test('by default all paths are at the root', (t) => {
+test('by default all paths start at the root', (t) => {
   t.deepEqual(httpPaths(loadConfig()), {
     base: '',
     execute: '/exec',
@@ -39,7 +39,7 @@ test('by default all paths are at the root', (t) => {
   });
 });
 
-test('unset paths follow the console path, except for the line protocol', async (t) => {
+test('paths that are not set follow the console path, except /write', async (t) => {
   const { url, server } = await startHarness({
     set: ['http.context.web.console=/db/', 'http.context.export=/files'],
     files: FILES,

@@ -10,7 +10,7 @@ import { until } from '../until.js';
 
 const WAIT_MS = 60_000;
 const MEGABYTE = 1024 * 1024;
-/** Enough rows for days, so that the statement ends only by cancellation. */
+/** A query with enough rows for days, so that the statement ends only by cancellation. */
 const ENDLESS =
   'from long_sequence(1000000) a cross join long_sequence(1000000) b where a.x * b.x % 7 = 3';
 
@@ -112,7 +112,7 @@ function residentBytes(): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * 1024;
 }
 
-/** Reads until the responses satisfy `isEnough`, or the connection ends. */
+/** Reads until the responses satisfy `isEnough`, or until the connection ends. */
 async function collect(socket: Socket, isEnough: (text: string) => boolean): Promise<string> {
   let text = '';
   const timer = setTimeout(() => socket.destroy(), WAIT_MS);
@@ -230,7 +230,7 @@ test.serial('pipelined requests are answered in order', async (t) => {
 });
 
 test.serial(
-  'a connection serves many requests, errors among them, until asked to close',
+  'a connection serves many requests, even after errors, until asked to close',
   async (t) => {
     const socket = await connect();
     const ask = async (query: string, headers?: string): Promise<string> => {
@@ -298,7 +298,7 @@ test('GROUP BY over no rows returns no row, whatever the keys', async (t) => {
   }
 });
 
-test('a join, a sort and a sub-query run again from the cached plan', async (t) => {
+test('joins, sorts and sub-queries can be run again from the cached plan', async (t) => {
   await exec('create table twice (k symbol, v int, ts timestamp) timestamp(ts)');
   const rows = "('a', 1, 0), ('b', 2, 1), ('a', 3, 2), ('c', null, 3)";
   await exec(`insert into twice values ${rows}`);

@@ -1,6 +1,7 @@
 /**
- * Applies «Add a route» of docs/contributing.md literally to a copy of the server, calls the route,
- * and undoes it. Also checks the table of docs/http.md, which is generated from the routes.
+ * Applies «Add a route» from docs/contributing.md literally to a copy of the server, calls the
+ * route, and undoes the change. Also checks the table in docs/http.md, which is generated from the
+ * routes.
  */
 import {
   cpSync,
@@ -30,7 +31,7 @@ interface Recipe {
   /** Path and contents of the new file. */
   readonly file: string;
   readonly code: string;
-  /** The new line of the list. */
+  /** The line to add to the list. */
   readonly line: string;
 }
 
@@ -42,11 +43,13 @@ function readRecipe(): Recipe {
   return { file, code, line };
 }
 
-/** A copy of the build output beside the original, where packages and the addon are found. */
+/**
+ * Makes a copy of the build output next to the original, where packages and the addon are found.
+ */
 function copyServer(): string {
   const copy = mkdtempSync(join(root, 'build', 'recipe-'));
   cpSync(join(root, 'build', 'ts'), join(copy, 'ts'), { recursive: true });
-  // The tests' shared fakes are in the same folders, so all of it is copied.
+  // The tests' shared fakes are in the same folders, so the folders are copied completely.
   for (const directory of ['test', join('test', 'http')]) {
     mkdirSync(join(copy, directory));
     for (const name of readdirSync(join(root, 'build', directory))) {

@@ -1,10 +1,10 @@
-/** HTTP clients that repeat requests, over raw sockets. */
+/** HTTP clients that repeat requests over raw sockets. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 
-/** Two equal servers, of which only the first hands off connections. */
+/** Starts two servers with the same settings, except that only the first hands off connections. */
 export async function startBoth(...set: string[]): Promise<[TestServer, TestServer]> {
   const all = [...set, 'metrics.enabled=true'];
   return await Promise.all([
@@ -31,7 +31,7 @@ export async function run(
   return dataset;
 }
 
-/** Number of statements that handoffs have executed. */
+/** Returns the number of statements that handoffs have executed. */
 export async function handedOff(
   { url }: TestServer,
   headers: Readonly<Record<string, string>> = {},
@@ -46,7 +46,7 @@ export interface RequestOptions {
   readonly line?: string;
 }
 
-/** The bytes of a query request. */
+/** Returns the bytes of a query request. */
 export function get(
   text: string,
   { headers = [], parameters = '', line = 'GET /exec?query={} HTTP/1.1' }: RequestOptions = {},
@@ -89,7 +89,9 @@ export class Repeater {
     this.socket.write(Buffer.concat(bytes));
   }
 
-  /** The next response without its date and file number; null when the connection has ended. */
+  /**
+   * Returns the next response without its date and file number; null if the connection has ended.
+   */
   async answer(): Promise<string | null> {
     for (;;) {
       const length = answerLength(this.#bytes);
@@ -118,7 +120,7 @@ export class Repeater {
   }
 }
 
-/** Length of the complete response; null when it is incomplete. */
+/** Returns the length of the complete response; null if it is incomplete. */
 function answerLength(bytes: Buffer): number | null {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) {

@@ -1,4 +1,4 @@
-/** Recognition of the fixed bytes of a request around its query. */
+/** How the fixed bytes around the query in a request are recognized. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
@@ -7,7 +7,7 @@ import test from 'ava';
 
 import { frameOf, splitAddress } from '../../ts/http/handoffs/request-frame.js';
 
-/** Frames of the requests in a sequence of byte fragments. */
+/** Returns the frames of the requests in a sequence of byte fragments. */
 async function frames(...pieces: readonly string[]): Promise<(readonly string[] | null)[]> {
   const found: (readonly string[] | null)[] = [];
   const server = createServer((request, response) => {
@@ -33,7 +33,7 @@ async function frames(...pieces: readonly string[]): Promise<(readonly string[] 
 const WHOLE = 'GET /exec?query=SELECT+1&limit=5 HTTP/1.1\r\nHost: h\r\nX:y \r\n\r\n';
 const FRAME = ['GET /exec?query=', '&limit=5 HTTP/1.1\r\nHost: h\r\nX:y \r\n\r\n'];
 
-test('a complete single request is recognized', async (t) => {
+test('a complete request that arrives alone is recognized', async (t) => {
   t.deepEqual(await frames(WHOLE), [FRAME]);
   t.deepEqual(await frames(WHOLE, WHOLE), [FRAME, FRAME]);
 });
@@ -51,7 +51,7 @@ test('partial and pipelined requests are not recognized', async (t) => {
   t.deepEqual(await frames(begin, WHOLE), [null]);
 });
 
-test('ambiguous requests and those that do not end here are not recognized', async (t) => {
+test('ambiguous requests and requests with a body are not recognized', async (t) => {
   for (const [from, to] of [
     ['GET', 'HEAD'],
     ['HTTP/1.1', 'HTTP/1.0'],

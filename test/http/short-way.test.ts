@@ -1,6 +1,6 @@
 /**
- * /exec bypasses Koa, while `//exec` is the same path and passes through Koa. Both must give the
- * same bytes for every request.
+ * `/exec` bypasses Koa, whereas `//exec`, which is the same path, passes through Koa. Both must
+ * give the same bytes for every request.
  */
 import test from 'ava';
 
@@ -30,7 +30,7 @@ const HOST = 'Host: localhost:9000';
 const CLOSE = 'Connection: close';
 const GOOD = 'Authorization: Basic am9lOnNlY3JldA==';
 
-/** Removes differences between two runs of one request. */
+/** Removes whatever may differ between two runs of one request. */
 function settled(answer: string): string {
   // Timings also differ in length.
   const length = answer.includes('"timings"') ? /^(Content-Length: )\d+/m : /^$/;
@@ -41,7 +41,10 @@ function settled(answer: string): string {
     .replace(/("(?:authentication|compiler|execute)":)\d+/g, '$10');
 }
 
-/** The response to a request that is followed by `/ping` on its connection, if that stays open. */
+/**
+ * Returns the response to a request. If the connection stays open, the request is followed by
+ * `/ping` on it.
+ */
 async function ask(port: number, line: string, lines: readonly string[], body: string) {
   const length = body === '' ? [] : [`Content-Length: ${body.length}`];
   const head = [line, ...lines, ...length].join('\r\n');
@@ -173,7 +176,7 @@ for (const [name, asked, port] of [
   }
 }
 
-test('wrong passwords count for both paths', async (t) => {
+test('wrong passwords count on the fast and on the regular path', async (t) => {
   const wrong = 'Authorization: Basic amltOndyb25n';
   for (let round = 0; round < 5; round += 1) {
     for (const path of ['/exec', '//exec']) {
@@ -209,7 +212,7 @@ const REAL: readonly Asked[] = [
 ];
 
 for (const { status, query = '', lines = [HOST] } of REAL) {
-  test(`a real server: ${query} ${lines.slice(1).join()}`, async (t) => {
+  test(`fast and regular path agree: ${query} ${lines.slice(1).join()}`, async (t) => {
     const { port } = new URL(real.url);
     const [short, whole] = await Promise.all(
       ['/exec', '//exec'].map((path) =>

@@ -1,4 +1,4 @@
-/** Forms: precedence of fields, limits, and that no file is written. */
+/** Forms: which fields take precedence, which limits apply, and that no file is written. */
 import { readdirSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -29,14 +29,14 @@ function part(name: string, value: string, traits = ''): string {
   return `--b\r\nContent-Disposition: form-data; name="${name}"${traits}\r\n\r\n${value}\r\n`;
 }
 
-test('the last of repeated names counts, and a form overrides the URL', async (t) => {
+test('the last of several equal fields is used, and a form overrides the URL', async (t) => {
   const form = await post(FORM, 'query=rows+1&query=rows+2&nm=false&nm=true');
   t.true(form.endsWith('{"dataset":[[1],[2]],"count":2}'), form);
   const parts = part('query', 'rows 1') + part('query', 'rows 2');
   t.true((await post(MULTIPART, `${parts}--b--\r\n`)).endsWith('[[1],[2]],"count":2}'));
 });
 
-test('names are data: no prototype, no nesting', async (t) => {
+test('field names are plain data without prototype or nesting', async (t) => {
   const form = await post(FORM, '__proto__=x&constructor[prototype]=y&a.b=z&query=rows+1');
   t.true(form.endsWith('{"dataset":[[1]],"count":1}'), form);
   const parts = part('__proto__', 'x') + part('constructor', 'y') + part('query', 'rows 1');
@@ -47,8 +47,8 @@ test('form bytes that are not UTF-8 are refused', async (t) => {
   t.regex(await post(FORM, 'query=%FF'), /Bad UTF8 encoding in query text/);
 });
 
-test('a file in a form is skipped, and written nowhere', async (t) => {
-  // Files with names that the parser would choose.
+test('a file in a form is skipped and not stored', async (t) => {
+  // Returns files whose names look like those that the parser would choose.
   const files = (): string[] => readdirSync(tmpdir()).filter((name) => /^[a-z0-9]{25}$/.test(name));
   const before = files();
   const file = part('query', 'rows 3', '; filename="q.sql"\r\nContent-Type: text/plain');
@@ -58,7 +58,7 @@ test('a file in a form is skipped, and written nowhere', async (t) => {
   t.deepEqual(files(), before);
 });
 
-test('a form that announces too large a size is refused before its body', async (t) => {
+test('a form that declares too large a size is refused before its body', async (t) => {
   for (const type of [FORM, MULTIPART]) {
     const answer = await new Promise<string>((resolve, reject) => {
       const socket = connect(harness.port, '127.0.0.1');
@@ -73,7 +73,7 @@ test('a form that announces too large a size is refused before its body', async 
   }
 });
 
-test('each route refuses a body that is too large in its own format', async (t) => {
+test('each route refuses too large a body in its own error format', async (t) => {
   const routes = createRoutes(fakeServices({}, fakeDatabase())).filter(({ body }) => body);
   t.true(routes.length > 5);
   for (const { path, methods, body, errors } of routes) {
@@ -87,7 +87,7 @@ test('each route refuses a body that is too large in its own format', async (t) 
   }
 });
 
-test('a form without an announced size is refused once it is too large', async (t) => {
+test('a form without a declared size is refused once it is too large', async (t) => {
   const piece = 'x'.repeat(1024 * 1024);
   const chunk = `${piece.length.toString(16)}\r\n${piece}\r\n`;
   const rest = `${chunk.repeat(18)}0\r\n\r\n`;
@@ -105,7 +105,7 @@ test('a form without an announced size is refused once it is too large', async (
   }
 });
 
-test('form errors have our own messages', async (t) => {
+test('form errors have the messages of this server', async (t) => {
   const cases: readonly (readonly [type: string, body: string, answer: RegExp])[] = [
     ['', 'rows 1', /^HTTP\/1\.1 415 [^]*expected application\/x-www-form-urlencoded or /],
     ['', '', /^HTTP\/1\.1 200 [^]*"empty query"/],

@@ -1,6 +1,7 @@
 /**
- * Ambiguous requests that two parsers would read differently, over raw sockets. Each is refused
- * with one response and the connection closes, so that no byte of it is parsed as another request.
+ * Ambiguous requests that two parsers would read differently, sent over raw sockets. Each is
+ * refused with one response and the connection is closed, so that none of its bytes is parsed as
+ * another request.
  */
 import test from 'ava';
 
@@ -95,7 +96,7 @@ test('a body is never parsed as the next request', async (t) => {
   t.is(after, before);
 });
 
-test('a GET may have a body, and the next request follows it', async (t) => {
+test('a GET may have a body, and the next request is parsed after it', async (t) => {
   const head =
     'GET /exec?query=rows+1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nabcde';
   const last = 'GET /ping HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';

@@ -1,6 +1,6 @@
 /**
- * Every promise of the HTTP interface description, tested with a reader's curl command: documented
- * paths, parameters, defaults and bodies.
+ * Every promise in the description of the HTTP interface, tested with the curl command that a
+ * reader would use: documented paths, parameters, defaults and bodies.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -59,7 +59,7 @@ async function dataset(sql: string): Promise<unknown> {
   return dataset;
 }
 
-test.serial('/imp: text output by default, JSON with fmt=json', async (t) => {
+test.serial('/imp: the response is text by default and JSON with fmt=json', async (t) => {
   const text = await sh("curl -F data=@trips.csv 'http://localhost:9000/imp'");
   for (const label of ['Location:', 'Pattern', 'Locale', 'Errors', 'Partition by', 'Timestamp']) {
     t.true(text.includes(label), label);
@@ -80,7 +80,7 @@ test.serial('/imp: text output by default, JSON with fmt=json', async (t) => {
   t.deepEqual(await dataset("select count() from 'trips.csv'"), [[6]], 'the file gives the name');
 });
 
-test.serial('/imp: name, overwrite, timestamp, partitionBy, settings of the table', async (t) => {
+test.serial('/imp: name, overwrite, timestamp, partitionBy, table settings are used', async (t) => {
   const url = 'http://localhost:9000/imp?fmt=json&name=trips&overwrite=true';
   const settings = 'timestamp=when&partitionBy=MONTH&o3MaxLag=10000000&maxUncommittedRows=1000';
   const imports = `curl -F data=@trips.csv '${url}&${settings}'`;
@@ -95,7 +95,7 @@ test.serial('/imp: name, overwrite, timestamp, partitionBy, settings of the tabl
   );
 });
 
-test.serial('/imp: schema, delimiter, forceHeader, create', async (t) => {
+test.serial('/imp: schema, delimiter, forceHeader and create are used', async (t) => {
   const pattern = '[{"name":"at","type":"TIMESTAMP","pattern":"yyyy-MM-dd - HH:mm:ss"}]';
   const own = `curl -F schema='${pattern}' -F data=@own.csv`;
   const answer = await json(`${own} 'http://localhost:9000/imp?name=own&timestamp=at&fmt=json'`);
@@ -124,7 +124,7 @@ test.serial('/imp: schema, delimiter, forceHeader, create', async (t) => {
   t.regex(String(refused['status']), /table does not exist \[table=nowhere\]/);
 });
 
-test.serial('/imp: atomicity and skipLev', async (t) => {
+test.serial('/imp: atomicity and skipLev are used', async (t) => {
   const schema = `-F schema='[{"name":"n","type":"INT"}]'`;
   for (const [atomicity, imported, rejected, count] of [
     ['skipCol', 4, 0, 4],
@@ -155,7 +155,7 @@ test.serial('/imp: atomicity and skipLev', async (t) => {
   }
 });
 
-test.serial('/exec: bodies of queries and statements', async (t) => {
+test.serial('/exec: queries and statements return the documented bodies', async (t) => {
   const exec = (sql: string, more = ''): Promise<Record<string, unknown>> =>
     json(`curl -G --data-urlencode "query=${sql}" ${more} http://localhost:9000/exec`);
   t.deepEqual(await exec('create table t (x long, ts timestamp) timestamp(ts)'), { ddl: 'OK' });
@@ -193,7 +193,7 @@ test.serial('/exec: bodies of queries and statements', async (t) => {
   t.is(wrong, '{"query":"select y from t","error":"Invalid column: y","position":7} 400');
 });
 
-test.serial('/exp: CSV, its ranges, Parquet with every parameter', async (t) => {
+test.serial('/exp: CSV, row ranges, and Parquet with every parameter are returned', async (t) => {
   const exp = (more: string): Promise<string> =>
     sh(`curl -G --data-urlencode "query=select x from t" ${more} http://localhost:9000/exp`);
   t.is(await exp(''), '"x"\n1\n2\n4\n');

@@ -2,7 +2,7 @@
 import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** Flips a bit in the middle of the first segment of the table `t` and returns that file. */
+/** Flips a bit in the middle of the first segment of table `t` and returns that file. */
 export async function spoil(root: string): Promise<string> {
   const tables = join(root, 'db', 't');
   const [table = ''] = await readdir(tables);

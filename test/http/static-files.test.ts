@@ -1,4 +1,4 @@
-/** The console's files: types, ETag, ranges, compression, content policy. */
+/** The console's files: content types, ETag, ranges, compression, content policy. */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -60,7 +60,7 @@ test('ranges include both ends', async (t) => {
   t.is((await range('lines=1-2'))[0], 200);
 });
 
-test('files are compressed on request', async (t) => {
+test('files are compressed if requested', async (t) => {
   const response = await get('/assets/main-Ab12Cd34.js', { 'Accept-Encoding': 'gzip' });
   t.is(response.headers.get('content-encoding'), 'gzip');
   t.is(await response.text(), SCRIPT);
@@ -82,7 +82,7 @@ test('files are compressed on request', async (t) => {
   t.is(refused.headers.get('content-encoding'), null);
 });
 
-test('no request escapes the folder', async (t) => {
+test('no request can leave the folder', async (t) => {
   for (const path of ['/../secret.tx', '/assets/../index.html', '/%2e%2e/x', '/assets/']) {
     const request = `GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`;
     t.true((await sendRaw(harness.port, request)).startsWith('HTTP/1.1 404 '), path);

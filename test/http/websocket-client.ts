@@ -12,12 +12,12 @@ const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 interface ClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
-  /** Bytes sent together with the request. */
+  /** Bytes sent right after the request. */
   readonly behind?: Buffer;
   readonly encrypted?: boolean;
 }
 
-/** A frame sent by the server or by a client. */
+/** A frame that the server or a client sends. */
 interface Frame {
   readonly kind: number;
   readonly payload: Buffer;
@@ -25,7 +25,7 @@ interface Frame {
 
 export const KIND = { text: 1, binary: 2, close: 8, ping: 9, pong: 10 } as const;
 
-/** A masked frame with a complete message, or with `isLast` false a fragment of one. */
+/** A masked frame with a complete message or, if `isLast` is false, with a fragment of one. */
 export function maskedFrame(kind: number, payload: Buffer, isLast = true): Buffer {
   const { length } = payload;
   const first = (isLast ? 0x80 : 0) | kind;
@@ -48,7 +48,7 @@ export function maskedFrame(kind: number, payload: Buffer, isLast = true): Buffe
   return Buffer.concat([head, mask, masked]);
 }
 
-/** A server's response to an upgrade that it did not grant. */
+/** A server's response to an upgrade request that it refused. */
 export class Refused extends Error {
   readonly status: number;
   readonly head: string;
@@ -77,7 +77,7 @@ export class WebSocketClient {
       this.#bytes = Buffer.concat([this.#bytes, bytes]);
       this.#wake();
     });
-    // Does not use `once`, which rejects when the connection is reset.
+    // Does not use `once`, which rejects if the connection is reset.
     this.#closed = new Promise<void>((resolve) => {
       socket.once('close', () => {
         this.#isOver = true;
@@ -87,7 +87,7 @@ export class WebSocketClient {
     });
   }
 
-  /** Rejects with `Refused` when the server does not upgrade the connection. */
+  /** Rejects with `Refused` if the server does not upgrade the connection. */
   static async open(
     port: number,
     path: string,
@@ -128,7 +128,7 @@ export class WebSocketClient {
     this.socket.write(maskedFrame(kind, payload));
   }
 
-  /** The next frame; null at the end of the connection. Rejects on a timeout. */
+  /** Returns the next frame; null at the end of the connection. Rejects on a timeout. */
   async receive(): Promise<Frame | null> {
     for (;;) {
       const frame = this.#takeFrame();
@@ -142,7 +142,7 @@ export class WebSocketClient {
     }
   }
 
-  /** Code of the close frame that follows; null when the connection ends without one. */
+  /** Returns the code of the close frame that follows; null if the connection ends without one. */
   async receiveClose(): Promise<number | null> {
     const frame = await this.receive();
     await within(this.#closed, () => 'the connection ends');

@@ -1,4 +1,7 @@
-/** WebSockets: the upgrade, messages in both directions, every end of a connection. */
+/**
+ * WebSockets: the upgrade, messages in both directions, and every way in which a connection can
+ * end.
+ */
 import { request } from 'node:http';
 
 import test from 'ava';
@@ -14,12 +17,12 @@ const LIMIT = 300_000;
 
 interface Echo {
   readonly port: number;
-  /** Messages that connections received, and how they ended. */
+  /** Messages that connections received, and how the connections ended. */
   readonly heard: string[];
   readonly server: Awaited<ReturnType<typeof startHttp>>;
 }
 
-/** A server whose `/echo` returns each message, and fails on `fail`. */
+/** Starts a server whose `/echo` returns each message, and fails on the message `fail`. */
 async function startEcho(options: HarnessOptions = {}): Promise<Echo> {
   const heard: string[] = [];
   const route: WebSocketRoute = {
@@ -60,7 +63,7 @@ async function refusal(port: number, path: string, headers = {}): Promise<Refuse
   throw new Error('granted');
 }
 
-test('messages of every length pass both ways, pings and closes are answered', async (t) => {
+test('messages of every length are echoed, and pings and closes are answered', async (t) => {
   const { port, server, heard } = await startEcho();
   const first = maskedFrame(KIND.binary, Buffer.from('with the request'));
   const client = await WebSocketClient.open(port, '/echo', { behind: first });
@@ -84,7 +87,7 @@ test('messages of every length pass both ways, pings and closes are answered', a
   await server.close();
 });
 
-test('messages queue for a busy handler, and all of them arrive', async (t) => {
+test('messages are queued for a busy handler, and all of them arrive', async (t) => {
   const { port, server } = await startEcho();
   const client = await WebSocketClient.open(port, '/echo');
   const count = 200;

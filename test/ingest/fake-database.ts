@@ -1,6 +1,6 @@
 /**
- * A database with in-memory tables and a slow, simple CSV reader: enough to check the calls of an
- * import and how it handles the results.
+ * A database with in-memory tables and a slow, simple CSV reader. It suffices to check an import's
+ * calls and how the import handles their results.
  */
 import type {
   Appender,
@@ -52,7 +52,7 @@ function fits(text: string, { type, pattern }: CsvColumnSpec): boolean {
 
 export class FakeDatabase implements ImportDatabase {
   readonly tables = new Map<string, FakeTable>();
-  /** Specs of all appenders, in order. */
+  /** Specifications of all appenders, in order. */
   readonly specs: AppenderSpec[] = [];
   aborted = 0;
 

@@ -28,8 +28,8 @@ function load(name: string): unknown {
 }
 
 /**
- * Decided differently: the reference types these columns as CHAR and truncates a longer string,
- * because a one-letter header compensates for the value that does not fit.
+ * An intentional difference: QuestDB gives these columns type CHAR and truncates a longer string,
+ * because a one-letter header makes up for the value that does not fit.
  */
 const LOSES_DATA: ReadonlySet<string> = new Set(['imp-empty-quoted', 'imp-tabular-long-name']);
 
@@ -44,7 +44,10 @@ const cases = (load('imp') as readonly GoldenCase[]).filter(
     request.multipart !== undefined,
 );
 
-/** Tables created by setups: `create table gc_imp (a int, …) timestamp(ts) partition by day`. */
+/**
+ * Creates the tables in setups such as `create table gc_imp (a int, …) timestamp(ts) partition by
+ * day`.
+ */
 function applySetup(database: FakeDatabase, statements: readonly string[]): void {
   for (const statement of statements) {
     const parts =

@@ -55,7 +55,7 @@ async function send(query: string, data: string | Buffer, more: More = {}): Prom
 const typesOf = ({ columns }: Answer): string[] => columns.map(({ type }) => type);
 const errorsOf = ({ columns }: Answer): number[] => columns.map(({ errors }) => errors);
 
-/** A column of 2,000 numbers followed by other values. */
+/** Returns a column of 2,000 numbers followed by other values. */
 function after(values: readonly string[]): string {
   const lines = Array.from({ length: 2000 }, (_, at) => `${at},x${at}`);
   return ['v,w', ...lines, ...values.map((value) => `${value},y`), ''].join('\n');
@@ -205,7 +205,10 @@ real('what could be two instants, or none, orders no table', async (t) => {
   }
   const answer = await send('name=undesignated', 'd,v\n01/02/2026,1\n03/04/2026,2\n');
   t.deepEqual(typesOf(answer), ['DATE', 'INT']);
-  t.regex(answer.warnings?.[0] ?? '', /^column 'd': read as dd\/MM\/yyyy, and could be MM\/dd/);
+  t.regex(
+    answer.warnings?.[0] ?? '',
+    /^column 'd': read as dd\/MM\/yyyy, but could also be MM\/dd/,
+  );
 });
 
 real('epochs go into a table that is there in their own unit, and by a schema', async (t) => {
@@ -283,7 +286,7 @@ real('JSON that is damaged leaves nothing', async (t) => {
   for (const [text, status] of [
     ['{"a":1}\n{"a":2', /ends within row 2/],
     ['[{"a":1},{"a":2}', /ends within row 3, or its array is not closed/],
-    ['{"a":1}\n{"a":x}\n', /row 2 of the JSON text/],
+    ['{"a":1}\n{"a":x}\n', /row 2 of the JSON input/],
     ['{"a":1} oops {"a":2}', /'oops' between the rows/],
     ['{"a":1}\n[1]\n', /objects and arrays/],
     ['[[]]', /no columns/],
@@ -308,9 +311,9 @@ real('gzip, whatever the file is called', async (t) => {
     t.true(answer.rowsImported === 2001 || name === 'zipped_json');
   }
   const cut = await send('name=cut', gzipSync(after(['3'])).subarray(0, 2000));
-  t.regex(cut.status, /^the gzip text is damaged/);
+  t.regex(cut.status, /^the gzip data is damaged/);
   const bomb = await send('name=bomb', gzipSync(Buffer.alloc(100 * 1024 * 1024, '1,2\n')));
-  t.is(bomb.status, 'the gzip text inflates too far');
+  t.is(bomb.status, 'the decompressed gzip data is too large');
 });
 
 real('a body that is the file itself', async (t) => {
@@ -341,7 +344,7 @@ real('a body that is the file itself', async (t) => {
   t.deepEqual(await late.json(), { status: 'bad syntax [line=1000, col=0]' });
   const nameless = await import_('', { method: 'PUT', body: 'a,b\n1,2\n' });
   t.is(nameless.status, 400);
-  t.regex(await nameless.text(), /^Non-multipart POST not supported: name the table/);
+  t.regex(await nameless.text(), /^Non-multipart POST not supported: specify the table/);
 });
 
 real('arrays come back as /exp wrote them', async (t) => {
@@ -371,7 +374,7 @@ real('refusals say where the text is wrong', async (t) => {
   }
   const commented = await send('name=commented', '# made by hand\n#\na,b\n1,2\n3,4\n');
   t.deepEqual([commented.header, typesOf(commented)], [true, ['INT', 'INT']]);
-  t.deepEqual(commented.warnings, ['lines of comment left out at the beginning: 2']);
+  t.deepEqual(commented.warnings, ['comment lines skipped at the beginning: 2']);
 });
 
 real('the table of an answer says the warnings, too', async (t) => {

@@ -22,7 +22,7 @@ test('strings longer than one character are never truncated to CHAR', async (t) 
   t.deepEqual(typesOf(answer), ['INT', 'VARCHAR']);
 });
 
-test('leading zeros make strings, null has no type, integers and IPv4 do not mix', async (t) => {
+test('leading zeros make strings, null has no type, INT and IPv4 do not mix', async (t) => {
   for (const [content, type] of [
     ['x,y\n007,a1\n008,b1\n', 'VARCHAR'],
     ['x,y\nnull,a1\n1,b1\n', 'INT'],
@@ -72,7 +72,7 @@ test('a date-like column becomes TIMESTAMP when it is designated', async (t) => 
   }
 });
 
-test('other types cannot be designated', async (t) => {
+test('columns of other types cannot be designated', async (t) => {
   const database = new FakeDatabase();
   const text = 'a,b\n1,x1\n9999999999,y1\n';
   const ofLong = await importText(database, text, { timestamp: 'a' });
@@ -107,7 +107,7 @@ test('status messages are valid JSON, whatever their content', async (t) => {
   t.deepEqual(answer, { status: 'invalid table name [table=\\"?]' });
 });
 
-test('too few lines have a clear status', async (t) => {
+test('a file with too few lines gets a clear status', async (t) => {
   const import_ = (text: string, parameters = {}): Promise<Record<string, unknown>> =>
     importText(new FakeDatabase(), text, parameters);
   t.deepEqual(await import_(''), { status: 'not enough lines [table=t]' });
@@ -119,7 +119,7 @@ test('too few lines have a clear status', async (t) => {
   t.is((await import_('a,b\n1,2'))['rowsImported'], 2);
 });
 
-test('text without any delimiter has one column', async (t) => {
+test('text without any delimiter becomes one column', async (t) => {
   const answer = await importText(new FakeDatabase(), 'price\n1.5\n22.75\n');
   t.deepEqual([answer['header'], typesOf(answer)], [true, ['DOUBLE']]);
 });
@@ -131,7 +131,7 @@ test('delimiters inside quotes are ignored', async (t) => {
   t.is(database.tables.get('t')?.rows.length, 3);
 });
 
-test('lags take units, row counts are integers', async (t) => {
+test('lags accept units, row counts must be integers', async (t) => {
   for (const [given, micros] of [
     ['5000', 5000],
     ['10s', 10_000_000],
@@ -172,16 +172,16 @@ test('errors of the schema part are reported', async (t) => {
   }
 });
 
-test('columns that a table lacks are skipped', async (t) => {
+test('columns missing in the table are skipped', async (t) => {
   const database = new FakeDatabase();
   await importText(database, 'a,b,c\n1,2,3\n4,5,6\n');
   const answer = await importText(database, 'c,zz\n7,8\n9,10\n');
   t.is(answer['rowsImported'], 2);
   t.deepEqual(database.tables.get('t')?.rows.at(-1), ['', '', '9']);
-  // Lines have more values than the last mapped column.
+  // Lines have more values than the mapped columns need.
   t.true(database.specs[1]?.csv.skipExtraValues);
   const none = await importText(database, 'x,zz\n7,8\n9,10\n');
-  t.deepEqual(none, { status: 'no column of the text is in the table [table=t]' });
+  t.deepEqual(none, { status: 'no column of the text exists in the table [table=t]' });
 });
 
 test('an import aborted by its sender leaves no rows', async (t) => {
@@ -203,7 +203,7 @@ test('an import aborted by its sender leaves no rows', async (t) => {
   t.is(database.tables.size, 0);
 });
 
-test('a missing right is reported before anything is read', async (t) => {
+test('a missing right is reported before any row is read', async (t) => {
   const database = new FakeDatabase();
   const parts = (async function* () {
     const content = (async function* () {
@@ -221,7 +221,7 @@ test('a missing right is reported before anything is read', async (t) => {
   t.is(database.specs.length, 0);
 });
 
-test("an aborted import returns the reader's message", async (t) => {
+test("an aborted import returns the parser's message", async (t) => {
   const database = new FakeDatabase();
   const parts = [
     { name: 'schema', content: '[{"name":"a","type":"INT"}]' },
@@ -251,7 +251,7 @@ test('several files are one commit, each read with its own format', async (t) =>
   );
 });
 
-test('a file that does not fit the table rolls back the others', async (t) => {
+test('one file that does not fit the table rolls back all files', async (t) => {
   for (const last of ['p,q\n1,2\n3,4\n', 'a,b,c\n1,2,3\n4,5,6\n', '']) {
     const database = new FakeDatabase();
     const parts = [part('a,b\n1,x1\n2,y1\n'), part('a,b\n3,z1\n4,w1\n'), part(last)];
@@ -266,7 +266,7 @@ test('a file that does not fit the table rolls back the others', async (t) => {
   t.is(database.tables.size, 0, 'a part of another name');
 });
 
-test('an invalid parameter is reported by name', async (t) => {
+test('an invalid parameter is reported with its name', async (t) => {
   const content = 'a,b\n1,x1\n2,y1\n';
   for (const [name, value, status] of [
     ['forceHeader', 'yes', 'invalid forceHeader: yes, expected true or false'],
@@ -283,7 +283,7 @@ test('an invalid parameter is reported by name', async (t) => {
     t.deepEqual(await importText(database, content, { [name]: value }), { status }, name);
     t.is(database.tables.size, 0);
   }
-  // Recorded behaviour: an unknown keyword means the default.
+  // Recorded from QuestDB: an unknown keyword means the default.
   for (const [name, value] of [
     ['atomicity', 'foo'],
     ['fmt', 'JSON'],

@@ -19,7 +19,7 @@ function bytesOf(part: TestPart): Buffer {
     : Buffer.from(part.content_b64, 'base64');
 }
 
-/** The content in small chunks. */
+/** Yields the content in small chunks. */
 async function* inPieces(bytes: Buffer, pieceBytes: number): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += pieceBytes) {
     yield await Promise.resolve(bytes.subarray(at, at + pieceBytes));

@@ -47,7 +47,7 @@ async function preview(query: string, data: string): Promise<Answer> {
   return (await (await fetch(target, { method: 'POST', body: data })).json()) as Answer;
 }
 
-/** A column: values as written in the file, and as returned by a query. */
+/** A column type: its values as written in the file, and as returned by a query. */
 interface Kind {
   readonly type: string;
   readonly texts: readonly [string, string, string];
@@ -162,7 +162,7 @@ real('atomicity, forceHeader and a schema do not change what the last line is', 
       }
     }
   }
-  // The last line affects types like every other line.
+  // The last line affects the types as every other line does.
   const last = await send('atomicity=abort', 'id,v\n1,2\n2,3.5');
   t.deepEqual([last.rowsImported, last.columns?.[1]?.type], [2, 'DOUBLE']);
   t.deepEqual(await rows(server, 'SELECT v FROM short'), [[2], [3.5]]);
@@ -185,7 +185,7 @@ real('texts of one byte, one line, one column and 10,000 columns', async (t) => 
   };
   const widest = await wide(4096);
   t.deepEqual([widest.header, widest.rowsImported, widest.columns?.length], [true, 1, 4096]);
-  t.regex((await wide(10_000)).status, /of 10000 columns: at most 4096 columns are allowed/);
+  t.regex((await wide(10_000)).status, /has 10000 columns: at most 4096 columns are allowed/);
   const marked = await send('', '\ufeffid,v\n1,2');
   t.deepEqual([marked.header, marked.columns?.[0]?.name], [true, 'id']);
 });

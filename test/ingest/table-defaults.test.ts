@@ -1,4 +1,4 @@
-/** Configured defaults of new tables, and the rows of `table_segments`. */
+/** Configured defaults for new tables, and the rows of `table_segments`. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ async function importText(server: TestServer, name: string, text: string): Promi
 
 const DEFAULTS = 'select table_name, maxUncommittedRows, o3MaxLag from tables() order by 1';
 
-test('new tables take both keys from --set, the environment and the file', async (t) => {
+test('defaults for new tables come from --set, the environment or the file', async (t) => {
   const set = ['cairo.max.uncommitted.rows=1234', 'cairo.o3.max.lag=7s'];
   const environment = {
     QDB_CAIRO_MAX_UNCOMMITTED_ROWS: '1234',

@@ -1,4 +1,4 @@
-/** Storage policies: their definition, their effect, and the state of their jobs. */
+/** Storage policies: how they are defined, what they do, and the state of their jobs. */
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ import { until } from '../until.js';
 
 const OPTIONS = { set: ['storage.policy.check.interval=100ms'] };
 const TABLE = `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, x LONG) TIMESTAMP(ts) PARTITION BY HOUR`;
-/** Six hours, the last of which is active; an hour ends when the next begins. */
+/** Six hours of rows, the last of which is active; an hour ends when the next one begins. */
 const ROWS = `INSERT INTO t SELECT dateadd('m', (10 * x)::int, '2026-03-01T00:00:00Z'), 'a', x
   FROM long_sequence(35)`;
 const PARQUET = "SELECT name FROM table_partitions('t') WHERE isParquet ORDER BY name";
@@ -52,7 +52,7 @@ async function job(server: TestServer): Promise<Record<string, unknown>> {
   return Object.fromEntries(columns.map((column, index) => [column, found[0]?.[index]]));
 }
 
-test('partitions are converted to Parquet at the given age, late rows included', async (t) => {
+test('partitions are converted to Parquet at the given age, with late rows', async (t) => {
   await withPolicies(async (first) => {
     let server = first;
     await run(server, TABLE, ROWS);
@@ -63,7 +63,7 @@ test('partitions are converted to Parquet at the given age, late rows included',
     await run(server, "INSERT INTO t VALUES ('2026-03-01T01:30:00Z', 'late', 100)");
     t.deepEqual(await rows(server, "SELECT x FROM t WHERE s = 'late'"), [[100]]);
     await becomes(server, PARQUET, ['00', '01', '02']);
-    // The newest row makes partitions old enough.
+    // This newest row makes the partitions old enough.
     await run(server, "INSERT INTO t VALUES ('2026-03-01T06:00:00Z', 'b', 101)");
     await becomes(server, PARQUET, ['00', '01', '02', '03']);
     const done = await job(server);
@@ -139,7 +139,7 @@ test('a policy is shown and replaced, and its job can be paused', async (t) => {
   });
 });
 
-test('an invalid policy is refused, with position', async (t) => {
+test('an invalid policy is refused with its position', async (t) => {
   await withPolicies(async (server) => {
     await run(server, TABLE, 'CREATE TABLE whole (ts TIMESTAMP, x INT) TIMESTAMP(ts)');
     await run(server, 'CREATE TABLE flat (x INT)');
@@ -151,7 +151,7 @@ test('an invalid policy is refused, with position', async (t) => {
       [`${set}(TO PARQUET 3h, DROP LOCAL 2h)`, /^44: 'TO PARQUET' must not come later than/],
       [`${set}(TO REMOTE 1M, DROP LOCAL 2h)`, /^43: 'TO REMOTE' must not come later than/],
       [`${set}(DROP REMOTE 2h)`, /^33: 'DROP REMOTE' is not supported yet/],
-      [`${set}(TO PARQUET 1h, TO PARQUET 2h)`, /'TO PARQUET' is given twice/],
+      [`${set}(TO PARQUET 1h, TO PARQUET 2h)`, /duplicate 'TO PARQUET'/],
       [`${set}(TO CSV 1h)`, /'to parquet', 'to remote' or 'drop local' expected/],
       [`${set}()`, /'to parquet', 'to remote' or 'drop local' expected/],
       ['ALTER TABLE flat SET STORAGE POLICY(TO PARQUET 1h)', /non-partitioned table/],

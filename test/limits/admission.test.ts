@@ -1,11 +1,11 @@
-/** Admission of queries: how many run, which ones wait, and which need not. */
+/** Admission of queries: how many run, which ones wait, and which need not wait. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { ask, rowsOf } from './client.js';
 
-/** Rows for days with little memory, so that it ends only by cancellation. */
+/** A query with rows for days that needs little memory, so that it ends only by cancellation. */
 const HEAVY =
   'select count() from long_sequence(10000) a cross join long_sequence(1000000000000) b ' +
   'where a.x + b.x = -1';
@@ -40,7 +40,7 @@ async function cancelAll(): Promise<void> {
   }
 }
 
-/** A running heavy query that holds the only slot; `end` cancels it. */
+/** Starts a heavy query that holds the only slot; `end` cancels it. */
 async function heavyQuery(): Promise<{ end(): Promise<string | undefined> }> {
   const running = ask(server, HEAVY);
   // Uses random values, so that its result is not cached.
@@ -62,21 +62,21 @@ test.serial('a heavy query waits for a slot, and is refused after a timeout', as
   const started = performance.now();
   const second = await ask(server, 'select sum(y) from large');
   t.is(second.status, 503);
-  t.is(second.error, 'too many queries: 1 run at once, waited 0.3 s for a turn');
+  t.is(second.error, 'too many queries: at most 1 run at once, waited 0.3 s in the queue');
   t.true(performance.now() - started >= 280);
   t.is(await first.end(), 'cancelled by user');
   t.deepEqual(await rowsOf(server, 'select sum(x) from large'), [[45_000_150_000]]);
 });
 
-test.serial('the queue is bounded', async (t) => {
+test.serial('the admission queue is bounded', async (t) => {
   const first = await heavyQuery();
   const outcomes = await Promise.all([1, 2, 3].map(() => ask(server, 'select sum(y) from large')));
-  const full = 'too many queries: 1 run at once, 1 wait already';
+  const full = 'too many queries: at most 1 run at once, 1 are already waiting';
   t.is(outcomes.filter(({ error }) => error === full).length, 2);
   await first.end();
 });
 
-test.serial('cheap statements never wait', async (t) => {
+test.serial('cheap statements never wait for a slot', async (t) => {
   const first = await heavyQuery();
   for (const query of [
     'select 1',
@@ -95,7 +95,7 @@ test.serial('cheap statements never wait', async (t) => {
   await first.end();
 });
 
-test.serial('a writing statement needs a slot too', async (t) => {
+test.serial('a statement that writes needs a slot too', async (t) => {
   const first = await heavyQuery();
   const { error } = await ask(server, 'create table copy as (select * from large)');
   t.regex(error ?? '', /^too many queries/);
@@ -105,7 +105,7 @@ test.serial('a writing statement needs a slot too', async (t) => {
   ]);
 });
 
-test.serial('out of memory is reported with the limit', async (t) => {
+test.serial('running out of memory is reported with the limit', async (t) => {
   // One long string can neither be spilled nor be split.
   const text = "select length(string_agg(rpad('x', 100, 'x'), ',')) from large";
   const { error, status } = await ask(server, text);
@@ -113,10 +113,10 @@ test.serial('out of memory is reported with the limit', async (t) => {
   t.is(status, 503);
 });
 
-test.serial('out of spill space is reported with the limit', async (t) => {
+test.serial('running out of spill space is reported with the limit', async (t) => {
   await rowsOf(server, 'create table larger as (select x, -x y from long_sequence(3000000))');
   const sort = 'select sum(r) from (select row_number() over (order by y, x) r from larger)';
   const { error, status } = await ask(server, sort);
-  t.regex(error ?? '', /^disk full: queries hold as much in temporary files as they may/);
+  t.regex(error ?? '', /^disk full: the temporary files of all queries have reached their limit/);
   t.is(status, 507);
 });

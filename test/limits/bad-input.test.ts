@@ -1,6 +1,6 @@
 /**
- * Impossible operations: each refusal names the cause, leaves the table unchanged, and the next row
- * is accepted. The disks are real: a small file system that is filled, and one that is mounted
+ * Impossible operations. Each refusal names the cause and leaves the table unchanged, and the next
+ * row is accepted. The disks are real: a small file system that is filled, and one that is mounted
  * read-only.
  */
 import { execFile } from 'node:child_process';
@@ -33,7 +33,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Everything that a user sees of a table. */
+/** Returns everything about a table that a user can see. */
 async function seen(target: TestServer): Promise<unknown> {
   const queries = ['select * from t order by i', 'show create table t', 'show columns from t'];
   return await Promise.all(queries.map((query) => rowsOf(target, query)));
@@ -41,7 +41,10 @@ async function seen(target: TestServer): Promise<unknown> {
 
 let next = 1;
 
-/** The statement is refused with this message, nothing changes, and the next row is accepted. */
+/**
+ * Checks that the statement is refused with this message, nothing changes, and the next row is
+ * accepted.
+ */
 async function refused(
   t: ExecutionContext,
   target: TestServer,
@@ -91,12 +94,12 @@ const REFUSALS: Readonly<Record<string, readonly (readonly [query: string, words
     ['alter table t set param maxUncommittedRows = -1', /maxUncommittedRows/],
     ['alter table t set ttl 1 parsec', /parsec|unit/],
     ['alter table nope add column x int', /nope/],
-    ['alter table u set type wal', /'u' is not partitioned/],
+    ['alter table u set type wal', /type of table 'u': expected a partitioned table/],
     ["rename table t to 'u'", /u/],
   ],
   'a column over a limit': [
     ['alter table t add column x int, y int', /7 columns: at most 6 columns are allowed/],
-    [`update t set v = '${'x'.repeat(1_025)}'`, /column 'v': a value of 1025 bytes, at most 1024/],
+    [`update t set v = '${'x'.repeat(1_025)}'`, /column 'v': value has 1025 bytes: at most 1024/],
   ],
   'a partition that does not exist': [
     ["alter table t drop partition list '1999-12-31'", /1999-12-31/],
@@ -121,7 +124,7 @@ async function inside(target: TestServer, ...command: readonly string[]): Promis
   await run('nsenter', ['-t', String(target.process.pid), '-m', '--', ...command]);
 }
 
-test.serial('a full disk', async (t) => {
+test.serial('a full disk refuses writes, and reads continue', async (t) => {
   const disk = await mkdtemp(join(tmpdir(), 'tidemark-disk-'));
   const mount = `mount -t tmpfs -o size=64m tmpfs ${disk} && exec "$@"`;
   const wrapper = ['unshare', '-m', 'sh', '-c', mount, 'sh'];
@@ -134,7 +137,7 @@ test.serial('a full disk', async (t) => {
   await rowsOf(limited, TABLE);
   const filler = join(disk, 'filler');
   await inside(limited, 'sh', '-c', `dd if=/dev/zero of=${filler} bs=64k 2>/dev/null || true`);
-  // The server checks the disk every 100 ms; before that a small row may still fit into the log.
+  // The server checks the disk every 100 ms. Until it does, a small row may still fit into the log.
   await sleep(500);
   const before = await seen(limited);
   for (const query of [
@@ -160,7 +163,7 @@ test.serial('a full disk', async (t) => {
   await rm(disk, { recursive: true, force: true });
 });
 
-test.serial('a read-only disk', async (t) => {
+test.serial('a server does not start on a read-only disk, and its data stays intact', async (t) => {
   const disk = await mkdtemp(join(tmpdir(), 'tidemark-disk-'));
   const root = join(disk, 'root');
   const first = await startTestServer({ root });

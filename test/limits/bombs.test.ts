@@ -14,8 +14,8 @@ import { rowsOf } from './client.js';
 
 const MEGABYTE = 1024 * 1024;
 /**
- * Allowance beyond the server's base memory: queries, syntax trees of 10 MB statements, and garbage
- * that JavaScript has not collected yet.
+ * Allowance beyond the server's base memory for queries, syntax trees of 10 MB statements, and
+ * garbage that JavaScript has not collected yet.
  */
 const MORE_MEGABYTES = 512;
 
@@ -37,7 +37,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Peak memory of the process. */
+/** Returns the peak memory of the process. */
 async function peakMegabytes(): Promise<number> {
   const status = await readFile(`/proc/${server.process.pid ?? 0}/status`, 'utf8');
   return Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024);
@@ -85,7 +85,7 @@ const many = (count: number, text: string | ((at: number) => string)): string =>
 const doubled = (at: number): string =>
   `, c${at + 1} as (select a.i from c${at} a cross join c${at} b)`;
 
-/** Nested, long, and both. */
+/** Statements that are deeply nested, long, or both. */
 const STATEMENTS: readonly string[] = [
   `select ${'('.repeat(100_000)}1${')'.repeat(100_000)}`,
   `select ${'-'.repeat(1)}${many(50_000, '- ')}1`,
@@ -150,7 +150,7 @@ const STATEMENTS: readonly string[] = [
     '[1970..2200]-[01..12]-[01..28]T[00..23]:[00..59]'`,
 ];
 
-test.serial('statements', async (t) => {
+test.serial('statements that expand extremely do not exhaust the memory', async (t) => {
   const before = await peakMegabytes();
   for (const statement of STATEMENTS) {
     const answer = await exec(statement);
@@ -160,7 +160,7 @@ test.serial('statements', async (t) => {
   t.deepEqual(await rowsOf(server, 'select 1'), [[1]]);
 });
 
-test.serial('uploads', async (t) => {
+test.serial('uploads that expand extremely do not exhaust the memory', async (t) => {
   const before = await peakMegabytes();
   const gzip = { 'Content-Encoding': 'gzip' };
   const answers = [
@@ -203,8 +203,11 @@ function withSchema(schema: string): Promise<string> {
   return post('/imp?name=schema&fmt=json', form);
 }
 
-/** Sizes, counts and offsets of the file are altered, since any byte may be a length. */
-test.serial('Parquet files with false lengths', async (t) => {
+/**
+ * Alters sizes, counts and offsets in the file. Any byte may be a length, so any byte may be
+ * altered.
+ */
+test.serial('Parquet files with false lengths do not exhaust the memory', async (t) => {
   const before = await peakMegabytes();
   const address = `${server.url}/exp?fmt=parquet&query=${encodeURIComponent('select * from t')}`;
   const file = Buffer.from(await (await fetch(address)).arrayBuffer());

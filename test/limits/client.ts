@@ -14,7 +14,7 @@ export async function ask(server: TestServer, query: string): Promise<Answer> {
   return { status: response.status, error: answer.error, rows: answer.dataset ?? [] };
 }
 
-/** Rows of a statement that must succeed. */
+/** Returns the rows of a statement that must succeed. */
 export async function rowsOf(
   server: TestServer,
   query: string,

@@ -1,6 +1,6 @@
 /**
- * Every grammar construct that takes a list or nests, as a statement with a given number of them.
- * Add a new construct here to include it in the sweep (`sweep.ts`).
+ * Every grammar construct that takes a list or nests, as a statement with a given number of
+ * repetitions. Add a new construct here to include it in the sweep (`sweep.ts`).
  *
  * The statements run on the tables of `PREPARATION`.
  */
@@ -8,19 +8,19 @@ import { NESTINGS, REFERENCES } from './references.js';
 
 export interface Construct {
   readonly name: string;
-  /** Builds a statement with `count` of the construct. */
+  /** Builds a statement with `count` repetitions of the construct. */
   readonly of: (count: number) => string;
   /** Counts to try, if the default counts are not meaningful. */
   readonly counts?: readonly number[];
   /** Setup statements, run once. */
   readonly before?: (count: number) => readonly string[];
-  /** Whether all of its counts are tried whenever any is tried. */
+  /** Whether all of the construct's counts are tried if any of them is. */
   readonly takesAll?: boolean;
-  /** Whether it must be refused. */
+  /** Whether the statement must be refused. */
   readonly isRefused?: boolean;
 }
 
-/** Default counts: typical of people, typical of programs, and more. */
+/** Default counts: what people typically write, what programs typically write, and more. */
 export const COUNTS: readonly number[] = [40, 1_000, 9_000, 30_000];
 
 /** Levels of nested or doubling constructs. */
@@ -35,12 +35,12 @@ export const PREPARATION: readonly string[] = [
   'insert into sb select x::int, x * 1.0 from long_sequence(1000)',
 ];
 
-/** `count` strings with a separator. */
+/** Joins `count` strings with a separator. */
 function list(count: number, text: (at: number) => string, between = ', '): string {
   return Array.from({ length: count }, (_, at) => text(at)).join(between);
 }
 
-/** `of(of(…(innermost)))`. */
+/** Builds `of(of(…(innermost)))`. */
 function nested(count: number, of: (inner: string, at: number) => string, inner: string): string {
   let text = inner;
   for (let at = 0; at < count; at += 1) {

@@ -1,5 +1,6 @@
 /**
- * The files of a converted partition's old formats are removed soon after their last reader ends.
+ * When a partition is converted, the files in the old format are removed soon after their last
+ * reader ends.
  */
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,4 +1,6 @@
-/** DELETE collects row positions in memory, within the query's limit, or is refused. */
+/**
+ * A DELETE collects row positions in memory. It must stay within the query's limit or be refused.
+ */
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
@@ -6,7 +8,7 @@ import { ask, rowsOf } from './client.js';
 
 const ROWS = 2_000_000;
 
-test('a DELETE of more rows than fit its memory is refused, other queries continue', async (t) => {
+test('a DELETE that exceeds its memory is refused while other queries continue', async (t) => {
   const server = await startTestServer({ set: ['query.memory.limit=8M'] });
   t.teardown(async () => {
     await server.stop();
@@ -23,7 +25,7 @@ test('a DELETE of more rows than fit its memory is refused, other queries contin
   t.deepEqual(await rowsOf(server, count), [[ROWS, 1, ROWS]]);
   await rowsOf(server, 'delete from t where x > 1800000');
   t.deepEqual(await rowsOf(server, count), [[1_800_000, 1, 1_800_000]]);
-  // The memory of the refused DELETE is released.
+  // The memory of the DELETE that was refused has been released.
   for (const last of [1_600_000, 1_400_000]) {
     await rowsOf(server, `delete from t where x > ${last}`);
     t.deepEqual(await rowsOf(server, count), [[last, 1, last]]);

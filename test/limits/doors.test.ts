@@ -1,6 +1,7 @@
 /**
- * Before a login: clients that are silent, slow, half-closed, or do not read hold no slot beyond
- * their limit, on either port, and block no other client. They never close their own end.
+ * Before a login, clients that are silent, slow, half-closed or do not read hold no more slots than
+ * they may, on either port, and block no other client. These clients never close the connection
+ * themselves.
  */
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
@@ -68,7 +69,7 @@ async function httpLogin(): Promise<number> {
   return answer.status;
 }
 
-/** Number of sockets open in the server. */
+/** Returns the number of sockets that are open in the server. */
 function held(): number {
   const folder = `/proc/${server.process.pid ?? 0}/fd`;
   const link = (name: string): string => {
@@ -130,7 +131,7 @@ const CLIENTS: readonly (readonly [string, Port, (t: ExecutionContext, s: Socket
 
 for (const [what, port, behave] of CLIENTS) {
   test.serial(
-    `${MANY} clients that are ${what} (${port}) block no client, and are closed`,
+    `${MANY} clients that are ${what} (${port}) block no one and are closed`,
     async (t) => {
       for (let index = 0; index < MANY; index += 1) {
         behave(t, await open(t, port));
@@ -147,7 +148,7 @@ for (const [what, port, behave] of CLIENTS) {
   );
 }
 
-test.serial('logged-in connections are not closed in favour of unauthenticated ones', async (t) => {
+test.serial('unauthenticated connections do not displace logged-in ones', async (t) => {
   const client = pgClient(server.pg);
   await client.connect();
   for (let index = 0; index < MANY; index += 1) {
@@ -192,7 +193,7 @@ test.serial(
   },
 );
 
-test.serial('a refused request whose body arrived keeps its connection', async (t) => {
+test.serial('a connection stays open after a refusal if the request body arrived', async (t) => {
   const socket = await open(t, 'http');
   const request = 'POST /exec HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\n';
   let answers = 0;
@@ -204,8 +205,8 @@ test.serial('a refused request whose body arrived keeps its connection', async (
   socket.write(request);
   await until(() => answers === 2, 'the next is answered before its body');
   socket.write('abcd');
-  // Idle connections of this server end after 2 s. The requests continue for longer than the
-  // remainder of a body may take.
+  // Idle connections to this server end after 2 s. The requests continue for longer than reading
+  // the remainder of a body may take.
   for (let round = 3; round < 15; round += 1) {
     await sleep(1_000);
     socket.write(`${request}abcd`);

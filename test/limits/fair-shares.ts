@@ -12,11 +12,12 @@ import { timed } from './measure.js';
 const HOSTILE = 'hostile:pw-12345678';
 const OTHER = 'other:pw-12345678';
 const MANY = 40;
-/** Each row matches a thousand others and none passes, so it runs for hours. */
+/** Each row matches a thousand others and none passes the filter, so the query runs for hours. */
 const JOIN = 'select count() from big a join big b on a.k = b.k where a.x + b.x < 0';
 const SMALL = "select count() from big where v ~ '(1|2|3)+.*(7|8|9)$' and k % 7 = 3";
 /**
- * Two users should get half of the processor each, twice the time; a busy machine may add to that.
+ * Each of two users should get half of the processor, so queries take twice as long. A busy machine
+ * may add to that.
  */
 const MAX_TIMES = 4;
 

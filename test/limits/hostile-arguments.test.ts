@@ -1,7 +1,8 @@
 /**
  * Calls every function with edge values of its argument types: minimum, maximum, 0, -1, non-finite,
  * null, unusual strings. Each call must return a value or a refusal that refers to the statement.
- * None may crash the server, panic, or run for long. Generated from the server's function list.
+ * None may crash the server, panic, or run for long. The calls are generated from the server's list
+ * of functions.
  */
 import test from 'ava';
 
@@ -17,7 +18,7 @@ const TIMES = [
   'cast(null as timestamp)',
 ];
 
-/** Edge values by the name of a parameter type. */
+/** Edge values, by the name of a parameter type. */
 const EDGES: Readonly<Record<string, readonly string[]>> = {
   BOOLEAN: ['true', 'false'],
   BYTE: ['-128::byte', '127::byte', '0::byte', '-1::byte'],
@@ -42,11 +43,11 @@ const EDGES: Readonly<Record<string, readonly string[]>> = {
   BINARY: ['null'],
   ANY: ['2147483647', "''", 'null', '-1.0', 'true', 'ARRAY[1.0]', '9223372036854775807'],
 };
-/** Accepted statuses: success, refusal, busy server, or size limit. */
+/** Accepted response statuses: success, refusal, busy server, or size limit. */
 const STATUSES: ReadonlySet<number> = new Set([200, 400, 403, 503, 507]);
 const TIMEOUT_MS = 5_000;
 const AT_ONCE = 4;
-/** Functions that act on the server, or wait. */
+/** Functions that act on the server or wait. */
 const NOT_CALLED = /sleep|cancel|terminate|simulate|flush|reload|hydrate|kill|crash|dump_/;
 
 interface Signature {
@@ -55,7 +56,7 @@ interface Signature {
   readonly kind: string;
 }
 
-/** `name(TYPE, TYPE, …) -> TYPE`. */
+/** Parses `name(TYPE, TYPE, …) -> TYPE`. */
 function parsed(name: string, signature: string, kind: string): Signature {
   const list = /\(([^()]*(?:\([^()]*\)[^()]*)*)\)/.exec(signature)?.[1] ?? '';
   const takes = list
@@ -70,7 +71,9 @@ function edgesOf(type: string): readonly string[] {
   return EDGES[type] ?? EDGES[bare] ?? EDGES[bare.toUpperCase()] ?? EDGES['ANY'] ?? [];
 }
 
-/** Calls in which each argument cycles through its edge values, out of step with the others. */
+/**
+ * Returns calls in which each argument cycles through its edge values, out of step with the others.
+ */
 function calls({ name, takes, kind }: Signature): readonly string[] {
   const edges = takes.map(edgesOf);
   const turns = Math.max(1, ...edges.map(({ length }) => length));

@@ -1,9 +1,10 @@
 /**
- * Calls every function of the registry, by its signatures, with arguments that fill memory and
+ * Calls every function in the registry, by its signatures, with arguments that take much memory and
  * time: one long string, many long strings, all equal, all distinct, no rows. Each call is answered
  * or refused without an internal error. The process stays within its memory and answers other
- * clients meanwhile. `npm test` samples one signature and one shape for every third function, by
- * seed. With HOSTILE_SHAPES=all every signature is called with every shape (`npm run long-limits`).
+ * clients in the meantime. `npm test` samples one signature and one shape for every third function,
+ * depending on the seed. With HOSTILE_SHAPES=all every signature is called with every shape (`npm
+ * run long-limits`).
  */
 import test from 'ava';
 
@@ -15,19 +16,19 @@ import { peakMegabytes, timed } from './measure.js';
 const seed = suiteSeed();
 const isFull = process.env['HOSTILE_SHAPES'] === 'all';
 const TIMEOUT_MS = isFull ? 2000 : 200;
-/** Allowed delay after the time limit on a busy machine. */
+/** Allowed delay after the timeout on a busy machine, in milliseconds. */
 const LATE_MS = 8000;
 const MORE_MEGABYTES = 512;
 const PING_MS = 50;
 /** Functions that affect the whole server, or are not called with values. */
 const NOT_CALLED = /^(?:cancel_query|pg_cancel|pg_terminate|flush_query_cache|reload_|pg_sleep)/;
 
-/** The arguments do not match the signature, so nothing was tested. */
+/** Errors that mean the arguments did not match the signature, so nothing was tested. */
 const UNMATCHED = /no matching function|unknown function|wrong number of arguments|must be/;
-/** Maximum fraction of functions whose arguments do not match. */
+/** Maximum fraction of functions whose arguments may fail to match. */
 const MAX_UNMATCHED = 0.1;
 
-/** Sources of arguments: `t` a string, `i` a number, `a` an array, `b` bytes. */
+/** Sources of arguments, in which `t` is a string, `i` a number, `a` an array and `b` bytes. */
 const SHAPES: readonly string[] = [
   // One long string.
   `(select concat(${Array.from({ length: 64 }, () => 't').join(',')}) t, i, ts, a, b, s from
@@ -80,7 +81,9 @@ interface Call {
   readonly text: string;
 }
 
-/** A call of a signature: `round(DOUBLE [, INT]) -> DOUBLE` becomes `round(i, 1000000)`. */
+/**
+ * Builds a call from a signature: `round(DOUBLE [, INT]) -> DOUBLE` becomes `round(i, 1000000)`.
+ */
 function callOf(kind: string, signature: string): Call {
   const [, name = '', list = ''] = /^([^(]+)\((.*?)\)(?: ->|$)/.exec(signature) ?? [];
   const types = list
@@ -95,10 +98,10 @@ function callOf(kind: string, signature: string): Call {
   return { kind, name, text: `${name}(${args.join(', ')})` };
 }
 
-/** Reads each value, of any type. */
+/** Counts in a way that reads each value, of any type. */
 const COUNT = 'sum(case when r is null then 0 else 1 end)';
 
-/** A statement that computes the whole call and returns little. */
+/** Builds a statement that computes the whole call but returns little. */
 function statementOf({ kind, text }: Call, shape: string): string {
   switch (kind) {
     case 'GROUP_BY':
@@ -132,7 +135,7 @@ async function calls(): Promise<Call[]> {
   const list = "select type, signature from functions() where type != 'CURSOR' order by signature";
   const rows = await rowsOf(server, list);
   const found = rows.map(([kind, signature]) => callOf(String(kind), String(signature)));
-  // Functions without string or array arguments cannot be made large.
+  // A call without string or array arguments cannot be made large.
   const wanted = found.filter(
     ({ kind, name, text }) =>
       !NOT_CALLED.test(name) && (kind !== 'STANDARD' || /[(,] ?[tab][,)]/.test(text)),

@@ -1,5 +1,6 @@
 /**
- * The limits of requests and connections, each tested once: what is refused, and with which limit.
+ * The limits on requests and connections, each tested once: what is refused, and which limit the
+ * refusal names.
  */
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
@@ -47,7 +48,7 @@ async function connect(to: TestServer, host = '127.0.0.1'): Promise<Socket> {
   return socket;
 }
 
-/** A member connection, which is not closed to free a slot because it has requested data. */
+/** Opens a connection that has requested data, so it is not closed to free a slot. */
 async function member(to: TestServer, host?: string): Promise<Socket> {
   const socket = await connect(to, host);
   socket.write('GET /exec?query=select+1 HTTP/1.1\r\nHost: localhost\r\n\r\n');
@@ -55,7 +56,7 @@ async function member(to: TestServer, host?: string): Promise<Socket> {
   return socket;
 }
 
-/** Sends `text` and reads until the peer closes. */
+/** Sends `text` and reads until the server closes the connection. */
 async function closing(socket: Socket, text: string): Promise<string> {
   let answer = '';
   socket.setEncoding('latin1').on('data', (piece: string) => {
@@ -80,21 +81,21 @@ async function post(
 
 const HEAD = 'GET /ping HTTP/1.1\r\nHost: localhost\r\n';
 
-test('a request head that is too large', async (t) => {
+test('a request head that is too large is refused', async (t) => {
   const fits = `${HEAD}X-Long: ${'x'.repeat(3 * KIBIBYTE)}\r\nConnection: close\r\n\r\n`;
   t.regex(await closing(await connect(server), fits), /^HTTP\/1\.1 204 /);
   const large = `${HEAD}X-Long: ${'x'.repeat(5 * KIBIBYTE)}\r\n\r\n`;
   t.regex(await closing(await connect(server), large), /^HTTP\/1\.1 431 [^]*Connection: close/);
 });
 
-test('an incomplete request head', async (t) => {
+test('an incomplete request head times out', async (t) => {
   const started = performance.now();
   const answer = await closing(await connect(server), HEAD);
   t.regex(answer, /^HTTP\/1\.1 408 /);
   t.true(performance.now() - started < WAIT_MS);
 });
 
-test('too many headers', async (t) => {
+test('a request with too many headers is refused', async (t) => {
   const some = (count: number): string => {
     const lines = Array.from({ length: count }, (_, index) => `X${index}: a\r\n`);
     return `${HEAD}Connection: close\r\n${lines.join('')}\r\n`;
@@ -116,17 +117,17 @@ for (const [path, rest] of [
   ['/settings?version=0', 'Content-Length: 10\r\n\r\n{'],
   ['/imp?name=stalled', UPLOAD],
 ] as const) {
-  test(`an incomplete body: ${path} ${rest.length}`, async (t) => {
+  test(`an incomplete body times out: ${path} ${rest.length}`, async (t) => {
     const head = `POST ${path} HTTP/1.1\r\nHost: localhost\r\n`;
     const answer = await closing(await connect(server), head + rest);
     t.regex(answer, /^HTTP\/1\.1 408 [^]*Connection: close/);
-    const message = 'the request body stopped coming [limit=2000 ms]';
+    const message = 'the request body stalled or was too slow [limit=2000 ms]';
     const isText = path.startsWith('/imp');
     t.true(answer.endsWith(isText ? `${message}\r\n` : JSON.stringify({ error: message })), answer);
   });
 }
 
-test('a client that never reads its response', async (t) => {
+test('the query of a client that never reads its response is cancelled', async (t) => {
   const socket = await connect(server);
   socket.pause();
   const query = 'select x as untaken from long_sequence(100000000)';
@@ -148,12 +149,12 @@ test('a client that never reads its response', async (t) => {
   socket.destroy();
 });
 
-test('an idle connection', async (t) => {
+test('an idle connection is closed', async (t) => {
   const answer = await closing(await connect(server), `${HEAD}\r\n`);
   t.regex(answer, /^HTTP\/1\.1 204 [^]*Keep-Alive: timeout=1/);
 });
 
-test('a form that is too large', async (t) => {
+test('a form that is too large is refused', async (t) => {
   const body = `query=${'x'.repeat(17 * KIBIBYTE * KIBIBYTE)}`;
   const type = 'application/x-www-form-urlencoded';
   t.deepEqual(await post('/exec', body, type), [
@@ -162,7 +163,7 @@ test('a form that is too large', async (t) => {
   ]);
 });
 
-test('a statement that is too long', async (t) => {
+test('a statement that is too long is refused', async (t) => {
   const type = 'application/x-www-form-urlencoded';
   const limit = 16 * KIBIBYTE * KIBIBYTE;
   const [status, text] = await post('/exec', `query=${' '.repeat(limit - 7)}select+1`, type);
@@ -174,7 +175,7 @@ test('a statement that is too long', async (t) => {
   );
 });
 
-test('preferences that are too large', async (t) => {
+test('preferences that are too large are refused', async (t) => {
   const body = JSON.stringify({ text: 'x'.repeat(64 * KIBIBYTE) });
   t.deepEqual(await post('/settings?version=0', body), [
     413,
@@ -190,14 +191,14 @@ function upload(parts: readonly (readonly [name: string, content: string])[]): F
   return form;
 }
 
-test('an upload with too many parts', async (t) => {
+test('an upload with too many parts is refused', async (t) => {
   const parts = Array.from({ length: 9 }, () => ['data', 'a,b\n1,2\n'] as const);
   const [status, text] = await post('/imp?name=parts', upload(parts));
   t.is(status, 400);
   t.is(text, 'too many parts [limit=8]\r\n');
 });
 
-test('headers of a part that are too large', async (t) => {
+test('part headers that are too large are refused', async (t) => {
   const part = (bytes: number): string =>
     `--b\r\nContent-Disposition: form-data; name="data"; filename="x.csv"\r\n` +
     `X-Long: ${'x'.repeat(bytes)}\r\n\r\na,b\n1,2\n\r\n--b--\r\n`;
@@ -210,7 +211,7 @@ test('headers of a part that are too large', async (t) => {
   ]);
 });
 
-test('a schema that is too large', async (t) => {
+test('a schema that is too large is refused', async (t) => {
   const schema = `[${' '.repeat(1024 * KIBIBYTE)}]`;
   const [status, text] = await post(
     '/imp?name=s&fmt=json',
@@ -223,7 +224,7 @@ test('a schema that is too large', async (t) => {
   t.deepEqual([status, text], [200, `{"status":"schema is too long, limit is ${limit} bytes"}`]);
 });
 
-test('a boundary that is too long', async (t) => {
+test('a boundary that is too long is refused', async (t) => {
   const boundary = 'b'.repeat(71);
   const [status, text] = await post('/imp', 'x', `multipart/form-data; boundary=${boundary}`);
   t.deepEqual(
@@ -232,23 +233,20 @@ test('a boundary that is too long', async (t) => {
   );
 });
 
-test.serial(
-  'connections over the limit are refused with a reason, open connections continue',
-  async (t) => {
-    const open: Socket[] = [];
-    for (let index = 0; index < 4; index += 1) {
-      open.push(await member(small));
-    }
-    const refused = await closing(await connect(small), `${HEAD}\r\n`);
-    t.regex(refused, /^HTTP\/1\.1 503 [^]*Retry-After: 1\r\n[^]*too many connections \[limit=4\]/);
-    for (const socket of open) {
-      const answer = await closing(socket, `${HEAD}Connection: close\r\n\r\n`);
-      t.regex(answer, /^HTTP\/1\.1 204 /);
-    }
-    const again = await closing(await connect(small), `${HEAD}Connection: close\r\n\r\n`);
-    t.regex(again, /^HTTP\/1\.1 204 /);
-  },
-);
+test.serial('connections over the limit are refused; open connections continue', async (t) => {
+  const open: Socket[] = [];
+  for (let index = 0; index < 4; index += 1) {
+    open.push(await member(small));
+  }
+  const refused = await closing(await connect(small), `${HEAD}\r\n`);
+  t.regex(refused, /^HTTP\/1\.1 503 [^]*Retry-After: 1\r\n[^]*too many connections \[limit=4\]/);
+  for (const socket of open) {
+    const answer = await closing(socket, `${HEAD}Connection: close\r\n\r\n`);
+    t.regex(answer, /^HTTP\/1\.1 204 /);
+  }
+  const again = await closing(await connect(small), `${HEAD}Connection: close\r\n\r\n`);
+  t.regex(again, /^HTTP\/1\.1 204 /);
+});
 
 test.serial('one remote machine gets only a fraction of the connections', async (t) => {
   const address = Object.values(networkInterfaces())

@@ -1,4 +1,4 @@
-/** A cached statement retains its plan, not the data that one execution built. */
+/** A cached statement retains its plan, but not the data that an execution built. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -7,7 +7,7 @@ import test from 'ava';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { ask, rowsOf } from './client.js';
 
-/** Value of a `/metrics` gauge. */
+/** Returns the value of a `/metrics` gauge. */
 async function gauge(server: TestServer, name: string): Promise<number> {
   const text = await (await fetch(`${server.url}/metrics`)).text();
   const line = text.split('\n').find((each) => each.startsWith(`${name} `));
@@ -19,7 +19,7 @@ function temporaryFiles(server: TestServer): number {
   return entries.filter((entry) => entry.isFile()).length;
 }
 
-/** The final value; an execution may end shortly after its response. */
+/** Returns the value once it no longer changes; an execution may end shortly after its response. */
 async function settled(read: () => number | Promise<number>): Promise<number> {
   let last = await read();
   for (let tries = 0; tries < 100 && last > 0; tries += 1) {
@@ -29,7 +29,7 @@ async function settled(read: () => number | Promise<number>): Promise<number> {
   return last;
 }
 
-test('completed, cancelled and failed queries leave nothing allocated', async (t) => {
+test('completed, cancelled and failed queries leave no memory allocated', async (t) => {
   const server = await startTestServer({
     set: [
       'query.memory.pool=256M',

@@ -1,6 +1,6 @@
 /**
- * Changes of more cells than fit into memory: written to new segments, visible atomically, and
- * durable after a kill.
+ * Changes of more cells than fit into memory. They are written to new segments, become visible
+ * atomically, and are durable after a kill.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -10,10 +10,13 @@ import { startTestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { ask, rowsOf } from './client.js';
 
-/** New cells of three columns and the row positions: more than the log takes. */
+/**
+ * Enough rows that the new cells of three columns and the row positions are more than the log
+ * takes.
+ */
 const ROWS = 3_000_000;
 
-test('a large UPDATE, a joined UPDATE and a column type change', async (t) => {
+test('large and joined UPDATEs and a type change succeed in bounded memory', async (t) => {
   const first = await startTestServer();
   const root = first.root;
   const rows = async (query: string): ReturnType<typeof rowsOf> => await rowsOf(server, query);
@@ -31,7 +34,7 @@ test('a large UPDATE, a joined UPDATE and a column type change', async (t) => {
   await rows('create table keys as (select x, (x * 7919) % 3000001 y from long_sequence(3000000))');
   const sums = 'select count(), sum(x), sum(d), count_distinct(v), count_distinct(s) from t';
 
-  // Readers see all of it or nothing.
+  // Readers see either the whole change or nothing of it.
   const moments = new Set<string>();
   const state = { over: false };
   const reader = (async () => {
@@ -49,7 +52,7 @@ test('a large UPDATE, a joined UPDATE and a column type change', async (t) => {
   const total = (ROWS * (ROWS + 1)) / 2;
   t.deepEqual(await rows(sums), [[all, total, total + all, all, 11]]);
 
-  // Rows of a join are unordered, and must be sorted.
+  // The rows of a join are unordered and must be sorted.
   await rows(`update t set d = k.y, v = 'joined', s = 'one' from keys k where t.x = k.x`);
   const wrong = 'select count() from t where x > 0 and d != (x * 7919) % 3000001';
   t.deepEqual(await rows(wrong), [[0]]);
@@ -59,8 +62,8 @@ test('a large UPDATE, a joined UPDATE and a column type change', async (t) => {
   const typed = 'select count() from t where x > 0 and d::double != (x * 7919) % 3000001';
   t.deepEqual(await rows(typed), [[0]]);
 
-  // An interrupted change leaves nothing. Its expression is slow, so that it does not complete
-  // before.
+  // An interrupted change leaves nothing behind. Its expression is slow, so that it cannot complete
+  // before the interruption.
   const slow = "regexp_replace(rpad('nothing ' || x, 400, 'no'), '(.|..|...)+(r|w)+9', 'a')";
   const text = `update t set d = 'nothing', v = ${slow}, s = 'two'`;
   const cut = ask(server, text);

@@ -1,4 +1,4 @@
-/** Stopping is bounded in time, however much is unwritten, and leaves no temporary file. */
+/** Stopping takes a bounded time, however much is unwritten, and leaves no temporary file. */
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ test('shutdown skips the last checkpoint, and the next start recovers every row'
     const rows = Array.from({ length: 500 }, (_, row) => hour(from + row));
     await exec(server, `INSERT INTO t VALUES ${rows.join(', ')}`);
   }
-  // Leftovers of a cancelled query.
+  // Leftovers of a query that was cancelled.
   mkdirSync(join(root, 'tmp', 'datafusion-left'));
   writeFileSync(join(root, 'tmp', 'datafusion-left', 'spilled'), 'rows');
   const began = performance.now();
@@ -35,7 +35,7 @@ test('shutdown skips the last checkpoint, and the next start recovers every row'
   const took = performance.now() - began;
   t.true(took < STOP_MS, `it took ${took} ms`);
   t.deepEqual(readdirSync(join(root, 'tmp')), []);
-  t.false(server.log().includes('stopped before'), server.log());
+  t.false(server.log().includes('forced to stop'), server.log());
   server = await startTestServer({ root });
   t.deepEqual((await exec(server, 'SELECT count(), sum(v) FROM t')).dataset, [
     [PARTITIONS, (PARTITIONS * (PARTITIONS - 1)) / 2],

@@ -1,21 +1,24 @@
 /**
- * Compiled patterns are many times longer than their source, so each has a limit that the refusal
- * names.
+ * Compiled patterns are many times longer than their source. Each kind therefore has a limit, which
+ * the refusal names.
  */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { rowsOf, ask } from './client.js';
 
-/** Maximum of LIKE patterns and regular expressions that need more than a plain comparison. */
+/**
+ * Maximum length in bytes of LIKE patterns and regular expressions that need more than a plain
+ * comparison.
+ */
 const MAX_BYTES = 256 * 1024;
-/** Maximum of timestamp patterns. */
+/** Maximum length of timestamp patterns in bytes. */
 const MAX_TIMESTAMP_BYTES = 1_000;
 
 /** A pattern that requires an automaton. */
 const pattern = (bytes: number): string => `a_${'b'.repeat(bytes - 2)}`;
 const literal = (bytes: number): string => `'${pattern(bytes)}'`;
-/** The same, computed at run time. */
+/** The same pattern, computed at run time. */
 const computed = (bytes: number): string => `rpad('a_', ${bytes}, 'b')`;
 
 const PLACES: Readonly<Record<string, (text: string) => string>> = {
@@ -46,14 +49,14 @@ test.after.always(async () => {
 });
 
 for (const [place, statement] of Object.entries(PLACES)) {
-  test.serial(`a long pattern: ${place}`, async (t) => {
-    const words = new RegExp(`a pattern of ${MAX_BYTES + 1} bytes: at most ${MAX_BYTES} bytes`);
+  test.serial(`a pattern over the length limit is refused: ${place}`, async (t) => {
+    const words = new RegExp(`pattern has ${MAX_BYTES + 1} bytes: at most ${MAX_BYTES} bytes`);
     for (const text of [literal, computed]) {
       t.regex((await ask(server, statement(text(MAX_BYTES + 1)))).error ?? '', words);
     }
-    // At the limit it is compiled, or refused for lack of memory.
+    // At the limit, a pattern is compiled, or refused for lack of memory.
     const { error = '' } = await ask(server, statement(literal(MAX_BYTES)));
-    t.notRegex(error, /a pattern of/);
+    t.notRegex(error, /pattern has/);
   });
 }
 
@@ -65,9 +68,9 @@ const TIMES: Readonly<Record<string, (text: string) => string>> = {
 };
 
 for (const [place, statement] of Object.entries(TIMES)) {
-  test.serial(`a long timestamp pattern: ${place}`, async (t) => {
+  test.serial(`a timestamp pattern over the length limit is refused: ${place}`, async (t) => {
     const most = MAX_TIMESTAMP_BYTES;
-    const words = new RegExp(`a timestamp pattern of ${most + 1} bytes: at most ${most} bytes`);
+    const words = new RegExp(`the timestamp pattern has ${most + 1} bytes: at most ${most} bytes`);
     for (const text of [`'${'y'.repeat(most + 1)}'`, `rpad('y', ${most + 1}, 'y')`]) {
       t.regex((await ask(server, statement(text))).error ?? '', words);
     }
@@ -88,10 +91,10 @@ async function imported(bytes: number): Promise<string> {
   return await response.text();
 }
 
-test.serial('a long timestamp pattern: a column of a CSV file', async (t) => {
+test.serial('a timestamp pattern over the length limit is refused in a CSV column', async (t) => {
   const most = MAX_TIMESTAMP_BYTES;
-  const words = new RegExp(`a timestamp pattern of ${most + 1} bytes: at most ${most} bytes`);
+  const words = new RegExp(`the timestamp pattern has ${most + 1} bytes: at most ${most} bytes`);
   t.regex(await imported(most + 1), words);
   t.is((await ask(server, 'select count() from d')).status, 400, 'no table was made');
-  t.notRegex(await imported(most), /a timestamp pattern of/);
+  t.notRegex(await imported(most), /the timestamp pattern has/);
 });

@@ -3,13 +3,13 @@ import { readFile } from 'node:fs/promises';
 
 import type { TestServer } from '../golden/server.js';
 
-/** Peak memory of the process in MiB. */
+/** Returns the peak memory of the process in MiB. */
 export async function peakMegabytes(server: TestServer): Promise<number> {
   const status = await readFile(`/proc/${server.process.pid ?? 0}/status`, 'utf8');
   return Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024);
 }
 
-/** Processor seconds used by the process. */
+/** Returns the processor seconds that the process has used. */
 export async function cpuSeconds(server: TestServer): Promise<number> {
   const stat = await readFile(`/proc/${server.process.pid ?? 0}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -23,7 +23,7 @@ interface Timed {
   readonly ms: number;
 }
 
-/** Runs a statement with a time limit, and reads at most five rows. */
+/** Runs a statement with a timeout, and reads at most five rows. */
 export async function timed(
   server: TestServer,
   query: string,

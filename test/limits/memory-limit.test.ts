@@ -1,21 +1,21 @@
-/** Behaviour when the process, not a single query, holds too much memory. */
+/** What happens if the process, rather than a single query, holds too much memory. */
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { ask, rowsOf } from './client.js';
 
-/** Endless groups: memory grows until the query is stopped. */
+/** A query with endless groups, whose memory grows until it is stopped. */
 const GREEDY = 'select x, count() c from long_sequence(1000000000000) order by c';
 const SMALL = 'select count() from long_sequence(1000000) where x % 7 = 1';
 
-test('above the limit heavy queries and writes are refused, small queries run', async (t) => {
-  // Less than the program itself needs.
+test('above the limit heavy queries and writes are refused; small queries run', async (t) => {
+  // The limit is less than the program itself needs.
   const server = await startTestServer({ set: ['memory.limit=20M'] });
   try {
     const refused = /^memory is low: the server holds \d+ of 20 MiB$/;
     let query = await ask(server, SMALL);
-    // A query started before the first measurement is stopped.
+    // A query that started before the first measurement is stopped.
     for (let tries = 0; tries < 100 && !refused.test(query.error ?? ''); tries += 1) {
       query = await ask(server, SMALL);
     }
@@ -31,14 +31,14 @@ test('above the limit heavy queries and writes are refused, small queries run', 
   }
 });
 
-test('the largest query is cancelled, and the others continue', async (t) => {
+test('only the largest query is cancelled', async (t) => {
   const set = ['memory.limit=500M', 'query.memory.pool=4G', 'query.memory.limit=4G'];
   const server = await startTestServer({ set });
   try {
     await rowsOf(server, 'create table t (x long)');
     const greedy = await ask(server, GREEDY);
     t.regex(greedy.error ?? '', /^stopped as the largest query: the server holds \d+ of 500 MiB$/);
-    // It recovers by itself.
+    // The server recovers on its own.
     await until(async () => {
       const write = await ask(server, 'insert into t values (1)');
       return write.error === undefined;

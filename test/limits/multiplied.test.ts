@@ -1,7 +1,7 @@
 /**
  * Statements that expand small inputs: strings that grow by replacing, joining or repetition over
- * rows, and small files with large cells. Each is answered, or refused by a named limit, in time;
- * the process stays within its memory.
+ * rows, and small files with large cells. Each is answered, or refused by a named limit, in time.
+ * The process stays within its memory.
  */
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { peakMegabytes, timed } from './measure.js';
 const FILES = fileURLToPath(new URL('../../../test/limits/files', import.meta.url));
 const NAMES = ['dictionary', 'text', 'binary', 'list', 'skewed'];
 const TIMEOUT_MS = 2000;
-/** Allowed delay after the time limit on a busy machine. */
+/** Allowed delay after the timeout on a busy machine, in milliseconds. */
 const LATE_MS = 8000;
 const MORE_MEGABYTES = 512;
 /** Limits that a refusal may name: query memory, process memory, time, or a size. */
@@ -95,7 +95,7 @@ const STATEMENTS: readonly string[] = [
   `select array_count(l) from read_parquet('skewed.parquet')`,
 ];
 
-test.serial('statements that expand small inputs are bounded', async (t) => {
+test.serial('statements that expand small inputs stay within time and memory limits', async (t) => {
   const before = await peakMegabytes(server);
   let peak = before;
   const problems: string[] = [];

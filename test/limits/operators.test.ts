@@ -1,7 +1,7 @@
 /**
  * Runs every operator over every adversarial shape. Operators are discovered: the first tests fail
- * when one in the source code or in a plan has no statements in `operators/entries.ts`. A seeded
- * sample of the cases runs here; `npm run hostile` runs all.
+ * if an operator in the source code or in a plan has no statements in `operators/entries.ts`. A
+ * seeded sample of the cases runs here; `npm run hostile` runs all of them.
  */
 import test from 'ava';
 
@@ -15,9 +15,9 @@ import { casesOf, Ground, type Outcome, run, textOf } from './operators/run.js';
 const seed = suiteSeed();
 const ROWS = 50_000;
 const TERMS = 100_000;
-/** Time limit of statements that set none. */
+/** Timeout for statements that set none, in milliseconds. */
 const QUERY_TIMEOUT_MS = 1_000;
-/** Time for the cases of one memory size. */
+/** Time for the cases with one memory size, in milliseconds. */
 const BUDGET_MS = 10_000;
 
 let ground: Ground;
@@ -31,7 +31,7 @@ test.after.always(async () => {
   await ground.end();
 });
 
-test.serial('every operator in the source code has statements', (t) => {
+test.serial('every operator in the source code is covered by a statement', (t) => {
   const { names, without } = namesInSources();
   t.true(names.length >= 14, names.join());
   t.deepEqual(without, [], 'an operator without a name');
@@ -39,7 +39,7 @@ test.serial('every operator in the source code has statements', (t) => {
     names.filter((name) => !(name in ENTRIES)),
     [],
   );
-  // The node for our operators, the transparent wrapper, and the file scans.
+  // The node for the project's own operators, the transparent wrapper, and the file scans.
   t.deepEqual(planNodes(), ['BoundedExec', 'OperatorExec', 'ParquetScanExec', 'TextScanExec']);
 });
 
@@ -69,7 +69,7 @@ test.serial('the plan of each statement contains its operator', async (t) => {
 });
 
 test.serial(
-  'each statement is correct or refused by a limit, within its time and memory',
+  'each statement returns or is refused, within its time and memory limits',
   async (t) => {
     t.timeout(300_000);
     const random = new Random(seed);
@@ -100,7 +100,7 @@ test.serial(
   },
 );
 
-test.serial('every operator in the plans of the grammar has statements', async (t) => {
+test.serial('every operator in plans of the grammar is covered by a statement', async (t) => {
   await ground.use('usual');
   const names = await namesInPlans(ground.server);
   t.true(names.length > 25, names.join());

@@ -1,6 +1,6 @@
 /**
- * A query that still reads a dropped partition is listed with the age of the data and its disk
- * usage.
+ * A query that still reads a dropped partition is listed, with the age of the data and the disk
+ * space it uses.
  */
 import { createConnection } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +11,7 @@ import { startTestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { rowsOf } from './client.js';
 
-test('a long snapshot pin of a dropped partition is listed with its age and bytes', async (t) => {
+test('a snapshot that pins a dropped partition is listed with age and bytes', async (t) => {
   const server = await startTestServer();
   t.teardown(async () => {
     await server.stop();
@@ -40,7 +40,7 @@ test('a long snapshot pin of a dropped partition is listed with its age and byte
   t.true(Number(oldest?.[0]) >= 200_000, JSON.stringify(pins));
   t.is(oldest?.[1], size?.[0]);
   t.deepEqual(pins.at(-1)?.slice(0, 2), [0, 0]);
-  // The writer did not wait for the reader, and new readers wait for neither.
+  // The writer did not wait for the reader, and new readers wait for neither of them.
   t.deepEqual(await rowsOf(server, 'select count() from t'), [[200_000 - 86_400]]);
   reader.destroy();
   const snapshots = (): ReturnType<typeof rowsOf> =>

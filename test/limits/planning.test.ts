@@ -23,7 +23,7 @@ test.after.always(async () => {
 const list = (count: number, text: (at: number) => string, between = ', '): string =>
   Array.from({ length: count }, (_, at) => text(at)).join(between);
 
-/** Each value is a separate correlated sub-query. */
+/** Each value is a correlated sub-query of its own. */
 const correlated = (count: number): string =>
   `select i, ${list(count, (at) => `(select max(d) + ${at} from sb b where b.i = sb.i) c${at}`)}
    from sb order by i limit 2`;
@@ -41,7 +41,7 @@ test('conditions with sub-queries do not multiply the planning work', async (t) 
   t.deepEqual(await rowsOf(server, `select count() from sb where ${tests}`), [[86]]);
 });
 
-test('nested sub-queries are refused before they exhaust the memory', async (t) => {
+test('deeply nested sub-queries are refused before they exhaust the memory', async (t) => {
   let value = '1';
   for (let at = 0; at < 40; at += 1) {
     value = `(select max(d) + ${value} from sb b${at} where b${at}.i = sb.i)`;
@@ -83,7 +83,7 @@ test('a view over views is bound once', async (t) => {
   t.is((await rowsOf(server, 'views()')).length, 9);
 });
 
-test('of a wide file only the named columns are read', async (t) => {
+test('only the named columns of a wide file are read', async (t) => {
   const columns = list(9_000, (at) => `${at}.5 c${at}`);
   const body = new URLSearchParams({ query: `select ${columns}`, fmt: 'parquet' });
   const exported = await fetch(`${server.url}/exp`, { method: 'POST', body });
@@ -97,15 +97,15 @@ test('of a wide file only the named columns are read', async (t) => {
   t.deepEqual(rows, [[1.5, 8_999.5]]);
   const { status, error } = await ask(server, "select * from read_parquet('wide.parquet')");
   t.is(status, 400);
-  t.regex(error ?? '', /too many columns \[9000 of 9000\]/);
+  t.regex(error ?? '', /too many columns \[9000 selected of 9000\]/);
 });
 
-/** A statement that is slow to bind, because its variables double. */
+/** A statement that is slow to bind, because its variables double at each level. */
 const doubling = (levels: number): string =>
   `declare @v0 := i, ${list(levels, (at) => `@v${at + 1} := @v${at} + 1 - @v${at}`)}
    select @v${levels} from sb`;
 
-test('the time limit applies to binding', async (t) => {
+test('the time limit also applies to planning', async (t) => {
   const started = performance.now();
   const body = new URLSearchParams({ query: doubling(60) });
   const headers = { 'Statement-Timeout': '50' };
@@ -115,7 +115,7 @@ test('the time limit applies to binding', async (t) => {
   t.true(performance.now() - started < 5_000);
 });
 
-test('a disconnected client cancels the binding of its statement', async (t) => {
+test('a disconnected client cancels the planning of its statement', async (t) => {
   const body = new URLSearchParams({
     query: `select * from sb pivot (sum(d) for i in (
       select a.x from long_sequence(1000000) a cross join long_sequence(1000000) b
@@ -128,7 +128,7 @@ test('a disconnected client cancels the binding of its statement', async (t) => 
       server,
       "select count() from query_activity() where query like '%pivot%'",
     );
-    // Excludes this query itself.
+    // This query itself is not counted.
     return Number(rows[0]?.[0]) - 1;
   };
   await until(async () => (await running()) > 0, 'the statement is bound');

@@ -1,6 +1,6 @@
 /**
  * Every construct that may refer to another of its kind, as cycles of length 1, 2 and 3 and as a
- * chain of 10,000. Add a new construct to `KINDS`.
+ * chain of 10,000. Add new constructs to `KINDS`.
  */
 import type { Construct } from './constructs.js';
 
@@ -12,17 +12,17 @@ interface Link {
 
 interface Kind {
   readonly name: string;
-  /** A statement that contains these definitions in order and uses the last one. */
+  /** Builds a statement that contains these definitions in order and uses the last one. */
   readonly of: (links: readonly Link[]) => string;
-  /** Setup statements, when the definitions are separate statements. */
+  /** Setup statements, if the definitions are separate statements. */
   readonly before?: (links: readonly Link[]) => readonly string[];
-  /** Length of the chain, when 10,000 would take too long to create. */
+  /** Length of the chain, if creating 10,000 would take too long. */
   readonly chain?: number;
   /** Whether a chain of that length exceeds a limit. */
   readonly refusesChain?: boolean;
   /**
-   * Whether an apparent cycle is valid, because each definition refers to the previous object of
-   * the name.
+   * Whether an apparent cycle is valid, because each definition refers to the previous object with
+   * that name.
    */
   readonly hasMeaning?: boolean;
 }
@@ -56,7 +56,7 @@ const declared = (
   `declare ${defined(links, ({ at, to }) => `@v${at} := ${to === null ? first : value(`@v${to}`)}`)}
     ${use(`@v${last(links)}`)}`;
 
-/** Each in a scope nested in the previous one. */
+/** Each definition is in a scope nested in the previous one. */
 const scopes = (links: readonly Link[]): string => {
   const names = links.length;
   const inner = links
@@ -277,11 +277,11 @@ export const NESTINGS: readonly Construct[] = [
   nested('negations', ['- ', 'i', '']),
 ];
 
-/** Definitions that each refer to the next, and the last to the first. */
+/** Definitions each of which refers to the next, and the last to the first. */
 const cycle = (length: number): readonly Link[] =>
   Array.from({ length }, (_, at) => ({ at, to: (at + 1) % length }));
 
-/** Definitions that each refer to the previous one. */
+/** Definitions each of which refers to the previous one. */
 const chain = (length: number): readonly Link[] =>
   Array.from({ length }, (_, at) => ({ at, to: at === 0 ? null : at - 1 }));
 

@@ -1,4 +1,4 @@
-/** Size limits: each has a configuration key, and its error names the object and the limit. */
+/** Size limits. Each has a configuration key, and its error names the object and the limit. */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -30,7 +30,10 @@ test.after.always(async () => {
 
 const BEFORE = 'select count(), max(ts) from t';
 
-/** The statement is refused with this message; the table is unchanged and accepts rows. */
+/**
+ * Checks that the statement is refused with this message, and that the table is unchanged and
+ * accepts rows.
+ */
 async function refused(t: ExecutionContext, query: string, error: string): Promise<void> {
   const before = await rowsOf(server, BEFORE);
   const answer = await ask(server, query);
@@ -42,20 +45,20 @@ async function refused(t: ExecutionContext, query: string, error: string): Promi
   t.is(row?.[0], Number(before[0]?.[0]) + 1);
 }
 
-test.serial('tables', async (t) => {
+test.serial('the number of tables is limited', async (t) => {
   await rowsOf(server, 'create table t2 (x int)');
   await rowsOf(server, 'create table t3 (x int)');
-  const words = '4 tables: at most 3 tables are allowed';
+  const words = 'too many tables: 4, at most 3 tables are allowed';
   await refused(t, 'create table t4 (x int)', words);
   await refused(t, 'create table t4 as (select 1 x)', words);
   await rowsOf(server, 'drop table t3');
   await rowsOf(server, 'create table t4 (x int)');
 });
 
-test.serial('partitions', async (t) => {
+test.serial('the number of partitions is limited', async (t) => {
   const days = ['02', '03', '04'];
   await rowsOf(server, `insert into t values ${days.map(rowOf).join()}`);
-  const words = "table 't' of 5 partitions: at most 4 partitions are allowed";
+  const words = "table 't' has 5 partitions: at most 4 partitions are allowed";
   await refused(t, `insert into t values ${rowOf('05')}`, words);
   await rowsOf(server, "alter table t drop partition list '2026-01-02'");
   await rowsOf(server, `insert into t values ${rowOf('05')}`);
@@ -65,10 +68,10 @@ function rowOf(day: string): string {
   return `('a', 'b', array[1.0], '2026-01-${day}')`;
 }
 
-test.serial('columns', async (t) => {
+test.serial('the number of columns is limited', async (t) => {
   await rowsOf(server, 'alter table t add column x int');
   const words = (table: string, count: number): string =>
-    `table '${table}' of ${count} columns: at most 5 columns are allowed`;
+    `table '${table}' has ${count} columns: at most 5 columns are allowed`;
   await refused(t, 'alter table t add column y int', words('t', 6));
   await rowsOf(server, 'alter table t drop column x');
   const many = Array.from({ length: 6 }, (_, index) => `c${index} int`).join();
@@ -76,9 +79,9 @@ test.serial('columns', async (t) => {
   await refused(t, `create table wide (${many})`, words('wide', 6));
 });
 
-test.serial('cells', async (t) => {
+test.serial('the size of a cell is limited', async (t) => {
   const words = (column: string): string =>
-    `column '${column}': a value of 1025 bytes, at most 1024 bytes are allowed`;
+    `column '${column}': value has 1025 bytes: at most 1024 bytes are allowed`;
   const long = 'x'.repeat(1025);
   await refused(t, `insert into t values ('${long}', 'b', null, '2026-01-01')`, words('v'));
   await refused(t, `insert into t values ('a', '${long}', null, '2026-01-01')`, words('s'));
@@ -87,24 +90,24 @@ test.serial('cells', async (t) => {
   await refused(t, select, words('v'));
 });
 
-test.serial('elements of an array', async (t) => {
-  const words = "column 'a': an array of 7 elements, at most 6 elements are allowed";
+test.serial('the number of array elements is limited', async (t) => {
+  const words = "column 'a': array has 7 elements: at most 6 elements are allowed";
   const row = (array: string): string => `('a', 'b', ${array}, '2026-01-01')`;
   await refused(t, `insert into t values ${row('array[1.0,2,3,4,5,6,7]')}`, words);
   await refused(t, 'update t set a = array[1.0,2,3,4,5,6,7]', words);
   await rowsOf(server, `insert into t values ${row('array[1.0,2,3,4,5,6]')}`);
 });
 
-test.serial('a line of an import', async (t) => {
+test.serial('the length of an import line is limited', async (t) => {
   const body = new FormData();
   const lines = ['v,s,ts', 'a,b,2026-01-01T00:00:00.000000Z', `${'x'.repeat(3_000)},b,`];
   body.append('data', new Blob([lines.join('\n')]));
   const response = await fetch(`${server.url}/imp?name=lines&fmt=json`, { method: 'POST', body });
   const { status } = (await response.json()) as { status: string };
-  t.is(status, 'a line of more than 2048 bytes: at most 2048 are allowed');
+  t.is(status, 'line is longer than 2048 bytes [http.text.line.limit=2048]');
 });
 
-test('arrays over the hard limit', async (t) => {
+test('arrays over the hard limit are refused', async (t) => {
   const { error } = await ask(server, 'select array_build(1, 10000001, 0.0)');
   t.regex(error ?? '', /at most 10000000 elements are allowed|array_build/);
 });

@@ -11,7 +11,7 @@ import { Tidemark } from '../correctness/databases.js';
 import { execute } from '../golden/http-client.js';
 import { until } from '../until.js';
 
-/** Too many rows for a shared build side, which is used up to a million rows. */
+/** Too many rows for a shared build side, which is used for up to a million rows. */
 const ROWS = 1_300_000;
 const TABLES: readonly string[] = ['a', 'b'].flatMap((table, number) => [
   `CREATE TABLE ${table} (ts TIMESTAMP, k SYMBOL, n LONG, t VARCHAR, d DOUBLE, h INT)
@@ -41,11 +41,14 @@ const STATEMENTS: readonly string[] = [
     '(SELECT 1 FROM b WHERE b.t = a.t AND b.n = a.n)',
   'SELECT a.k, count() c, sum(b.n) n FROM a JOIN b ON a.n = b.n GROUP BY a.k ORDER BY a.k',
   'SELECT a.n, a.k, b.k l, b.t FROM a JOIN b ON a.t = b.t AND a.k = b.k ORDER BY 1, 4 LIMIT 20',
-  // In the order of the streamed table.
+  // In the order of the table that is streamed.
   'SELECT a.ts, a.n, b.ts u, b.k l FROM a JOIN b ON a.n = b.n ORDER BY a.ts, b.ts LIMIT -20',
   'SELECT a.ts, a.k, b.n FROM a LEFT JOIN b ON a.n = b.n AND b.d > 9 ORDER BY a.ts, b.n LIMIT 20',
 ];
-/** Rows with a single key: many blocks of one side, each joined with all rows of the other. */
+/**
+ * Rows with a single key: one side has many blocks, each of which is joined with all rows of the
+ * other.
+ */
 const ONE_KEY =
   'SELECT count() c, count(a.t) t, count(b.t) u FROM a JOIN b ON a.h = b.h AND a.n + b.n < 0';
 
@@ -63,10 +66,11 @@ async function withTables(set: readonly string[]): Promise<Tidemark> {
   return server;
 }
 
-test('joins larger than the query memory spill to files', async (t) => {
+test('joins that exceed the query memory spill to files', async (t) => {
   const enough = await withTables([]);
   t.teardown(() => enough.close());
-  // With one worker no side is distributed: it is completely in memory, or spilled to a file.
+  // With a single worker no side is distributed: a side is either completely in memory or spilled
+  // to a file.
   for (const workers of [2, 1]) {
     const set = ['query.memory.limit=64M', `shared.query.worker.count=${workers}`];
     const little = await withTables(set);
@@ -85,7 +89,7 @@ test('joins larger than the query memory spill to files', async (t) => {
   }
 });
 
-test('a row batch that does not fit the memory is split', async (t) => {
+test('a row batch that exceeds the memory is split', async (t) => {
   const [enough, little] = [await withTables([]), await withTables(['query.memory.limit=24M'])];
   t.teardown(() => enough.close());
   t.teardown(() => little.close());
@@ -95,7 +99,7 @@ test('a row batch that does not fit the memory is split', async (t) => {
   }
 });
 
-/** A statement that would take hours stops at its time limit while it reads its files. */
+/** Checks that a statement which would take hours stops at its timeout while it reads its files. */
 async function endsInTime(t: ExecutionContext, server: Tidemark): Promise<void> {
   const asked = execute(server.server.url, ONE_KEY, { 'Statement-Timeout': '3000' });
   let most = 0;

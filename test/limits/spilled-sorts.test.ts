@@ -1,6 +1,6 @@
 /**
- * Sorts and ranks of more rows than fit the query memory give the same answers as with enough
- * memory.
+ * Sorting and ranking more rows than fit into the query memory gives the same answers as with
+ * enough memory.
  */
 import test from 'ava';
 
@@ -29,7 +29,7 @@ const STATEMENTS: readonly string[] = [
   'SELECT ts, n, rank() OVER (ORDER BY n) r FROM a LIMIT -20',
 ];
 
-test('sorts and groups larger than the query memory spill', async (t) => {
+test('sorts and groups that exceed the query memory spill to files', async (t) => {
   const little = await Tidemark.start(['query.memory.limit=96M']);
   t.teardown(() => little.close());
   const enough = await Tidemark.start();

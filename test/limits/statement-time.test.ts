@@ -1,4 +1,4 @@
-/** All statements of one client message stop at the client's time limit, or are refused. */
+/** All statements of one client message either stop at the client's timeout or are refused. */
 import test, { type ExecutionContext } from 'ava';
 import type pg from 'pg';
 
@@ -7,7 +7,10 @@ import { rowsOf } from './client.js';
 import { pgClient } from '../pg-client.js';
 
 const TIMEOUT_MS = 500;
-/** The tests share the machine; without a limit the statements below take much longer. */
+/**
+ * Allowance in milliseconds, because the tests share the machine. Without a timeout the statements
+ * below take much longer.
+ */
 const MARGIN_MS = 5_000;
 const COLUMNS = 1_000;
 
@@ -23,7 +26,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Error of a statement, which must arrive in time. */
+/** Returns the error of a statement, which must arrive in time. */
 async function failed(t: ExecutionContext, query: pg.QueryConfig): Promise<string> {
   const client = pgClient(server.pg, { options: `-c statement_timeout=${TIMEOUT_MS}` });
   await client.connect();
@@ -38,13 +41,13 @@ async function failed(t: ExecutionContext, query: pg.QueryConfig): Promise<strin
   }
 }
 
-test('a string of very many statements ends at the client’s time limit', async (t) => {
+test('a message with 60,000 statements obeys the client’s time limit', async (t) => {
   const text = 'select 1;'.repeat(60_000);
   t.regex(await failed(t, { text }), /^57014 timeout, query aborted/);
 });
 
 for (const star of ['*', 'wide.*', '* exclude (c1)']) {
-  test(`a list of 4,000 times ${star} is refused or ends in time`, async (t) => {
+  test(`a select list with 4,000 times ${star} is refused or obeys the time limit`, async (t) => {
     const text = `select ${Array.from({ length: 4_000 }, () => star).join(', ')} from wide`;
     const error = await failed(t, { text, name: 'list', values: [] });
     t.regex(error, /^57014 timeout, query aborted|too large/);

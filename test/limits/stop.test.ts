@@ -1,4 +1,4 @@
-/** A clean stop under load: every client gets its response, or an error of its protocol. */
+/** A clean stop under load: every client gets its response or an error in its protocol. */
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { stopRound } from '../torture/stop-round.js';
 const ROUNDS = 5;
 
 for (let round = 0; round < ROUNDS; round += 1) {
-  test.serial(`SIGTERM during everything: ${round}`, async (t) => {
+  test.serial(`SIGTERM during a mixed workload stops cleanly: ${round}`, async (t) => {
     t.deepEqual(await stopRound(round * 150), []);
   });
 }
@@ -19,7 +19,7 @@ for (let round = 0; round < ROUNDS; round += 1) {
 test.serial('an idle server stops immediately, with exit code 0', async (t) => {
   const server = await startTestServer();
   t.is(await server.stop(), 0);
-  t.notRegex(server.log(), /stopped before its end/);
+  t.notRegex(server.log(), /forced to stop/);
 });
 
 test.serial('a forced stop is reported, also by its exit code', async (t) => {
@@ -27,6 +27,6 @@ test.serial('a forced stop is reported, also by its exit code', async (t) => {
   server.process.kill('SIGTERM');
   t.is(await exitCode(server.process), 124);
   t.deepEqual(readdirSync(join(server.root, 'tmp')), []);
-  t.regex(server.log(), /tidemark: stopped before its end: .* \[limit=1 ms\]/);
+  t.regex(server.log(), /tidemark: forced to stop: .* \[limit=1 ms\]/);
   await server.stop();
 });

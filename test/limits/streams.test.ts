@@ -1,6 +1,6 @@
 /**
- * UNNEST and FILL produce many rows from few: from one long array, many arrays, a long gap, many
- * groups. They stream them on demand. Therefore LIMIT, time limits and cancellation take effect
+ * UNNEST and FILL produce many rows from few: from one long array, many arrays, a long gap, or many
+ * groups. They stream these rows on demand. Therefore LIMIT, timeouts and cancellation take effect
  * immediately, and memory does not grow with the output.
  */
 import test from 'ava';
@@ -9,9 +9,9 @@ import { startTestServer, type TestServer } from '../golden/server.js';
 import { ask, rowsOf } from './client.js';
 import { cpuSeconds, peakMegabytes, timed } from './measure.js';
 
-/** Allowed growth of the process memory in MiB. */
+/** Maximum growth of the process memory in MiB. */
 const MORE_MEGABYTES = 256;
-/** Maximum time on a busy machine for work of a few milliseconds. */
+/** Maximum time on a busy machine for work that takes a few milliseconds. */
 const SOON_MS = 3000;
 
 let server: TestServer;
@@ -53,7 +53,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Statements with their expected rows, in memory independent of the output size. */
+/** Statements with their expected rows. The memory they need must not depend on the output size. */
 const ANSWERS: readonly (readonly [string, unknown])[] = [
   ['select sum(e) from arr, unnest(a) as u(e)', [[10_010_000_000]]],
   ['select count(), max(v) from arr, unnest(a) as u(e)', [[20_000_000, 'row 999']]],
@@ -137,7 +137,7 @@ const ANSWERS: readonly (readonly [string, unknown])[] = [
   ],
 ];
 
-test.serial('streamed results need not fit into memory', async (t) => {
+test.serial('streaming operators do not need memory for the whole result', async (t) => {
   const before = await peakMegabytes(server);
   for (const [statement, wanted] of ANSWERS) {
     const began = performance.now();
@@ -157,7 +157,7 @@ const LIMITED: readonly string[] = [
   'select e, f from arr, unnest(a) as u(e), unnest(a) as w(f) limit 3',
 ];
 
-test.serial('LIMIT ends streams early', async (t) => {
+test.serial('LIMIT stops streaming operators early', async (t) => {
   for (const statement of LIMITED) {
     const { answer, ms } = await timed(server, statement, 20_000);
     t.regex(answer, /^200 .*"count":3/, statement);
@@ -172,7 +172,7 @@ const ENDLESS: readonly string[] = [
   'select sum(e * f) from arr, unnest(a) as u(e), unnest(a) as w(f)',
 ];
 
-test.serial('a time limit ends streams promptly', async (t) => {
+test.serial('a time limit stops streaming operators promptly', async (t) => {
   for (const statement of ENDLESS) {
     const [before, began] = [await cpuSeconds(server), performance.now()];
     const { answer } = await timed(server, statement, 200);
@@ -183,7 +183,7 @@ test.serial('a time limit ends streams promptly', async (t) => {
   }
 });
 
-test.serial('other queries are answered meanwhile', async (t) => {
+test.serial('other queries are answered while streaming operators run', async (t) => {
   const statement = "select sum(e) from arr, unnest(a) as u(e) where ts < '2020-01-01T00:00:50'";
   await rowsOf(server, statement);
   await rowsOf(server, statement);
@@ -202,7 +202,7 @@ test.serial('other queries are answered meanwhile', async (t) => {
   t.log(`longest wait of /ping: ${Math.round(longest)} ms`);
 });
 
-test.serial('EXPLAIN ANALYZE counts their rows and time', async (t) => {
+test.serial('EXPLAIN ANALYZE counts rows and time of streaming operators', async (t) => {
   for (const [statement, operator] of [
     ["select e from arr, unnest(a) as u(e) where ts < '2020-01-01T00:00:02'", 'UnnestElementsExec'],
     ['select ts, max(x) from two sample by 1d fill(prev)', 'FillExec'],

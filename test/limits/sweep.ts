@@ -1,7 +1,7 @@
 /**
  * Gate G26: sends every construct of `constructs.ts` to a server, with few and with far too many
- * repetitions. Each statement must end with a result or a clear error soon after its time limit,
- * while the server answers other clients and its memory stays bounded.
+ * repetitions. Each statement must end with a result or a clear error soon after its timeout. In
+ * the meantime the server answers other clients and its memory stays bounded.
  */
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ export type Door = 'http' | 'pgwire';
 interface SweepOptions {
   readonly doors: readonly Door[];
   readonly timeoutMs: number;
-  /** Allowed time of a response after the time limit. */
+  /** Allowed delay of a response after the timeout. */
   readonly marginMs: number;
   /** Selects the statements to send. */
   readonly takes?: (construct: Construct, count: number) => boolean;
@@ -37,16 +37,16 @@ interface Outcome {
 
 const MEBIBYTE = 1024 * 1024;
 const MEMORY_LIMIT_MEBIBYTES = 1024;
-/** Allowed memory of the process beyond its limit. */
+/** Memory that the process may use beyond its limit, in MiB. */
 const SLACK_MEBIBYTES = 512;
-/** Maximum CPU time of the server during which other clients may wait for a response. */
+/** Maximum CPU time that the server may use while other clients wait for a response. */
 const DEAF_MS = 1_000;
 const TICKS_PER_SECOND = 100;
 /** A server that uses this much memory is killed before the machine suffers. */
 const MAX_MEBIBYTES = 3_000;
 const NO_ANSWER = 'no answer';
 
-/** An error is clear when it names the mistake; these show an unhandled case. */
+/** An error is clear if it names the mistake. These errors show an unhandled case. */
 const UNCLEAR = /internal error|panic|Stack overflow|DataFusion|Physical plan/i;
 
 /** A response that is not an error. */
@@ -105,7 +105,7 @@ async function tried(
   }
   const pings = new Pings(server);
   const [startedMs, cpuBefore] = [performance.now(), await cpuMs(server)];
-  // A statement that does not end is abandoned together with the server.
+  // If a statement does not end, it is abandoned together with the server.
   const late = sleep(3 * timeoutMs + 5_000, NO_ANSWER, { ref: false });
   const answer = await Promise.race([asked(server, door, statement, timeoutMs), late]);
   const wallMs = Math.round(performance.now() - startedMs);
@@ -135,7 +135,7 @@ async function tried(
   return { name, count, door, answer, wallMs, cpuMs: usedMs, peakMebibytes, problem };
 }
 
-/** The truncated response of the server. Never rejects. */
+/** Returns the server's response, truncated. Never rejects. */
 async function asked(
   server: TestServer,
   door: Door,
@@ -195,7 +195,7 @@ class Pings {
     this.#longestMs = this.#run(server);
   }
 
-  /** The longest CPU time of the server while a ping was unanswered. */
+  /** Returns the longest CPU time that the server used while a ping was unanswered. */
   async end(): Promise<number> {
     this.#stop.abort();
     return await this.#longestMs;
@@ -227,7 +227,7 @@ async function cpuMs(server: TestServer): Promise<number> {
   return await ticks(`/proc/${server.process.pid ?? 0}/stat`);
 }
 
-/** CPU time of the thread that runs JavaScript. */
+/** Returns the CPU time of the thread that runs JavaScript. */
 async function threadMs(server: TestServer): Promise<number> {
   const pid = server.process.pid ?? 0;
   return await ticks(`/proc/${pid}/task/${pid}/stat`);
@@ -242,14 +242,14 @@ async function ticks(file: string): Promise<number> {
   }
 }
 
-/** Peak memory of the process since the previous call. */
+/** Returns the peak memory of the process since the previous call. */
 async function resetPeak(server: TestServer): Promise<number> {
   const peak = await memory(server, 'VmHWM');
   await writeFile(`/proc/${server.process.pid ?? 0}/clear_refs`, '5').catch(() => undefined);
   return peak;
 }
 
-/** Mebibytes of a line in the process status; 0 when the process is gone. */
+/** Returns the mebibytes in a line of the process status; 0 if the process is gone. */
 async function memory(server: TestServer, line: string): Promise<number> {
   try {
     const status = await readFile(`/proc/${server.process.pid ?? 0}/status`, 'utf8');

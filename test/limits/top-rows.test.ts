@@ -1,4 +1,4 @@
-/** The first few of very many rows are found within the default limits, for every type. */
+/** The first few of very many rows can be found within the default limits, for every type. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -44,7 +44,7 @@ for (const direction of ['', 'DESC']) {
   });
 }
 
-test('ORDER BY of decimals LIMIT with string columns', async (t) => {
+test('ORDER BY decimals with LIMIT and string columns returns the right rows', async (t) => {
   const { dataset } = await exec(
     server,
     'SELECT d, n FROM t WHERE s IS NOT NULL ORDER BY d DESC, s LIMIT 10',

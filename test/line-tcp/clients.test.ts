@@ -1,4 +1,4 @@
-/** ILP clients over TCP and HTTP, as published in their registries. */
+/** ILP clients over TCP and HTTP, as published in their package registries. */
 import { generateKeyPairSync } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -22,7 +22,7 @@ import { CertificateFolder } from '../tls/certificates.js';
 import { portOf, shows } from './harness.js';
 
 let server: TestServer;
-/** Servers with keys from a file, and with keys of users. */
+/** Servers with keys from a file, and servers with the keys of users. */
 const guarded: { server: TestServer; key: string }[] = [];
 let folder = '';
 
@@ -51,7 +51,7 @@ test.after.always(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The key settings in a sender's configuration. */
+/** Returns the key settings in a sender's configuration. */
 function settingOf(name: string, ...[x = '', y = '', d = '']: readonly string[]): string {
   return `username=${name};token=${d};token_x=${x};token_y=${y};`;
 }
@@ -61,7 +61,7 @@ interface Client {
   /** Protocol versions to try. */
   readonly versions: readonly number[];
   readonly transports: readonly ('http' | 'tcp')[];
-  /** Reason why it cannot run; null when it can. */
+  /** Returns the reason why the client cannot run; null if it can. */
   readonly lacks: () => Promise<string | null>;
   readonly command: (conf: string, table: string, version: string) => readonly string[];
 }
@@ -201,7 +201,7 @@ for (const client of CLIENTS) {
     }
   }
 
-  test(`${client.name}, with a key`, async (t) => {
+  test(`${client.name}, authenticated with a key`, async (t) => {
     const lacks = await client.lacks();
     if (lacks !== null) {
       skip(t, lacks);
@@ -215,7 +215,7 @@ for (const client of CLIENTS) {
   });
 }
 
-test('Python, encrypted and with a key', async (t) => {
+test('Python, encrypted and authenticated with a key', async (t) => {
   const [client] = CLIENTS;
   const lacks = (await client?.lacks()) ?? null;
   if (client === undefined || lacks !== null) {

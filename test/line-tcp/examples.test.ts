@@ -1,4 +1,4 @@
-/** The examples of `docs/connect/ingestion.md`, run where their language is installed. */
+/** The examples in `docs/connect/ingestion.md`, run if their language is installed. */
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ test.after.always(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The examples in one language, adapted to these ports. */
+/** Returns the examples in one language, adapted to these ports. */
 function examples(language: string): string[] {
   const blocks = [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([^]*?)^\`\`\``, 'gm'))];
   const { port } = new URL(server.url);
@@ -56,12 +56,12 @@ async function runFile(name: string, code: string, command: readonly string[]): 
   return await run(program, [...args, file]);
 }
 
-/** Whether a compiler does not find libcurl. */
+/** Whether a compiler cannot find libcurl. */
 async function lacksCurl(compiler: string): Promise<boolean> {
   return !(await has(compiler, '-include', 'curl/curl.h', '-fsyntax-only', '-x', 'c', '/dev/null'));
 }
 
-/** Compiles it with libcurl and runs the program. */
+/** Compiles the program with libcurl and runs it. */
 async function runBuilt(name: string, code: string, compiler: readonly string[]): Promise<unknown> {
   const [source, program] = [join(folder, name), join(folder, `${name}.out`)];
   await writeFile(source, code);
@@ -142,7 +142,7 @@ const LANGUAGES: readonly Language[] = [
 ];
 
 for (const { language, count, lacks, run: runCode } of LANGUAGES) {
-  test.serial(`in ${language}`, async (t) => {
+  test.serial(`the documented example runs: ${language}`, async (t) => {
     if (await lacks()) {
       skip(t, `${language} or its client is not installed: node scripts/setup-tests.mjs`);
       return;
@@ -158,8 +158,8 @@ for (const { language, count, lacks, run: runCode } of LANGUAGES) {
   });
 }
 
-/** Compiling them is slow, so the setup script builds them with the other programs. */
-test.serial('in Rust', async (t) => {
+/** Compiling the examples is slow, so the setup script builds them with the other programs. */
+test.serial('the documented example runs: Rust', async (t) => {
   const codes = [...page.matchAll(/^```rust\n([^]*?)^```/gm)].map(([, code]) => code);
   for (const [at, file] of ['example.rs', 'columns.rs'].entries()) {
     t.is(codes[at], await readFile(new URL(`questdb-rs/src/${file}`, SOURCES), 'utf8'));

@@ -1,4 +1,4 @@
-/** Senders of lines over TCP, as plain sockets. */
+/** Clients that send lines over plain TCP sockets. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
@@ -10,7 +10,7 @@ import { until } from '../until.js';
 
 export class Sender {
   readonly socket: Socket;
-  /** System error with which the connection closed; '' for a normal close. */
+  /** The system error with which the connection was closed; '' for a normal close. */
   readonly closed: Promise<string>;
   #isClosed = false;
 
@@ -44,7 +44,7 @@ export class Sender {
     });
   }
 
-  /** Half-closes the connection; resolves when the server has closed too. */
+  /** Half-closes the connection; resolves once the server has closed it as well. */
   async end(): Promise<void> {
     this.socket.end();
     await this.closed;
@@ -63,7 +63,7 @@ export async function open(server: TestServer, t?: ExecutionContext): Promise<Se
   return new Sender(socket);
 }
 
-/** Sends everything over a separate connection, and waits until the server has processed it. */
+/** Sends everything over a connection of its own, and waits until the server has processed it. */
 export async function sendAll(
   server: TestServer,
   ...parts: (string | Uint8Array)[]
@@ -75,7 +75,7 @@ export async function sendAll(
   await sender.end();
 }
 
-/** Resolves when a query returns `expected`; a missing table returns nothing. */
+/** Resolves when a query returns `expected`. A missing table counts as returning nothing. */
 export async function shows(
   server: TestServer,
   query: string,
@@ -94,7 +94,7 @@ export async function shows(
   });
 }
 
-/** Events with a name in the server log. */
+/** Returns the events with this name from the server log. */
 export function events(server: TestServer, name: string): readonly Record<string, unknown>[] {
   return server
     .log()

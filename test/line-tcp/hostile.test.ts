@@ -1,4 +1,4 @@
-/** Adversarial bytes and connections, and killed servers: complete lines survive. */
+/** Adversarial bytes and connections, and killed servers: complete lines must survive. */
 import { randomBytes } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -29,7 +29,7 @@ const MESSAGE = bytes(
   ' 1700000000000000000\n# comment\nm,s=c f=2,i=1i 1700000000000000t\n',
 );
 
-test('mutated bytes: the server and other senders continue', async (t) => {
+test('the server and other senders survive mutated bytes', async (t) => {
   const server = await startTestServer({
     set: ['line.tcp.commit.interval.default=20ms', 'line.tcp.disconnect.on.error=false'],
   });
@@ -59,7 +59,7 @@ test('mutated bytes: the server and other senders continue', async (t) => {
   t.is(server.process.exitCode, null);
 });
 
-test('random bytes, and no line feed at all', async (t) => {
+test('random bytes and a line without end close the connection', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   for (let round = 0; round < 20; round += 1) {
@@ -75,7 +75,7 @@ test('random bytes, and no line feed at all', async (t) => {
   t.true(endless.isClosed);
 });
 
-test('many malformed lines that close nothing, and byte-by-byte sending', async (t) => {
+test('malformed lines are skipped, and lines may be sent byte by byte', async (t) => {
   const server = await startTestServer({
     set: ['line.tcp.disconnect.on.error=false', 'line.tcp.commit.interval.default=20ms'],
   });
@@ -137,7 +137,7 @@ test('a thousand senders idle mid-line cost at most 64 MiB', async (t) => {
   t.true(sockets.every(({ destroyed }) => !destroyed));
 });
 
-test('the buffered input of all senders is bounded, and every row arrives', async (t) => {
+test('the total input buffer of all senders is limited, and every row arrives', async (t) => {
   const server = await startTestServer({ set: ['line.tcp.max.open.size=256K'] });
   t.teardown(() => server.stop());
   const line = `bounded,s=${'y'.repeat(200)} x=1i\n`;
@@ -153,7 +153,7 @@ test('the buffered input of all senders is bounded, and every row arrives', asyn
   t.deepEqual(await rows(server, 'select count() from bounded'), [[20 * 20 * 500]]);
 });
 
-test('aborted connections: complete lines arrive in order, and no partial line', async (t) => {
+test('of aborted connections complete lines are written in order, partial ones not', async (t) => {
   const server = await startTestServer({ set: ['line.tcp.commit.interval.default=10ms'] });
   t.teardown(() => server.stop());
   for (let sender = 0; sender < 30; sender += 1) {
@@ -180,7 +180,7 @@ test('aborted connections: complete lines arrive in order, and no partial line',
   }
 });
 
-test('kill -9: visible rows survive, and the rows of a sender have no gap', async (t) => {
+test('after kill -9 visible rows survive, and no sender has a gap in its rows', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-kill-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   let least = 0;

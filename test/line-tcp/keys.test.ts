@@ -1,4 +1,4 @@
-/** Senders that authenticate with a key, and the rights of the key's user. */
+/** Senders that authenticate with a key, and the permissions of the key's user. */
 import {
   createPrivateKey,
   generateKeyPairSync,
@@ -24,7 +24,7 @@ import { events, open, portOf, Sender, shows } from './harness.js';
 
 interface Key {
   readonly privateKey: KeyObject;
-  /** The key's line in the file. */
+  /** The line for this key in the file. */
   readonly line: string;
 }
 
@@ -57,7 +57,7 @@ async function start(t: ExecutionContext, ...set: readonly string[]): Promise<Te
 
 type Encoding = 'der' | 'ieee-p1363';
 
-/** Signs the server's challenge; resolves when the signature was sent. */
+/** Signs the server's challenge; resolves when the signature has been sent. */
 async function prove(
   { socket }: Sender,
   name: string,
@@ -65,7 +65,7 @@ async function prove(
   encoding: Encoding = 'der',
 ): Promise<string> {
   const challenge = readLine(new Sender(socket));
-  // Like Python's client, which sends the line feed separately.
+  // The Python client also sends the line feed separately.
   socket.write(name);
   socket.write('\n');
   const text = await challenge;
@@ -83,7 +83,7 @@ async function readLine({ socket }: Sender): Promise<string> {
   return text.slice(0, -1);
 }
 
-test('a signature is accepted in either encoding', async (t) => {
+test('a signature is accepted in both encodings', async (t) => {
   const server = await start(t);
   const challenges: string[] = [];
   for (const [name, key, encoding] of [
@@ -127,7 +127,7 @@ test('all other senders are refused, and names cannot be probed', async (t) => {
   }
   t.deepEqual(await rows(server, "select count() from tables() where table_name = 'open'"), [[0]]);
   const reasons = events(server, 'login_failed').map(({ user, reason }) => [user, reason]);
-  const unfit = 'the signature does not fit, or there is no such key';
+  const unfit = 'wrong signature or unknown key';
   t.deepEqual(reasons.slice(0, 2), [
     ['ann', unfit],
     ['eve', unfit],
@@ -135,7 +135,7 @@ test('all other senders are refused, and names cannot be probed', async (t) => {
   t.is(reasons.length, attempts.length);
 });
 
-test('a key has the rights of its user, and only while it has them', async (t) => {
+test('a key has the rights of its user only as long as the user has them', async (t) => {
   const server = await start(t, 'acl.enabled=true', 'acl.password.hash.iteration.count=4096');
   await run(
     server,
@@ -170,7 +170,7 @@ test('a key has the rights of its user, and only while it has them', async (t) =
   t.deepEqual(messages, ['Access denied [ADD COLUMN on feed]', 'Access denied [ILP]']);
 });
 
-/** The private key that a statement shows once. */
+/** Returns the private key, which a statement shows only once. */
 async function shownKey(server: TestServer, account: string): Promise<KeyObject> {
   const statement = `ALTER SERVICE ACCOUNT ${account} CREATE TOKEN TYPE JWK`;
   const [[name, x, y, d] = []] = await rowsAs(server, 'admin:quest', statement);
@@ -181,7 +181,7 @@ async function shownKey(server: TestServer, account: string): Promise<KeyObject>
   return createPrivateKey({ key: jwk, format: 'jwk' });
 }
 
-test('a key created by SQL is accepted until SQL drops or replaces it', async (t) => {
+test('a key created by SQL is accepted until it is dropped or replaced', async (t) => {
   const set = ['acl.enabled=true', 'acl.password.hash.iteration.count=4096'];
   const server = await startTestServer({ set: [...set, 'line.tcp.commit.interval.default=50ms'] });
   t.teardown(() => server.stop());
@@ -217,12 +217,12 @@ test('a key created by SQL is accepted until SQL drops or replaces it', async (t
     await late.closed;
   }
   const messages = events(server, 'lines_refused').map(({ message }) => String(message));
-  t.deepEqual(messages, Array(2).fill('the key does not count any more'));
+  t.deepEqual(messages, Array(2).fill('the key is no longer valid'));
   t.is(events(server, 'login_failed').length, 2);
   t.deepEqual(await rowsAs(server, 'admin:quest', 'select count() from feed where x < 0'), [[0]]);
 });
 
-test('removing a key from the file closes its connections, others continue', async (t) => {
+test('removing a key from the file closes only its own connections', async (t) => {
   const file = join(folder, 'changing.txt');
   await writeFile(file, `${ANN.line}\n${BOB.line}\n`);
   const server = await startTestServer({
@@ -244,19 +244,19 @@ test('removing a key from the file closes its connections, others continue', asy
   t.like(events(server, 'lines_refused'), [{ user: 'ann' }]);
 });
 
-test('where other protocols require a login, the port needs keys', async (t) => {
+test('the port requires keys if other protocols require a login', async (t) => {
   const server = await startTestServer({ set: ['http.user=a', 'http.password=b'] });
   t.teardown(() => server.stop());
   t.is(server.line(), 'off');
   t.regex(String(events(server, 'line_tcp_off')[0]?.['notice']), /line\.tcp\.auth\.db\.path/);
 });
 
-test('an invalid key file stops the start, and names its line', async (t) => {
+test('the server does not start with an invalid key file, and reports the line', async (t) => {
   const cases: readonly (readonly [string, RegExp])[] = [
     ['ann ec-p-256-sha256 x y\n', /line 1: expected 'name ec-p-256-sha256 x y'/],
-    [`${ANN.line}\n${ANN.line}\n`, /line 2: the name 'ann' is there twice/],
+    [`${ANN.line}\n${ANN.line}\n`, /line 2: duplicate name 'ann'/],
     [`${ANN.line.replace('sha256', 'sha512')}\n`, /line 1: expected/],
-    [`${ANN.line.slice(0, -5)}AAAAA\n`, /line 1: x and y are no point/],
+    [`${ANN.line.slice(0, -5)}AAAAA\n`, /line 1: x and y are not a point on the curve/],
   ];
   for (const [text, reason] of cases) {
     t.throws(() => readKeys(text), { message: reason });
@@ -272,7 +272,7 @@ test('an invalid key file stops the start, and names its line', async (t) => {
   t.regex(child.err(), /cannot use the keys in '.*root\/nowhere': ENOENT/);
 });
 
-test('encrypted, with the server certificate', async (t) => {
+test('senders can connect over TLS with the server certificate', async (t) => {
   const certificates = new CertificateFolder();
   t.teardown(() => {
     certificates.remove();

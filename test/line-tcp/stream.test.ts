@@ -27,7 +27,7 @@ test('lines are committed while the connection stays open', async (t) => {
   t.false(sender.isClosed);
 });
 
-test('closing a connection commits complete lines, and no partial line', async (t) => {
+test('closing a connection commits complete lines and discards a partial line', async (t) => {
   await sendAll(server, 'ended x=1i 1\nended x=2i 2\nended x=3');
   t.deepEqual(await rows(server, 'select x from ended'), [[1], [2]]);
   await sendAll(server, 'ended x=4i 4');
@@ -49,7 +49,7 @@ test('a stream may be split at any byte', async (t) => {
   for (let at = 1; at < GOLDEN.length; at += 1) {
     const sender = await open(server, t);
     await sender.send(GOLDEN.subarray(0, at));
-    // At some of the offsets, waits for complete lines to be committed.
+    // At some of the offsets, waits until complete lines are committed.
     if (at % 20 === 0) {
       await sleep(250);
     }
@@ -75,7 +75,7 @@ test('a malformed line closes the connection, and earlier lines are written', as
   t.like(event, { component: 'line_tcp', line: 3, address: '127.0.0.1' });
 });
 
-test('line numbers count over all commits of a connection', async (t) => {
+test('line numbers continue across the commits of a connection', async (t) => {
   const sender = await open(server, t);
   await sender.send('# a comment\n\ncounted x=1i 1\n');
   await shows(server, 'select count() from counted', [[1]]);
@@ -87,7 +87,7 @@ test('line numbers count over all commits of a connection', async (t) => {
   t.is(event?.['line'], 4);
 });
 
-test('non-ILP input closes a connection: HTTP, a TLS handshake, an endless line', async (t) => {
+test('HTTP requests, TLS handshakes and endless lines close the connection', async (t) => {
   const wrong = [
     'POST /exec HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nbrowser x=1i 1\n',
     'GET /?x="1 HTTP/1.1\r\nHost: a\r\n\r\n"=1i\nbrowser x=1i 1\n',
@@ -125,13 +125,13 @@ test('a large stream is committed in batches', async (t) => {
   ]);
 });
 
-test('/settings describes both transports to clients', async (t) => {
+test('/settings describes both line protocol transports to clients', async (t) => {
   const answer = await fetch(`${server.url}/settings`);
   const { config } = (await answer.json()) as { config: Record<string, unknown> };
   t.deepEqual(config['ilp.proto.transports'], ['http', 'tcp']);
 });
 
-test('malformed lines are skipped when configured to keep the connection', async (t) => {
+test('malformed lines are skipped if the connection is configured to stay open', async (t) => {
   const lenient = await startTestServer({
     set: [
       'line.tcp.disconnect.on.error=false',
@@ -162,7 +162,7 @@ test('malformed lines are skipped when configured to keep the connection', async
   );
 });
 
-test('idle senders are closed, excess ones refused, a stop commits what arrived', async (t) => {
+test('idle senders are closed, excess senders refused, and a stop commits rows', async (t) => {
   const small = await startTestServer({
     set: [
       'line.tcp.net.connection.timeout=2s',
@@ -178,7 +178,7 @@ test('idle senders are closed, excess ones refused, a stop commits what arrived'
   await until(() => senders.filter(({ isClosed }) => isClosed).length >= 2, 'two are refused');
   t.true(events(small, 'connection_refused').length >= 2);
   await Promise.all(senders.map(({ closed }) => closed));
-  // The server notices disconnects a little later, and refuses connections until then.
+  // The server notices disconnects a little later. Until then it refuses connections.
   let last = await open(small, t);
   await until(async () => {
     await sleep(100);
@@ -186,8 +186,8 @@ test('idle senders are closed, excess ones refused, a stop commits what arrived'
     return !last.isClosed;
   }, 'there is room again');
   await last.send('silent x=2i 2\n');
-  // Committed immediately, because its connection had no commit for an interval. The next row waits
-  // for the interval.
+  // The row is committed immediately, because its connection had no commit for an interval. The
+  // next row waits for the interval to pass.
   await shows(small, 'select x from silent', [[1], [2]]);
   await last.send('silent x=3i 3\n');
   await sleep(100);
@@ -202,7 +202,7 @@ test('idle senders are closed, excess ones refused, a stop commits what arrived'
   t.deepEqual(await rows(again, 'select x from silent'), [[1], [2], [3]]);
 });
 
-test('failed writes are retried, and a stop reports lost lines', async (t) => {
+test('failed writes are retried, and lost lines are reported at shutdown', async (t) => {
   const full = await startTestServer({
     set: ['disk.watermark=900T', 'line.tcp.commit.interval.default=20ms'],
   });

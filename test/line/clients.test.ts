@@ -1,6 +1,7 @@
 /**
- * Clients as published in their registries, with only the address changed: behaviour specific to
- * one client. `line-tcp/clients.test.ts` covers what all have in common, also over HTTP.
+ * Clients as published in their package registries, with only the address changed. These tests
+ * cover what is specific to one client; `line-tcp/clients.test.ts` covers what all have in common,
+ * also over HTTP.
  */
 import test from 'ava';
 
@@ -20,13 +21,13 @@ function address(place: TestServer): string {
   return place.url.replace('http://', '');
 }
 
-/** Output of a Python program. */
+/** Returns the output of a Python program. */
 async function python(program: string, ...args: readonly string[]): Promise<string> {
   const { stdout } = await run('python3', ['-W', 'ignore', '-c', program, ...args]);
   return stdout.trim();
 }
 
-test("QuestDB's Python client negotiates a version, and shows refusals", async (t) => {
+test("QuestDB's Python client negotiates a version and reports refusals", async (t) => {
   if (!(await has('python3', '-c', 'import questdb.ingress'))) {
     skip(t, 'the client is not installed');
     return;
@@ -44,17 +45,18 @@ with Sender.from_conf(sys.argv[1]) as sender:
         print(error)
 `;
   const shown = await python(program, `http::addr=${address(server)};`);
-  t.regex(shown, /column 'x' of type DOUBLE takes no text 'text'/);
+  t.regex(shown, /column 'x' of type DOUBLE does not accept string 'text'/);
   t.regex(shown, /id: [0-9a-f]{12}-[0-9]+, code: invalid, line: 1/);
   t.deepEqual(await rows(server, 'select x from agreed'), [[1.5]]);
 });
 
-test("QuestDB's Python client flushes by itself: after rows, bytes, or a time", async (t) => {
+test("QuestDB's Python client flushes automatically by rows, bytes or time", async (t) => {
   if (!(await has('python3', '-c', 'import questdb.ingress'))) {
     skip(t, 'the client is not installed');
     return;
   }
-  // The rows are queried while the sender is open, so only the sender can have flushed them.
+  // The rows are queried while the sender is open, so it must have been the sender that flushed
+  // them.
   const program = `
 import sys, json, time, urllib.parse, urllib.request
 from questdb.ingress import Sender, TimestampNanos
@@ -105,7 +107,7 @@ with InfluxDBClient(url=sys.argv[1], token=sys.argv[2], org='o', enable_gzip=Tru
 print('sent')
 `;
 
-test("InfluxDB's Python client: token, gzip, raw line feeds within strings", async (t) => {
+test("InfluxDB's Python client works with token, gzip and line feeds in strings", async (t) => {
   if (!(await has('python3', '-c', 'import influxdb_client'))) {
     skip(t, 'the client is not installed');
     return;
@@ -141,7 +143,7 @@ const TELEGRAF = [
   '',
 ].join('\n');
 
-test("Telegraf's lines", async (t) => {
+test("Telegraf's lines are written", async (t) => {
   const path = '/api/v2/write?bucket=b&org=o';
   const { status, text } = await write(server, TELEGRAF, {}, path);
   t.is(status, 204, text);

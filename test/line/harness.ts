@@ -4,7 +4,7 @@ import type { TestServer } from '../golden/server.js';
 export interface LineAnswer {
   readonly status: number;
   readonly text: string;
-  /** Present in a refusal. */
+  /** Error code; present in a refusal. */
   readonly code?: string;
   readonly message?: string;
   readonly line?: number;
@@ -48,7 +48,7 @@ export async function rows(
   return answer.dataset ?? [];
 }
 
-/** `name TYPE` of each column. */
+/** Returns `name TYPE` for each column. */
 export async function columns(server: TestServer, table: string): Promise<readonly string[]> {
   const found = await rows(server, `select "column", type from table_columns('${table}')`);
   return found.map(([name, type]) => `${String(name)} ${String(type)}`);
@@ -70,7 +70,9 @@ export function bytes(...parts: readonly (string | number | readonly number[])[]
   return Buffer.concat(buffers);
 }
 
-/** Users that send rows: `ann` into one table, `maker` into their own tables, `guest` into none. */
+/**
+ * Users who send rows: `ann` into one table, `maker` into tables of their own, `guest` into none.
+ */
 export const SENDERS = [
   'CREATE TABLE open (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',
   'CREATE TABLE shut (x LONG, ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY',

@@ -3,10 +3,10 @@
  *     [--mode sync] [--folder DIR]
  *
  * Measures the time until a batch of lines over HTTP is acknowledged, with N concurrent clients.
- * First each client sends a batch at a fixed interval; then each sends the next batch right after
- * the response, which gives the maximum throughput. Runs a separate server in DIR and measures
- * fdatasync of another file there for comparison. Commit and request times come from the server's
- * metrics. Rows of a batch are in time order.
+ * First each client sends a batch at a fixed interval. Then each sends the next batch right after
+ * the response, which gives the maximum throughput. A separate server runs in DIR, and fdatasync of
+ * another file there is measured for comparison. Commit and request times come from the server's
+ * metrics. The rows of a batch are in time order.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -45,7 +45,7 @@ function shown(times: readonly number[]): string {
   return `p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms`;
 }
 
-/** Sorted milliseconds of fdatasync after writes while `work` runs. */
+/** Returns the sorted milliseconds of fdatasync after writes that happen while `work` runs. */
 async function syncsBeside(work: Promise<unknown>): Promise<readonly number[]> {
   const file = await open(join(folder, 'synced'), 'w');
   const bytes = Buffer.alloc(SYNCED_BYTES, 1);
@@ -54,7 +54,7 @@ async function syncsBeside(work: Promise<unknown>): Promise<readonly number[]> {
   const over = work.finally(() => {
     state.isOver = true;
   });
-  // Overwrites within the file, because the log does not grow with each write either.
+  // Overwrites bytes within the file, because the log does not grow with each write either.
   await file.write(bytes, 0, bytes.length, 0);
   await file.datasync();
   while (!state.isOver) {
@@ -80,7 +80,10 @@ const server = await startTestServer({
   set: [`cairo.commit.mode=${values.mode}`, 'metrics.enabled=true'],
 });
 
-/** Sums and counts of the server's histograms of lines over HTTP, and its processor time. */
+/**
+ * Returns the sums and counts of the server's histograms for lines over HTTP, and its processor
+ * time.
+ */
 async function figures(): Promise<ReadonlyMap<string, number>> {
   const text = await fetch(`${server.url}/metrics`).then((response) => response.text());
   const found = text.matchAll(/^tidemark_ingest_(\w+)\{protocol="line_http"\} (\S+)$/gm);

@@ -2,7 +2,7 @@
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A line of one of 1,000 series: 8 columns, 2 of them symbols. */
+/** Returns a line of one of 1,000 series, with 8 columns, 2 of them symbols. */
 export function line(row: number): string {
   const random = (row * 2_654_435_761) % 4_294_967_296;
   const symbols = `sym=s${random % 1000},side=${row % 2 === 0 ? 'buy' : 'sell'}`;
@@ -38,8 +38,8 @@ interface Load {
 }
 
 /**
- * Each connection sends the next body after the previous response, and at least `everyMs` after the
- * previous request.
+ * Sends bodies over several connections. Each connection sends the next body after the previous
+ * response, but no sooner than `everyMs` after the previous request.
  */
 export async function sendBodies(
   url: string,

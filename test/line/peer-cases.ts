@@ -1,4 +1,4 @@
-/** Values of lines for columns of every type, independent of the server that receives them. */
+/** Values in lines for columns of every type, whichever server receives them. */
 
 const VALUES = [
   '1',
@@ -40,7 +40,7 @@ const VALUES = [
   '1700000000000000001n',
 ] as const;
 
-/** Types by a valid table name. */
+/** Types, by a name that is valid for a table. */
 const TYPES = {
   boolean: 'BOOLEAN',
   byte: 'BYTE',

@@ -1,4 +1,4 @@
-/** Values for columns of every type, compared with the recorded outcomes of QuestDB 9.3.4. */
+/** Values for columns of every type, compared with the results recorded from QuestDB 9.3.4. */
 import { readFileSync } from 'node:fs';
 
 import test from 'ava';
@@ -7,10 +7,10 @@ import { startTestServer } from '../golden/server.js';
 import { type Outcomes, outcomes } from './peer-cases.js';
 
 const PEER = new URL('../../../test/line/peer.json', import.meta.url);
-/** Each difference has its reason in docs/dialect-differences.md. */
+/** The reason for each difference is in docs/dialect-differences.md. */
 const DIFFERING = new URL('../../../test/line/differing.json', import.meta.url);
 
-test('values are converted as in QuestDB, except for documented improvements', async (t) => {
+test('values are converted as in QuestDB except for listed differences', async (t) => {
   const peer = JSON.parse(readFileSync(PEER, 'utf8')) as Outcomes;
   const server = await startTestServer();
   const ours = await outcomes(server);

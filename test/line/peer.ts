@@ -1,5 +1,5 @@
 /**
- * Records QuestDB's outcomes for the values of `peer-cases.ts`: `npm run line-peer --
+ * Records QuestDB's results for the values in `peer-cases.ts`: `npm run line-peer --
  * http://127.0.0.1:PORT` writes `test/line/peer.json`.
  */
 import { writeFileSync } from 'node:fs';

@@ -1,8 +1,8 @@
 /**
- * Ingestion rate in rows per second of lines over HTTP, on several servers in turn: `npm run
- * line-speed -- http://127.0.0.1:9000 http://127.0.0.1:9310`. 8 columns, 2 of them symbols, 1,000
- * series; requests of a fixed size over several connections, each waiting for its response.
- * Measures from the first byte to the last response.
+ * Ingestion rate of lines over HTTP in rows per second, on several servers in turn: `npm run
+ * line-speed -- http://127.0.0.1:9000 http://127.0.0.1:9310`. Lines have 8 columns, 2 of them
+ * symbols, in 1,000 series. Requests of a fixed size are sent over several connections, each of
+ * which waits for its response. Measures from the first byte to the last response.
  */
 import { parseArgs } from 'node:util';
 

@@ -1,4 +1,4 @@
-/** Agents have the login and rights of their user; write access is granted separately. */
+/** Agents have the login and permissions of their user; write access is granted separately. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ const SETUP = [
 ];
 
 for (const [way, connect] of WAYS) {
-  test(`a user with one right has no other right over ${way}`, async (t) => {
+  test(`a user has only the granted right over ${way}`, async (t) => {
     const server = await startAccessServer();
     t.teardown(() => server.stop());
     await run(server, ...SETUP);
@@ -37,7 +37,7 @@ for (const [way, connect] of WAYS) {
       ['trades'],
     );
     const described = await answer(client, 'describe_table', { table: 'trades' });
-    // The designated timestamp is granted along with a column.
+    // The designated timestamp is granted together with a column.
     t.deepEqual(
       (described['columns'] as { name: string }[]).map(({ name }) => name),
       ['ts', 'symbol'],
@@ -54,7 +54,7 @@ for (const [way, connect] of WAYS) {
         /^AccessDenied: Access denied \[SELECT on trades\(trader\)\][^]*hint: /,
       );
     }
-    // The error is the same whether the table exists or not.
+    // The error is the same whether or not the table exists.
     for (const table of ['secrets', 'nowhere']) {
       t.regex(await failure(client, 'query', { sql: `SELECT * FROM ${table}` }), /^AccessDenied: /);
     }
@@ -65,10 +65,10 @@ for (const [way, connect] of WAYS) {
       name: 'write_sql',
       arguments: { question: 'q', tables: 'secrets' },
     });
-    t.regex(JSON.stringify(prompt.messages.at(-1)), /describe_table fails for 'secrets'/);
+    t.regex(JSON.stringify(prompt.messages.at(-1)), /describe_table failed for 'secrets'/);
   });
 
-  test(`writing requires the grant and the right over ${way}`, async (t) => {
+  test(`a write requires the agent grant and the user's right over ${way}`, async (t) => {
     const server = await startAccessServer();
     t.teardown(() => server.stop());
     await run(server, ...SETUP);
@@ -94,7 +94,7 @@ for (const [way, connect] of WAYS) {
       );
       t.regex(await failure(reading, 'explain', { sql: change }), /^\w+: /, change);
     }
-    // EXPLAIN does not execute; the final row count proves it.
+    // EXPLAIN does not execute the statement, as the final row count proves.
     t.deepEqual(await answer(reading, 'explain', { sql, analyze: true }), { plan: 'INSERT' });
 
     const writing = await connect(server.url, { ...login, mayWrite: true });
@@ -147,7 +147,7 @@ for (const [way, connect] of WAYS) {
   });
 }
 
-test('a read-only server, or one that forbids agent writes, grants none', async (t) => {
+test('read-only servers and servers without agent writes offer no write tool', async (t) => {
   for (const setting of ['http.security.readonly=true', 'mcp.writes.allowed=false']) {
     const server = await startTestServer({ set: [setting] });
     t.teardown(() => server.stop());
@@ -161,7 +161,7 @@ test('a read-only server, or one that forbids agent writes, grants none', async 
   }
 });
 
-test('without users every granted action is allowed', async (t) => {
+test('on a server without users every granted action is allowed', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   await exec(server.url, 'CREATE TABLE x (a INT)');
@@ -181,13 +181,13 @@ test('secrets are passed by environment or file, and invalid options are refused
   const file = join(folder, 'password');
   await writeFile(file, 'one\ntwo\n');
   const wrong: (readonly [string, readonly string[], Record<string, string>?])[] = [
-    ['expected an address', ['--url', 'ftp://x']],
-    ['no user and password in the address', ['--url', 'http://u:p@127.0.0.1:1']],
-    ['needs a password', ['--user', 'ann']],
-    ['must hold one line', ['--user', 'ann', '--password-file', file]],
+    ['expected a URL', ['--url', 'ftp://x']],
+    ['--url must not contain a user or password', ['--url', 'http://u:p@127.0.0.1:1']],
+    ['requires a password', ['--user', 'ann']],
+    ['must contain one line', ['--user', 'ann', '--password-file', file]],
     ['cannot read', ['--token-file', join(folder, 'none')]],
     ['either a user', ['--user', 'ann'], { TIDEMARK_TOKEN: 'tdm_x' }],
-    ['a password without a user', [], { TIDEMARK_PASSWORD: 'x' }],
+    ['a password requires a user', [], { TIDEMARK_PASSWORD: 'x' }],
     ["Unknown option '--password'", ['--password', 'x']],
   ];
   for (const [message, args, environment = {}] of wrong) {

@@ -14,7 +14,7 @@ import { answer, exec, failure, overHttp } from './harness.js';
 const REPOSITORY = fileURLToPath(new URL('../../..', import.meta.url));
 const DOCUMENTS = new Documents(join(REPOSITORY, 'docs'));
 
-test('the search finds the section that explains a subject', (t) => {
+test('the search finds the section that explains a topic', (t) => {
   const expected: readonly (readonly [question: string, page: string])[] = [
     ['sample by fill', 'time-series.md'],
     ['ASOF JOIN tolerance', 'time-series.md'],
@@ -36,7 +36,7 @@ test('the search finds the section that explains a subject', (t) => {
   t.is(DOCUMENTS.search('a '.repeat(500), 3).length, 3);
 });
 
-test('a passage is within one section; a hash in code starts none', (t) => {
+test('a passage stays within one section; # in code starts no section', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'tidemark-documents-'));
   t.teardown(() => {
     rmSync(folder, { recursive: true, force: true });
@@ -77,7 +77,7 @@ test('a passage is within one section; a hash in code starts none', (t) => {
   t.deepEqual(new Documents(join(folder, 'none')).names, []);
 });
 
-test('llms.txt is current', (t) => {
+test('llms.txt is up to date', (t) => {
   const text = readFileSync(join(REPOSITORY, 'llms.txt'), 'utf8');
   t.is(text, llmsText(DOCUMENTS.pages), 'npm run generate');
   for (const { name } of DOCUMENTS.pages) {
@@ -85,7 +85,7 @@ test('llms.txt is current', (t) => {
   }
 });
 
-test('pages over tools, resources and HTTP', async (t) => {
+test('pages are returned by tools, as resources and over HTTP', async (t) => {
   const server = await startTestServer({ set: ['mcp.max.answer.size=3K'] });
   t.teardown(() => server.stop());
   const client = await overHttp(server.url);
@@ -136,7 +136,7 @@ test('pages over tools, resources and HTTP', async (t) => {
   t.is((await fetch(`${server.url}/docs/..%2fpackage.json`)).status, 404);
 });
 
-test('prompts contain the rules, the manual and their subject', async (t) => {
+test('prompts contain the rules, the manual and their topic', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   await exec(server.url, 'CREATE TABLE trades (ts TIMESTAMP, price DOUBLE) TIMESTAMP(ts)');
@@ -156,12 +156,12 @@ test('prompts contain the rules, the manual and their subject', async (t) => {
     return asked?.content.type === 'text' ? asked.content.text : '';
   };
   const written = await ask('write_sql', { question: 'what is dear?', tables: 'trades, none' });
-  t.regex(written, /"price"[^]*describe_table fails for 'none'[^]*what is dear\?/);
+  t.regex(written, /"price"[^]*describe_table failed for 'none'[^]*what is dear\?/);
   const sql = 'SELECT max(price) FROM trades WHERE price > 3 -- ``` and more';
   const slow = await ask('diagnose_slow_query', { sql });
   t.true(slow.includes(`\`\`\`\`sql\n${sql}\n\`\`\`\``));
-  t.regex(slow, /Its plan:[^]*TableScanExec: trades/);
-  t.regex(await ask('diagnose_slow_query', { sql: 'SELECT (' }), /cannot be explained:\n\nSyntax/);
+  t.regex(slow, /Query plan:[^]*TableScanExec: trades/);
+  t.regex(await ask('diagnose_slow_query', { sql: 'SELECT (' }), /EXPLAIN failed:\n\nSyntax/);
   t.regex(await ask('explore_table', { table: 'trades' }), /"designated": true/);
   const { completion } = await client.complete({
     ref: { type: 'ref/prompt', name: 'explore_table' },

@@ -1,4 +1,4 @@
-/** Agents connected by the SDK's client, over standard input and over HTTP. */
+/** Agents that connect with the SDK's client, over standard input and over HTTP. */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -22,7 +22,7 @@ async function connected(transport: Transport): Promise<Client> {
   return client;
 }
 
-/** The command line, started as agent clients start it. */
+/** The command line, started in the same way as agent clients start it. */
 export function stdioTransport(url: string, login: Login = {}): StdioClientTransport {
   const { user, password, token, mayWrite } = login;
   const env: Record<string, string> = { PATH: process.env['PATH'] ?? '' };
@@ -74,7 +74,7 @@ async function call(client: Client, name: string, given: Arguments = {}): Promis
   return (await client.callTool({ name, arguments: { ...given } })) as CallToolResult;
 }
 
-/** The answer of a tool; throws its error. */
+/** Returns the answer of a tool; throws the tool's error. */
 export async function answer(
   client: Client,
   name: string,
@@ -87,7 +87,7 @@ export async function answer(
   return result.structuredContent ?? {};
 }
 
-/** The error message of a tool. */
+/** Returns a tool's error message. */
 export async function failure(
   client: Client,
   name: string,

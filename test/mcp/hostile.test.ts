@@ -17,7 +17,7 @@ import {
   WAYS,
 } from './harness.js';
 
-/** Runs for hours. */
+/** A statement that runs for hours. */
 const ENDLESS =
   'SELECT count() FROM long_sequence(1000000000) a CROSS JOIN long_sequence(1000000000) b';
 
@@ -25,12 +25,12 @@ async function runningQueries({ url }: TestServer): Promise<string[]> {
   const query = "SELECT query FROM query_activity() WHERE query LIKE '%CROSS JOIN%'";
   const response = await fetch(`${url}/exec?${new URLSearchParams({ query }).toString()}`);
   const { dataset } = (await response.json()) as { readonly dataset: [string][] };
-  // The activity query finds itself, so it is excluded.
+  // The activity query also finds itself, so it is excluded.
   return dataset.map(([text]) => text).filter((text) => !text.includes('query_activity'));
 }
 
 for (const [way, connect] of WAYS) {
-  test(`errors of a call are returned as its answer, over ${way}`, async (t) => {
+  test(`errors in a call are returned as its result over ${way}`, async (t) => {
     const server = await startTestServer({ set: ['mcp.query.timeout=2s'] });
     t.teardown(() => server.stop());
     const client = await connect(server.url);
@@ -55,8 +55,11 @@ for (const [way, connect] of WAYS) {
     t.regex(await failure(client, 'query', { sql: 'SELECT \0' }), /^Syntax: .*NUL/);
     t.regex(await failure(client, 'query', { sql: `SELECT ${'('.repeat(100_000)}` }), /position/);
     t.regex(await failure(client, 'describe_table', { table: 'x"; DROP TABLE y' }), /x"; DROP/);
-    t.regex(await failure(client, 'read_doc', { page: '../package.json' }), /no page/);
-    // Positions refer to the agent's SQL, without the prefix that explain adds.
+    t.regex(
+      await failure(client, 'read_doc', { page: '../package.json' }),
+      /page '\.\.\/package\.json' does not exist/,
+    );
+    // Positions refer to the agent's SQL, not counting the prefix that explain adds.
     t.regex(await failure(client, 'explain', { sql: 'SELECT nix' }), /position: 7 /);
 
     const began = performance.now();
@@ -69,7 +72,7 @@ for (const [way, connect] of WAYS) {
     t.deepEqual((await answer(client, 'query', { sql: 'SELECT 1 AS one' }))['rows'], [[1]]);
   });
 
-  test(`answers stay within their limits over ${way}`, async (t) => {
+  test(`results stay within their limits over ${way}`, async (t) => {
     const server = await startTestServer({ set: ['mcp.max.answer.size=64K', 'mcp.max.rows=500'] });
     t.teardown(() => server.stop());
     const piece = "rpad('é', 1000000, 'x'), ";
@@ -92,7 +95,7 @@ for (const [way, connect] of WAYS) {
     const [[value = ''] = []] = long['rows'] as string[][];
     t.regex(value, /^éx+… \(20000000 characters\)$/);
     t.true(value.length < 5_000);
-    t.regex(String(long['notes']), /1 long values were cut/);
+    t.regex(String(long['notes']), /1 long values were truncated/);
 
     const wide = await answer(client, 'sample_table', { table: 'wide' });
     t.is((wide['columns'] as unknown[]).length, 2_000);
@@ -110,19 +113,19 @@ for (const [way, connect] of WAYS) {
     const kept = full['row_count'] as number;
     t.true(kept > 40 && kept < 100, String(kept));
     t.like(full, { has_more: true, next_offset: kept, total_rows: 200 });
-    t.regex(String(full['notes']), new RegExp(`65536 bytes\\): ${200 - kept} rows were left out`));
+    t.regex(String(full['notes']), new RegExp(`65536 bytes\\): ${200 - kept} rows were omitted`));
     const rest = await answer(client, 'query', { ...many, offset: kept });
     t.is(((rest['rows'] as unknown[][])[0] ?? [])[0], kept + 1);
 
     const values = Array.from({ length: 100 }, (_, at) => `rpad('', 4000, 'z') v${at}`).join(', ');
     const large = await answer(client, 'query', { sql: `SELECT ${values} FROM long_sequence(3)` });
     t.like(large, { rows: [], has_more: true });
-    t.regex(String(large['notes']), /first row alone has \d+ bytes/);
+    t.regex(String(large['notes']), /first row has \d+ bytes/);
     t.false('next_offset' in large);
   });
 }
 
-test('a client that disconnects or cancels a call cancels its query', async (t) => {
+test('disconnecting or cancelling a call cancels its query', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const runs = async (): Promise<boolean> => (await runningQueries(server)).length === 1;
@@ -162,7 +165,7 @@ test('a call can only be cancelled by its own client', async (t) => {
     arguments: { sql: ENDLESS, timeout_seconds: 12 },
   });
   await until(async () => (await runningQueries(server)).length === 1, 'it runs');
-  // Clients number their calls from 0, so two clients use the same number.
+  // Clients number their calls from 0, so two clients use the same numbers.
   const others = [undefined, 'other', 'x'.repeat(500)];
   for (const session of others) {
     for (let requestId = 0; requestId < 5; requestId += 1) {
@@ -184,7 +187,7 @@ test('a call can only be cancelled by its own client', async (t) => {
   t.regex(JSON.stringify(result.content), /Timeout/);
 });
 
-test('two concurrent clients, many calls each', async (t) => {
+test('two clients can make many calls concurrently', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const clients = [await overHttp(server.url), await overStdio(server.url)];
@@ -199,7 +202,7 @@ test('two concurrent clients, many calls each', async (t) => {
   await Promise.all(asked);
 });
 
-test('limits of a request', async (t) => {
+test('malformed and oversized requests are refused', async (t) => {
   const server = await startTestServer({ set: ['mcp.max.request.size=100K'] });
   t.teardown(() => server.stop());
   const post = (body: string, headers: Record<string, string> = {}): Promise<Response> =>
@@ -239,11 +242,14 @@ test('limits of a request', async (t) => {
     /too long \[limit=/,
   );
   const shorter = { sql: 'SELECT $1', parameters: ['x'.repeat(5_000_000)] };
-  t.regex(await failure(client, 'query', shorter), / answers 413: request body is too large /);
+  t.regex(
+    await failure(client, 'query', shorter),
+    / returned status 413: request body is too large /,
+  );
   t.deepEqual((await answer(client, 'query', { sql: 'SELECT 1 AS one' }))['rows'], [[1]]);
 });
 
-test('a server that is down, stops, or has agents disabled', async (t) => {
+test('a server that is down, stopping or without agents is reported', async (t) => {
   const server = await startTestServer();
   const client = await overStdio(server.url);
   t.teardown(() => client.close());
@@ -257,11 +263,11 @@ test('a server that is down, stops, or has agents disabled', async (t) => {
 
   const without = await startTestServer({ set: ['mcp.enabled=false'] });
   t.teardown(() => without.stop());
-  await t.throwsAsync(overStdio(without.url), { message: /answers 404/ });
+  await t.throwsAsync(overStdio(without.url), { message: /returned status 404/ });
   await t.throwsAsync(overHttp(without.url), { message: /Not Found/ });
 });
 
-test('the command exits with its client', async (t) => {
+test('the command exits when its client does', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const client = await overStdio(server.url);
@@ -315,7 +321,7 @@ test('table contents and names are returned as data', async (t) => {
   t.regex(JSON.stringify(messages), /ünï/);
 });
 
-test('a thousand tables are listed in pages', async (t) => {
+test('a thousand tables are listed page by page', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   for (let at = 0; at < 1_000; at += 1) {

@@ -1,4 +1,4 @@
-/** The tools, over standard input and over HTTP, with the SDK's client. */
+/** The tools, called with the SDK's client over standard input and over HTTP. */
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
@@ -13,7 +13,7 @@ const TABLES = [
 ];
 
 for (const [way, connect] of WAYS) {
-  test(`schema, sample, query and plan over ${way}`, async (t) => {
+  test(`schema, sample, query and plan are available over ${way}`, async (t) => {
     const server = await startTestServer();
     t.teardown(() => server.stop());
     await exec(server.url, ...TABLES);
@@ -80,6 +80,9 @@ for (const [way, connect] of WAYS) {
       '  SELECT nothing',
       '         ^',
     ]);
-    t.regex(refused, /^ColumnNotFound: .*nothing[^]*\nhint: describe_table/);
+    t.regex(
+      refused,
+      /^ColumnNotFound: .*nothing[^]*\nhint: list the columns of the table with describe_table/,
+    );
   });
 }

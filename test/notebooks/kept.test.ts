@@ -1,4 +1,6 @@
-/** Notebooks saved on the server: versions, sharing, links, rights, limits, concurrent saves. */
+/**
+ * Notebooks saved on the server: versions, sharing, links, permissions, limits, concurrent saves.
+ */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -65,7 +67,7 @@ async function created(ask: Asks, user: string, title: string, text: string): Pr
   return String(body.id);
 }
 
-test('a notebook is saved with its versions, also across a restart', async (t) => {
+test('a notebook is saved with its versions and survives a restart', async (t) => {
   const { server, ask } = await people(t);
   const id = await created(ask, 'ann', 'Prices today', 'one');
   t.is((await ask('ann', 'GET', `notebook?id=${id}`)).body['text'], 'one');
@@ -88,7 +90,7 @@ test('a notebook is saved with its versions, also across a restart', async (t) =
   t.deepEqual((await later('ann', 'GET', 'notebooks')).body, [] as never);
 });
 
-test('the later of two concurrent saves learns who saved first; nothing is lost', async (t) => {
+test('a conflicting save is refused and learns who saved first; nothing is lost', async (t) => {
   const { ask } = await people(t);
   const id = await created(ask, 'ann', 'Shared', 'base');
   const shares = JSON.stringify({ shares: [{ name: 'ben', access: 'write' }], link: false });
@@ -109,7 +111,7 @@ test('the later of two concurrent saves learns who saved first; nothing is lost'
   t.like(again, { status: 200, body: { version: 2 } }, 'sent again after a lost answer');
 });
 
-test('a hundred concurrent saves: one wins, and each version has one content', async (t) => {
+test('of a hundred concurrent saves of one version exactly one succeeds', async (t) => {
   const { ask } = await people(t);
   const id = await created(ask, 'ann', 'Race', 'base');
   const path = `notebook?id=${id}&title=Race&version=1`;
@@ -172,7 +174,7 @@ test('a re-created user name does not inherit notebooks', async (t) => {
   }
 });
 
-test('a link lets logged-in users read, and ends when it is revoked', async (t) => {
+test('a link lets logged-in users read until it is revoked', async (t) => {
   const { ask } = await people(t);
   const id = await created(ask, 'ann', 'Linked', 'text');
   const access = `notebook/access?id=${id}`;
@@ -192,7 +194,7 @@ test('a link lets logged-in users read, and ends when it is revoked', async (t) 
   t.not(other.body['link'], link);
 });
 
-test('users who may not list users cannot probe names by sharing', async (t) => {
+test('sharing cannot be used to probe user names without LIST USERS', async (t) => {
   const { ask } = await people(t);
   const id = await created(ask, 'ann', 'Mine', 'x');
   const share = async (user: string, name: string): Promise<Answer> => {
@@ -205,7 +207,7 @@ test('users who may not list users cannot probe names by sharing', async (t) => 
   t.like(await share('admin', 'nobody'), { status: 400 });
 });
 
-test('limits: size, number, total bytes, versions', async (t) => {
+test('size, number, total bytes and versions of notebooks are limited', async (t) => {
   const { ask } = await people(t, [
     'notebooks.max.size=64K',
     'notebooks.max.count=3',
@@ -240,7 +242,7 @@ test('limits: size, number, total bytes, versions', async (t) => {
   t.like(await ask('ann', 'POST', 'notebooks?title=z', 'z'), { status: 507 });
 });
 
-test('what cannot be saved is refused, with the reason', async (t) => {
+test('invalid titles, contents and shares are refused with the reason', async (t) => {
   const { ask } = await people(t);
   const id = await created(ask, 'ann', 'a', 'x');
   const title = (text: string): string => `notebooks?title=${encodeURIComponent(text)}`;
@@ -251,7 +253,7 @@ test('what cannot be saved is refused, with the reason', async (t) => {
     ['POST', title('a\u202Eb'), 'x', /invalid title/],
     ['POST', title('a'.repeat(81)), 'x', /1 to 80 characters/],
     ['POST', 'notebooks?title=%FF', 'x', /missing title/],
-    ['POST', title('a'), Buffer.from([0xff, 0xfe, 0x41]), /no text in UTF-8/],
+    ['POST', title('a'), Buffer.from([0xff, 0xfe, 0x41]), /not valid UTF-8/],
     ['PUT', `notebook?id=${id}&title=a`, 'x', /missing version/],
     ['PUT', `notebook?id=${id}&title=a&version=-1`, 'x', /invalid version: '-1'/],
     ['GET', 'notebook', undefined, /missing id/],
@@ -265,7 +267,7 @@ test('what cannot be saved is refused, with the reason', async (t) => {
         shares: Array.from({ length: 101 }, (_, index) => ({ name: `u${index}`, access: 'read' })),
         link: false,
       }),
-      /more than 100 names/,
+      /too many shares \[limit=100\]/,
     ],
   ];
   for (const [method, path, body, expected] of cases) {
@@ -279,7 +281,7 @@ test('what cannot be saved is refused, with the reason', async (t) => {
   t.is((await ask('ann', 'GET', `notebook?id=${kept}`)).body['text'], odd);
 });
 
-test('without logins, or when disabled, the server saves no notebooks', async (t) => {
+test('a server without logins, or with notebooks disabled, saves no notebooks', async (t) => {
   for (const set of [[], [...LOGINS, 'notebooks.enabled=false']]) {
     const server = await startTestServer({ set });
     t.teardown(() => server.stop());

@@ -1,4 +1,7 @@
-/** Workspaces of console users on the server: ownership, precedence of changes, limits. */
+/**
+ * Workspaces of console users on the server: who owns them, which changes take precedence, and
+ * limits.
+ */
 import { once } from 'node:events';
 
 import test, { type ExecutionContext } from 'ava';
@@ -49,7 +52,7 @@ async function addUser({ url }: TestServer, name: string): Promise<void> {
 const putting = (name: string, entry: object): string =>
   JSON.stringify({ put: { [name]: entry }, remove: [] });
 
-test('only its user reads and writes a workspace; the later change wins', async (t) => {
+test('only the user can read and write a workspace; the later change wins', async (t) => {
   const server = await serverWith(t, []);
   await addUser(server, 'ann');
   const { body: own } = await ask(server, 'ann:p');
@@ -63,7 +66,7 @@ test('only its user reads and writes a workspace; the later change wins', async 
     ...own,
     entries: { 'tab/1': { changed: 20, tab: 'later' } },
   });
-  // The administrator has a separate workspace, which a page of ann cannot write.
+  // The administrator has a workspace of their own, to which a page of ann cannot write.
   const { body: admins } = await ask(server, 'admin:quest');
   t.deepEqual(admins.entries, {});
   t.not(admins.key, own.key);
@@ -113,7 +116,7 @@ test('invalid workspace changes are refused', async (t) => {
   t.deepEqual((await ask(server, 'admin:quest')).body, own);
 });
 
-test('the limits hold, the log yields to drafts, and a restart changes nothing', async (t) => {
+test('limits are enforced, drafts displace the log, and restarts change nothing', async (t) => {
   const limits = [
     'workspace.max.user.size=8K',
     'workspace.max.total.size=12K',

@@ -1,9 +1,9 @@
-/** Refused logins do not fill the server log. */
+/** Refused logins must not fill the server log. */
 import test from 'ava';
 
 import { refusedLogins } from '../../ts/observability/index.js';
 
-test('the first lines of a minute are logged, the others are counted', (t) => {
+test('the first lines of each minute are logged; the rest are counted', (t) => {
   const lines: (readonly [string, unknown])[] = [];
   const log = refusedLogins({
     info: (event, fields) => {

@@ -19,7 +19,7 @@ test('a line contains time, level, component, event and fields', (t) => {
   ]);
 });
 
-test('levels below the limit are dropped', (t) => {
+test('lines below the log level are dropped', (t) => {
   const [lines, logger] = collect('warn');
   logger.info('quiet');
   logger.debug('quieter');
@@ -27,7 +27,7 @@ test('levels below the limit are dropped', (t) => {
   t.is(lines.length, 1);
 });
 
-test('secrets do not reach the log', (t) => {
+test('secrets are not logged', (t) => {
   const [lines, logger] = collect('debug');
   logger.debug('statement', {
     sql: "CREATE USER x WITH PASSWORD 'canary'",
@@ -40,7 +40,7 @@ test('secrets do not reach the log', (t) => {
   t.false(/canary|Y2FuYXJ5/.test(lines.join('').replace(/"stack":"[^"]*"/, '')));
 });
 
-test('a line cannot be broken or coloured by its content', (t) => {
+test('the content of a line can neither break nor colour it', (t) => {
   const [lines, logger] = collect('debug');
   logger.debug('seen', { agent: 'a\r\nb\u001b[31m\u009b31m\u2028\u007f' });
   const [line = ''] = lines;

@@ -1,4 +1,4 @@
-/** Metrics of a running server, and the documentation of each one. */
+/** Metrics of a running server, and that each one is documented. */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -16,7 +16,7 @@ const LINE = new RegExp(
     `\\w+(\\{${LABEL}(,${LABEL})*\\})? -?[0-9.e+-]+)$`,
 );
 
-test('rows, bytes, commits, errors and connections, by protocol', async (t) => {
+test('rows, bytes, commits, errors and connections are counted per protocol', async (t) => {
   const server = await startTestServer({
     set: ['metrics.enabled=true', 'line.tcp.commit.interval.default=20ms'],
   });
@@ -81,7 +81,7 @@ test('rows, bytes, commits, errors and connections, by protocol', async (t) => {
   );
 });
 
-/** Samples of `/metrics`. */
+/** Returns the samples of `/metrics`. */
 async function samples(server: TestServer): Promise<Map<string, number>> {
   const text = await fetch(`${server.url}/metrics`).then((response) => response.text());
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -93,7 +93,7 @@ async function samples(server: TestServer): Promise<Map<string, number>> {
   );
 }
 
-/** Histogram count for a protocol; checks that it is a valid histogram. */
+/** Returns the histogram count for a protocol; checks that the histogram is valid. */
 function counted(t: ExecutionContext, all: Map<string, number>, name: string, of: string): number {
   const prefix = `tidemark_${name}_bucket{protocol="${of}",le="`;
   const buckets = [...all].filter(([key]) => key.startsWith(prefix)).map(([, value]) => value);
@@ -108,14 +108,14 @@ function counted(t: ExecutionContext, all: Map<string, number>, name: string, of
   return count;
 }
 
-test('durations of statements, commits and requests, by protocol', async (t) => {
+test('durations of statements, commits and requests are measured per protocol', async (t) => {
   const server = await startTestServer({
     set: ['metrics.enabled=true', 'line.tcp.commit.interval.default=20ms'],
   });
   t.teardown(() => server.stop());
   const port = Number(new URL(server.url).port);
-  // Over HTTP two executions succeed and one fails at run time. Statements that cannot be parsed or
-  // bound are not executed.
+  // Over HTTP two executions succeed and one fails at run time. A statement that cannot be parsed
+  // or bound is not executed.
   await rows(server, 'select x from long_sequence(3)');
   await rows(server, 'create table made (x int)');
   const late = "select case when x > 2 then 'no' else '1' end::decimal(9,2) from long_sequence(3)";
@@ -177,7 +177,7 @@ test('every engine metric is documented', async (t) => {
   );
 });
 
-test('a stopping server is not ready', async (t) => {
+test('a stopping server reports that it is not ready', async (t) => {
   const server = await startTestServer();
   t.is((await fetch(`${server.url}/ready`)).status, 200);
   const slow = rows(server, 'select count() from long_sequence(3000000000) where x % 7 = 3');

@@ -1,5 +1,5 @@
 /**
- * Attacks and faults around sign-on, each with the tests that cover it. When a listed test is
+ * Attacks on sign-on and faults in it, each with the tests that cover it. If a listed test is
  * renamed or removed, its entry fails here.
  */
 import { readFileSync } from 'node:fs';
@@ -28,16 +28,16 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'secrets in logs',
     ['asking', 'tokens are not logged'],
-    ['asking', 'a name and password are sent to the provider once'],
+    ['asking', 'verified credentials are cached, and sent to the provider only once'],
   ],
   [
     'interception of the code',
-    ['idToken', 'random values are long and never repeat'],
-    ['browser', 'ten steps: to the provider, back with a code, and to the data'],
+    ['idToken', 'random values are long and do not repeat'],
+    ['browser', 'signing on leads to the provider, back with a code, and to the data'],
   ],
   ['downgrade of PKCE', ['browser', 'a provider without S256 is refused']],
-  ['forged redirect', ['browser', 'an unsolicited authorization response is refused']],
-  ['injected ID token', ['idToken', '`${JSON.stringify(changes)} is refused`']],
+  ['forged redirect', ['browser', 'an authorization response that was not requested is refused']],
+  ['injected ID token', ['idToken', '`a token with ${JSON.stringify(changes)} is refused`']],
   [
     'mix-up of providers',
     ['browser', 'an authorization response of a different provider is refused'],
@@ -45,31 +45,34 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'open redirect',
     ['settings', '`${setting} is refused`'],
-    ['browser', 'ten steps: to the provider, back with a code, and to the data'],
+    ['browser', 'signing on leads to the provider, back with a code, and to the data'],
   ],
   [
     'code in history or Referer',
-    ['browser', 'ten steps: to the provider, back with a code, and to the data'],
+    ['browser', 'signing on leads to the provider, back with a code, and to the data'],
     ['guard', 'data responses carry the security headers'],
   ],
   [
     'stolen refresh token',
-    ['browser', 'tokens are renewed before they expire, once'],
-    ['browser', 'a session that ended at the provider ends here'],
+    ['browser', 'tokens are renewed only once, before they expire'],
+    ['browser', 'a session ends when it has ended at the provider'],
   ],
   [
     'token stolen by a script',
-    ['browser', 'ten steps: to the provider, back with a code, and to the data'],
-    ['logins', 'the page connects only to the provider, runs only own scripts, has no frames'],
+    ['browser', 'signing on leads to the provider, back with a code, and to the data'],
+    ['logins', 'the page connects only to the provider, with no foreign scripts or frames'],
   ],
-  ['token of another application', ['asking', 'a readable token must be issued for this service']],
+  [
+    'token of another application',
+    ['asking', 'a token that can be decoded must be issued for this service'],
+  ],
   [
     'algorithms and shapes of tokens',
     ['proof', 'algorithms that are not allowed are refused'],
     ['proof', 'malformed tokens are refused without verification'],
-    ['proof', 'two keys with one id are refused as ambiguous'],
+    ['proof', 'two keys with the same id are refused as ambiguous'],
   ],
-  ['keys named by the token', ['proof', 'keys in the token header are ignored']],
+  ['keys named by the token', ['proof', 'keys embedded in a token header are ignored']],
   [
     'forged discovery, and addresses inside',
     ['asking', 'a discovery document of a different issuer is refused'],
@@ -78,36 +81,36 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   ],
   [
     'flood of key names',
-    ['proof', 'unknown key ids fetch the keys at most once in thirty seconds'],
+    ['proof', 'keys are fetched at most once in thirty seconds for unknown key ids'],
   ],
   ['slow provider', ['logins', 'a hanging provider does not delay other users']],
   [
     'provider down',
-    ['logins', 'a provider outage ends no login'],
-    ['asking', 'during an outage no cached answer is used beyond its lifetime'],
+    ['logins', 'a provider outage does not end existing logins'],
+    ['asking', 'during an outage no cached response is used beyond its lifetime'],
     ['asking', 'a longer lifetime during outages must be configured'],
   ],
   [
     'nonsense of the provider',
     ['asking', '`a response without a user name is refused, ${index}`'],
-    ['asking', '`groups in format ${index}`'],
+    ['asking', '`groups in format ${index} are read`'],
     ['logins', 'malformed responses of the provider never log a user in'],
   ],
-  ['two subjects', ['browser', 'two different names for one user are refused']],
-  ['stampede', ['logins', 'a thousand requests with one new token ask the provider once']],
+  [
+    'two subjects',
+    ['browser', 'a token and a user info response with different names are refused'],
+  ],
+  ['stampede', ['logins', 'a thousand requests with one new token call the provider once']],
   ['growth by random tokens', ['asking', 'random tokens neither fill memory nor evict valid ones']],
   ['confusion of cached tokens', ['asking', 'tokens with a common prefix are distinguished']],
-  ['disabled user', ['asking', 'a disabled user is accepted until the cached answer expires']],
-  ['skew of clocks', ['proof', 'thirty seconds of clock skew are tolerated, more are not']],
+  ['disabled user', ['asking', 'a disabled user is accepted until the cached response expires']],
+  ['skew of clocks', ['proof', 'thirty seconds of clock skew are tolerated, but not more']],
   [
     'groups that change',
-    ['logins', 'a group removed at the provider is gone once the cached answer expires'],
+    ['logins', 'a group removed at the provider is lost when the cached response expires'],
     ['logins', 'changes of a group in the database apply immediately'],
   ],
-  [
-    'spraying of passwords',
-    ['logins', 'guessing through this server is throttled, by name and by address'],
-  ],
+  ['spraying of passwords', ['logins', 'password guessing is throttled by name and by address']],
   [
     'odd Basic credentials',
     ['logins', 'names and passwords are UTF-8, and passwords may contain colons'],
@@ -116,11 +119,11 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   ['calls from other origins', ['guard', 'only a listed origin gets its preflight answered']],
   [
     'click-jacking',
-    ['logins', 'the page connects only to the provider, runs only own scripts, has no frames'],
+    ['logins', 'the page connects only to the provider, with no foreign scripts or frames'],
   ],
   [
     'sign-out',
-    ['browser', 'ten steps: to the provider, back with a code, and to the data'],
+    ['browser', 'signing on leads to the provider, back with a code, and to the data'],
     ['cookie', 'session=false ends the session'],
   ],
   [
@@ -135,14 +138,14 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   ],
   [
     'provider without encryption',
-    ['settings', "`${set.join(' ') || 'nothing more'} is refused`"],
-    ['settings', 'every weakened setting is reported'],
+    ['settings', "`a configuration with ${set.join(' ') || 'nothing more'} is refused`"],
+    ['settings', 'every insecure setting is reported'],
   ],
   [
     'unchecked certificate',
     ['calls', 'an untrusted certificate is refused'],
-    ['calls', 'without validation any certificate is accepted'],
-    ['settings', 'every weakened setting is reported'],
+    ['calls', 'with validation disabled any certificate is accepted'],
+    ['settings', 'every insecure setting is reported'],
   ],
   ['poisoned Host header', ['logins', 'the redirect URI never depends on the Host header']],
 ];

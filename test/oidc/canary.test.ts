@@ -1,4 +1,6 @@
-/** Sign-on secrets must appear nowhere: log, metrics, audit log, running queries, responses. */
+/**
+ * Sign-on secrets must not appear anywhere: log, metrics, audit log, running queries, responses.
+ */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 

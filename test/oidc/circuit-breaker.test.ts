@@ -1,4 +1,4 @@
-/** A provider that is down does not delay every login. */
+/** A provider that is down must not delay every login. */
 import test from 'ava';
 
 import { IdentityProvider } from '../../ts/auth/index.js';
@@ -83,10 +83,10 @@ test('one request probes the provider while the others are refused immediately',
   t.is(transport.count('/me'), asked + 2, 'one looks whether anybody answers, then asks');
 });
 
-test('tokens that make a call fail do not block other tokens', async (t) => {
+test('tokens whose calls fail do not block other tokens', async (t) => {
   const { transport, provider } = place();
-  const failures = [...DOWN, new ProviderUnavailable('no answer within 5000 ms')];
-  // A proxy in front of the provider fails for these tokens; without them it succeeds.
+  const failures = [...DOWN, new ProviderUnavailable('no response within 5000 ms')];
+  // A proxy in front of the provider fails for the `bad` tokens and succeeds for `good`.
   transport.replies.set('/me', ({ headers }) => {
     const token = headers?.['Authorization'] ?? '';
     const at = /^Bearer bad(\d+)$/.exec(token)?.[1];
@@ -110,7 +110,7 @@ test('concurrent failures trigger a single probe', async (t) => {
   t.like(await provider.token('b'), { kind: 'unavailable', seconds: 10 });
 });
 
-test('responses that one token may cause do not open the circuit breaker', async (t) => {
+test('responses that a single token can cause do not open the circuit breaker', async (t) => {
   const { transport, provider } = place();
   const statuses = [400, 401, 429, 500];
   for (const status of statuses) {

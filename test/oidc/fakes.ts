@@ -35,7 +35,7 @@ export function settingsOf(...set: readonly string[]): OidcSettings {
   return settings;
 }
 
-/** Clocks that only advance explicitly. */
+/** Clocks that advance only on request. */
 export class HandClock implements Clocks {
   #ms = 1_000_000;
   readonly monotonic = (): number => this.#ms;
@@ -52,7 +52,7 @@ export class HandClock implements Clocks {
 
 type Reply = Partial<ProviderAnswer> | Error;
 
-/** Responses by path; the default is a matching discovery document or key set. */
+/** Responses by path. By default, a matching discovery document or key set. */
 export class FakeTransport implements Transport {
   readonly calls: ProviderCall[] = [];
   readonly replies = new Map<string, (call: ProviderCall) => Reply | Promise<Reply>>();

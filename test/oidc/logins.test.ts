@@ -24,7 +24,7 @@ interface Place {
   close(): Promise<void>;
 }
 
-/** Closes it at the end of the test. */
+/** Starts a server that is closed at the end of the test. */
 async function placeFor(t: ExecutionContext, ...set: readonly string[]): Promise<Place> {
   const here = await place(...set);
   t.teardown(() => here.close());
@@ -158,7 +158,7 @@ test('names and passwords are UTF-8, and passwords may contain colons', async (t
   t.is((await usual.exec(basic('', ''))).status, 401);
 });
 
-test('programs are challenged for a password when configured', async (t) => {
+test('programs get a password challenge if configured', async (t) => {
   const here = await placeFor(t, 'acl.basic.auth.realm.enabled=true');
   const asked = async (...lines: readonly string[]): Promise<boolean> => {
     const head = ['GET /exec?query=rows+1 HTTP/1.1', 'Host: x', 'Connection: close', ...lines];
@@ -170,7 +170,7 @@ test('programs are challenged for a password when configured', async (t) => {
   t.false(await asked('Sec-Fetch-Site: same-origin'));
 });
 
-test('tokens of this database are checked locally', async (t) => {
+test('tokens issued by this database are checked locally', async (t) => {
   const here = await placeFor(t);
   t.is((await here.exec(bearer('tdm_abc'))).status, 200);
   t.is(here.provider.count('/me'), 0);
@@ -189,11 +189,11 @@ test('a verified password is not checked again until it changes', async (t) => {
   t.is((await here.exec(basic('ann', 'new'))).status, 401);
 });
 
-test('a thousand requests with one new token ask the provider once', async (t) => {
+test('a thousand requests with one new token call the provider once', async (t) => {
   const here = await placeFor(t);
   const { access } = await here.provider.token('jo');
   here.provider.faults.set('/me', { kind: 'delay', ms: 50 });
-  // A busy machine cannot open a thousand connections in time.
+  // On a busy machine a thousand connections cannot be opened in time.
   const agent = new Agent({ keepAlive: true, maxSockets: 200 });
   t.teardown(() => {
     agent.destroy();
@@ -211,7 +211,7 @@ test('a thousand requests with one new token ask the provider once', async (t) =
   t.is(here.provider.count('/me'), 1);
 });
 
-test('a provider outage ends no login', async (t) => {
+test('a provider outage does not end existing logins', async (t) => {
   const here = await placeFor(t, 'acl.oidc.http.timeout=3s');
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
@@ -260,7 +260,7 @@ test('a hanging provider does not delay other users', async (t) => {
   }
 });
 
-test('a group removed at the provider is gone once the cached answer expires', async (t) => {
+test('a group removed at the provider is lost when the cached response expires', async (t) => {
   const here = await placeFor(t, 'acl.oidc.cache.ttl=1s');
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
@@ -323,7 +323,7 @@ test('provider passwords are accepted when enabled', async (t) => {
   t.false(here.lines.join('').includes('secret'));
 });
 
-test('guessing through this server is throttled, by name and by address', async (t) => {
+test('password guessing is throttled by name and by address', async (t) => {
   const here = await placeFor(t, 'acl.oidc.ropc.flow.enabled=true');
   for (let round = 0; round < 10; round += 1) {
     t.is((await here.exec(basic('jo', `guess ${round}`))).status, 401);
@@ -340,17 +340,17 @@ test('guessing through this server is throttled, by name and by address', async 
   t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200, 'users of our own are not held up');
 });
 
-test('a token with too narrow a scope is refused by name', async (t) => {
+test('a token whose scope is too narrow is refused with the missing scope', async (t) => {
   const here = await placeFor(t);
   const { access } = await here.provider.token('jo');
-  // The provider requires openid for user information; its refusal is simulated.
+  // The provider requires openid for user information; a refusal for that reason is simulated.
   here.provider.narrow = true;
   const response = await here.exec(bearer(access));
   t.is(response.status, 403);
   t.regex(response.headers.get('www-authenticate') ?? '', /error="insufficient_scope"/);
 });
 
-test('signed tokens: the known key, a new key, a foreign key', async (t) => {
+test('tokens signed by known and new keys are accepted, foreign keys refused', async (t) => {
   const here = await placeFor(t, 'acl.oidc.groups.encoded.in.token=true');
   const { id } = await here.provider.token('jo');
   t.is((await here.exec(bearer(id))).status, 200);
@@ -384,7 +384,7 @@ test('the settings that the console needs are public', async (t) => {
   });
 });
 
-test('slow discovery is waited for, up to a timeout', async (t) => {
+test('logins wait for slow discovery up to a timeout', async (t) => {
   let tell = (): void => undefined;
   const notified = new Promise<void>((resolve) => {
     tell = resolve;
@@ -426,7 +426,7 @@ test('the redirect URI never depends on the Host header', async (t) => {
   t.false(answer.includes('evil.example'));
 });
 
-test('the page connects only to the provider, runs only own scripts, has no frames', async (t) => {
+test('the page connects only to the provider, with no foreign scripts or frames', async (t) => {
   const page = {
     body: Buffer.from('<!doctype html>'),
     compressed: null,
@@ -462,7 +462,7 @@ test('the page connects only to the provider, runs only own scripts, has no fram
   t.is(response.headers.get('x-frame-options'), 'DENY');
 });
 
-test('an unknown name costs as much work as a known name', async (t) => {
+test('checking an unknown name takes as much work as a known name', async (t) => {
   const here = await placeFor(t);
   const work = async (user: string): Promise<number> => {
     const before = here.directory.checks;

@@ -1,4 +1,4 @@
-/** Declarations of the parts that the tests use; the package has none. */
+/** Declarations of those parts that the tests use, because the package has none. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 

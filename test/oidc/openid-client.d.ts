@@ -1,4 +1,6 @@
-/** Declarations of the parts that the tests use; those of the package require browser types. */
+/**
+ * Declarations of those parts that the tests use, because the package's own require browser types.
+ */
 declare module 'openid-client' {
   export interface Configuration {
     readonly brand: 'configuration';

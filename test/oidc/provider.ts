@@ -16,7 +16,7 @@ interface Person {
   groups: unknown;
 }
 
-/** Fault injected for a path. */
+/** Fault that is injected for a path. */
 type Fault =
   | { readonly kind: 'delay'; readonly ms: number }
   | {
@@ -35,7 +35,7 @@ interface ProviderOptions {
   readonly accessTokenSeconds?: number;
   /** Whether groups are also in ID tokens. */
   readonly claimsInIdToken?: boolean;
-  /** TLS options; without them the provider is not encrypted. */
+  /** TLS options; without them the provider uses plain HTTP. */
   readonly tls?: ServerOptions;
 }
 
@@ -47,7 +47,7 @@ export class TestProvider {
   readonly faults = new Map<string, Fault>();
   /** Number of requests by path. */
   readonly calls = new Map<string, number>();
-  /** Whether user information is refused for insufficient scope. */
+  /** Whether user information is refused because of insufficient scope. */
   narrow = false;
   /** Rewrites redirect targets. */
   rewriteLocation: (location: string) => string = (location) => location;
@@ -87,7 +87,7 @@ export class TestProvider {
     return `${this.#issuer}/.well-known/openid-configuration`;
   }
 
-  /** `--set` values of a server that uses this provider. */
+  /** Returns the `--set` values for a server that uses this provider. */
   settings(...more: readonly string[]): string[] {
     return [
       'acl.oidc.enabled=true',
@@ -113,13 +113,13 @@ export class TestProvider {
     }
   }
 
-  /** Registers the console's redirect URIs, once known. */
+  /** Registers the console's redirect URIs once they are known. */
   async allowRedirects(uris: readonly string[]): Promise<void> {
     this.#redirectUris = uris;
     await this.rotateKeys();
   }
 
-  /** Signs with a new key from now on; tokens issued before remain valid. */
+  /** Signs with a new key from now on. Tokens issued earlier remain valid. */
   async rotateKeys(): Promise<void> {
     this.#keyCount += 1;
     const key = await generateKeyPair('RS256', { extractable: true });
@@ -127,7 +127,7 @@ export class TestProvider {
     this.#handle = this.#build({ ...jwk, alg: 'RS256', use: 'sig' }).callback();
   }
 
-  /** A token obtained by a program with name and password. */
+  /** Returns a token that a program obtained with name and password. */
   async token(login: string, password = 'secret'): Promise<{ access: string; id: string }> {
     const response = await fetch(`${this.#issuer}/token`, {
       method: 'POST',
@@ -197,7 +197,7 @@ export class TestProvider {
 
   #build(key: JWK): Provider {
     const policy = interactionPolicy.base();
-    // The redirect URIs are on localhost, which makes the client a native one.
+    // The redirect URIs are on localhost, so the client counts as a native one.
     policy.get('consent').checks.remove('native_client_prompt');
     const provider = new Provider(this.#issuer, {
       clients: [

@@ -1,4 +1,4 @@
-/** Unusable `acl.oidc.*` settings are refused at the start, with a suggested action. */
+/** Unusable `acl.oidc.*` settings are refused at startup, with a suggested action. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +27,7 @@ const HOST = [
   'acl.oidc.host=id.example',
 ];
 
-test('nothing is read when sign-on is disabled', (t) => {
+test('no settings are read if sign-on is disabled', (t) => {
   t.is(readOidcSettings(loadConfig({ set: ['acl.oidc.scope=nonsense'] })), null);
 });
 
@@ -40,7 +40,7 @@ test('a discovery document replaces the endpoints', (t) => {
   t.deepEqual(oidcAdvice(settings), []);
 });
 
-test('a host with paths needs no discovery document', (t) => {
+test('no discovery document is needed if host and paths are set', (t) => {
   const paths = ['acl.oidc.port=8443', 'acl.oidc.userinfo.endpoint=https://users.example/me'];
   const endpoints = readOidcSettings(loadConfig({ set: [...HOST, ...paths] }))?.endpoints;
   t.deepEqual(endpoints, {
@@ -53,19 +53,19 @@ test('a host with paths needs no discovery document', (t) => {
 });
 
 const REFUSED: readonly (readonly [readonly string[], RegExp])[] = [
-  [[], /needs acl\.oidc\.configuration\.url, or acl\.oidc\.host/],
-  [['acl.oidc.host=id.example'], /needs acl\.oidc\.client\.id/],
+  [[], /requires acl\.oidc\.configuration\.url, or acl\.oidc\.host/],
+  [['acl.oidc.host=id.example'], /requires acl\.oidc\.client\.id/],
   [['acl.oidc.configuration.url=https://id.example/'], /ends in \/\.well-known/],
   [['acl.oidc.configuration.url=http://id.example/.well-known/openid-configuration'], /https/],
   [['acl.oidc.configuration.url=ftp://id.example/.well-known/openid-configuration'], /https/],
-  [['acl.oidc.configuration.url=nonsense'], /expected an address/],
-  [['acl.oidc.configuration.url=https://a:b@id.example/'], /expected an address/],
-  [['acl.oidc.host=id.example', 'acl.oidc.token.endpoint=token'], /expected a path or an address/],
+  [['acl.oidc.configuration.url=nonsense'], /expected a URL/],
+  [['acl.oidc.configuration.url=https://a:b@id.example/'], /expected a URL/],
+  [['acl.oidc.host=id.example', 'acl.oidc.token.endpoint=token'], /expected a path or a URL/],
   [['acl.oidc.host=id.example', 'acl.oidc.token.endpoint=http://x/'], /expected https/],
   [['acl.oidc.host=id.example/path@'], /expected a host name/],
 ];
 for (const [set, why] of REFUSED) {
-  test(`${set.join(' ') || 'nothing more'} is refused`, (t) => {
+  test(`a configuration with ${set.join(' ') || 'nothing more'} is refused`, (t) => {
     const start = ['acl.enabled=true', 'acl.oidc.enabled=true'];
     const id = why.source.includes('client') ? [] : ['acl.oidc.client.id=console'];
     const config = loadConfig({ set: [...start, ...id, ...set] });
@@ -74,10 +74,10 @@ for (const [set, why] of REFUSED) {
 }
 
 const REFUSED_ALSO: readonly (readonly [string, RegExp])[] = [
-  ['acl.oidc.scope=profile', /'openid' must be among/],
-  ['acl.oidc.redirect.uri=http://db.example/', /expected an https address/],
+  ['acl.oidc.scope=profile', /must include 'openid'/],
+  ['acl.oidc.redirect.uri=http://db.example/', /expected an https URL/],
   ['acl.oidc.redirect.uri=https://db.example/#here', /without '#'/],
-  ['acl.oidc.redirect.uri=javascript:alert(1)', /expected an https address/],
+  ['acl.oidc.redirect.uri=javascript:alert(1)', /expected an https URL/],
   ['acl.oidc.tls.keystore.path=/nowhere/ca.pem', /cannot read/],
 ];
 for (const [setting, why] of REFUSED_ALSO) {
@@ -86,7 +86,7 @@ for (const [setting, why] of REFUSED_ALSO) {
   });
 }
 
-test('values out of range are refused when they are read', (t) => {
+test('values out of range are refused when the configuration is read', (t) => {
   for (const setting of [
     'acl.oidc.port=0',
     'acl.oidc.port=65536',
@@ -98,14 +98,14 @@ test('values out of range are refused when they are read', (t) => {
   }
 });
 
-test('groups in tokens require an issuer to compare', (t) => {
+test('reading groups from tokens requires an expected issuer', (t) => {
   const set = [...HOST, 'acl.oidc.groups.encoded.in.token=true'];
-  t.throws(() => readOidcSettings(loadConfig({ set })), { message: /needs acl\.oidc\.issuer/ });
+  t.throws(() => readOidcSettings(loadConfig({ set })), { message: /requires acl\.oidc\.issuer/ });
   const issuer = 'acl.oidc.issuer=https://id.example';
   t.is(readOidcSettings(loadConfig({ set: [...set, issuer] }))?.issuer, 'https://id.example');
 });
 
-test('a redirect to plain HTTP is allowed for localhost', (t) => {
+test('plain HTTP redirects are allowed only for localhost', (t) => {
   t.is(settingsOf('acl.oidc.redirect.uri=http://localhost:9000/').redirectUri.length, 22);
   t.is(settingsOf('acl.oidc.redirect.uri=http://[::1]:9000/').redirectUri.length, 18);
 });
@@ -121,13 +121,13 @@ test('a CA file is PEM or PKCS#12', (t) => {
   t.throws(() => settingsOf(`acl.oidc.tls.keystore.path=${jks}`), { message: /is a JKS file/ });
 });
 
-test('every weakened setting is reported', (t) => {
+test('every insecure setting is reported', (t) => {
   const weak = {
-    'acl.oidc.tls.enabled=false': /can be read on their way/,
-    'acl.oidc.tls.validation.enabled=false': /pose as the provider/,
+    'acl.oidc.tls.enabled=false': /sent to the identity provider unencrypted/,
+    'acl.oidc.tls.validation.enabled=false': /certificate is not verified/,
     'acl.oidc.ropc.flow.enabled=true': /RFC 9700/,
-    'acl.oidc.stale.if.error=1m': /outlive/,
-    'acl.oidc.pg.token.plain.text.enabled=true': /in the open/,
+    'acl.oidc.stale.if.error=1m': /logins stay valid/,
+    'acl.oidc.pg.token.plain.text.enabled=true': /send tokens unencrypted/,
   };
   for (const [setting, advice] of Object.entries(weak)) {
     t.regex(oidcAdvice(settingsOf(setting)).join(), advice);
@@ -136,5 +136,5 @@ test('every weakened setting is reported', (t) => {
 
 test('sign-on requires access control', (t) => {
   const set = SIGN_ON.filter((setting) => !setting.startsWith('acl.enabled'));
-  t.throws(() => readOidcSettings(loadConfig({ set })), { message: /needs acl\.enabled=true/ });
+  t.throws(() => readOidcSettings(loadConfig({ set })), { message: /requires acl\.enabled=true/ });
 });

@@ -1,4 +1,4 @@
-/** Tokens verified by their signature: accepted tokens, and every kind of refused token. */
+/** Tokens verified by their signature: those that are accepted, and every kind that is refused. */
 import { createHmac } from 'node:crypto';
 
 import test, { type ExecutionContext } from 'ava';
@@ -15,7 +15,7 @@ interface Bench {
   readonly transport: FakeTransport;
   readonly provider: IdentityProvider;
   readonly key: Signer;
-  /** A valid token, except for `changes`. */
+  /** Returns a token that is valid except for `changes`. */
   readonly token: (changes?: JWTPayload, header?: Partial<JWTHeaderParameters>) => Promise<string>;
 }
 
@@ -46,13 +46,13 @@ test('a signed token identifies its user', async (t) => {
   t.like(verdict, { kind: 'known', identity: { name: 'jo', externalGroups: ['writers'] } });
 });
 
-test('the name can be read from a different claim', async (t) => {
+test('the user name can be read from a different claim', async (t) => {
   const { provider, token } = await bench('acl.oidc.sub.claim=name');
   t.like(await provider.token(await token({ name: 'Jo B.' })), { identity: { name: 'Jo B.' } });
   t.like(await provider.token(await token({ name: '' })), { identity: { name: 'jo' } });
 });
 
-/** Names that would be confused with others, or truncated, where they are displayed. */
+/** Names that could be confused with others, or would be truncated, where they are displayed. */
 const UNUSABLE = [
   '\ud800',
   'a\udc00b',
@@ -108,7 +108,7 @@ for (const [name, claims, why] of WRONG_CLAIMS) {
   });
 }
 
-test('an access token issued to our own client is accepted', async (t) => {
+test('an access token issued to this client is accepted', async (t) => {
   const { provider, token } = await bench();
   const keycloak = await token({ aud: 'account', azp: 'console' });
   t.is((await provider.token(keycloak)).kind, 'known');
@@ -116,14 +116,14 @@ test('an access token issued to our own client is accepted', async (t) => {
   t.is((await provider.token(profile)).kind, 'known');
 });
 
-test('tokens of other kinds are refused', async (t) => {
+test('tokens of other types are refused', async (t) => {
   const { provider, token } = await bench();
   for (const typ of ['logout+jwt', 'dpop+jwt', 'secevent+jwt']) {
     await isRefused(t, provider.token(await token({}, { typ })), /'typ'/);
   }
 });
 
-test('thirty seconds of clock skew are tolerated, more are not', async (t) => {
+test('thirty seconds of clock skew are tolerated, but not more', async (t) => {
   const { provider, token, clock } = await bench();
   const now = clock.seconds;
   t.is((await provider.token(await token({ exp: now - 20 }))).kind, 'known');
@@ -150,7 +150,7 @@ test('algorithms that are not allowed are refused', async (t) => {
   const unsigned = encode({ alg: 'none', kid: 'one' });
   await isRefused(t, provider.token(`${unsigned}.${body}.`), /cannot be verified/);
   await isRefused(t, provider.token(`${unsigned}.${body}.${signature}`), /cannot be verified/);
-  // Uses the public key as an HMAC secret.
+  // Uses the public key as if it were an HMAC secret.
   const symmetric = encode({ alg: 'HS256', kid: 'one' });
   const mac = createHmac('sha256', JSON.stringify(key.jwk)).update(`${symmetric}.${body}`);
   const forged = `${symmetric}.${body}.${mac.digest('base64url')}`;
@@ -181,7 +181,7 @@ test('malformed tokens are refused without verification', async (t) => {
   t.true(transport.count('/jwks') <= 1);
 });
 
-test('keys in the token header are ignored', async (t) => {
+test('keys embedded in a token header are ignored', async (t) => {
   const { provider, token, transport } = await bench();
   const evil = await signer('one');
   const now = 1_700_000_000 + 1000;
@@ -202,7 +202,7 @@ test('keys in the token header are ignored', async (t) => {
   t.true(transport.calls.every(({ url }) => url.startsWith(ISSUER)));
 });
 
-test('an unknown key id fetches the keys', async (t) => {
+test('an unknown key id causes the keys to be fetched', async (t) => {
   const { provider, token, transport, clock } = await bench();
   t.is((await provider.token(await token())).kind, 'known');
   const next = await signer('two');
@@ -215,7 +215,7 @@ test('an unknown key id fetches the keys', async (t) => {
   t.is(transport.count('/jwks'), 2);
 });
 
-test('unknown key ids fetch the keys at most once in thirty seconds', async (t) => {
+test('keys are fetched at most once in thirty seconds for unknown key ids', async (t) => {
   const { provider, token, transport, clock } = await bench();
   const flood = async (from: number): Promise<void> => {
     const tokens = Array.from({ length: 50 }, (_, index) =>
@@ -234,7 +234,7 @@ test('unknown key ids fetch the keys at most once in thirty seconds', async (t) 
   t.is(transport.count('/jwks'), 2);
 });
 
-test('two keys with one id are refused as ambiguous', async (t) => {
+test('two keys with the same id are refused as ambiguous', async (t) => {
   const { provider, token, transport, key } = await bench();
   const twin = await signer('one');
   transport.keys = [key.jwk, twin.jwk];

@@ -1,4 +1,7 @@
-/** Calls to the provider: encrypted with a trusted certificate, bounded, and never redirected. */
+/**
+ * Calls to the provider: encrypted with a trusted certificate, limited in time and size, and never
+ * redirected.
+ */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -43,7 +46,7 @@ test('a configured CA is trusted', async (t) => {
   t.true(body.includes(encrypted.issuer));
 });
 
-test('without validation any certificate is accepted', async (t) => {
+test('with validation disabled any certificate is accepted', async (t) => {
   const transport = new HttpTransport(settingsOf('acl.oidc.tls.validation.enabled=false'));
   t.is((await transport.call({ url: encrypted.discoveryUrl })).status, 200);
 });
@@ -70,11 +73,13 @@ test('redirects are not followed, and large responses are not read', async (t) =
   const transport = new HttpTransport(settingsOf('acl.oidc.http.timeout=3s'));
   t.is((await transport.call({ url: `${url}/` })).status, 302);
   t.is(requests, 1);
-  await t.throwsAsync(transport.call({ url: `${url}/large` }), { message: /more than 1048576/ });
-  await t.throwsAsync(transport.call({ url: `${url}/endless` }), { message: /no answer within/ });
+  await t.throwsAsync(transport.call({ url: `${url}/large` }), {
+    message: /too large \[limit=1048576 bytes\]/,
+  });
+  await t.throwsAsync(transport.call({ url: `${url}/endless` }), { message: /no response within/ });
 });
 
-test('a refused connection is reported as unavailable', async (t) => {
+test('a failed connection is reported as unavailable', async (t) => {
   const transport = new HttpTransport(settingsOf());
   await t.throwsAsync(transport.call({ url: 'http://127.0.0.1:1/' }), {
     name: 'ProviderUnavailable',

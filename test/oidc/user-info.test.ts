@@ -1,6 +1,6 @@
 /**
- * Tokens verified by user information requests: the meaning of responses, and the number of
- * requests.
+ * Tokens verified by user information requests: what the responses mean, and how many requests are
+ * sent.
  */
 import test from 'ava';
 
@@ -19,7 +19,7 @@ function bench(...set: readonly string[]) {
   return { clock, transport, provider, lines };
 }
 
-test('an answer is cached until it expires', async (t) => {
+test('a user info response is cached until it expires', async (t) => {
   const { provider, transport, clock } = bench();
   t.like(await provider.token('opaque'), { identity: { name: 'jo', kind: 'external' } });
   clock.pass(29_000);
@@ -30,7 +30,7 @@ test('an answer is cached until it expires', async (t) => {
   t.is(transport.count('/me'), 2);
 });
 
-test('a thousand requests with one new token ask once', async (t) => {
+test('a thousand requests with one new token make one user info call', async (t) => {
   const { provider, transport } = bench();
   const all = Array.from({ length: 1000 }, () => Promise.resolve(provider.token('new')));
   const verdicts = await Promise.all(all);
@@ -49,7 +49,7 @@ test('tokens with a common prefix are distinguished', async (t) => {
   t.like(await provider.token(`${start}b`), { identity: { name: 'b' } });
 });
 
-test('a refused token is refused from the cache for a short while', async (t) => {
+test('a refused token is briefly refused from the cache', async (t) => {
   const { provider, transport, clock } = bench();
   transport.json('/me', { error: 'invalid_token' }, 401);
   for (let round = 0; round < 3; round += 1) {
@@ -84,7 +84,7 @@ const ANSWERS: readonly (readonly [number, string, Verdict['kind']])[] = [
   [503, '', 'unavailable'],
 ];
 for (const [status, challenge, kind] of ANSWERS) {
-  test(`${status} ${challenge} of the provider means ${kind}`, async (t) => {
+  test(`a provider response ${status} ${challenge} means ${kind}`, async (t) => {
     const { provider, transport } = bench();
     transport.replies.set('/me', () => ({ status, challenge, body: '{"sub":"jo"}' }));
     t.is((await provider.token('opaque')).kind, kind);
@@ -134,21 +134,21 @@ const GROUPS: readonly (readonly [unknown, readonly string[]])[] = [
   [['a', 'a'], ['a']],
 ];
 for (const [index, [groups, expected]] of GROUPS.entries()) {
-  test(`groups in format ${index}`, async (t) => {
+  test(`groups in format ${index} are read`, async (t) => {
     const { provider, transport } = bench();
     transport.json('/me', { sub: 'jo', groups });
     t.like(await provider.token('one'), { kind: 'known', identity: { externalGroups: expected } });
   });
 }
 
-test('groups can be read from a different claim, whatever its name', async (t) => {
+test('groups can be read from a claim with any name', async (t) => {
   const { provider, transport } = bench('acl.oidc.groups.claim=constructor');
   t.like(await provider.token('one'), { identity: { externalGroups: [] } });
   transport.replies.set('/me', () => ({ body: '{"sub":"jo","constructor":["g"]}' }));
   t.like(await provider.token('two'), { identity: { externalGroups: ['g'] } });
 });
 
-test('during an outage no cached answer is used beyond its lifetime', async (t) => {
+test('during an outage no cached response is used beyond its lifetime', async (t) => {
   const { provider, transport, clock } = bench();
   await provider.token('opaque');
   transport.replies.set('/me', () => new ProviderUnavailable('down'));
@@ -173,7 +173,7 @@ test('a longer lifetime during outages must be configured', async (t) => {
   t.is((await provider.token('opaque')).kind, 'refused', 'an answer is an answer');
 });
 
-test('a disabled user is accepted until the cached answer expires', async (t) => {
+test('a disabled user is accepted until the cached response expires', async (t) => {
   const { provider, transport, clock } = bench('acl.oidc.cache.ttl=1s');
   await provider.token('opaque');
   transport.json('/me', {}, 401);
@@ -182,7 +182,7 @@ test('a disabled user is accepted until the cached answer expires', async (t) =>
   t.is((await provider.token('opaque')).kind, 'refused');
 });
 
-test('a readable token must be issued for this service', async (t) => {
+test('a token that can be decoded must be issued for this service', async (t) => {
   const { provider, transport, clock } = bench();
   const key = await signer();
   const token = (claims: object): Promise<string> =>
@@ -222,12 +222,12 @@ test('a signed response is accepted when its signature is valid', async (t) => {
 
 test('a discovery document of a different issuer is refused', async (t) => {
   for (const [changes, why] of [
-    [{ issuer: 'https://evil.example' }, /another issuer/],
-    [{ issuer: undefined }, /lacks 'issuer'/],
-    [{ token_endpoint: undefined }, /lacks 'token_endpoint'/],
+    [{ issuer: 'https://evil.example' }, /different issuer/],
+    [{ issuer: undefined }, /does not contain 'issuer'/],
+    [{ token_endpoint: undefined }, /does not contain 'token_endpoint'/],
     [{ userinfo_endpoint: 'http://id.example/me' }, /expected https/],
     [{ jwks_uri: 'file:///etc/passwd' }, /expected https/],
-    [{ token_endpoint: 'https://user:pw@id.example/' }, /expected an address/],
+    [{ token_endpoint: 'https://user:pw@id.example/' }, /expected a URL/],
     [{ userinfo_endpoint: 'https://169.254.169.254/latest' }, /link-local/],
     [{ userinfo_endpoint: 'https://[fe80::1]/me' }, /link-local/],
     [{ end_session_endpoint: 'javascript:alert(1)' }, /expected https/],
@@ -257,7 +257,7 @@ test('a malformed discovery document is refused, and fetched again later', async
   }
 });
 
-test('a name and password are sent to the provider once', async (t) => {
+test('verified credentials are cached, and sent to the provider only once', async (t) => {
   const { provider, transport, clock, lines } = bench('acl.oidc.ropc.flow.enabled=true');
   transport.replies.set('/token', ({ form }) =>
     form?.get('password') === 'right'

@@ -17,11 +17,13 @@ const run = promisify(execFile);
 const READY = /^tidemark ready http=(\S+) /m;
 const START_MS = 120_000;
 const MEBIBYTE = 1024 * 1024;
-/** Maximum size of the addon; docs/decisions/0038-the-addon-below-52-mib.md gives the reason. */
+/**
+ * Maximum size of the addon in MiB; docs/decisions/0038-the-addon-below-52-mib.md gives the reason.
+ */
 const MAX_ADDON_MIB = 54;
 
-test('the addon stays small', async (t) => {
-  // Only this linker merges identical functions.
+test('the native addon stays small', async (t) => {
+  // No other linker merges identical functions.
   const folds = await run('ld.gold', ['--version']).then(
     () => true,
     () => false,
@@ -36,7 +38,7 @@ test('the addon stays small', async (t) => {
   t.true(file.size <= MAX_ADDON_MIB * MEBIBYTE, `${(file.size / MEBIBYTE).toFixed(1)} MiB`);
 });
 
-test('the packages install into an empty folder and serve', async (t) => {
+test('the packages can be installed into an empty folder and started', async (t) => {
   t.timeout(5 * 60_000);
   const folder = await mkdtemp(join(tmpdir(), 'tidemark-package-'));
   t.teardown(() => rm(folder, { recursive: true, force: true }));
@@ -110,7 +112,7 @@ async function embedded(home: string): Promise<string> {
   return stdout.trim();
 }
 
-/** The response of the installed command to an agent client. */
+/** Returns the response of the installed command to an agent client. */
 async function askAgent(home: string, url: string): Promise<string> {
   const child = spawn('npx', ['--no', 'tidemark', 'mcp', '--url', url], {
     cwd: home,

@@ -1,6 +1,6 @@
 /**
- * Parquet files of /exp, read by pyarrow, DuckDB and Polars: every type, every codec, both array
- * encodings, partitions in an archive. All are read back through read_parquet.
+ * Parquet files from /exp, read by pyarrow, DuckDB and Polars: every type, every codec, both array
+ * encodings, partitions in an archive. All are also read back through read_parquet.
  */
 import { execFile } from 'node:child_process';
 import { mkdir, stat, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ import { rows, run } from '../scenario/statements.js';
 const READER = fileURLToPath(new URL('../../../test/parquet/read_exports.py', import.meta.url));
 const python = promisify(execFile);
 
-/** Codecs with their names in pyarrow. */
+/** Codecs, with their names in pyarrow. */
 const CODECS = {
   UNCOMPRESSED: 'UNCOMPRESSED',
   SNAPPY: 'SNAPPY',
@@ -89,7 +89,7 @@ test.before(async () => {
 });
 test.after.always(() => server.stop());
 
-/** Exports to a file below the import directory and returns its path. */
+/** Exports to a file below the import directory and returns the file's path. */
 async function exported(
   name: string,
   query: string,
@@ -114,7 +114,7 @@ async function readBack(...paths: readonly string[]): Promise<Record<string, unk
 
 const EVERY = `SELECT ${TYPES.map((_, at) => `c${at}`).join(', ')} FROM every`;
 
-test('every type in every codec reads back equal in three other programs', async (t) => {
+test('every type in every codec is read correctly by three other programs', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -167,7 +167,7 @@ test('raw arrays are bytes to other programs and arrays to read_parquet', async 
   }
 });
 
-test('partitions are files of an archive, and read back as one table', async (t) => {
+test('partitions are files of an archive and can be read as one table', async (t) => {
   const query = 'SELECT * FROM hours';
   const names: Record<string, readonly string[]> = {
     YEAR: ['year=2024/rows.parquet'],
@@ -198,7 +198,7 @@ test('partitions are files of an archive, and read back as one table', async (t)
   const all =
     "SELECT count(), sum(x), count_distinct(hour), max(day) FROM read_parquet('hours/**')";
   t.deepEqual(await rows(server, all), [[30, 465, 24, 2]]);
-  // In descending time order a partition is still one file.
+  // Even in descending time order, a partition is one file.
   const back = await exported('back.zip', `${query} ORDER BY ts DESC`, { partition_by: 'DAY' });
   const [files] = Object.values(await readBack(back)) as Record<string, unknown>[];
   t.is(Object.keys(files ?? {}).length, 5);
@@ -206,13 +206,13 @@ test('partitions are files of an archive, and read back as one table', async (t)
   t.deepEqual(Object.values(await readBack(none)), [{}]);
 });
 
-test('repeated numbers are dictionary-encoded where compression takes longer', async (t) => {
+test('repeated numbers are dictionary-encoded only with slower codecs', async (t) => {
   const query = 'SELECT rnd_int(0, 20000, 0) / 8.0 again FROM long_sequence(90000)';
   const size = async (codec: string): Promise<number> => {
     const path = await exported(`${codec}.parquet`, query, { compression_codec: codec });
     return (await stat(path)).size;
   };
-  // 15 bits each, plus 20,000 values; without the dictionary ZSTD needs 250,000 bytes.
+  // 15 bits for each row, plus 20,000 values; without the dictionary ZSTD needs 250,000 bytes.
   t.true((await size('ZSTD')) < 235_000);
   t.true((await size('LZ4_RAW')) > 300_000);
   t.deepEqual(
@@ -226,5 +226,5 @@ test('PARTITION BY requires a designated timestamp', async (t) => {
   const response = await fetch(`${server.url}/exp?${query.toString()}&partition_by=DAY`);
   t.is(response.status, 400);
   const { error } = (await response.json()) as { error: string };
-  t.regex(error, /^partition_by needs a query with a designated timestamp/);
+  t.regex(error, /^partition_by requires a query ordered by its designated timestamp/);
 });

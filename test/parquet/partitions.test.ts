@@ -1,4 +1,7 @@
-/** Parquet partitions answer like native partitions, on the first read and once decoded. */
+/**
+ * Parquet partitions give the same answers as native partitions, both on the first read and once
+ * decoded.
+ */
 import test from 'ava';
 
 import { run, withDatabase } from '../border/database.js';
@@ -20,7 +23,7 @@ const CHANGES = [
   "UPDATE t SET s = 'other' WHERE x % 10000 = 1",
 ];
 
-test('Parquet partitions answer like native partitions, whatever is written to them', async (t) => {
+test('Parquet and native partitions return the same rows after any write', async (t) => {
   await withDatabase(async (database) => {
     for (const name of ['t', 'p']) {
       await run(

@@ -1,5 +1,5 @@
 /**
- * read_parquet: files of other programs in every type, several files as one table, directory
+ * read_parquet: files from other programs in every type, several files as one table, directory
  * columns, pruning by predicates, and damaged files.
  */
 import { execFile } from 'node:child_process';
@@ -102,7 +102,7 @@ async function read(query: string): Promise<Result> {
   return (await exec(server, query)) as unknown as Result;
 }
 
-test('every type written by another program maps to a type here', async (t) => {
+test('every type written by other programs is mapped to a type', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -127,7 +127,7 @@ test('every type written by another program maps to a type here', async (t) => {
   t.deepEqual(await rows(server, integers), [['12345678901234.5678'], [null]]);
 });
 
-test('enumerations, BSON, decimals as bytes, times in nanoseconds', async (t) => {
+test('enumerations, BSON, decimals as bytes and nanosecond times are read', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -146,20 +146,23 @@ test('enumerations, BSON, decimals as bytes, times in nanoseconds', async (t) =>
   t.is(found.columns[0]?.type, 'BINARY');
 });
 
-test('values without an exact counterpart are refused by name', async (t) => {
+test('values without an exact equivalent are refused with their column name', async (t) => {
   if (!isHere) {
     t.pass();
     return;
   }
   for (const [file, error] of [
-    ['inexact', /, column 'big': 9007199254740993 in a list is no exact DOUBLE$/],
+    [
+      'inexact',
+      /, column 'big': list element 9007199254740993 is not exactly representable as DOUBLE$/,
+    ],
   ] as const) {
     const answer = await read(`SELECT * FROM read_parquet('refused/${file}.parquet')`);
     t.regex(answer.error ?? '', error);
   }
 });
 
-test('columns without a counterpart are strings, and do not hide other columns', async (t) => {
+test('columns without an equivalent type are strings and hide no other columns', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -199,7 +202,7 @@ test('columns without a counterpart are strings, and do not hide other columns',
   const { error } = await read("SELECT deep FROM read_parquet('nested/deep.parquet')");
   t.is(
     error,
-    "cannot read 'nested/deep.parquet', column 'deep': it is nested in more than 64 levels",
+    "cannot read 'nested/deep.parquet', column 'deep': it is nested more than 64 levels deep",
   );
   const interval = "read_parquet('types/interval.parquet')";
   t.deepEqual(await rows(server, `SELECT count() FROM ${interval}`), [[2]]);
@@ -228,7 +231,7 @@ test('lists of different lengths are arrays padded with nulls', async (t) => {
   ]);
 });
 
-test('sorted files get a designated timestamp, others if they have one time column', async (t) => {
+test('sorted files, and files with a single time column, get a timestamp', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -252,7 +255,7 @@ test('sorted files get a designated timestamp, others if they have one time colu
   t.deepEqual(await rows(server, hours(both)), first);
   const plan = JSON.stringify(await rows(server, `EXPLAIN ${hours("'series/sorted.parquet'")}`));
   t.notRegex(plan, /SortExec/);
-  // One begins before the other ends.
+  // One of the files begins before the other ends.
   const turned = "'series/sorted_later.parquet', 'series/sorted.parquet'";
   t.deepEqual(await rows(server, hours(turned)), first);
   const { error } = await read(hours("'series/two.parquet'"));
@@ -262,7 +265,7 @@ test('sorted files get a designated timestamp, others if they have one time colu
   t.is((await rows(server, named)).length, 1);
 });
 
-test('columns that differ only in letter case are each read', async (t) => {
+test('columns that differ only in letter case can all be read', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -277,7 +280,7 @@ test('columns that differ only in letter case are each read', async (t) => {
   t.regex(error ?? '', /Ambiguous column/);
 });
 
-test('patterns and lists name several files, with columns matched by name', async (t) => {
+test('patterns and lists name several files; columns are matched by name', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -311,14 +314,14 @@ test('patterns and lists name several files, with columns matched by name', asyn
     ["'none/*.parquet'", /^no file matches 'none\/\*\.parquet'$/],
     ["'../*.parquet'", /^path is outside the import directory/],
     ["'/etc/*'", /^path is outside the import directory/],
-    ["'clash/*.parquet'", /^column 'a' is VARCHAR in 'clash\/b\.parquet' and LONG in the files/],
+    ["'clash/*.parquet'", /^column 'a' is VARCHAR in 'clash\/b\.parquet' but LONG in the files/],
     ['', /^file name expected$/],
   ] as const) {
     t.regex((await read(`SELECT * FROM read_parquet(${source})`)).error ?? '', error, source);
   }
 });
 
-test('links that lead outside are not followed', async (t) => {
+test('links to outside the directory are not followed', async (t) => {
   await mkdir(join(imports, 'links'), { recursive: true });
   await symlink('/etc', join(imports, 'links', 'directory')).catch(() => undefined);
   await symlink('/etc/passwd', join(imports, 'links', 'file.parquet')).catch(() => undefined);
@@ -330,7 +333,7 @@ test('links that lead outside are not followed', async (t) => {
 
 const HIVE = "read_parquet('hive/**/*.parquet')";
 
-test('directory names become columns', async (t) => {
+test('Hive-style directory names become columns', async (t) => {
   if (!isHere) {
     t.pass();
     return;
@@ -350,7 +353,7 @@ test('directory names become columns', async (t) => {
   t.deepEqual(await rows(server, names), [[200]]);
 });
 
-/** Files, row groups and columns that the scan of a query reads. */
+/** Returns the files, row groups and columns that the scan of a query reads. */
 async function scanned(query: string): Promise<string> {
   const plan = (await rows(server, `EXPLAIN ${query}`)).flat().join('\n');
   return /ParquetScanExec: (.*)/.exec(plan)?.[1] ?? plan;

@@ -1,6 +1,6 @@
 /**
- * Rows from arrays that clients send in binary must equal those of the same arrays in text format,
- * for every item type and after any earlier executions of a prepared statement.
+ * Rows from arrays that clients send in binary must equal those from the same arrays in text
+ * format, for every item type and whatever was executed before with the prepared statement.
  */
 import test from 'ava';
 
@@ -18,11 +18,11 @@ async function connect(): Promise<RawClient> {
 }
 
 interface Items {
-  /** Type name used in the statement. */
+  /** The type's name in the statement. */
   readonly type: string;
   /** OID of the array and OID of its items. */
   readonly oids: readonly [number, number];
-  /** Each item in text format and as hexadecimal digits; null is null. */
+  /** Each item in text format and as hexadecimal digits; null stands for a null item. */
   readonly items: readonly (readonly [string, string] | null)[];
 }
 
@@ -97,7 +97,9 @@ function inText({ items }: Items): Buffer {
   return Buffer.from(`{${items.map((item) => item?.[0] ?? 'NULL').join(',')}}`);
 }
 
-/** Results of repeated executions of one statement, each with its values in one format. */
+/**
+ * Returns the results of repeated executions of one statement, each with its values in one format.
+ */
 async function run(
   client: RawClient,
   text: string,
@@ -127,11 +129,11 @@ async function run(
   );
 }
 
-test('binary array parameters give the same rows as text, also when re-executed', async (t) => {
+test('binary and text array parameters return the same rows on each execution', async (t) => {
   const client = await connect();
   for (const kind of KINDS) {
     const { oids, items, type } = kind;
-    // Different values, fewer, one, none, and the first ones again.
+    // Different values, fewer, one, none, and then the first ones again.
     const lists = [items, [...items].reverse(), items.slice(0, 1), [], items];
     const kinds = lists.map((list) => ({ ...kind, items: list }));
     for (const text of [
@@ -166,7 +168,7 @@ test('binary array parameters give the same rows as text, also when re-executed'
   client.close();
 });
 
-test('rows inserted from several arrays are the same on every execution', async (t) => {
+test('inserting rows from arrays stores the same rows on every execution', async (t) => {
   const client = await connect();
   const ask = async (text: string): Promise<string[]> => {
     client.send(clientMessage('Q', text));

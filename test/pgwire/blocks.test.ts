@@ -9,7 +9,7 @@ import { ScrollRows } from '../../ts/pgwire/statements/scroll-rows.js';
 interface Setting {
   readonly client: RawClient;
   readonly engine: FakeEngine;
-  /** Command tags, SQLSTATEs and the transaction status after a simple query. */
+  /** Returns the command tags, SQLSTATEs and transaction status after a simple query. */
   readonly run: (text: string) => Promise<string>;
 }
 
@@ -35,7 +35,7 @@ async function open(t: ExecutionContext): Promise<Setting> {
   return { client, engine, run };
 }
 
-test('a query that fails after a savepoint leaves the block usable', async (t) => {
+test('a block is usable after an error if it rolls back to a savepoint', async (t) => {
   const { run, engine } = await open(t);
   t.is(await run('BEGIN; insert 1; SAVEPOINT "A b"'), 'BEGIN INSERT 0 1 SAVEPOINT T');
   t.is(await run('missing'), '42P01 E');
@@ -54,7 +54,7 @@ test('a query that fails after a savepoint leaves the block usable', async (t) =
   t.is(engine.journal.committed.length, 1);
 });
 
-test('inserts after a savepoint are undone, earlier ones are kept', async (t) => {
+test('ROLLBACK TO undoes inserts after the savepoint and keeps earlier ones', async (t) => {
   const { run, engine } = await open(t);
   await run('BEGIN; SAVEPOINT a; insert 1; SAVEPOINT b; missing');
   t.is(await run('ROLLBACK TO a'), 'ROLLBACK T');
@@ -69,7 +69,7 @@ test('inserts after a savepoint are undone, earlier ones are kept', async (t) =>
   t.is(engine.journal.committed.length, 2);
 });
 
-test('pipelined inserts are undone up to their savepoint', async (t) => {
+test('ROLLBACK TO undoes pipelined inserts after the savepoint', async (t) => {
   const { client, run, engine } = await open(t);
   const insert = (value: string): Buffer =>
     Buffer.concat([
@@ -109,7 +109,7 @@ test('savepoints outside a block and unsupported statements are refused', async 
   t.is(await run("NOTIFY a, 'x'"), 'NOTIFY I');
 });
 
-test('a cursor is read forward in steps', async (t) => {
+test('a cursor can be read forward in steps', async (t) => {
   const { client, run, engine } = await open(t);
   t.is(await run('BEGIN; DECLARE "C 1" NO SCROLL CURSOR FOR rows 7'), 'BEGIN DECLARE CURSOR T');
   t.is(engine.journal.rowsEncoded, 0);
@@ -129,7 +129,7 @@ test('a cursor is read forward in steps', async (t) => {
   t.is(await run('FETCH d'), '34000 I');
 });
 
-test('cursors end with their block unless WITH HOLD, and with their savepoint', async (t) => {
+test('cursors end with their block or savepoint unless declared WITH HOLD', async (t) => {
   const { run, engine } = await open(t);
   t.is(await run('DECLARE c CURSOR FOR rows 3'), '25P01 I');
   await run('BEGIN; DECLARE c CURSOR WITH HOLD FOR rows 3; FETCH c; COMMIT');
@@ -198,7 +198,7 @@ test('a scrollable cursor moves in both directions, and its rows do not change',
   t.is(engine.journal.streamsOpen, 0);
 });
 
-test('cursors over the extended protocol: parameters, descriptions, binary rows', async (t) => {
+test('cursors support parameters, descriptions and binary rows', async (t) => {
   const { client, run } = await open(t);
   const sync = clientMessage('S');
   const parse = (text: string): Buffer => clientMessage('P', '', text, [0]);
@@ -243,7 +243,7 @@ test('cursors over the extended protocol: parameters, descriptions, binary rows'
   t.is(binary?.body.readInt32BE(2), 8);
 });
 
-test('the memory of scrollable cursors is bounded, for each and in total', (t) => {
+test('the memory of scrollable cursors is limited, individually and in total', (t) => {
   const message = Buffer.alloc(1 + (1 << 20));
   message.writeUInt8('D'.charCodeAt(0));
   message.writeInt32BE(1 << 20, 1);

@@ -1,6 +1,7 @@
 /**
- * Values that clients bind in text and in binary format, for every type with a binary format: both
- * store the same row, alone, in a pipeline of one INSERT, and as a condition.
+ * Values that clients bind in text and in binary format, for every type with a binary format. Both
+ * store the same row, whether the INSERT is sent alone or in a pipeline, and both find it in a
+ * condition.
  */
 import { existsSync } from 'node:fs';
 
@@ -101,7 +102,7 @@ const VALUES: readonly Value[] = [
 const bytesOf = ({ text, binary }: Value, format: number): Buffer =>
   format === 0 ? Buffer.from(text) : Buffer.from(binary.replaceAll(' ', ''), 'hex');
 
-/** Bind and Execute of the unnamed statement, with its value in this format. */
+/** Returns Bind and Execute for the unnamed statement, with its value in this format. */
 function bound(value: Buffer, format: number): Buffer[] {
   return [
     clientMessage('B', '', '', [1], [format], [1], value.length, value, [0]),
@@ -109,7 +110,7 @@ function bound(value: Buffer, format: number): Buffer[] {
   ];
 }
 
-/** Rows of a query in text format. */
+/** Returns the rows of a query in text format. */
 async function rowsOf(client: RawClient, text: string): Promise<(string | null)[]> {
   client.send(clientMessage('Q', text));
   const rows = (await client.until('Z')).filter(({ type }) => type === 'D');

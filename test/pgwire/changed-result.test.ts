@@ -1,6 +1,6 @@
 /**
- * Tables that change after a client prepared and described a statement: rows with different columns
- * are never returned; when the columns are the same, the client notices nothing.
+ * Tables that change after a client prepared and described a statement. Rows with different columns
+ * are never returned. If the columns are the same, the client notices nothing.
  */
 import { existsSync } from 'node:fs';
 
@@ -14,7 +14,7 @@ import { clientMessage, RawClient, type ServerMessage } from './raw-client.js';
 const addon = existsSync(new URL('../../../native/index.js', import.meta.url));
 const real = addon ? test.serial : test.serial.skip;
 
-/** Raw clients do not support SCRAM. */
+/** The raw client does not support SCRAM. */
 const PLAIN = ['cairo.commit.mode=nosync', 'pg.auth.method=cleartext'];
 
 const zero = (): readonly [number] => [0];
@@ -51,7 +51,7 @@ real(
       t.is(typesOf(await ask(execute('all'))), '2DCZ');
       await run(server, 'ALTER TABLE t ADD COLUMN b INT');
       t.is(typesOf(await ask(execute('one'))), '2DCZ');
-      // Also on repeated attempts.
+      // This must also hold for repeated attempts.
       for (let run = 0; run < 3; run += 1) {
         const answer = await ask(execute('all'));
         t.is(typesOf(answer), '2EZ');
@@ -61,7 +61,7 @@ real(
         t.true(fields.includes('RRevalidateCachedQuery'));
       }
       t.is(typesOf(await ask(execute('one'))), '2DCZ');
-      // Describing it again makes it executable again.
+      // Once it is described again, the statement can be executed again.
       await run(server, 'ALTER TABLE t DROP COLUMN b');
       t.is(typesOf(await ask(execute('all'))), '2DCZ');
       await run(server, 'ALTER TABLE t ADD COLUMN c INT');
@@ -117,7 +117,7 @@ real('a query whose literals were lifted fails with its own error', async (t) =>
   try {
     await run(server, "CREATE TABLE t AS (SELECT 1 x, 'a' s)");
     t.is(typesOf(await ask(prepare('cast', 'SELECT s::decimal(5,2) FROM t WHERE x = 1'))), '1tTZ');
-    // Also on repeated attempts.
+    // This must also hold for repeated attempts.
     for (let run = 0; run < 3; run += 1) {
       const answer = await ask(execute('cast'));
       t.is(typesOf(answer), '2EZ');

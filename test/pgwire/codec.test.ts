@@ -37,7 +37,7 @@ function frames(bytes: Buffer, pieces: readonly number[]): { type: string; body:
   return all;
 }
 
-test('frames are the same however their bytes are split', (t) => {
+test('frames are decoded correctly however their bytes are split', (t) => {
   const message = fc.tuple(fc.constantFrom('Q', 'P', 'B', 'S'), fc.uint8Array({ maxLength: 60 }));
   const property = fc.property(
     fc.array(message, { maxLength: 8 }),
@@ -124,7 +124,7 @@ test('client messages are decoded', (t) => {
   t.throws(() => read(clientMessage('S', Buffer.from([1]))), { message: /message format/ });
 });
 
-test('server messages are encoded to these bytes', (t) => {
+test('server messages are encoded to the expected bytes', (t) => {
   const hex = (bytes: Buffer): string => bytes.toString('hex');
   t.is(hex(reply.authenticationOk()), '520000000800000000');
   t.is(hex(reply.readyForQuery('T')), '5a0000000554');
@@ -149,7 +149,7 @@ test('server messages are encoded to these bytes', (t) => {
   );
 });
 
-test('types have the OIDs of the reference', (t) => {
+test('types have the same OIDs as in QuestDB', (t) => {
   const cases: [string, number][] = [
     ['BOOLEAN', 16],
     ['BYTE', 21],
@@ -195,7 +195,7 @@ test('SCRAM follows the example of RFC 7677', async (t) => {
   t.throws(() => exchange.first('nonsense'), { instanceOf: ProtocolError });
 });
 
-/** The remaining exchange of the RFC, with the certificate digest where the client sends it. */
+/** The rest of the exchange in the RFC, with the certificate digest where the client sends it. */
 function boundExchange(chosen: boolean): {
   first(header: string): string;
   exchange: ScramExchange;
@@ -206,12 +206,12 @@ function boundExchange(chosen: boolean): {
   return { exchange, first: (header) => exchange.first(`${header}n=joe,r=mine`) };
 }
 
-test('SCRAM with channel binding checks the certificate and refuses a downgrade', (t) => {
+test('SCRAM with channel binding verifies the certificate and refuses downgrades', (t) => {
   t.regex(boundExchange(true).first('p=tls-server-end-point,,'), /^r=minetheirs,/);
   t.throws(() => boundExchange(true).first('p=tls-unique,,'), { message: /channel-binding type/ });
   t.throws(() => boundExchange(true).first('n,,'), { message: /channel-binding type/ });
   t.throws(() => boundExchange(false).first('p=tls-server-end-point,,'), {
-    message: /without channel binding/,
+    message: /unexpected channel binding data/,
   });
   t.throws(() => boundExchange(false).first('y,,'), { message: /negotiation error/ });
   t.regex(boundExchange(false).first('n,,'), /^r=minetheirs,/);
@@ -241,7 +241,7 @@ test('a proof bound to a different certificate is refused', async (t) => {
   t.is(prove('of somebody between'), null);
 });
 
-test('settings come from SET, from the startup options, or are unset', (t) => {
+test('session settings come from SET or startup options, or stay unset', (t) => {
   const own = new SessionSettings();
   t.deepEqual([own.timeoutMs, own.nanoseconds], [undefined, false]);
   for (const [value, milliseconds] of [
@@ -256,7 +256,7 @@ test('settings come from SET, from the startup options, or are unset', (t) => {
   t.throws(() => own.set('statement_timeout', 'soon'), { instanceOf: ProtocolError });
   t.is(own.valueQuery('timestamp_precision'), `SELECT 'us' AS "timestamp_precision"`);
   t.is(own.valueQuery('search_path'), null);
-  t.throws(() => own.set('timestamp_precision', 'ms'), { message: /it is us or ns$/ });
+  t.throws(() => own.set('timestamp_precision', 'ms'), { message: /expected us or ns$/ });
   own.set('extra_float_digits', '3');
   const asked = new SessionSettings('-c statement_timeout=50 --timestamp_precision=ns -c x=y');
   t.deepEqual([asked.timeoutMs, asked.nanoseconds], [50, true]);
@@ -272,7 +272,7 @@ test('settings come from SET, from the startup options, or are unset', (t) => {
   t.is(asked.timeoutMs, 50);
 });
 
-test('startup packets are distinguished', (t) => {
+test('startup, TLS and cancel requests are distinguished', (t) => {
   const reader = new FrameReader();
   reader.push(startup('joe', 2, ['options', '-c statement_timeout=50']));
   const frame = reader.nextStartup();

@@ -18,7 +18,7 @@ const execute = (portal: string, rows = 0): Buffer => clientMessage('E', portal,
 const describe = (what: string, name: string): Buffer =>
   clientMessage('D', Buffer.from(what), name);
 
-test('startup: encryption is declined, parameters are reported', async (t) => {
+test('at startup encryption is declined and parameters are reported', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.open(port);
   client.send(clientMessage('', 80_877_103));
@@ -38,7 +38,7 @@ test('startup: encryption is declined, parameters are reported', async (t) => {
   await server.close();
 });
 
-test('newer minor versions are negotiated, other protocols refused', async (t) => {
+test('newer minor versions are negotiated; other protocols are refused', async (t) => {
   const { port, server } = await start();
   const newer = await RawClient.open(port);
   newer.send(startup('admin', 2));
@@ -71,7 +71,7 @@ test('a wrong password, an unknown user and too many attempts are refused', asyn
   await server.close();
 });
 
-test('simple queries: several statements, an empty string, an error in the middle', async (t) => {
+test('simple queries: several statements, an empty string and an error mid-way', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.login(port);
   client.send(query('rows 2; insert;'));
@@ -88,7 +88,7 @@ test('simple queries: several statements, an empty string, an error in the middl
   await server.close();
 });
 
-test('extended queries: pipeline, row limits, skipping to Sync after an error', async (t) => {
+test('extended queries: pipelining, row limits, and skipping to Sync on error', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   client.send(
@@ -121,7 +121,7 @@ test('extended queries: pipeline, row limits, skipping to Sync after an error', 
   await server.close();
 });
 
-test('a limit equal to the row count suspends once more, as PostgreSQL does', async (t) => {
+test('a row limit equal to the row count suspends once more, as in PostgreSQL', async (t) => {
   const { port, server } = await start();
   const client = await RawClient.login(port);
   client.send(parse('', 'rows 3'), bind('', ''), execute('', 3), execute('', 3), sync);
@@ -132,7 +132,7 @@ test('a limit equal to the row count suspends once more, as PostgreSQL does', as
   await server.close();
 });
 
-test('inserts up to Sync are one batch, completed one by one', async (t) => {
+test('inserts before a Sync form one batch, but are acknowledged one by one', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const insert = (value: string, statement = 'i'): Buffer =>
@@ -145,17 +145,17 @@ test('inserts up to Sync are one batch, completed one by one', async (t) => {
   t.is(answers.map(({ type }) => type).join(''), '2C2C2nCZ');
   t.is(answers[1]?.body.toString(), 'INSERT 0 1\0');
   t.deepEqual(committed(), ['a;b;c']);
-  // A different statement, Flush and Parse end a batch; a single row is not a batch.
+  // A different statement, Flush or Parse ends a batch. A single row is not a batch.
   client.send(insert('a'), insert('b'), insert('c', 'j'), clientMessage('H'), insert('d'));
   client.send(insert('e'), parse('', 'rows 1'), insert('f'), sync);
   t.is(await client.types(), '2C2C2C2C2C12CZ');
   t.deepEqual(committed(), ['a;b', 'c', 'd;e', 'f']);
-  // One row cannot be stored: earlier rows are, later rows are not.
+  // One row cannot be stored. Earlier rows are stored, later rows are not.
   client.send(insert('a'), insert('b'), insert('bad'), insert('c'), sync, insert('d'), sync);
   t.is(await client.types(), '2C2C2EZ');
   t.is(await client.types(), '2CZ');
   t.deepEqual(committed(), ['a', 'b', 'd']);
-  // No retry when the commit itself may have succeeded.
+  // There is no retry if the commit itself may have succeeded.
   client.send(insert('a'), insert('io'), insert('c'), sync);
   t.is(await client.types(), '2EZ');
   t.deepEqual(committed(), []);
@@ -166,11 +166,11 @@ test('inserts up to Sync are one batch, completed one by one', async (t) => {
   await server.close();
 });
 
-test('pending inserts stay in their block, and errors keep their order', async (t) => {
+test('pending inserts stay in their block, and errors arrive in order', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const insert = (value: string): Buffer => Buffer.concat([bind('', 'i', value), execute('')]);
-  // The error of a pending insert precedes that of the message that ended the batch.
+  // The error of a pending insert is sent before that of the message which ended the batch.
   client.send(parse('i', 'insert $1'), insert('bad'), bind('', 'nope'), sync);
   t.is(await client.types(), '12EZ');
   client.send(query('begin'), insert('a'), insert('b'), sync);
@@ -198,7 +198,7 @@ test('an invalid UTF-8 value is refused, unless its message is skipped', async (
   await server.close();
 });
 
-test('portals of a block end with it, the others at Sync or Close', async (t) => {
+test('portals in a block end with the block, others at Sync or Close', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   client.send(query('BEGIN'));
@@ -233,7 +233,7 @@ test('too many prepared statements are refused', async (t) => {
   await server.close();
 });
 
-test('blocks: commit together, roll back, refuse statements after an error', async (t) => {
+test('blocks commit together, roll back, and refuse statements after an error', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const run = async (text: string): Promise<string> => {
@@ -266,7 +266,7 @@ test('blocks: commit together, roll back, refuse statements after an error', asy
   await server.close();
 });
 
-test('a cancel request cancels the statement, a wrong secret does not', async (t) => {
+test('a cancel request cancels the statement; a wrong secret does not', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.open(port);
   client.send(startup('admin'), clientMessage('p', 'quest'));
@@ -343,8 +343,9 @@ async function isStuck(socket: Socket): Promise<boolean> {
   return before > 0 && socket.writableLength === before;
 }
 
-// Serial: the flood keeps this process busy, and other connections have login deadlines.
-test.serial('a client that sends without reading stops being answered', async (t) => {
+// This test is serial, because the flood keeps this process busy and other connections have login
+// deadlines.
+test.serial('a client that sends without reading is no longer answered', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   t.teardown(async () => {
@@ -354,7 +355,7 @@ test.serial('a client that sends without reading stops being answered', async (t
   client.socket.pause();
   const flood = Buffer.concat(Array.from({ length: 20_000 }, () => query('missing')));
   let stuck = false;
-  // The kernel buffers take some megabytes first; a server that keeps reading never blocks the
+  // The kernel's buffers first absorb some megabytes. A server that keeps reading never blocks the
   // client.
   for (let round = 0; round < 60 && !stuck; round += 1) {
     client.socket.write(flood);
@@ -388,7 +389,7 @@ test('malformed frames close only their connection', async (t) => {
   await server.close();
 });
 
-test('connections over the limit are refused with a reason; an idle one is closed', async (t) => {
+test('connections over the limit are refused, and idle connections are closed', async (t) => {
   const { port, server } = await start({ connectionsMax: 1, idleMs: 300 });
   const first = await RawClient.login(port);
   const second = await RawClient.open(port);
@@ -398,7 +399,7 @@ test('connections over the limit are refused with a reason; an idle one is close
   await server.close();
 });
 
-test('node-postgres logs in with SCRAM, binds, streams and cancels', async (t) => {
+test('node-postgres logs in with SCRAM, binds parameters, streams and cancels', async (t) => {
   const { port, server } = await start({ method: 'scram' });
   const client = pgClient(`127.0.0.1:${port}`, { user: 'reader', password: 'pässword' });
   await client.connect();

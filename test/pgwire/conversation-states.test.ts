@@ -72,7 +72,7 @@ class Driven {
     this.sent();
   }
 
-  /** Types of the messages sent since the last call. */
+  /** Returns the types of the messages sent since the last call. */
   sent(): string {
     const all = Buffer.concat(this.bytes);
     this.bytes = [];
@@ -83,7 +83,7 @@ class Driven {
     return types;
   }
 
-  /** The response to one message, and the next state. */
+  /** Returns the response to one message, and the next state. */
   async after(kind: Kind): Promise<string> {
     let end = '';
     try {
@@ -192,7 +192,7 @@ const EXPECTED: Readonly<Record<string, Readonly<Record<Kind, string>>>> = {
 
 for (const [name, way] of Object.entries(STATES)) {
   for (const kind of Object.keys(MESSAGES) as Kind[]) {
-    test(`${name}: ${kind}`, async (t) => {
+    test(`state ${name}, message ${kind}`, async (t) => {
       const driven = new Driven();
       await driven.prepare(...way);
       t.true(name.startsWith(driven.conversation.state));
@@ -202,7 +202,7 @@ for (const [name, way] of Object.entries(STATES)) {
   }
 }
 
-test('a closed conversation stays closed', async (t) => {
+test('a closed conversation ignores further messages', async (t) => {
   for (const kind of Object.keys(STEPS.closed) as Kind[]) {
     const driven = new Driven();
     await driven.prepare();

@@ -1,6 +1,6 @@
 /**
  * COPY between a client and the engine: every type in both directions, malformed data, rows of 20
- * MB, blocks, and the memory of a long COPY.
+ * MB, blocks, and the memory that a long COPY uses.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -61,7 +61,9 @@ async function run(text: string): Promise<unknown[][]> {
 const query = (text: string): Buffer => clientMessage('Q', text);
 const data = (bytes: Buffer | string): Buffer => clientMessage('d', Buffer.from(bytes));
 
-/** Sends data in messages of a fixed size; returns the messages up to ReadyForQuery. */
+/**
+ * Sends data in messages of a fixed size; returns the messages up to and including ReadyForQuery.
+ */
 async function copyIn(
   client: RawClient,
   statement: string,
@@ -92,7 +94,7 @@ async function copyOut(client: RawClient, statement: string): Promise<Buffer> {
   return Buffer.concat(messages.filter(({ type }) => type === 'd').map(({ body }) => body));
 }
 
-/** Types with SQL values. */
+/** Types, each with SQL values. */
 const TYPES: readonly (readonly [type: string, ...values: string[]])[] = [
   ['BOOLEAN', 'true', 'false'],
   ['BYTE', '1', '-128', '127'],
@@ -134,7 +136,7 @@ test('every type round-trips in every format', async (t) => {
       await run(`INSERT INTO ${name} VALUES ${row}`);
     }
     const expected = await run(`SELECT * FROM ${name}`);
-    // The binary format has microsecond precision.
+    // The binary format has only microsecond precision.
     const formats = type === 'TIMESTAMP_NS' ? ['text', 'csv'] : ['text', 'csv', 'binary'];
     for (const format of formats) {
       const copied = await copyOut(client, `COPY ${name} TO STDOUT (FORMAT ${format})`);
@@ -150,7 +152,7 @@ test('every type round-trips in every format', async (t) => {
   client.close();
 });
 
-test('columns in a different order, defaults, and missing values', async (t) => {
+test('COPY handles reordered columns, defaults and missing values', async (t) => {
   const client = await RawClient.login(server.port);
   await run(
     "CREATE TABLE shaped (ts TIMESTAMP, a INT NOT NULL, b VARCHAR DEFAULT 'none', c BOOLEAN)" +
@@ -166,7 +168,7 @@ test('columns in a different order, defaults, and missing values', async (t) => 
   ]);
   for (const [line, found] of [
     ['t\tx\t2024-01-01', /inconvertible value: `?x/],
-    ['t\t\\N\t2024-01-01', /column 'a' is NOT NULL/],
+    ['t\t\\N\t2024-01-01', /column 'a' is NOT NULL: expected a value/],
     ['t\t1\t\\N', /cannot be NULL/],
     ['t\t1\t', /cannot be NULL/],
     ['t\t1\t1969-01-01', /before 1970/],
@@ -181,7 +183,7 @@ test('columns in a different order, defaults, and missing values', async (t) => 
   client.close();
 });
 
-test('a block sees its copied rows, and loses those after a savepoint', async (t) => {
+test('a block sees its copied rows, and ROLLBACK TO removes later ones', async (t) => {
   const client = await RawClient.login(server.port);
   await run('CREATE TABLE blocked (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY');
   const rows = (from: number, count: number): Buffer =>
@@ -204,7 +206,7 @@ test('a block sees its copied rows, and loses those after a savepoint', async (t
   client.close();
 });
 
-test('a value of 20 MB', async (t) => {
+test('a value of 20 MB is copied', async (t) => {
   const client = await RawClient.login(server.port);
   await run('CREATE TABLE wide (a VARCHAR, b LONG)');
   const value = 'x\\n,"'.repeat(4 << 20);
@@ -214,7 +216,7 @@ test('a value of 20 MB', async (t) => {
   client.close();
 });
 
-test('malformed data: nothing is written, and the line is reported', async (t) => {
+test('malformed data is reported by line, and nothing is written', async (t) => {
   const random = new Random(suiteSeed());
   const client = await RawClient.login(server.port);
   await run(
@@ -253,7 +255,7 @@ test('malformed data: nothing is written, and the line is reported', async (t) =
   client.close();
 });
 
-test('memory does not grow with the data', async (t) => {
+test('COPY memory does not grow with the data', async (t) => {
   t.timeout(300_000);
   const client = await RawClient.login(server.port);
   await run('CREATE TABLE long (ts TIMESTAMP, s SYMBOL, x LONG) TIMESTAMP(ts) PARTITION BY DAY');

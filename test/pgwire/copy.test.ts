@@ -31,7 +31,7 @@ function optionsOf(written: string): CopyOptions {
   return copyOptions(copyOf(`COPY t FROM STDIN ${written}`)?.options ?? {});
 }
 
-/** An engine session with a table of strings. */
+/** An engine session with a table whose columns are strings. */
 let session: Session;
 let database: Database;
 let root: string;
@@ -50,10 +50,10 @@ test.after.always(async () => {
   await rm(root, { recursive: true, force: true });
 });
 
-/** Serializes the blocks. */
+/** Ensures that only one block runs at a time. */
 let turn: Promise<unknown> = Promise.resolve();
 
-/** Reads rows of data that arrive in chunks, in a block that is rolled back. */
+/** Reads rows of data that arrives in chunks, in a block that is then rolled back. */
 function read(written: string, data: Buffer, piece = data.length + 1, count = 2): Promise<Row[]> {
   const mine = turn.then(() => readNow(written, data, piece, count));
   turn = mine.catch(() => undefined);
@@ -99,7 +99,7 @@ async function readNow(
 const readText = (written: string, text: string, count = 2): Promise<Row[]> =>
   read(written, Buffer.from(text), undefined, count);
 
-/** Error message and position for malformed data. */
+/** Returns the error message and position for malformed data. */
 async function wrong(
   t: ExecutionContext,
   reading: Promise<unknown>,
@@ -110,7 +110,7 @@ async function wrong(
   return { C, M, W };
 }
 
-/** The data of CopyData messages. */
+/** Returns the data of CopyData messages. */
 function written(options: CopyOptions, rows: readonly Row[]): Buffer {
   const column = (name: string): { name: string; type: string; dimensions: number } => ({
     name,
@@ -129,7 +129,7 @@ function written(options: CopyOptions, rows: readonly Row[]): Buffer {
   return Buffer.concat(data);
 }
 
-test('encodings other than UTF-8', async (t) => {
+test('encodings other than UTF-8 are converted', async (t) => {
   const latin = Buffer.from('é\t\u00df\n', 'latin1');
   t.deepEqual(await read("WITH (ENCODING 'LATIN1')", latin, 1), [['é', 'ß']]);
   const japanese = Buffer.from([0x83, 0x65, 0x09, 0x61, 0x0a]);
@@ -177,7 +177,7 @@ test('the current and the old syntax of COPY', (t) => {
     options: { forceQuote: ['*'] },
   });
   t.like(parsed('COPY BINARY t FROM STDIN'), { options: { format: 'binary' } });
-  // PDO of PHP writes STDIN instead of STDOUT.
+  // PHP's PDO writes STDIN instead of STDOUT.
   t.like(parsed("COPY t TO STDIN WITH DELIMITER E'\\t' NULL AS E'\\\\N'"), {
     kind: 'CopyOut',
     options: { delimiter: '\t', nullText: '\\N' },
@@ -209,7 +209,7 @@ test('invalid options are refused', (t) => {
   t.is(refused('(FORMAT csv'), '42601');
 });
 
-test('the text format: escapes, nulls, line ends, end of data', async (t) => {
+test('the text format handles escapes, nulls, line ends and end-of-data', async (t) => {
   t.deepEqual(await readText('', 'a\tb\r\n\\N\t\n\\.\nnever read'), [
     ['a', 'b'],
     [null, ''],
@@ -233,7 +233,7 @@ test('the text format: escapes, nulls, line ends, end of data', async (t) => {
   t.like(await wrong(t, read('', Buffer.from([0x61, 0xff, 9, 0x61, 10]))), { C: '22021' });
 });
 
-test('the CSV format: quotes, forced nulls, headers', async (t) => {
+test('the CSV format handles quotes, forced nulls and headers', async (t) => {
   t.deepEqual(await readText('CSV', 'a,"b ""c""\r\nd"\r\n,""\n'), [
     ['a', 'b "c"\r\nd'],
     [null, ''],
@@ -246,7 +246,7 @@ test('the CSV format: quotes, forced nulls, headers', async (t) => {
   t.deepEqual(await readText('(FORMAT csv, HEADER MATCH)', 'A,b\n1,2\n'), [['1', '2']]);
   t.deepEqual(await wrong(t, readText('(FORMAT csv, HEADER MATCH)', 'a,x\n')), {
     C: '22P04',
-    M: 'column 2 of the header is "x", expected "b"',
+    M: 'column 2 of the header: got "x", expected "b"',
     W: 'COPY t, line 1',
   });
   t.deepEqual(await wrong(t, readText('CSV', 'a,"\n\n"\n"a,b\n')), {
@@ -281,7 +281,7 @@ test('binary data is checked', async (t) => {
   t.is(await message(Buffer.concat([good.subarray(0, 19), negative])), 'invalid field size');
 });
 
-test('copied data is read back, split at any byte', async (t) => {
+test('copied data can be read back however its bytes are split', async (t) => {
   const awkward = fc.constantFrom('', '\\N', '\\.', '"', '\\', 'NULL', ',', '\n', '\r', '\t', "é'");
   const value = fc.option(
     fc.oneof(
@@ -293,7 +293,7 @@ test('copied data is read back, split at any byte', async (t) => {
   const rows = fc.array(fc.tuple(value, value), { maxLength: 8 });
   const options = fc.constantFrom(
     '',
-    // As in PostgreSQL, a string equal to the null marker of the text format is null.
+    // As in PostgreSQL, a string that equals the null marker of the text format is read as null.
     "(DELIMITER '|', NULL '~nothing~')",
     'CSV',
     "(FORMAT csv, QUOTE '''', ESCAPE '\\', DELIMITER ';', NULL 'NULL')",
@@ -311,7 +311,7 @@ test('copied data is read back, split at any byte', async (t) => {
   );
 });
 
-test('BINARY values are hexadecimal strings', (t) => {
+test('BINARY values are copied as hexadecimal strings', (t) => {
   const column = { name: 'a', type: 'BINARY', dimensions: 0 };
   const row = (): Buffer => dataRow([Buffer.from([0, 255])]);
   t.is(new CopyRows([column], optionsOf('')).rows(row()).toString().slice(5), '\\\\x00ff\n');
@@ -347,7 +347,7 @@ const executed = (text: string): Buffer =>
     clientMessage('E', '', 0),
   ]);
 
-test('COPY FROM STDIN in a simple query, between other statements', async (t) => {
+test('COPY FROM STDIN works between other statements of a simple query', async (t) => {
   const { client, engine } = await open(t);
   client.send(query('insert; COPY t FROM STDIN; rows 1; COPY t (b) FROM STDIN; insert'));
   t.is((await client.until('G')).map(({ type }) => type).join(''), 'CG');
@@ -361,7 +361,7 @@ test('COPY FROM STDIN in a simple query, between other statements', async (t) =>
   t.deepEqual(engine.journal.committed, ['', '1,2;3,4', '5', '']);
 });
 
-test('a failed COPY writes nothing, and its remaining data is skipped', async (t) => {
+test('a failed COPY writes nothing and skips its remaining data', async (t) => {
   const { client, engine } = await open(t);
   const fails = async (...messages: Buffer[]): Promise<Record<string, string>> => {
     client.send(query('COPY t FROM STDIN; insert'));
@@ -378,7 +378,7 @@ test('a failed COPY writes nothing, and its remaining data is skipped', async (t
     W: 'COPY t, line 5000',
   });
   t.like(await fails(data('1\t2\n3\n'), done), { C: '22P04', W: 'COPY t, line 2' });
-  // The first mistake is reported, wherever it is.
+  // The first mistake is the one reported, wherever it is.
   t.like(await fails(data('1\tbad\n3\n'), done), { C: '22P02', W: 'COPY t, line 1' });
   t.like(await fails(clientMessage('f', 'enough')), { C: '57014' });
   t.like(await fails(query('rows 1')), { C: '08P01' });
@@ -389,7 +389,7 @@ test('a failed COPY writes nothing, and its remaining data is skipped', async (t
   t.is(await client.types(), 'CZ');
 });
 
-test('COPY over the extended protocol: early Sync, errors skip to the next Sync', async (t) => {
+test('COPY over the extended protocol: early Sync, and errors skip to next Sync', async (t) => {
   const { client, engine } = await open(t);
   client.send(executed('COPY t FROM STDIN'), sync);
   t.is((await client.until('G')).map(({ type }) => type).join(''), '12nG');
@@ -404,7 +404,7 @@ test('COPY over the extended protocol: early Sync, errors skip to the next Sync'
   t.deepEqual(engine.journal.committed, ['1,2']);
 });
 
-test('COPY in a block is part of it', async (t) => {
+test('COPY in a block commits and rolls back with the block', async (t) => {
   const { client, engine } = await open(t);
   const copies = async (text: string): Promise<string> => {
     client.send(query('COPY t FROM STDIN'), data(text), done);
@@ -434,7 +434,7 @@ test('a client that disconnects during COPY leaves no rows', async (t) => {
   t.deepEqual(engine.journal.committed, []);
 });
 
-test('COPY TO STDOUT: one message per row, the binary header with the first', async (t) => {
+test('COPY TO STDOUT sends one message per row, with the binary header first', async (t) => {
   const { client } = await open(t);
   client.send(query('COPY (rows 2) TO STDOUT (FORMAT csv, HEADER)'));
   const csv = await client.until('Z');

@@ -1,6 +1,6 @@
 /**
- * DataRow bytes of each type in both formats, with the RowDescription. The engine produces the
- * bytes; the expected ones follow PostgreSQL's documentation.
+ * DataRow bytes for each type in both formats, with the RowDescription. The engine produces the
+ * bytes; the expected bytes follow PostgreSQL's documentation.
  */
 import { existsSync } from 'node:fs';
 
@@ -25,7 +25,7 @@ interface Value {
   readonly oid: number;
   readonly size: number;
   readonly text: string;
-  /** Hexadecimal; absent when equal to the text form. */
+  /** Hexadecimal digits; absent if the same as the text form. */
   readonly binary?: string;
 }
 

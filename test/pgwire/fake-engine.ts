@@ -1,5 +1,6 @@
 /**
- * A database that understands a few keywords, for protocol tests that need no engine:
+ * A database that understands a few keywords, for protocol tests that do not need an engine:
+ *
  *     rows N        N rows (n LONG, s VARCHAR) in chunks of 1,000
  *     echo …        one row with the text of each parameter
  *     insert, ddl   writes a row, creates a table
@@ -33,11 +34,11 @@ const CHUNK_ROWS = 1_000;
 interface Journal {
   readonly committed: string[];
   rolledBack: number;
-  /** Number of aborted copies. */
+  /** Number of COPY operations that were aborted. */
   abandoned: number;
   streamsOpen: number;
   rowsEncoded: number;
-  /** Elapsed time of each statement when it was prepared or executed. */
+  /** For each statement, the time already elapsed when it was prepared or executed. */
   readonly elapsedMs: (readonly ['prepare' | 'execute', string, number | undefined])[];
 }
 
@@ -199,7 +200,7 @@ function copyInto(
   };
 }
 
-/** The value `bad` cannot be stored, and `io` simulates a disk failure. */
+/** The value `bad` cannot be stored; `io` simulates a disk failure. */
 function checkValues(parameters: ParameterValues): void {
   if (parameters.includes('bad')) {
     throw new DatabaseError({ code: 'InvalidValue', message: 'bad value' });
@@ -283,7 +284,7 @@ function rowStream(journal: Journal, total: number, codes: readonly number[]): R
         end();
         return Promise.resolve(null);
       }
-      // More than requested, so that the protocol must truncate.
+      // Returns more than requested, so that the protocol has to truncate.
       const count = Math.min(total - at, maxRows === undefined ? CHUNK_ROWS : maxRows + 2);
       const rows: Buffer[] = [];
       for (let index = 0; index < count; index += 1, at += 1) {

@@ -1,8 +1,8 @@
 /**
  * Every message of protocol 3.0 in bytes: server messages are encoded, client messages are decoded.
- * Hexadecimal, with strings in quotes; spaces are ignored.
+ * Bytes are written in hexadecimal, with strings in quotes; spaces are ignored.
  *
- * Never sent by this server: FunctionCallResponse, NotificationResponse, CopyBothResponse, and the
+ * This server never sends FunctionCallResponse, NotificationResponse, CopyBothResponse, or the
  * requests for MD5, Kerberos, GSSAPI and SSPI. The engine produces DataRow; its bytes are in
  * `data-rows.test.ts`.
  */
@@ -97,7 +97,7 @@ const SENT: Readonly<Record<string, readonly [sent: Buffer, golden: string]>> = 
 };
 
 for (const [name, [sent, golden]] of Object.entries(SENT)) {
-  test(`${name} is encoded to these bytes`, (t) => {
+  test(`${name} is encoded to the recorded bytes`, (t) => {
     t.is(sent.toString('hex'), bytes(golden).toString('hex'));
     t.is(sent.readInt32BE(1), sent.length - 1);
   });

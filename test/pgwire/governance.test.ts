@@ -1,5 +1,6 @@
 /**
- * Limits of a listener: login time, idle time, slow readers; and rights to cancel and terminate.
+ * Limits of a listener (login time, idle time, slow readers), and permissions to cancel and
+ * terminate.
  */
 import { existsSync } from 'node:fs';
 
@@ -17,7 +18,7 @@ const addon = existsSync(new URL('../../../native/index.js', import.meta.url));
 const real = addon ? test.serial : test.serial.skip;
 const MEBIBYTE = 1024 * 1024;
 
-test('a connection over the limit gets 53300, and closing one frees its slot', async (t) => {
+test('a connection over the limit gets 53300; closing one frees its slot', async (t) => {
   const { port, server } = await start({ connectionsMax: 2 });
   const first = await RawClient.login(port);
   const second = await RawClient.login(port);
@@ -38,7 +39,7 @@ test('a connection over the limit gets 53300, and closing one frees its slot', a
   t.pass();
 });
 
-test('a slow login gets 57014, and an idle transaction 57P05', async (t) => {
+test('a slow login gets 57014 and an idle transaction gets 57P05', async (t) => {
   const { port, server, engine } = await start({ loginMs: 100, idleMs: 150 });
   for (const sent of [Buffer.alloc(0), startup('admin')]) {
     const late = await RawClient.open(port);
@@ -56,7 +57,7 @@ test('a slow login gets 57014, and an idle transaction 57P05', async (t) => {
   await server.close();
 });
 
-test('a client that reads none of its rows is disconnected', async (t) => {
+test('a client that does not read its rows is disconnected', async (t) => {
   const { port, server, engine } = await start({ stallMs: 200 });
   const client = await RawClient.login(port);
   client.socket.pause();
@@ -146,7 +147,7 @@ real('500 idle connections cost 50 MiB at the most', async (t) => {
       }
       return clients;
     };
-    // Memory of the first connections includes one-time costs.
+    // The memory of the first connections includes one-time costs.
     const first = await open(50);
     const before = residentBytes(server);
     const clients = await open(500);

@@ -1,4 +1,4 @@
-/** How the server handles a handed-off connection, with a simulated engine. */
+/** How the server handles a handed-off connection, tested with a simulated engine. */
 import test from 'ava';
 
 import type { HandoffResult, Handoff, ResultStream } from '../../ts/engine/types.js';
@@ -17,7 +17,7 @@ const BACK: HandoffResult = {
   micros: new Uint32Array(),
 };
 
-/** A handoff that the test ends. */
+/** A handoff that the test itself ends. */
 class HandedOff {
   readonly revokes: boolean[] = [];
   end: (back: HandoffResult) => void = () => undefined;
@@ -31,7 +31,7 @@ class HandedOff {
   };
 }
 
-/** Makes the engine refuse handoffs; returns the number of attempts. */
+/** Makes the engine refuse handoffs; returns how many were attempted. */
 function refusals(engine: Awaited<ReturnType<typeof start>>['engine']): () => number {
   let count = 0;
   engine.handOff = () => {
@@ -55,7 +55,7 @@ function longReply(): { stream: ResultStream; cancelled: () => number } {
 
 const ECHO = [bind('e', ['5']), EXECUTE, SYNC];
 
-test('a connection that ends during its handoff stops its rows, and its times count', async (t) => {
+test('disconnecting during a handoff stops its rows, and its duration counts', async (t) => {
   const seconds: number[] = [];
   const observer = { observe: (one: number): void => void seconds.push(one) };
   const { engine, server, port } = await start({ handsOff: true }, null, observer);

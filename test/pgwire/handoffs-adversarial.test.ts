@@ -1,4 +1,4 @@
-/** Clients that try to distinguish engine from server, or that hold handed-off connections. */
+/** Clients that try to tell the engine from the server, or that hold handed-off connections. */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -56,7 +56,7 @@ async function handOff(one: RawClient, messages: readonly Buffer[]): Promise<voi
 
 const PORTAL = (type: string): Buffer => clientMessage(type, Buffer.from('P'), '');
 
-/** Messages between an Execute and its Sync. */
+/** Messages that may come between an Execute and its Sync. */
 const AFTERWARDS: readonly (readonly [string, readonly Buffer[]])[] = [
   ['its columns', [DESCRIBE]],
   ['the same once more', [EXECUTE]],
@@ -69,7 +69,7 @@ const AFTERWARDS: readonly (readonly [string, readonly Buffer[]])[] = [
 ];
 
 for (const [name, more] of AFTERWARDS) {
-  test.serial(`between an Execute and its Sync: ${name}`, async (t) => {
+  test.serial(`messages between Execute and Sync get the same answers: ${name}`, async (t) => {
     const [a, b] = await Promise.all([client(t, handingOff), client(t, plain)]);
     const good = [bind('n', ['3']), EXECUTE, SYNC];
     for (const one of [a, b]) {
@@ -89,13 +89,13 @@ for (const [name, more] of AFTERWARDS) {
 const LONG =
   'SELECT sum(a.x * b.x) FROM long_sequence($1::long) a CROSS JOIN long_sequence(20000) b';
 
-/** Ids of the long-running queries. */
+/** Returns the ids of the long-running queries. */
 async function longQueries(): Promise<number[]> {
   const rows = await run(handingOff, 'SELECT query_id, query FROM query_activity()');
   return rows.filter(([, text]) => String(text).includes('CROSS JOIN')).map(([id]) => Number(id));
 }
 
-/** Number of long-running queries in handoffs. */
+/** Returns how many long-running queries run in handoffs. */
 async function handoffQueries(): Promise<number> {
   return (await longQueries()).filter((id) => id >= 2 ** 48).length;
 }
@@ -128,7 +128,7 @@ const LEAVES: Readonly<Record<string, (one: RawClient) => void>> = {
 };
 
 for (const [name, leave] of Object.entries(LEAVES)) {
-  test.serial(`the query of a disconnected client is cancelled: ${name}`, async (t) => {
+  test.serial(`a disconnected client cancels its query: ${name}`, async (t) => {
     const one = await busy(t);
     const began = Date.now();
     leave(one);
@@ -168,7 +168,7 @@ test.serial('a client that half-closes its connection gets the complete response
   t.deepEqual(a.slice(0, b.length), b);
 });
 
-test.serial('names and parameters of all lengths', async (t) => {
+test.serial('names and parameters of any length get the same answers', async (t) => {
   const [a, b] = await Promise.all([client(t, handingOff), client(t, plain)]);
   const name = 'n'.repeat(64 * 1024);
   const list = Array.from({ length: 2_000 }, (_, index) => `$${index + 1}::varchar`).join(', ');
@@ -195,7 +195,7 @@ test.serial('names and parameters of all lengths', async (t) => {
   }
 });
 
-test.serial('statements that the server itself answers are not handed off', async (t) => {
+test.serial('statements answered by the server process are not handed off', async (t) => {
   const acl = await startTestServer({
     set: ['acl.enabled=true', 'pg.auth.method=cleartext'],
   });
@@ -237,7 +237,7 @@ test.serial('encrypted connections are not handed off', async (t) => {
   t.notRegex(server.log(), /handoff_failed/);
 });
 
-test.serial('a table re-created between two executions', async (t) => {
+test.serial('a table may be re-created between two executions', async (t) => {
   const [a, b] = await Promise.all([client(t, handingOff), client(t, plain)]);
   const both = async (statement: string): Promise<void> => {
     await Promise.all([run(handingOff, statement), run(plain, statement)]);

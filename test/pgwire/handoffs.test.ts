@@ -1,5 +1,5 @@
 /**
- * Connections handed off to the engine: responses are byte-identical to those without handoffs,
+ * Connections handed off to the engine. Responses must be byte-identical to those without handoffs,
  * whatever else a client sends or experiences.
  */
 import test, { type ExecutionContext } from 'ava';
@@ -105,7 +105,7 @@ const CASES: readonly Case[] = [
 ];
 
 for (const { text, types, rows, options } of CASES) {
-  test(`the same bytes: ${text}`, async (t) => {
+  test(`same bytes with and without handoffs: ${text}`, async (t) => {
     const [a, b] = await Promise.all([login(handingOff), login(plain)]);
     t.teardown(() => {
       a.close();
@@ -170,7 +170,10 @@ class Dice {
   }
 }
 
-/** Messages that a client may send, in any order and fragmentation, including errors. */
+/**
+ * Returns messages that a client may send, in any order and however fragmented, including ones that
+ * cause errors.
+ */
 function step(rng: Dice): readonly Buffer[] {
   const names = ['one', 'many', 'time'];
   const name = rng.one(names);
@@ -221,7 +224,7 @@ test('interleaved messages get the same answers as without handoffs', async (t) 
   const good = [bind('one', ['3']), EXECUTE, SYNC];
   for (let round = 0; round < 600; round += 1) {
     if (round % 5 === 0) {
-      // Enough executions for a handoff, even after unprofitable ones.
+      // Enough executions to trigger a handoff, even after unprofitable ones.
       for (const client of clients) {
         await answers(client, [clientMessage('Q', 'ROLLBACK')]);
         await answers(client, Array.from({ length: 70 }, () => good).flat());
@@ -249,7 +252,7 @@ test('interleaved messages get the same answers as without handoffs', async (t) 
   t.true((await handedOff(handingOff)) > before + 300, 'the engine answered many');
 });
 
-test('a result of many chunks continues at its portal', async (t) => {
+test('a result with many chunks continues from its portal', async (t) => {
   const client = await login(handingOff);
   t.teardown(() => {
     client.close();
@@ -285,7 +288,7 @@ test('a changed table shows its new rows, or an error that its columns changed',
   t.regex(errorFields((await client.until('Z')).find(({ type }) => type === 'E'))['M'] ?? '', /./);
 });
 
-/** The parameter determines its duration. */
+/** A query whose duration depends on its parameter. */
 const LONG =
   'SELECT sum(a.x * b.x) FROM long_sequence($1::long) a CROSS JOIN long_sequence(20000) b';
 
@@ -332,7 +335,7 @@ test('a handed-off query has a timeout', async (t) => {
   t.regex(errorFields(all.find(({ type }) => type === 'E'))['M'] ?? '', /timeout/);
 });
 
-test('a terminated connection closes, running or not', async (t) => {
+test('Terminate closes the connection, even during a query', async (t) => {
   for (const runs of [false, true]) {
     const [client, key] = await handoffClient(t, LONG);
     if (runs) {
@@ -356,7 +359,7 @@ test('a client that disconnects cancels its query and frees its slot', async (t)
   t.pass();
 });
 
-test.serial('a client that stops reading later gets all rows, and uses no memory', async (t) => {
+test.serial('a client that pauses reading uses no memory and later gets all rows', async (t) => {
   const [client] = await handoffClient(t, 'SELECT * FROM trades WHERE amount <= $1::long * 400');
   client.socket.pause();
   const before = (await memory()) / 2 ** 20;
@@ -423,7 +426,7 @@ async function handedOffIn(server: TestServer): Promise<number> {
   );
 }
 
-test('a stopping server completes what it started', async (t) => {
+test('a stopping server completes running queries', async (t) => {
   const server = await startTestServer({
     set: ['pg.auth.method=cleartext', 'metrics.enabled=true'],
   });

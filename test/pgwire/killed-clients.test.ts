@@ -1,5 +1,5 @@
 /**
- * Killed clients: whatever they were doing, nothing of it remains. No query, no portal, no
+ * Killed clients: whatever they were doing, nothing remains of them. No query, no portal, no
  * snapshot, no memory, no connection slot.
  */
 import { existsSync } from 'node:fs';
@@ -16,18 +16,18 @@ import { clientMessage, RawClient } from './raw-client.js';
 const addon = existsSync(new URL('../../../native/index.js', import.meta.url));
 const real = addon ? test.serial : test.serial.skip;
 
-/** Raw clients do not support SCRAM. */
+/** The raw client does not support SCRAM. */
 const PLAIN = ['cairo.commit.mode=nosync', 'pg.auth.method=cleartext'];
 
 const CLIENTS = 100;
-/** Time after which nothing may remain. */
+/** Time in milliseconds after which nothing may remain. */
 const PATIENCE_MS = 1_000;
 
 const SORTED = 'SELECT * FROM big ORDER BY d';
 
-/** Messages of a client, after which it is killed. */
+/** Messages that a client sends before it is killed. */
 const CONVERSATIONS: readonly (() => readonly Buffer[])[] = [
-  // A suspended portal in a block, as created by fetchrow and a fetch size.
+  // A suspended portal in a block, as a fetch size or fetchrow creates it.
   () => [query('BEGIN'), ...extended(SORTED, 1)],
   () => [query('BEGIN'), ...extended('SELECT * FROM big', 10)],
   // Several suspended portals.
@@ -38,7 +38,7 @@ const CONVERSATIONS: readonly (() => readonly Buffer[])[] = [
   // Results that the client does not read.
   () => [query('SELECT * FROM big')],
   () => [query(`${SORTED}; ${SORTED}; SELECT count() FROM big`)],
-  // Long work before the first row.
+  // A query that works for long before the first row.
   () => [query('SELECT count() FROM big a JOIN big b ON a.k = b.k')],
   () => [query('BEGIN'), query('INSERT INTO t SELECT x FROM long_sequence(1000)')],
   () => [clientMessage('P', '', 'SELECT * FROM big WHERE d > $1', [0])],
@@ -57,7 +57,7 @@ function extended(text: string, most: number, name = ''): readonly Buffer[] {
   ];
 }
 
-/** Queries and snapshot readers; this query itself is one of each. */
+/** Returns running queries and snapshot readers; this query itself counts as one of each. */
 async function held(server: TestServer): Promise<readonly (readonly unknown[])[]> {
   const queries = await rows(server, 'SELECT count() FROM query_activity()');
   const readers = await rows(server, 'SELECT sum(readers) FROM snapshots()');
@@ -99,10 +99,10 @@ real('of clients killed at random points nothing is left a second later', async 
       await until(isClean, 'nothing of the clients is left');
       const tookMs = performance.now() - killed;
       t.log(`round ${round}: ${tookMs.toFixed(0)} ms`);
-      // The gate requires one second; a busy machine gets more.
+      // The gate requires one second; a busy machine is given more.
       t.true(tookMs < 5 * PATIENCE_MS, `${tookMs}`);
     }
-    // Their slots are free, and their uncommitted writes are gone.
+    // The clients' slots are free, and their uncommitted writes are gone.
     const again = await Promise.all(Array.from({ length: CLIENTS }, () => RawClient.login(port)));
     for (const client of again) {
       client.close();

@@ -1,5 +1,5 @@
 /**
- * Parameters where a statement must know types or values before execution: rows of VALUES, arrays
+ * Parameters in places where types or values must be known before execution: rows of VALUES, arrays
  * in FROM, intervals, steps of a series. The client declares their types or leaves them open.
  */
 import { existsSync } from 'node:fs';
@@ -30,7 +30,7 @@ interface Bound {
   readonly values: readonly string[];
 }
 
-/** The rows with comma-separated cells, or the error. */
+/** Returns the rows with comma-separated cells, or the error. */
 async function answer(client: RawClient, query: string, bound: Bound): Promise<unknown> {
   const { types = [], values } = bound;
   client.send(
@@ -175,7 +175,7 @@ real('a statement is described without values, and answers with them', async (t)
   );
   t.regex(
     String(await answer(client, 'SELECT * FROM unnest($1)', { types: [23], values: ['1'] })),
-    /UNNEST needs arrays, or JSON text with COLUMNS; found INT/,
+    /UNNEST requires arrays, or JSON strings with COLUMNS; found INT/,
   );
   client.close();
 });

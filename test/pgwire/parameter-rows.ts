@@ -5,7 +5,7 @@ import { ParameterBatch } from '../../ts/session/index.js';
 
 type Row = (string | null)[];
 
-/** Decodes values from their count on, and returns the end offset. */
+/** Decodes the values that follow their count, and returns the end offset. */
 function valuesAt(bytes: Buffer, start: number): [values: (Buffer | null)[], end: number] {
   const values: (Buffer | null)[] = [];
   let at = start + 2;
@@ -17,7 +17,7 @@ function valuesAt(bytes: Buffer, start: number): [values: (Buffer | null)[], end
   return [values, at];
 }
 
-/** Rows as strings; binary values in hexadecimal. */
+/** Returns rows as strings, with binary values in hexadecimal. */
 export function rowsOf({ bytes, header }: ParameterBatch): Row[] {
   const isBinary = (index: number): boolean =>
     index < header.readUInt16BE(0) && header.readUInt8(2 + index * 5) === 1;
@@ -32,12 +32,12 @@ export function rowsOf({ bytes, header }: ParameterBatch): Row[] {
   return rows;
 }
 
-/** Values of a single execution. */
+/** Returns the values of a single execution. */
 export function rowOf(parameters: Parameters): Row {
   return parameters instanceof ParameterBatch ? (rowsOf(parameters)[0] ?? []) : [...parameters];
 }
 
-/** Values of a Bind: strings in text format, otherwise bytes. */
+/** Returns the values of a Bind: strings for text format, otherwise bytes. */
 export function boundValues({ parameters, parameterFormats }: BindMessage): unknown[] {
   const [values] = valuesAt(parameters.body, parameters.start);
   const format = (index: number): number =>

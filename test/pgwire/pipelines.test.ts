@@ -1,5 +1,5 @@
 /**
- * Pipelines of INSERTs: however their bytes are split, and whether or not a message repeats the
+ * Pipelines of INSERTs. However their bytes are split, and whether or not a message repeats the
  * previous one, responses are in order and the rows of one statement are committed together.
  */
 import test from 'ava';
@@ -11,7 +11,7 @@ import { clientMessage, RawClient } from './raw-client.js';
 
 const seed = suiteSeed();
 
-/** The next action of a client: a row of one of two statements, or a different message. */
+/** The next action of a client: sends a row for one of two statements, or a different message. */
 interface Step {
   readonly kind: 'row' | 'described' | 'limited' | 'bound';
   readonly statement: 'i' | 'j';
@@ -56,7 +56,7 @@ function messages({ kind, statement, value, formats }: Step): Buffer {
 
 const ANSWERS = { row: '2C', described: '2nC', limited: '2C', bound: '2' };
 
-/** The rows of one statement up to a row of another. */
+/** Returns the rows of one statement, up to a row for the other. */
 function batches(all: readonly Step[]): string[] {
   const found: { statement: string; rows: string[] }[] = [];
   for (const { kind, statement, value } of all) {
@@ -73,7 +73,7 @@ function batches(all: readonly Step[]): string[] {
   return found.map(({ rows }) => rows.join(';'));
 }
 
-test('pipelines are answered and committed alike, however they are split', async (t) => {
+test('pipelines get the same answers and commits however they are split', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const parse = (name: string): Buffer => clientMessage('P', name, `insert $1 ${name}`, [0]);
@@ -97,7 +97,7 @@ test('pipelines are answered and committed alike, however they are split', async
   await server.close();
 });
 
-test('a malformed message is reported after the Bind before it', async (t) => {
+test('a malformed message is reported after the preceding Bind is answered', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   const row = (value: string): Buffer[] => [

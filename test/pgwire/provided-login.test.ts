@@ -76,7 +76,7 @@ test('provider passwords are accepted when enabled', async (t) => {
   t.is(provider.count('/token'), asked, 'passwords of our own users stay here');
 });
 
-test('guessing is throttled', async (t) => {
+test('password guessing is throttled', async (t) => {
   const { provider, connect } = await placeFor(t, PASSWORDS);
   for (let round = 0; round < 10; round += 1) {
     await isRefused(t, connect('jo', `guess ${round}`), '28P01');
@@ -128,7 +128,7 @@ test('a session is verified again at its next statement', async (t) => {
   t.is(code, '28000');
 });
 
-test('tokens require an encrypted connection', async (t) => {
+test('tokens are accepted only over encrypted connections', async (t) => {
   const folder = new CertificateFolder();
   t.teardown(() => {
     folder.remove();

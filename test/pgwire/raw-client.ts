@@ -1,4 +1,4 @@
-/** A client of raw messages, which sends exactly what a test specifies. */
+/** A client that sends raw messages, exactly as a test specifies them. */
 import { connect, type Socket } from 'node:net';
 
 import type { ClientMessage } from '../../ts/pgwire/protocol/client-messages.js';
@@ -40,7 +40,7 @@ function part(value: string | number | readonly [number] | Buffer): Buffer {
   return bytes;
 }
 
-/** A decoded message, with the values of a Bind in place of their offsets. */
+/** Returns a decoded message, with the values of a Bind in place of their offsets. */
 export function shown(message: ClientMessage | null): unknown {
   return message?.kind === 'bind' ? { ...message, parameters: boundValues(message) } : message;
 }
@@ -77,7 +77,7 @@ export class RawClient {
     });
   }
 
-  /** Logs in with a clear-text password and reads up to the first ReadyForQuery. */
+  /** Logs in with a clear-text password and reads up to and including the first ReadyForQuery. */
   static async login(port: number, user = 'admin', password = 'quest'): Promise<RawClient> {
     const client = await RawClient.open(port);
     client.send(startup(user), clientMessage('p', password));
@@ -89,7 +89,7 @@ export class RawClient {
     this.socket.write(Buffer.concat(messages));
   }
 
-  /** A single byte, such as the response to SSLRequest. */
+  /** Returns a single byte, such as the response to SSLRequest. */
   async byte(): Promise<string> {
     await this.need(() => this.received.length > 0);
     const byte = this.received.subarray(0, 1).toString('latin1');
@@ -97,7 +97,7 @@ export class RawClient {
     return byte;
   }
 
-  /** The next message, or null at the end of the connection. */
+  /** Returns the next message, or null at the end of the connection. */
   async next(): Promise<ServerMessage | null> {
     const complete = (): boolean =>
       this.received.length >= 5 && this.received.length > this.received.readInt32BE(1);
@@ -111,7 +111,7 @@ export class RawClient {
     return { type: message.subarray(0, 1).toString('latin1'), body: message.subarray(5) };
   }
 
-  /** Messages up to and including the first of this type, or up to the end. */
+  /** Returns messages up to and including the first one of this type, or up to the end. */
   async until(type: string): Promise<ServerMessage[]> {
     const all: ServerMessage[] = [];
     for (;;) {
@@ -126,7 +126,7 @@ export class RawClient {
     }
   }
 
-  /** Types of the messages up to ReadyForQuery, as one string. */
+  /** Returns the types of the messages up to ReadyForQuery, as one string. */
   async types(): Promise<string> {
     return (await this.until('Z')).map(({ type }) => type).join('');
   }
@@ -149,7 +149,7 @@ export class RawClient {
   }
 }
 
-/** Fields of an ErrorResponse by letter. */
+/** Returns the fields of an ErrorResponse, by letter. */
 export function errorFields(message: ServerMessage | undefined): Record<string, string> {
   const fields: Record<string, string> = {};
   for (const field of (message?.body.toString('utf8') ?? '').split('\0')) {

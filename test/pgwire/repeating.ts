@@ -2,7 +2,7 @@
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { clientMessage, RawClient, type ServerMessage } from './raw-client.js';
 
-/** A server that hands off connections, and one that does not. */
+/** Starts a server that hands off connections, and one that does not. */
 export function startBoth(): Promise<[handingOff: TestServer, plain: TestServer]> {
   const set = ['pg.auth.method=cleartext', 'metrics.enabled=true'];
   return Promise.all([
@@ -23,7 +23,7 @@ export async function run({ url }: TestServer, query: string): Promise<unknown[]
   return dataset;
 }
 
-/** Number of statements that handoffs have executed. */
+/** Returns the number of statements that handoffs have executed. */
 export async function handedOff({ url }: TestServer): Promise<number> {
   const text = await (await fetch(`${url}/metrics`)).text();
   return Number(/^\w*fast_path_statements_total (\d+)/m.exec(text)?.[1] ?? Number.NaN);

@@ -1,5 +1,5 @@
 /**
- * The time limit of a statement covers its Parse, Bind and Execute; it starts anew with the next
+ * The timeout of a statement covers its Parse, Bind and Execute. It starts again with the next
  * statement.
  */
 import test from 'ava';
@@ -7,7 +7,7 @@ import test from 'ava';
 import { start } from './harness.js';
 import { clientMessage, RawClient } from './raw-client.js';
 
-/** Long enough to be distinguishable from delays of a busy machine. */
+/** Long enough to be distinguished from delays on a busy machine. */
 const PREPARING_MS = 1500;
 
 const parse = (name: string, text: string): Buffer => clientMessage('P', name, text, [0]);
@@ -30,15 +30,15 @@ test('Parse, Bind and Execute of a statement share one time limit', async (t) =>
     'Execute has what Parse left of it',
   );
   t.is(of('execute', slow).length, 1);
-  // Its Parse arrived together with that of the first statement and waited for it: the wait does
-  // not count.
+  // The statement's Parse arrived together with that of the first statement and waited for it. That
+  // wait does not count.
   t.true(of('prepare', 'rows 2').every((ms) => ms < PREPARING_MS));
   t.true(of('execute', 'rows 2').every((ms) => ms < PREPARING_MS));
   client.close();
   await server.close();
 });
 
-test('each statement of a query message has its own time limit', async (t) => {
+test('each statement in a simple query has its own time limit', async (t) => {
   const { port, server, engine } = await start();
   const client = await RawClient.login(port);
   client.send(clientMessage('Q', `rows 1 ms=${PREPARING_MS}; rows 2`));

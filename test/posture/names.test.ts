@@ -1,4 +1,6 @@
-/** Names with a meaning to a language, a file system or a terminal are ordinary names. */
+/**
+ * Names that have a meaning for a language, a file system or a terminal are ordinary names here.
+ */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,7 +28,7 @@ async function exec(query: string, more = ''): Promise<{ dataset?: unknown[][]; 
   return (await response.json()) as { dataset?: unknown[][]; error?: string };
 }
 
-test.serial('as columns and tables, adversarial names are data', async (t) => {
+test.serial('adversarial column and table names are treated as data', async (t) => {
   const columns = NAMES.map((name) => `"${name}" int`).join(', ');
   t.is((await exec(`create table "constructor" (${columns})`)).error, undefined);
   await exec(`insert into "constructor" values (${NAMES.map((_, index) => index).join(', ')})`);
@@ -43,7 +45,7 @@ test.serial('as parameters, adversarial names have no effect', async (t) => {
   t.is(({} as Record<string, unknown>)['a'], undefined);
 });
 
-test.serial('as keys of preferences and of a schema, adversarial names are data', async (t) => {
+test.serial('adversarial keys in preferences and schemas are treated as data', async (t) => {
   const preferences = '{"__proto__":{"polluted":true},"constructor":"c"}';
   const saved = await fetch(`${server.url}/settings?version=0`, {
     method: 'PUT',
@@ -66,7 +68,7 @@ test.serial('as keys of preferences and of a schema, adversarial names are data'
   t.deepEqual((await exec('select 7 x')).dataset, [[7]]);
 });
 
-test.serial('as users, groups, accounts and grants, adversarial names are names', async (t) => {
+test.serial('adversarial names of users, groups, accounts and grants stay names', async (t) => {
   const own = await startAccessServer();
   t.teardown(() => own.stop());
   for (const name of NAMES) {
@@ -96,7 +98,7 @@ test.serial('as users, groups, accounts and grants, adversarial names are names'
   }
 });
 
-test.serial('paths as table names are names or are refused', async (t) => {
+test.serial('table names that look like paths are plain names or are refused', async (t) => {
   for (const path of PATHS) {
     const body = new FormData();
     body.append('data', new Blob(['a,b\n1,2\n']), path);

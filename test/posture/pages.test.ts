@@ -1,6 +1,6 @@
 /**
- * Gate S2: browser requests from cross-site pages, in every combination of headers. Refused
- * requests execute nothing.
+ * Gate S2: browser requests from cross-site pages, with every combination of headers. Requests that
+ * are refused execute nothing.
  */
 import { request } from 'node:http';
 
@@ -27,7 +27,7 @@ const ROUTES = [
   ['PUT', '/settings?version=0'],
 ] as const;
 
-/** Origin headers that a page may send, for a given `host`. */
+/** Returns the Origin headers that a page may send, for a given `host`. */
 function origins(host: string): readonly (readonly [origin: string | undefined, ours: boolean])[] {
   return [
     [undefined, true],
@@ -87,7 +87,7 @@ function cases(): { readonly one: Case; readonly expected: 'in' | 403 | 421 }[] 
 }
 
 for (const [method, path] of ROUTES) {
-  test.serial(`${method} ${path} accepts only requests of this server’s pages`, async (t) => {
+  test.serial(`${method} ${path} accepts requests only from this server’s pages`, async (t) => {
     const { executed } = harness.database.journal;
     let refused = 0;
     for (const { one, expected } of cases()) {

@@ -1,6 +1,6 @@
 /**
- * Gate S6: paths that leave the folders of the server, in every parameter with a name or path.
- * Outside files are neither read nor modified.
+ * Gate S6: paths that lead out of the server's folders, in every parameter that takes a name or
+ * path. Files outside are neither read nor modified.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -49,7 +49,7 @@ test.after.always(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Paths that lead, or might lead, out of the import and the export directory. */
+/** Returns paths that lead, or might lead, out of the import and the export directory. */
 function paths(): readonly string[] {
   const up = relative(join(root, 'import'), secret);
   const depths = [1, 2, 3, 4, 8].map((depth) => `${'../'.repeat(depth)}outside/secret.csv`);
@@ -103,7 +103,7 @@ function paths(): readonly string[] {
 const quoted = (path: string): string => `'${path.replaceAll("'", "''")}'`;
 const named = (path: string): string => `"${path.replaceAll('"', '""')}"`;
 
-/** Statements with a path or name. */
+/** Statements that contain a path or name. */
 const STATEMENTS: readonly ((path: string) => string)[] = [
   (path) => `SELECT * FROM read_parquet(${quoted(path)})`,
   (path) => `SELECT * FROM read_parquet(${quoted(`${path}/*`)})`,
@@ -161,7 +161,7 @@ async function raw(method: string, target: string): Promise<Answer> {
   return { query: '', text: reply.body.toString('latin1'), id: null };
 }
 
-/** Requests with a path or name. */
+/** Requests that contain a path or name. */
 const REQUESTS: readonly ((path: string) => Promise<Answer>)[] = [
   (path) => upload(`&name=${encodeURIComponent(path)}`, 'data.csv'),
   (path) => upload('', path),
@@ -182,7 +182,7 @@ test.serial('files inside the directory are read', async (t) => {
   rmSync(join(root, 'import', 'inside.csv'));
 });
 
-test.serial('a thousand traversal paths do not leave the directory', async (t) => {
+test.serial('a thousand path traversal attempts do not leave the directory', async (t) => {
   const before = readdirSync(folder).sort();
   let tried = 0;
   for (const path of paths()) {

@@ -1,4 +1,7 @@
-/** Gate S1: refused start configurations, and the listeners of accepted ones. */
+/**
+ * Gate S1: configurations with which the server refuses to start, and the listeners that it opens
+ * with others.
+ */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +18,7 @@ const WIDE_PG = 'pg.net.bind.to=0.0.0.0:8812';
 const WIDE_LINES = 'line.tcp.net.bind.to=0.0.0.0:9009';
 const LOGIN = ['http.user=joe', 'http.password=a good one'];
 
-/** Settings, and the setting that the refusal names; `null` when the server starts. */
+/** Settings, with the setting that the refusal names; `null` if the server starts. */
 const STARTS: readonly (readonly [readonly string[], RegExp | null])[] = [
   [[], null],
   [[WIDE], /http\.bind\.to=0\.0\.0\.0:9000 .*no login.*http\.user.*127\.0\.0\.1.*insecure/],
@@ -43,7 +46,7 @@ const STARTS: readonly (readonly [readonly string[], RegExp | null])[] = [
   [[WIDE_LINES, 'security.insecure.public=true'], null],
   [[WIDE_LINES, 'acl.enabled=true', 'acl.admin.password=a good one'], null],
   [[WIDE_LINES, 'acl.enabled=true'], /line\.tcp.*acl\.admin/],
-  // Where other protocols require a login, the port stays closed without keys.
+  // Where other protocols require a login, this port stays closed unless there are keys.
   [[WIDE_LINES, ...LOGIN, 'security.require.tls=true'], null],
   [[WIDE_LINES, 'line.tcp.auth.db.path=keys', 'security.require.tls=true'], /plain text/],
   [[WIDE_LINES, 'line.tcp.auth.db.path=keys', 'acl.enabled=true'], /line\.tcp.*acl\.admin/],
@@ -64,7 +67,7 @@ for (const [set, refusal] of STARTS) {
   });
 }
 
-test('a server that others could administer does not start', async (t) => {
+test('a server that others could administer without a login does not start', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-posture-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
   const set = ['http.bind.to=0.0.0.0:0', 'acl.enabled=true'].flatMap((one) => ['--set', one]);
@@ -73,7 +76,7 @@ test('a server that others could administer does not start', async (t) => {
   t.regex(err(), /default password: set acl\.admin\.password/);
 });
 
-test('by default only this machine can connect', (t) => {
+test('by default only the local machine can connect', (t) => {
   const config = loadConfig({});
   t.deepEqual(plainTextListeners(config), []);
   const insecure = loadConfig({ set: [WIDE, 'security.insecure.public=true'] });

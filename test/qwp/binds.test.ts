@@ -4,7 +4,7 @@ import test from 'ava';
 import { ParameterBatch, parameterHeader } from '../../ts/session/index.js';
 import { int64 } from './requests.js';
 
-test('integers are little-endian', (t) => {
+test('binary integer parameters are little-endian', (t) => {
   const header = parameterHeader([
     { format: 2, oid: 0x05 },
     { format: 2, oid: 0x03 },

@@ -27,7 +27,7 @@ function address(place = server): string {
   return place.url.replace(/^https?:\/\//, '');
 }
 
-/** Output of a Python program; null when the client is not installed. */
+/** Returns the output of a Python program; null if the client is not installed. */
 async function python(
   t: ExecutionContext,
   program: string,
@@ -60,7 +60,7 @@ with questdb.connect(sys.argv[1]) as db, db.sender() as sender:
 print('sent')
 `;
 
-test('rows: every type of the client, in a column of that type', async (t) => {
+test('the client writes every type into a column of that type', async (t) => {
   const printed = await python(t, ROWS, `ws::addr=${address()};`);
   if (printed === null) {
     return;
@@ -137,7 +137,7 @@ with questdb.connect(sys.argv[1]) as db:
 print('sent')
 `;
 
-test('frames of pandas, Polars and Arrow', async (t) => {
+test('pandas, Polars and Arrow frames are written', async (t) => {
   const printed = await python(t, FRAMES, `ws::addr=${address()};`);
   if (printed === null) {
     return;
@@ -169,7 +169,7 @@ test('frames of pandas, Polars and Arrow', async (t) => {
   t.deepEqual(await rows(server, 'select count(y), count(d) from arrow'), [[25_000, 50_000]]);
 });
 
-test('a refusal reaches the program with its reason', async (t) => {
+test('a refusal is reported to the program with the reason', async (t) => {
   const program = `
 import sys, pandas, questdb
 with questdb.connect(sys.argv[1]) as db:
@@ -183,7 +183,7 @@ with questdb.connect(sys.argv[1]) as db:
 `;
   const printed = await python(t, program, `ws::addr=${address()};`);
   if (printed !== null) {
-    t.regex(printed, /column 'x' of 'refused' is LONG and takes no VARCHAR/);
+    t.regex(printed, /column 'x' of 'refused' has type LONG and does not accept VARCHAR/);
     t.deepEqual(await rows(server, 'select count() from refused'), [[2]]);
   }
 });
@@ -199,7 +199,7 @@ except questdb.QuestDBError as error:
     print(error.code)
 `;
 
-test('logins, over encrypted connections too', async (t) => {
+test('clients log in over TLS, and a wrong password is refused', async (t) => {
   const folder = new CertificateFolder();
   folder.make('server');
   const guarded = await startAccessServer(undefined, ...folder.settings('server'));
@@ -242,7 +242,7 @@ async function printed(program: ChildProcess, line: string): Promise<void> {
   }
 }
 
-test('killing the server under a client with a store loses no row', async (t) => {
+test('a client with a local store loses no row when the server is killed', async (t) => {
   if (!isThere) {
     skip(t, 'the client is not installed');
     return;

@@ -1,7 +1,7 @@
 /**
- * Quiet senders beside busy ones, over HTTP and the columnar protocol: their small batches are
- * acknowledged before a busy connection gets more than a fixed number of slots. Counts commits, not
- * time.
+ * Quiet senders alongside busy ones, over HTTP and the columnar protocol. The small batches of
+ * quiet senders must be acknowledged before a busy connection gets more than a fixed number of
+ * slots. The tests count commits, not time.
  */
 import test from 'ava';
 
@@ -15,11 +15,11 @@ const BATCH_ROWS = 5_000;
 const BUSY = 4;
 /** Number of messages in flight per busy connection. */
 const AHEAD = 4;
-/** Number of consecutive batches of a quiet sender per protocol. */
+/** Number of consecutive batches that a quiet sender sends, per protocol. */
 const QUIET = 8;
 /**
  * Slots are assigned per message. Until a quiet batch is acknowledged, a busy connection may get a
- * slot for each of its messages in flight, and for as many that were answered before.
+ * slot for each of its messages in flight, and for as many again that were answered before.
  */
 const MOST = 2 * QUIET * 2 * (AHEAD + 1);
 
@@ -38,12 +38,12 @@ const columnBatch = (table: string): Buffer =>
 const lineBatch = (table: string): string =>
   NUMBERS.map((at) => `${table} x=${at}i ${at + 1}\n`).join('');
 
-/** Signals busy senders to continue, and counts their slots. */
+/** Tells busy senders to continue, and counts their slots. */
 class Race {
   readonly turns: number[] = [];
   isOver = false;
 
-  /** A busy connection: `turn` ends with each acknowledgement. */
+  /** Runs a busy connection; `turn` ends with each acknowledgement. */
   async busy(turn: () => Promise<void>): Promise<void> {
     const at = this.turns.push(0) - 1;
     while (!this.isOver) {
@@ -88,7 +88,7 @@ async function race(server: TestServer, tableOf: (at: number) => string): Promis
     work.push(running.busy(turn).finally(() => client.socket.destroy()));
   }
   const failed = Promise.all(work);
-  // Each connection has had a slot, so all of them are busy.
+  // Wait until each connection has had a slot, so that all of them are busy.
   while (running.turns.some((count) => count === 0)) {
     await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 5))]);
   }
@@ -113,7 +113,7 @@ for (const [title, tableOf] of [
   ['tables of their own', (at: number) => `of_${at < 0 ? `quiet${-at}` : at}`],
   ['one table', () => 'shared'],
 ] as const) {
-  test.serial(`quiet senders get slots beside busy senders, ${title}`, async (t) => {
+  test.serial(`idle senders get slots beside busy senders, ${title}`, async (t) => {
     const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
     t.teardown(() => server.stop());
     const { turns } = await race(server, tableOf);

@@ -27,7 +27,7 @@ function address({ url }: TestServer): string {
   return url.replace(/^https?:\/\//, '');
 }
 
-/** JSON output of a program. */
+/** Returns the JSON output of a program. */
 async function python(program: string, ...args: readonly string[]): Promise<unknown> {
   const { stdout } = await run('python3', ['-W', 'ignore', '-c', program, ...args]);
   return JSON.parse(stdout);
@@ -39,7 +39,7 @@ async function start(t: ExecutionContext, ...set: readonly string[]): Promise<Te
   return server;
 }
 
-/** An address without a listener. */
+/** Returns an address at which nothing listens. */
 async function deadAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -65,7 +65,7 @@ for conf in sys.argv[1:]:
 print(json.dumps(out))
 `;
 
-test('encrypted rows and results, with the CA given to the client', async (t) => {
+test('rows and results can be encrypted if the client knows the CA', async (t) => {
   if (await isMissing(t)) {
     return;
   }
@@ -110,7 +110,7 @@ except questdb.QuestDBError as error:
 print(json.dumps(out))
 `;
 
-test('a wrong password fails separately for rows and for results', async (t) => {
+test('a wrong password is refused for rows and for results', async (t) => {
   if (await isMissing(t)) {
     return;
   }
@@ -126,7 +126,7 @@ test('a wrong password fails separately for rows and for results', async (t) => 
   t.deepEqual(await python(ONE_WAY, `${conf}wrong;`), ['AuthError', 'AuthError']);
 });
 
-test('the first address is dead or refuses rows: the next one is used', async (t) => {
+test('if the first address is down or refuses rows, the next one is used', async (t) => {
   if (await isMissing(t)) {
     return;
   }
@@ -198,7 +198,7 @@ test('a server is killed: rows and queries continue at the next address', async 
   const before = (await rows(again, 'select x from moved')).flat().map(Number);
   const after = (await rows(second, 'select x from moved')).flat().map(Number);
   t.is(after.length, count);
-  // Rows acknowledged by the first server exist there; all others are on the second.
+  // Rows that the first server acknowledged exist there; all other rows are on the second.
   t.deepEqual(
     before,
     Array.from({ length: 2_100 }, (_, x) => x),

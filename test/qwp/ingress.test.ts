@@ -1,4 +1,4 @@
-/** Rows over the columnar protocol: commits and acknowledgements, errors, rights, limits. */
+/** Rows over the columnar protocol: commits and acknowledgements, errors, permissions, limits. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -45,7 +45,7 @@ test('the handshake announces versions and limits, at both paths', async (t) => 
   t.is(plain.status, 426);
 });
 
-test('rows are visible when OK arrives, and OK names tables and their transaction', async (t) => {
+test('rows are visible once OK arrives; OK contains tables and transaction', async (t) => {
   const client = await open();
   client.send(message(0, 2, row('one', 1), row('two', 2)));
   const first = await answer(client);
@@ -64,7 +64,7 @@ test('rows are visible when OK arrives, and OK names tables and their transactio
 
 test('rows wait for the commit of their group, and are lost without it', async (t) => {
   const client = await open();
-  // The dictionary arrives first and alone, and is accepted immediately.
+  // The dictionary arrives first, on its own, and is accepted immediately.
   client.send(message(FLAG.delta | FLAG.defer, 0, delta(0, ['a', 'b'])));
   t.like(await answer(client), { status: STATUS.ok, sequence: 0, tables: {} });
   const symbols = (start: number, entries: readonly string[], id: number): Buffer =>
@@ -87,18 +87,18 @@ test('rows wait for the commit of their group, and are lost without it', async (
   t.deepEqual(await rows(server, 'select count() from groups'), [[2]]);
 });
 
-test('nothing after an invalid message is applied', async (t) => {
+test('nothing that follows an invalid message is applied', async (t) => {
   const cases = [
-    { bad: Buffer.from('QWP1'), status: STATUS.parseError, reason: /head of a message/ },
+    { bad: Buffer.from('QWP1'), status: STATUS.parseError, reason: /message header/ },
     {
       bad: message(FLAG.delta, 0, delta(7, [])),
       status: STATUS.dictionaryGap,
-      reason: /has 0 entries, and the next ones begin at 7/,
+      reason: /has 0 entries, but the new entries start at 7/,
     },
     {
       bad: message(0, 1, block('wrong', 1, ['x', TYPE.symbol, Buffer.from([1, 1, 0x61, 0])])),
       status: STATUS.schemaMismatch,
-      reason: /column 'x' of 'wrong' is LONG and takes no SYMBOL/,
+      reason: /column 'x' of 'wrong' has type LONG and does not accept SYMBOL/,
     },
   ];
   let count = 0;
@@ -118,14 +118,14 @@ test('nothing after an invalid message is applied', async (t) => {
   }
 });
 
-test('queued messages form few commits, and each gets its OK', async (t) => {
+test('queued messages are combined into few commits, and each gets an OK', async (t) => {
   const client = await open();
   client.send(message(0, 1, row('together', 0)));
   t.like(await answer(client), { status: STATUS.ok, sequence: 0 });
   const many = 300;
   client.socket.cork();
   for (let at = 1; at <= many; at += 1) {
-    // One pair in the middle is a single commit of two tables, acknowledged by one OK.
+    // One pair in the middle is a single commit to two tables, acknowledged with one OK.
     const isPair = at === 100;
     const tables = isPair ? ['together', 'aside'] : ['together'];
     client.send(
@@ -151,9 +151,10 @@ test('queued messages form few commits, and each gets its OK', async (t) => {
   client.socket.destroy();
 });
 
-test('a failing message does not affect other queued messages', async (t) => {
+test('a failed message does not affect other queued messages', async (t) => {
   const cases = [
-    // Invalid by itself; by its table, which other rows of the commit change; or only when written.
+    // Messages that are invalid by themselves; because of their table, which other rows of the
+    // commit change; or only when they are written.
     { bad: row('apart', 0).subarray(1), status: STATUS.parseError },
     {
       bad: block('apart', 1, ['x', TYPE.symbol, Buffer.from([1, 1, 0x61, 0])]),
@@ -181,7 +182,7 @@ test('a failing message does not affect other queued messages', async (t) => {
   }
 });
 
-test('tables and columns created by a message exist for the next message', async (t) => {
+test('tables and columns created by a message are known to the next message', async (t) => {
   const client = await open();
   const symbol = Buffer.from([1, 1, 0x61, 0]);
   client.socket.cork();
@@ -201,7 +202,7 @@ test('tables and columns created by a message exist for the next message', async
   ]);
 });
 
-test('a message over the limit closes the connection, one at the limit is accepted', async (t) => {
+test('a message over the limit closes the connection; one at the limit does not', async (t) => {
   const small = await startTestServer({ set: ['http.receive.buffer.size=4096'] });
   t.teardown(() => small.stop());
   const client = await open({}, small);
@@ -225,7 +226,7 @@ test('a message over the limit closes the connection, one at the limit is accept
   t.is(await client.receiveClose(), 1009);
 });
 
-test('too many pending rows are committed, and durable commits are acknowledged', async (t) => {
+test('excess pending rows are committed, and durable commits are acknowledged', async (t) => {
   const set = ['qwp.max.uncommitted.rows=3'];
   const limited = await startTestServer({ set });
   t.teardown(() => limited.stop());
@@ -247,7 +248,7 @@ test('too many pending rows are committed, and durable commits are acknowledged'
   other.socket.destroy();
 });
 
-test('the memory of all connections together is limited', async (t) => {
+test('the total memory of all connections is limited', async (t) => {
   const limited = await startTestServer({ set: ['qwp.max.open.size=192K'] });
   t.teardown(() => limited.stop());
   const long = (from: number): string[] =>
@@ -258,7 +259,7 @@ test('the memory of all connections together is limited', async (t) => {
   const second = await open({}, limited);
   second.send(message(FLAG.delta, 0, delta(0, long(0))));
   t.like(await answer(second), { status: STATUS.writeError });
-  // Memory released by one connection is available to others; pending rows are committed.
+  // Memory that one connection releases is available to others. Pending rows are committed.
   first.socket.destroy();
   const third = await open({}, limited);
   const held = async (): Promise<boolean> => {
@@ -283,7 +284,7 @@ test('the memory of all connections together is limited', async (t) => {
   third.socket.destroy();
 });
 
-test('rights are the same as for other rows', async (t) => {
+test('writing rows requires the same rights as on other protocols', async (t) => {
   const guarded = await startAccessServer();
   t.teardown(() => guarded.stop());
   await run(guarded, ...SENDERS);
@@ -333,7 +334,7 @@ test('rights are the same as for other rows', async (t) => {
 
 const MANY = 1_000;
 
-test('a thousand senders idle mid-frame cost at most 64 MiB', async (t) => {
+test('a thousand senders that stop mid-frame use at most 64 MiB', async (t) => {
   const limits = ['http.net.connection.limit=5000', 'http.net.connection.limit.per.address=5000'];
   const idle = await startTestServer({ set: limits });
   t.teardown(() => idle.stop());

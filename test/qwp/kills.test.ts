@@ -1,6 +1,6 @@
 /**
- * kill -9 and aborted connections during ingestion: every acknowledged group exists, and none
- * partially, in each commit mode. `ROUNDS=N` kills more often.
+ * kill -9 and aborted connections during ingestion. In each commit mode, every acknowledged group
+ * exists and no group exists partially. `ROUNDS=N` kills more often.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -18,10 +18,10 @@ import { answer, FLAG, message, row, STATUS } from './messages.js';
 
 const ROUNDS = Number(process.env['ROUNDS'] ?? 2);
 const CLIENTS = 3;
-/** Number of groups that a client has in flight. */
+/** Maximum number of groups that a client has in flight. */
 const AHEAD = 8;
 
-/** Sends groups over two tables until its connection ends; returns the acknowledged ones. */
+/** Sends groups to two tables until its connection ends; returns the acknowledged groups. */
 async function send(server: TestServer, first: number, known: Set<number>): Promise<void> {
   const client = await WebSocketClient.open(Number(new URL(server.url).port), '/write/v4', {});
   const groups: number[] = [];

@@ -1,6 +1,6 @@
 /**
- * Logins of the columnar protocol end with their user, password or right, even on an open
- * connection.
+ * A login of the columnar protocol ends when its user, password or permission is removed, even on
+ * an open connection.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -25,7 +25,7 @@ function portOf({ url }: TestServer): number {
   return Number(new URL(url).port);
 }
 
-/** The two connections of one user, and the messages sent so far. */
+/** The two connections of one user, and the messages sent over them so far. */
 class Both {
   readonly writer: WebSocketClient;
   readonly reader: ReadClient;
@@ -63,9 +63,9 @@ class Both {
 }
 
 const GRANTS = ['GRANT HTTP TO ann', 'GRANT INSERT, SELECT ON feed TO ann'];
-const ENDED = 'the login has ended: sign on again';
+const ENDED = 'the login is no longer valid: log in again';
 
-test('a password login ends with the password, its user and the permission', async (t) => {
+test('a connection ends when its password, user or permission is removed', async (t) => {
   const server = await start(t);
   const changes = [
     ["ALTER USER ann WITH PASSWORD 'another-1234'", ENDED],
@@ -92,7 +92,7 @@ test('a password login ends with the password, its user and the permission', asy
   t.deepEqual(written, [[0], [1], [2], [3], [4]]);
 });
 
-test('a token login ends with the token', async (t) => {
+test('a connection ends when its token is dropped', async (t) => {
   const server = await start(t);
   await run(server, 'CREATE USER ann', ...GRANTS);
   const made = await rows(server, ADMIN, "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h'");
@@ -105,7 +105,7 @@ test('a token login ends with the token', async (t) => {
   t.deepEqual(await rows(server, ADMIN, 'SELECT x FROM feed'), [[1]]);
 });
 
-test('a provider login ends at the provider, but not while the provider is silent', async (t) => {
+test('a provider login ends at the provider, but not during a provider outage', async (t) => {
   const provider = await TestProvider.start();
   t.teardown(() => provider.close());
   const server = await start(t, ...provider.settings('acl.oidc.cache.ttl=0'));
@@ -121,7 +121,7 @@ test('a provider login ends at the provider, but not while the provider is silen
   const first = await Both.open(t, server, headers);
   t.like(await first.write(1), { status: STATUS.ok });
   provider.faults.set('/me', { kind: 'answer', status: 500, type: 'text/html', body: '' });
-  // Clients retry after this status, whereas a permanent refusal would stop them.
+  // Clients retry after this status, whereas a permanent refusal would make them stop.
   t.like(await first.write(2), { status: STATUS.writeError });
   t.like(await first.read(), { kind: 'error', status: STATUS.limitExceeded });
   provider.faults.delete('/me');
@@ -168,7 +168,7 @@ test('provider passwords are accepted when enabled', async (t) => {
   t.deepEqual(await rows(server, ADMIN, 'SELECT x FROM feed ORDER BY x'), [[1], [2]]);
 });
 
-test('without access control connections do not end', async (t) => {
+test('without access control connections need no login and do not expire', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const anyone = await Both.open(t, server, {});

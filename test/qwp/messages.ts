@@ -4,7 +4,7 @@ import { varint } from './requests.js';
 
 export const FLAG = { defer: 0x01, gorilla: 0x04, delta: 0x08 } as const;
 export const TYPE = { long: 0x05, double: 0x07, symbol: 0x09, timestamp: 0x0a } as const;
-/** Duplicated on purpose, so that a wrong value in the server is detected. */
+/** Deliberately duplicated, so that a wrong value in the server is noticed. */
 export const STATUS = {
   ok: 0,
   durable: 2,
@@ -40,7 +40,7 @@ export function delta(start: number, entries: readonly string[]): Buffer {
   return Buffer.concat([varint(start), varint(entries.length), ...entries.map(text)]);
 }
 
-/** Name, type, and the bytes after the null flag of a column without nulls. */
+/** A column without nulls: its name, its type, and the bytes after the null flag. */
 type Column = readonly [string, number, Buffer];
 
 export function block(table: string, rows: number, ...columns: readonly Column[]): Buffer {
@@ -62,13 +62,13 @@ export function row(table: string, x: number, micros = 1): Buffer {
 
 interface Answer {
   readonly status: number;
-  /** Absent in an acknowledgement of durability. */
+  /** Absent from an acknowledgement of durability. */
   readonly sequence?: number;
   readonly tables?: Readonly<Record<string, number>>;
   readonly reason?: string;
 }
 
-/** The next response, skipping pongs; null at the end of the connection. */
+/** Returns the next response, skipping pongs; null at the end of the connection. */
 export async function answer(client: WebSocketClient): Promise<Answer | null> {
   let frame = await client.receive();
   while (frame?.kind === KIND.pong) {

@@ -41,13 +41,13 @@ export class ReadClient {
     this.socket.send(Buffer.concat([Buffer.from([0x15]), int64(id), varint(bytes)]));
   }
 
-  /** Null at the end of the connection. */
+  /** Returns the next message; null at the end of the connection. */
   async next(): Promise<ServerMessage | null> {
     const frame = await this.socket.receive();
     return frame?.kind === KIND.binary ? this.decoder.read(frame.payload) : null;
   }
 
-  /** All messages up to the last one of a query. */
+  /** Returns all messages up to the last one of a query. */
   async answer(): Promise<Answer> {
     const messages: ServerMessage[] = [];
     const rows: unknown[][] = [];

@@ -19,7 +19,7 @@ async function exec(sql: string): Promise<void> {
   }
 }
 
-/** JSON output of a program. */
+/** Returns the JSON output of a program. */
 async function python(program: string, ...args: readonly string[]): Promise<unknown> {
   const { stdout } = await run('python3', ['-W', 'ignore', '-c', program, ...args]);
   return JSON.parse(stdout);
@@ -120,7 +120,7 @@ with questdb.connect(sys.argv[1]) as db:
     }))
 `;
 
-test('pandas and Polars frames, empty ones too', async (t) => {
+test('pandas and Polars frames are read, even empty ones', async (t) => {
   if (await isMissing('pyarrow', 'pandas', 'polars')) {
     skip(t, 'the client is not installed');
     return;
@@ -176,7 +176,7 @@ with questdb.connect(sys.argv[1]) as db:
     print(json.dumps(out))
 `;
 
-test('parameters, errors, counts, leases and cancels', async (t) => {
+test('parameters, errors, counts, pooled connections and cancels work', async (t) => {
   if (await isMissing('pyarrow')) {
     skip(t, 'the client is not installed');
     return;
@@ -262,7 +262,7 @@ test('cancelled, late and abandoned queries end immediately', async (t) => {
   }, 'only the query that looks runs');
 });
 
-test('logins', async (t) => {
+test('clients log in, and wrong credentials are refused', async (t) => {
   if (await isMissing('pyarrow')) {
     skip(t, 'the client is not installed');
     return;

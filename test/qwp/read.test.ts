@@ -1,4 +1,7 @@
-/** Results over QWP, message by message: every type, credit, every kind of end, rights. */
+/**
+ * Results over QWP, message by message: every type, credit, every way in which a query can end,
+ * permissions.
+ */
 import { inspect } from 'node:util';
 
 import test from 'ava';
@@ -28,7 +31,7 @@ async function exec(sql: string): Promise<void> {
   }
 }
 
-/** Running statements, as counted by the server. */
+/** Returns the number of running statements, as the server counts them. */
 async function active(client: ReadClient, text: string): Promise<number> {
   const { rows } = await client.query(1, 'SELECT query FROM query_activity() WHERE query LIKE $1', {
     binds: [textBind(`%${text}%`)],
@@ -51,12 +54,12 @@ test.before(async () => {
 });
 test.after.always(() => server.stop());
 
-/** Fails at one row, far after the first. */
+/** An expression that fails at one row, long after the first. */
 const FAILS_AT = 'CASE WHEN x = 900000 THEN 1000 ELSE 1 END::decimal(3,0) * 1000::decimal(4,0)';
 
 const HEX = (text: string, digits: number): string => text.padStart(digits, '0');
 
-test('every type, with a value and null', async (t) => {
+test('values and nulls of every type are read', async (t) => {
   const client = await open();
   t.like(client.info, { kind: 'info', role: 0, capabilities: 10 });
   const { rows, messages } = await client.query(7, 'SELECT * FROM every');
@@ -83,7 +86,7 @@ test('every type, with a value and null', async (t) => {
   client.close();
 });
 
-test('values without a protocol type are strings', async (t) => {
+test('values of types unknown to the protocol are sent as strings', async (t) => {
   const client = await open();
   const sql = "SELECT interval(0, 1000000), '1 day'::interval, null, current_schemas(false)";
   const { rows, last } = await client.query(1, sql);
@@ -94,7 +97,7 @@ test('values without a protocol type are strings', async (t) => {
   client.close();
 });
 
-test('names with a dot are single names', async (t) => {
+test('column names may contain dots', async (t) => {
   const client = await open();
   const { last } = await client.query(1, 'SELECT 1 AS "a.b", 2 AS c');
   t.is(last.kind, 'end', inspect(last));
@@ -112,7 +115,7 @@ test('names with a dot are single names', async (t) => {
   t.regex(await text('exec'), /"name":"\\"a\.b\\""/);
 });
 
-test('an empty result has its columns, a statement without rows its count', async (t) => {
+test('an empty result has columns; a statement without rows has a row count', async (t) => {
   const client = await open();
   const { messages, rows } = await client.query(1, 'SELECT sym, ts FROM every WHERE i = 99');
   t.deepEqual(rows, []);
@@ -130,7 +133,7 @@ test('an empty result has its columns, a statement without rows its count', asyn
   client.close();
 });
 
-test('parameters of every type', async (t) => {
+test('parameters of every type are accepted', async (t) => {
   const client = await open();
   const fixed = (code: number, hex: string): Bind => [code, given(Buffer.from(hex, 'hex'))];
   const binds: Bind[] = [
@@ -178,7 +181,7 @@ test('parameters of every type', async (t) => {
   client.close();
 });
 
-test('symbol ids restart with each query', async (t) => {
+test('symbol ids start again with each query', async (t) => {
   const client = await open();
   const sql = 'SELECT sym FROM every WHERE sym IS NOT NULL';
   const kinds = async (id: number, text: string, flags?: number): Promise<string[]> => {
@@ -193,7 +196,7 @@ test('symbol ids restart with each query', async (t) => {
   client.close();
 });
 
-test('credit: a single message may exceed the remaining credit', async (t) => {
+test('a message may exceed the remaining credit', async (t) => {
   const client = await open();
   const sql = 'SELECT x FROM long_sequence(100000)';
   client.request(1, sql, { credit: 1 });
@@ -241,8 +244,8 @@ test('a client requests fewer rows per message, and compression', async (t) => {
 });
 
 for (const credit of [0, 1]) {
-  test(`a query is cancelled, credit ${credit}`, async (t) => {
-    // Messages of one row, so that the client reads as fast as they are produced.
+  test(`a query can be cancelled with credit ${credit}`, async (t) => {
+    // Each message has one row, so that the client reads as fast as messages are produced.
     const [client, other] = await Promise.all([open({ 'X-QWP-Max-Batch-Rows': '1' }), open()]);
     client.request(5, 'SELECT x FROM long_sequence(9000000000)', { credit });
     t.is((await client.next())?.kind, 'batch');
@@ -259,7 +262,7 @@ for (const credit of [0, 1]) {
   });
 }
 
-test('a query that has not returned rows is cancelled', async (t) => {
+test('a query can be cancelled before it returns rows', async (t) => {
   const client = await open();
   client.request(1, 'SELECT count() FROM long_sequence(900000000000) WHERE x % 7 = 3');
   client.cancel(1);
@@ -267,7 +270,7 @@ test('a query that has not returned rows is cancelled', async (t) => {
   client.close();
 });
 
-test('running queries end with their client', async (t) => {
+test('a disconnected client cancels its running queries', async (t) => {
   const [client, other] = await Promise.all([open(), open()]);
   client.request(1, 'SELECT x + 1 FROM long_sequence(8000000000)', { credit: 1 });
   t.is((await client.next())?.kind, 'batch');
@@ -278,7 +281,7 @@ test('running queries end with their client', async (t) => {
   other.close();
 });
 
-test('one query at a time', async (t) => {
+test('a second concurrent query is refused', async (t) => {
   const client = await open();
   client.request(1, 'SELECT x FROM long_sequence(100000)', { credit: 1 });
   t.like(await client.next(), { kind: 'batch', id: 1n });
@@ -289,7 +292,7 @@ test('one query at a time', async (t) => {
   client.close();
 });
 
-test('an error in the middle of the rows', async (t) => {
+test('an error after the first rows is reported', async (t) => {
   const client = await open();
   const { messages, last } = await client.query(
     1,
@@ -381,7 +384,7 @@ test('SQL rights are checked for each query', async (t) => {
   }
 });
 
-test('a client that grants no credit for too long is disconnected', async (t) => {
+test('the query of a client that grants no credit for too long is aborted', async (t) => {
   const own = await startTestServer({ set: ['http.send.timeout=200ms'] });
   try {
     const client = await ReadClient.open(portOf(own));
@@ -395,7 +398,7 @@ test('a client that grants no credit for too long is disconnected', async (t) =>
   }
 });
 
-test('a stopping server ends running queries', async (t) => {
+test('a stopping server aborts running queries', async (t) => {
   const own = await startTestServer();
   const client = await ReadClient.open(portOf(own));
   client.request(1, 'SELECT x FROM long_sequence(9000000000)', { credit: 1 });

@@ -1,6 +1,7 @@
 /**
- * npm run record-messages: records the messages of the official Python client in `recorded.json`.
- * Each row has `m`, whose upper half is replaced by the message number in mutation runs.
+ * npm run record-messages: records the messages that the official Python client sends, in
+ * `recorded.json`. Each row has a column `m`, whose upper half is replaced by the message number in
+ * mutation runs.
  */
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -71,7 +72,7 @@ await run('python3', ['-W', 'ignore', '-c', PROGRAM, `ws::addr=127.0.0.1:${port}
 proxy.close();
 await server.stop();
 
-/** The binary messages of a writing connection. */
+/** Returns the binary messages of a connection that writes. */
 function messagesOf(bytes: Buffer): string[] {
   const head = bytes.indexOf('\r\n\r\n') + 4;
   const messages: string[] = [];

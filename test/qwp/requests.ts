@@ -30,7 +30,7 @@ export function int64(value: bigint | number): Buffer {
   return bytes;
 }
 
-/** A value after its null flag, without a bitmap. */
+/** Encodes a value as it follows its null flag, without a bitmap. */
 export function given(value: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0]), value]);
 }

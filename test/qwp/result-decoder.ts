@@ -18,7 +18,7 @@ export type ServerMessage =
       readonly sequence: number;
       readonly flags: number;
       readonly bytes: number;
-      /** Null when the body is compressed. */
+      /** Null if the body is compressed. */
       readonly rows: unknown[][] | null;
     }
   | { readonly kind: 'end'; readonly id: bigint; readonly sequence: number; readonly rows: number }
@@ -76,7 +76,7 @@ function bit(bytes: Buffer, at: number): number {
   return ((bytes[at >> 3] ?? 0) >> (at & 7)) & 1;
 }
 
-/** Decodes deltas of deltas, and returns the number of bytes read. */
+/** Decodes deltas of deltas; also returns the number of bytes read. */
 function gorilla(bytes: Buffer, count: number): { values: bigint[]; length: number } {
   const values = [bytes.readBigInt64LE(0), bytes.readBigInt64LE(8)];
   let at = 128;

@@ -76,7 +76,7 @@ test('a Polars frame is written, and a result is read as a frame', async (t) => 
   ]);
 });
 
-test('cancelled and late queries end immediately', async (t) => {
+test('cancelled and timed-out queries end immediately', async (t) => {
   if (!existsSync(CLIENT)) {
     skip(t, 'the client is not built: node scripts/setup-tests.mjs');
     return;
@@ -90,7 +90,7 @@ test('cancelled and late queries end immediately', async (t) => {
   ]);
 });
 
-test('rows of every type, and a query with a parameter', async (t) => {
+test('rows of every type and a query with a parameter round-trip', async (t) => {
   if (!existsSync(CLIENT)) {
     skip(t, 'the client is not built: node scripts/setup-tests.mjs');
     return;

@@ -1,6 +1,7 @@
 /**
- * Messages of columnar protocol clients, and mutations of them. Rows have a LONG `m` whose upper 48
- * bits are the number of their message, so that the contents of a table reveal their source.
+ * Messages from columnar protocol clients, and mutations of them. Rows have a LONG `m` whose upper
+ * 48 bits are the number of their message, so that the contents of a table reveal where they came
+ * from.
  */
 import { readFileSync } from 'node:fs';
 
@@ -10,7 +11,7 @@ import { block, delta, FLAG, longs, message, row, TYPE } from './messages.js';
 /** Upper half of `m` in the recorded messages. */
 const MARK = Buffer.from('efbeed5e', 'hex');
 const HEAD_BYTES = 12;
-/** The number starts two bytes earlier. */
+/** The message number starts two bytes earlier. */
 const NUMBER_BYTES = 6;
 
 /** Messages of one connection. */
@@ -31,8 +32,8 @@ function marks(count: number): Buffer {
 }
 
 /**
- * Forms that no recorded client sends: packed times, overlapping dictionaries, groups over several
- * tables.
+ * Forms that no recorded client sends: packed times, overlapping dictionaries, groups that span
+ * several tables.
  */
 function handMade(): Script[] {
   const packed = Buffer.concat([Buffer.from([1]), longs(1_000, 2_000), Buffer.from([0])]);
@@ -58,12 +59,12 @@ function handMade(): Script[] {
 export const SCRIPTS: readonly Script[] = [...recorded(), ...handMade()];
 const ALL: Script = SCRIPTS.flat();
 
-/** Numbers are far apart, so that a mutated number does not equal that of another message. */
+/** Numbers are far apart, so that a mutated number is unlikely to equal that of another message. */
 export function newNumber(random: Random): number {
   return random.between(1, 2 ** 30) * 2 ** 16 + random.between(0, 2 ** 16 - 1);
 }
 
-/** The message with its number in its rows. */
+/** Returns the message with its number in its rows. */
 export function numbered(bytes: Buffer, number: number): Buffer {
   const mine = Buffer.from(bytes);
   for (let at = mine.indexOf(MARK); at >= 0; at = mine.indexOf(MARK, at + 4)) {
@@ -72,7 +73,7 @@ export function numbered(bytes: Buffer, number: number): Buffer {
   return mine;
 }
 
-/** A message with one to three mutations. */
+/** Returns a message with one to three mutations. */
 export function spoiled(bytes: Buffer, random: Random): Buffer {
   let wrong: Buffer = Buffer.from(bytes);
   for (let times = random.between(1, 3); times > 0; times -= 1) {

@@ -1,6 +1,6 @@
 /**
- * Mutated requests of clients that read results over QWP, against an in-process engine. Each
- * message gets a response or ends the conversation. `npm run requests` runs many.
+ * Mutated requests from clients that read results over QWP, against an in-process engine. Each
+ * message gets a response or ends the conversation. `npm run requests` runs many of them.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const BATCHES = { maxRows: 100, maxBytes: 4096, zstdLevel: null, pauseMs: 1000 }
 const MESSAGES = 50;
 /** Size of the message kind and the query id. */
 const HEAD_BYTES = 9;
-/** Number of event loop iterations after which a client continues without a response. */
+/** After this many event loop iterations a client continues without a response. */
 const MAX_TURNS = 2_000;
 
 const BINDS: readonly Bind[] = [
@@ -52,12 +52,12 @@ const TIMEOUTS_MS = [...Array<undefined>(4), 1, 1000, 0, 2n ** 63n];
 
 interface Spoiled {
   readonly messages: number;
-  /** Number of responses by kind. */
+  /** Number of responses, by kind. */
   readonly answers: ReadonlyMap<string, number>;
 }
 
 /**
- * Some messages stay unchanged, and most keep their kind and id, because changing these ends the
+ * Some messages stay unchanged. Most keep their kind and id, because changing these ends the
  * conversation.
  */
 function spoil(bytes: Buffer, random: Random): Buffer {
@@ -110,7 +110,7 @@ class SpoiledPeer implements Peer {
   readonly ended: AbortSignal = new AbortController().signal;
   readonly isStopping = false;
   isClosed = false;
-  /** Number of accepted messages. */
+  /** Number of messages accepted. */
   said = 0;
   readonly #said: readonly Buffer[];
   readonly #decoder = new ResultDecoder();
@@ -124,7 +124,7 @@ class SpoiledPeer implements Peer {
       this.said += 1;
       const before = this.heard.length;
       yield bytes;
-      // Some requests are cancelled by later messages, others complete first.
+      // Some requests are cancelled by later messages; others complete first.
       const isAnswered = (): boolean => {
         const last = this.heard.length > before ? this.heard.at(-1)?.kind : undefined;
         return last === 'end' || last === 'error' || last === 'done';
@@ -146,7 +146,7 @@ class SpoiledPeer implements Peer {
   }
 }
 
-/** Sends `count` messages; throws when a conversation does not end as it should. */
+/** Sends `count` messages; throws if a conversation does not end as it should. */
 export async function runSpoiled(count: number, seed: number): Promise<Spoiled> {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-spoiled-'));
   const database = await openDatabase({ root });

@@ -1,4 +1,7 @@
-/** Query timeouts that clients set over QWP, and other ends of a query before its last row. */
+/**
+ * Query timeouts that clients set over QWP, and other ways in which a query ends before its last
+ * row.
+ */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -8,7 +11,7 @@ import { ReadClient } from './read-client.js';
 import { queryRequest, type RequestOptions, textBind, varint } from './requests.js';
 
 const ENDLESS = 'SELECT x FROM long_sequence(9000000000)';
-/** Produces no row for a long time. */
+/** A query that produces no row for a long time. */
 const SILENT = 'SELECT count() FROM long_sequence(900000000000) WHERE x % 7 = 3';
 const HOUR_MS = 3_600_000;
 const FLAG_TIMEOUT = 0x02;
@@ -21,7 +24,7 @@ test.before(async () => {
 test.after.always(() => server.stop());
 
 async function open(t: ExecutionContext, at = server): Promise<ReadClient> {
-  // Messages of one row, so that the client reads as fast as they are produced.
+  // Each message has one row, so that the client reads as fast as messages are produced.
   const headers = { 'X-QWP-Max-Batch-Rows': '1' };
   const client = await ReadClient.open(Number(new URL(at.url).port), headers);
   t.teardown(() => {
@@ -30,7 +33,7 @@ async function open(t: ExecutionContext, at = server): Promise<ReadClient> {
   return client;
 }
 
-/** The connection remains usable, and the server no longer runs the query. */
+/** Checks that the connection remains usable and the server no longer runs the query. */
 async function assertOver(t: ExecutionContext, client: ReadClient, sql: string): Promise<void> {
   t.deepEqual((await client.query(1, 'SELECT 1')).rows, [[1]], sql);
   const activity = 'SELECT count() FROM query_activity() WHERE query = $1';
@@ -50,7 +53,7 @@ const LATE: readonly (readonly [what: string, sql: string, options: RequestOptio
 ];
 
 for (const [what, sql, options] of LATE) {
-  test(`a query ends at its own timeout: ${what}`, async (t) => {
+  test(`a query obeys the timeout of its request: ${what}`, async (t) => {
     const client = await open(t);
     const { last } = await client.query(7, sql, { ...options, timeoutMs: 150 });
     t.like(last, { kind: 'error', id: 7n, status: STATUS.queryTimeout });
@@ -63,13 +66,13 @@ function withoutBigInts(_key: string, value: unknown): unknown {
   return typeof value === 'bigint' ? `${value}` : value;
 }
 
-test("the server's timeout ends queries with the status that every client knows", async (t) => {
+test("the server's timeout ends queries with a status known to all clients", async (t) => {
   const own = await startTestServer({ set: ['query.timeout=150ms', 'query.timeout.max=400ms'] });
   t.teardown(() => own.stop());
   const client = await open(t, own);
   for (const [what, sql, options] of LATE) {
     t.like((await client.query(1, sql, options)).last, { status: STATUS.limitExceeded }, what);
-    // A timeout above the server's limit is capped by it; a shorter one applies.
+    // A timeout above the server's limit is reduced to that limit; a shorter one applies.
     for (const timeoutMs of [HOUR_MS, 2n ** 63n - 1n]) {
       const { last } = await client.query(1, sql, { ...options, timeoutMs });
       t.like(last, { status: STATUS.queryTimeout }, what);
@@ -78,7 +81,7 @@ test("the server's timeout ends queries with the status that every client knows"
   }
 });
 
-test('a timeout is a number of milliseconds, at least 1', async (t) => {
+test('a timeout must be at least 1 millisecond', async (t) => {
   const client = await open(t);
   for (const timeoutMs of [60_000, HOUR_MS, 2n ** 53n, 2n ** 63n - 1n]) {
     for (const flags of [0, 1]) {
@@ -111,7 +114,7 @@ const CANCELS: readonly (readonly [what: string, sql: string, messages: number])
 
 for (const [what, sql, messages] of CANCELS) {
   for (const credit of [0, 300]) {
-    test(`cancelled twice, with other ids in between: ${what}, credit ${credit}`, async (t) => {
+    test(`repeated and unknown cancels are safe: ${what}, credit ${credit}`, async (t) => {
       const client = await open(t);
       client.request(5, sql, { credit });
       for (let count = 0; count < messages; count += 1) {
@@ -122,7 +125,7 @@ for (const [what, sql, messages] of CANCELS) {
       for (const id of [4, 5, 6, 5]) {
         client.cancel(id);
       }
-      // Official clients follow a cancel with a credit, for servers that notice cancels only with
+      // Official clients send a credit after a cancel, for servers that notice a cancel only with
       // the next credit.
       client.grant(5, 1);
       t.like((await client.answer()).last, { id: 5n, status: STATUS.cancelled });
@@ -131,7 +134,7 @@ for (const [what, sql, messages] of CANCELS) {
   }
 }
 
-test('a late cancel affects neither a completed query nor the next one', async (t) => {
+test('a late cancel affects neither the completed nor the next query', async (t) => {
   const client = await open(t);
   t.is((await client.query(1, 'SELECT 1')).last.kind, 'end');
   for (const id of [1, 2, 0, -1]) {

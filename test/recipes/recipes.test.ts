@@ -1,5 +1,5 @@
 /**
- * The recipes of docs/contributing.md: the files that each recipe names must match the source files
+ * The recipes in docs/contributing.md: the files that each recipe names must be the source files
  * that mention its example. The recipes for a route and for a configuration key are also carried
  * out, by test/http/recipe.test.ts and test/config/recipe.test.ts.
  */
@@ -33,7 +33,7 @@ function recipe(name: string): Recipe {
   return { promised: Number(promised), example, places };
 }
 
-/** Source files that mention it, without tests. */
+/** Returns the source files that mention the example, excluding tests. */
 function namers(pattern: RegExp): string[] {
   return SOURCES.filter((file) => {
     const [code = ''] = readFileSync(join(ROOT, file), 'utf8').split('\n#[cfg(test)]\nmod test');
@@ -41,7 +41,7 @@ function namers(pattern: RegExp): string[] {
   });
 }
 
-/** Each recipe with its search pattern, and the maximum number of files. */
+/** Each recipe, with its maximum number of files and its search pattern. */
 const RECIPES: readonly [name: string, most: number, named: (example: string) => RegExp][] = [
   ['a scalar function', 3, (name) => new RegExp(`"${name}"`)],
   ['an operator', 5, (name) => new RegExp(`\\b${name}(Node|Exec)\\b`)],
@@ -51,7 +51,7 @@ const RECIPES: readonly [name: string, most: number, named: (example: string) =>
 ];
 
 for (const [name, most, named] of RECIPES) {
-  test(`the recipe for ${name} names every file, at most ${most}`, (t) => {
+  test(`the recipe for ${name} lists existing files, at most ${most}`, (t) => {
     const { promised, example, places } = recipe(name);
     t.is(places.length, promised);
     t.true(promised <= most, `${promised} places`);

@@ -1,5 +1,5 @@
 /**
- * Every change of a table by SQL over HTTP: the response, later queries, readers of the previous
+ * Every change to a table by SQL over HTTP: the response, later queries, readers of the previous
  * snapshot, and durability after a kill.
  */
 import test from 'ava';
@@ -12,7 +12,7 @@ const ROWS = `INSERT INTO t VALUES ('2024-01-01T01', 'a', 1, '10'), ('2024-01-01
   ('2024-01-02T01', 'a', 3, null), ('2024-01-03T01', 'c', null, '40')`;
 const SHAPE = 'SELECT "column", type FROM table_columns(\'t\')';
 
-test('every change is acknowledged, visible, and survives a kill', async (t) => {
+test('every change is acknowledged and visible, and survives a kill', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE TABLE k (s SYMBOL, n INT)');
     await run(server, "INSERT INTO k VALUES ('a', 100), ('c', 300)");
@@ -71,7 +71,7 @@ test('every change is acknowledged, visible, and survives a kill', async (t) => 
   });
 });
 
-test('invalid changes are refused by name and change nothing', async (t) => {
+test('invalid changes are refused with the reason and change nothing', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE TABLE flat (x INT)');
     const shape = await rows(server, SHAPE);

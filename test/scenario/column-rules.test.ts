@@ -1,4 +1,4 @@
-/** DEFAULT, NOT NULL and RETURNING: by INSERT, import, UPDATE and ALTER TABLE, across a kill. */
+/** DEFAULT, NOT NULL and RETURNING in INSERT, import, UPDATE and ALTER TABLE, and across a kill. */
 import test from 'ava';
 
 import { exec, restart, rows, run, withServer } from './statements.js';
@@ -56,7 +56,7 @@ test('NOT NULL columns never store null', async (t) => {
       ],
       [
         'ALTER TABLE t ADD COLUMN n INT NOT NULL',
-        "column 'n' is NOT NULL: expected a DEFAULT for the rows of 't'",
+        "column 'n' is NOT NULL: expected a DEFAULT for the existing rows of 't'",
         25,
       ],
     ];
@@ -71,7 +71,7 @@ test('NOT NULL columns never store null', async (t) => {
   });
 });
 
-test('an import treats a missing value like an invalid one', async (t) => {
+test('an import handles a missing value like an invalid one', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE t (i INT NOT NULL, v VARCHAR NOT NULL, d DOUBLE)');
     const text = 'i,v,d\n1,a,1.5\n,b,2\nbad,c,3\n4,,4\n5,e,bad\n';
@@ -108,7 +108,7 @@ test('an import treats a missing value like an invalid one', async (t) => {
   });
 });
 
-test('an import into a column type that CSV cannot hold names the column', async (t) => {
+test('importing into a column type that CSV cannot represent is refused', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE t (i INT, a BINARY)');
     const form = new FormData();
@@ -122,7 +122,7 @@ test('an import into a column type that CSV cannot hold names the column', async
   });
 });
 
-test('an INSERT returns its number of rows', async (t) => {
+test('an INSERT returns the number of inserted rows', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE);
     const one = await exec(

@@ -43,7 +43,7 @@ const CASES: readonly (readonly [sql: string, rows: Rows])[] = [
   ['SELECT DISTINCT count() c FROM l SAMPLE BY 1d', [[1]]],
 ];
 
-test('each decision holds', async (t) => {
+test('each recorded decision is implemented', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   const ask = async (sql: string): Promise<{ dataset?: Rows; error?: string; position?: number }> =>
     (await (await fetch(`${server.url}/exec?query=${encodeURIComponent(sql)}`)).json()) as {

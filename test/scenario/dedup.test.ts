@@ -1,4 +1,4 @@
-/** DEDUP UPSERT KEYS over HTTP: rows delivered again, over every ingestion endpoint. */
+/** DEDUP UPSERT KEYS over HTTP: rows that are delivered again, over every ingestion endpoint. */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ async function deliver(server: TestServer, value: string): Promise<void> {
   await response.text();
 }
 
-test('after any redelivery, the last row of each key is stored', async (t) => {
+test('after any redelivery only the last row of each key is stored', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-dedup-'));
   let server = await startTestServer({ root });
   try {

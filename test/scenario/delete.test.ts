@@ -1,6 +1,6 @@
 /**
- * DELETE over HTTP: the deleted rows, the state after a kill, and the rows that a slow reader still
- * sees.
+ * DELETE over HTTP: the deleted rows, the state after a kill, and the rows that a slow reader can
+ * still see.
  */
 import test from 'ava';
 
@@ -12,7 +12,7 @@ const ROWS = `INSERT INTO t VALUES ('2024-01-01T01', 'a', 1, 'x'), ('2024-01-01T
   ('2024-01-02T01', 'a', 3, null), ('2024-01-03T01', 'c', null, 'z'),
   ('2024-01-03T02', 'd', 5, 'z')`;
 
-test('rows are deleted by condition, by join and by sub-query, permanently', async (t) => {
+test('rows deleted by condition, join or sub-query stay deleted', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE TABLE k (s SYMBOL)', "INSERT INTO k VALUES ('d')");
     const gone = async (text: string): Promise<number | undefined> =>
@@ -38,7 +38,7 @@ test('rows are deleted by condition, by join and by sub-query, permanently', asy
   });
 });
 
-test('rows of DEDUP tables and Parquet partitions are deleted, and stay deleted', async (t) => {
+test('rows deleted from DEDUP tables and Parquet partitions stay deleted', async (t) => {
   await withServer(async (server) => {
     const key = "('2024-01-01T01', 'a', 9, 'again')";
     await run(server, `${TABLE} WAL DEDUP UPSERT KEYS(ts, s)`, ROWS, `INSERT INTO t VALUES ${key}`);
@@ -82,7 +82,7 @@ test('concurrent inserts and deletes lose no other row', async (t) => {
   });
 });
 
-test('invalid deletes are refused by name', async (t) => {
+test('invalid deletes are refused with the reason', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     const refused: [string, string, number][] = [

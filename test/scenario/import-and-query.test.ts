@@ -32,7 +32,10 @@ async function python(script: readonly string[]): Promise<string> {
   return stdout;
 }
 
-/** The kit's files, generated once and cached; `undefined` without its Python packages. */
+/**
+ * Returns the kit's files, which are generated once and cached; `undefined` without the Python
+ * packages it needs.
+ */
 async function generateData(): Promise<string | undefined> {
   const folder = join(data, 'small');
   const isThere = await stat(join(folder, 'meta.json')).catch(() => undefined);
@@ -89,7 +92,7 @@ async function exportAndReadBack(t: ExecutionContext, server: TestServer): Promi
   const stored = await exec(server, `select ${bounds} from trades`);
   const read = await exec(server, `select ${bounds} from read_parquet('trades.parquet')`);
   t.deepEqual(read.dataset, stored.dataset);
-  // Two workers add in a different order than one, so the sums differ in the last digits.
+  // Two workers add in a different order than one, so the sums differ in their last digits.
   const sum = 'select sum(price) + sum(amount) s from';
   const difference =
     Number(await value(server, `${sum} read_parquet('trades.parquet')`)) -
@@ -103,7 +106,7 @@ async function exportAndReadBack(t: ExecutionContext, server: TestServer): Promi
   );
 }
 
-/** Starts an upload, waits until half of it was sent, then kills the server. */
+/** Starts an upload, waits until half of it has been sent, then kills the server. */
 async function killDuringImport(server: TestServer, path: string): Promise<void> {
   const { size } = await stat(path);
   const url = `${server.url}/imp?name=trades&timestamp=ts&partitionBy=DAY&fmt=json`;
@@ -126,7 +129,7 @@ async function throughPsycopg(server: TestServer, sql: string): Promise<unknown>
   return JSON.parse(await python(['-c', script, sql]));
 }
 
-test('2 M trades are imported, queried, exported and survive a kill', async (t) => {
+test('2 M trades are imported, queried and exported, and survive a kill', async (t) => {
   t.timeout(600_000);
   const folder = await generateData();
   if (folder === undefined) {

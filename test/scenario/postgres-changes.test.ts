@@ -1,4 +1,4 @@
-/** Changes of tables and rows as written by PostgreSQL migrations and object mappers. */
+/** Changes of tables and rows, as PostgreSQL migrations and object mappers write them. */
 import test from 'ava';
 
 import { exec, restart, rows, run, withServer } from './statements.js';
@@ -6,7 +6,7 @@ import { exec, restart, rows, run, withServer } from './statements.js';
 const KEYED = `CREATE TABLE k (ts TIMESTAMP, s SYMBOL, v INT DEFAULT 5) TIMESTAMP(ts)
   PARTITION BY DAY WAL`;
 
-test('IF EXISTS skips missing columns, and the remaining statement runs', async (t) => {
+test('IF EXISTS skips missing columns, and the rest of the statement runs', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE a (x INT, y INT, z INT)');
     await run(server, 'ALTER TABLE a DROP COLUMN IF EXISTS nope, DROP COLUMN IF EXISTS y');
@@ -29,7 +29,7 @@ test('IF EXISTS skips missing columns, and the remaining statement runs', async 
   });
 });
 
-test('DEFAULT VALUES, and explicit values for serial columns', async (t) => {
+test('serial columns accept DEFAULT VALUES and explicit values', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE a (id SERIAL, v INT DEFAULT 5, n INT)');
     await run(server, 'INSERT INTO a DEFAULT VALUES', 'INSERT INTO a DEFAULT VALUES');
@@ -45,7 +45,7 @@ test('DEFAULT VALUES, and explicit values for serial columns', async (t) => {
       error: 'Invalid column: default',
     });
     await run(server, 'CREATE TABLE b (id INT NOT NULL, v INT)', 'INSERT INTO b VALUES (1, 1)');
-    const none = "column 'id' is NOT NULL and has no DEFAULT";
+    const none = "column 'id' is NOT NULL and has no DEFAULT: expected a value";
     t.like(await exec(server, 'UPDATE b SET id = DEFAULT'), { error: none, position: 18 });
     t.regex(
       ((await exec(server, 'INSERT INTO b DEFAULT VALUES')) as { error: string }).error,
@@ -60,7 +60,7 @@ test('DEFAULT VALUES, and explicit values for serial columns', async (t) => {
   });
 });
 
-test('TRUNCATE restarts sequences, and CASCADE empties referencing tables', async (t) => {
+test('TRUNCATE restarts sequences, and CASCADE truncates referencing tables', async (t) => {
   await withServer(async (server) => {
     await run(
       server,
@@ -96,7 +96,7 @@ test('TRUNCATE restarts sequences, and CASCADE empties referencing tables', asyn
   });
 });
 
-test('CREATE TABLE AS of VALUES and TABLE, with column names, without data', async (t) => {
+test('CREATE TABLE AS accepts VALUES, TABLE, column names and WITH NO DATA', async (t) => {
   await withServer(async (server) => {
     await run(
       server,
@@ -126,7 +126,7 @@ test('CREATE TABLE AS of VALUES and TABLE, with column names, without data', asy
   });
 });
 
-test('a key added by ALTER TABLE replaces rows like a key of CREATE TABLE', async (t) => {
+test('a key added by ALTER TABLE deduplicates like a key of CREATE TABLE', async (t) => {
   await withServer(async (server) => {
     for (const key of ['PRIMARY KEY (ts, s)', 'CONSTRAINT one UNIQUE (ts, s)']) {
       await run(server, KEYED, "INSERT INTO k VALUES ('2024-01-01', 'a', 1)");
@@ -152,14 +152,14 @@ test('a key added by ALTER TABLE replaces rows like a key of CREATE TABLE', asyn
       ]);
       await run(server, 'DROP TABLE k');
     }
-    // Without the timestamp it is not a DEDUP key.
+    // A key that does not include the timestamp is not a DEDUP key.
     await run(server, KEYED, 'ALTER TABLE k ADD PRIMARY KEY (s)');
     t.deepEqual(await rows(server, "SELECT dedup FROM tables() WHERE table_name = 'k'"), [[false]]);
     return server;
   });
 });
 
-test('a sub-query is a value of an INSERT, beside literals', async (t) => {
+test('INSERT accepts sub-queries beside literals', async (t) => {
   await withServer(async (server) => {
     await run(server, KEYED, 'CREATE TABLE a (id INT, at TIMESTAMP, s SYMBOL)');
     await run(
@@ -178,7 +178,7 @@ test('a sub-query is a value of an INSERT, beside literals', async (t) => {
       ['2026-01-04T00:00:00.000000Z', 'd', 5],
     ]);
     t.like(await exec(server, 'INSERT INTO k (ts, v) VALUES ((SELECT at FROM a), DEFAULT)'), {
-      error: 'DEFAULT is not taken beside a sub-query: leave the column out',
+      error: 'DEFAULT cannot be combined with a sub-query: omit the column',
     });
     t.like(
       await exec(server, "INSERT INTO k (ts, v) VALUES ('2026-01-01', 1), ((SELECT at FROM a))"),
@@ -203,7 +203,7 @@ test('a sub-query is a value of an INSERT, beside literals', async (t) => {
   });
 });
 
-test('rows know the OID of their table', async (t) => {
+test('tableoid returns the OID of the table', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE a (x INT)', 'INSERT INTO a VALUES (1)');
     t.deepEqual(await rows(server, 'SELECT a.tableoid::regclass, x FROM a'), [['a', 1]]);
@@ -217,7 +217,7 @@ test('rows know the OID of their table', async (t) => {
   });
 });
 
-test('IDENTITY starts and increments as declared', async (t) => {
+test('IDENTITY columns start and increment as declared', async (t) => {
   await withServer(async (first) => {
     let server = first;
     const identity = 'GENERATED BY DEFAULT AS IDENTITY';
@@ -239,12 +239,12 @@ test('IDENTITY starts and increments as declared', async (t) => {
     const most = `LONG ${identity} (START 9223372036854775800 INCREMENT 5 CACHE 1)`;
     await run(server, `CREATE TABLE b (id ${most}, v INT)`, 'INSERT INTO b (v) VALUES (1), (2)');
     t.like(await exec(server, 'INSERT INTO b (v) VALUES (3)'), {
-      error: 'the column has no number above 9223372036854775807',
+      error: 'the column has reached its maximum value 9223372036854775807',
     });
     const other = await exec(server, `CREATE TABLE c (id INT ${identity} (INCREMENT -1), v INT)`);
     t.regex(JSON.stringify(other), /other options of IDENTITY have no effect/);
     const refused = JSON.stringify(await exec(server, 'SELECT next_id(1, 2)'));
-    t.regex(refused, /is the default of a column of whole numbers/);
+    t.regex(refused, /is only valid as the DEFAULT of an integer column/);
     return server;
   });
 });

@@ -1,4 +1,7 @@
-/** RETURNING of UPDATE and DELETE: the rows after and before, over HTTP and the wire protocol. */
+/**
+ * RETURNING in UPDATE and DELETE: rows as they are after and before, over HTTP and the wire
+ * protocol.
+ */
 import test from 'ava';
 
 import { exec, restart, rows, run, withServer } from './statements.js';
@@ -8,7 +11,7 @@ const TABLE = `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, i INT, v VARCHAR)
 const ROWS = `INSERT INTO t VALUES ('2024-01-01T01', 'a', 1, 'x'), ('2024-01-01T02', 'b', 2, 'y'),
   ('2024-01-02T01', 'a', 3, null), ('2024-01-03T01', 'c', null, 'z')`;
 
-test('UPDATE returns the new rows, DELETE the deleted rows', async (t) => {
+test('RETURNING returns the new rows of an UPDATE and the deleted rows', async (t) => {
   await withServer(async (server) => {
     await run(
       server,
@@ -53,7 +56,7 @@ test('UPDATE returns the new rows, DELETE the deleted rows', async (t) => {
   });
 });
 
-test('random values that are returned are the values that are stored', async (t) => {
+test('RETURNING returns the random values that are stored', async (t) => {
   await withServer(async (server) => {
     await run(server, 'CREATE TABLE n AS (SELECT x, 0.0 d FROM long_sequence(20000))');
     const drawn = await rows(server, 'UPDATE n SET d = rnd_double() RETURNING x, d');
@@ -82,7 +85,10 @@ test('an invalid RETURNING is refused before anything changes', async (t) => {
       "CREATE TABLE big AS (SELECT rpad('', 1000, 'x') v FROM long_sequence(100000))",
     );
     const much = await exec(server, 'DELETE FROM big RETURNING v');
-    t.regex(much.error ?? '', /^RETURNING holds at most 64 MiB of rows$/);
+    t.regex(
+      much.error ?? '',
+      /^RETURNING result is too large: at most 64 MiB of rows are allowed$/,
+    );
     t.deepEqual(await rows(server, 'SELECT count() FROM big'), [[100_000]]);
     return server;
   });

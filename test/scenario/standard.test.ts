@@ -1,4 +1,4 @@
-/** Standard SQL of drivers and tools that the server answers itself. */
+/** Standard SQL from drivers and tools that the server answers itself. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -62,7 +62,7 @@ answers('what tools of PostgreSQL ask beside rows', [
     ],
   ],
   ['SELECT n FROM (SELECT ARRAY[7.0, 8.0] v) CROSS JOIN generate_subscripts(v, 1) n', [[1], [2]]],
-  // A sub-query in ON of an outer join that reads neither side, beside columns of both.
+  // A sub-query in the ON of an outer join that reads neither side, next to columns of both sides.
   [
     'SELECT a.i, b.i FROM t a LEFT JOIN t b ON a.i + b.i = (SELECT max(i) FROM t) ORDER BY 1, 2',
     [
@@ -71,7 +71,8 @@ answers('what tools of PostgreSQL ask beside rows', [
       [3, null],
     ],
   ],
-  // A sub-query in ON of an outer join that reads the left side, beside a column of the right.
+  // A sub-query in the ON of an outer join that reads the left side, next to a column of the right
+  // side.
   [
     'SELECT t.i, e.b FROM t LEFT JOIN edges e ON e.a = ' +
       '(SELECT max(x.b) FROM edges x WHERE x.a = t.i) ORDER BY 1, 2',
@@ -84,7 +85,7 @@ answers('what tools of PostgreSQL ask beside rows', [
   ],
 ]);
 
-test('functions that PostgreSQL tools call name their columns', async (t) => {
+test('columns of functions used by PostgreSQL tools have the expected names', async (t) => {
   const { columns } = await exec(
     server,
     'SELECT version(), pg_catalog.now(), now(), count() FROM t',
@@ -104,7 +105,7 @@ test('an endless recursion ends at its timeout', async (t) => {
   t.regex(((await answer.json()) as { error: string }).error, /timeout/i);
 });
 
-test('types with a length or a precision', async (t) => {
+test('type names accept a length or precision', async (t) => {
   await run(
     server,
     'CREATE TABLE lengths (a FLOAT(24), b FLOAT(53), c CHAR(1), d CHAR(3), e CHARACTER(9), ' +

@@ -43,7 +43,7 @@ export async function run(server: TestServer, ...statements: readonly string[]):
   return last;
 }
 
-/** Kills the server and starts another on the same root directory. */
+/** Kills the server and starts a new one on the same root directory. */
 export async function restart(server: TestServer): Promise<TestServer> {
   server.process.kill('SIGKILL');
   await once(server.process, 'exit');

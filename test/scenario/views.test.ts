@@ -1,4 +1,7 @@
-/** Views over HTTP: their rows, how they become invalid and valid again, and refused statements. */
+/**
+ * Views over HTTP: their rows, how they become invalid and valid again, and statements that are
+ * refused.
+ */
 import test from 'ava';
 
 import { exec, restart, rows, run, withServer } from './statements.js';
@@ -8,7 +11,7 @@ const ROWS = `INSERT INTO t VALUES ('2024-01-01', 'a', 1.0), ('2024-01-02', 'b',
   ('2024-01-03', 'a', 3.0)`;
 const STATES = 'SELECT view_name, view_status, invalidation_reason FROM views()';
 
-test('a view follows its tables, over renames and a kill', async (t) => {
+test('a view follows its tables through renames and a kill', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, "CREATE VIEW v AS (SELECT ts, x FROM t WHERE s = 'a')");
     await run(server, 'CREATE VIEW w AS (SELECT max(x) m FROM v)');
@@ -37,7 +40,7 @@ test('a view follows its tables, over renames and a kill', async (t) => {
   });
 });
 
-test('a view is invalid without its original table, even if another has its name', async (t) => {
+test('a view whose table is gone is invalid even if another has its name', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     await run(
@@ -53,7 +56,7 @@ test('a view is invalid without its original table, even if another has its name
     const names = "SELECT string_agg(\"column\", ',') FROM table_columns('every')";
     t.deepEqual(await rows(server, names), [['ts,s,x']], 'nothing that came later');
     await run(server, 'ALTER TABLE t DROP COLUMN x', 'ALTER TABLE t ADD COLUMN x DOUBLE');
-    const gone = "column 'x' of 't' was dropped after the view was made";
+    const gone = "column 'x' of 't' was dropped after the view was created";
     for (const view of ['v', 'every']) {
       t.is((await exec(server, view)).error, `view '${view}' is invalid: ${gone}`);
     }
@@ -76,7 +79,7 @@ test('a view is invalid without its original table, even if another has its name
   });
 });
 
-test('an overwriting import keeps the views of the table', async (t) => {
+test('an import that overwrites a table keeps its views', async (t) => {
   await withServer(async (server) => {
     const load = async (csv: string): Promise<void> => {
       const form = new FormData();
@@ -101,7 +104,7 @@ test('an overwriting import keeps the views of the table', async (t) => {
   });
 });
 
-test('a reader may override only variables that the view declares overridable', async (t) => {
+test('a reader may override only variables declared OVERRIDABLE', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     const declared = "DECLARE OVERRIDABLE @m := 1, @n := 9, OVERRIDABLE @d := '2024-01'";
@@ -122,7 +125,7 @@ test('a reader may override only variables that the view declares overridable', 
   });
 });
 
-test('a view is read-only, has a unique name, and never reads itself', async (t) => {
+test('a view is read-only, has a unique name and cannot read itself', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, 'CREATE VIEW v AS (SELECT x FROM t)');
     await run(server, 'CREATE VIEW w AS (SELECT x FROM v)');
@@ -157,14 +160,14 @@ test('statements without effect return a notice', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE);
     const { notice } = await run(server, 'ALTER TABLE t SUSPEND WAL');
-    t.is(notice, 'a commit is applied when it is made: not suspended');
+    t.is(notice, 'commits are applied immediately: the table is not suspended');
     t.is((await run(server, 'ALTER TABLE t ADD COLUMN y INT')).notice, undefined);
     t.regex((await exec(server, 'ALTER TABLE t REBASE WAL INTO dir')).error ?? '', /not supported/);
     return server;
   });
 });
 
-test('a query is cancelled from a second connection, by statement and by function', async (t) => {
+test('a query can be cancelled from a second connection in two ways', async (t) => {
   await withServer(async (server) => {
     const heavy = 'SELECT count() FROM long_sequence(300000) a cross join long_sequence(300000) b';
     for (const cancel of ['SELECT cancel_query($)', 'CANCEL QUERY $']) {

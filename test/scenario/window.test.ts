@@ -13,7 +13,7 @@ interface Row {
   readonly value: number | null;
 }
 
-/** mulberry32. */
+/** The mulberry32 generator. */
 function random(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -38,19 +38,25 @@ function randomRows(next: () => number, count: number, ties: boolean): Row[] {
 
 /**
  * A frame in SQL, and whether it contains a row at a distance of `rows` and `seconds` from the
- * current row; negative for following rows.
+ * current row. Distances are negative for following rows.
  */
 interface FrameCase {
   readonly sql: string;
   readonly holds: (rows: number, seconds: number) => boolean;
   /**
-   * Contains rows on both sides but not the current row: refused for aggregates that cannot be
-   * combined.
+   * The frame contains rows on both sides but not the current row. It is refused for aggregates
+   * whose states cannot be combined.
    */
   readonly around?: true;
-  /** Ends between rows of equal time: refused for functions that only DataFusion runs. */
+  /**
+   * The frame ends between rows of equal time. It is refused for functions that only DataFusion
+   * runs.
+   */
   readonly amid?: true;
-  /** Extends beyond the current row: run by DataFusion, which does not order rows of equal time. */
+  /**
+   * The frame extends beyond the current row. It is run by DataFusion, which does not order rows of
+   * equal time.
+   */
   readonly ahead?: true;
 }
 
@@ -86,7 +92,7 @@ function frames(next: () => number): FrameCase[] {
   ];
 }
 
-/** Frames that extend beyond the current row. */
+/** Returns frames that extend beyond the current row. */
 function framesAhead(far: number, near: number): FrameCase[] {
   return [
     {
@@ -125,7 +131,7 @@ const present = (values: readonly Cell[]): number[] => values.filter((value) => 
 const sum = (values: readonly Cell[]): Cell =>
   present(values).length === 0 ? null : present(values).reduce((total, value) => total + value, 0);
 
-/** The mean square distance from the mean, and the number of values. */
+/** Returns the mean squared difference from the mean, and the number of values. */
 function spread(values: readonly Cell[]): readonly [number, number] {
   const known = present(values);
   const mean = known.reduce((total, value) => total + value, 0) / known.length;
@@ -142,7 +148,7 @@ const FOLDED: ReadonlySet<string> = new Set([
   'corr(v, -v)',
 ]);
 
-/** By SQL: the result of a function for the values of its frame. */
+/** For each SQL expression, the result of the function for the values in its frame. */
 const FUNCTIONS: Readonly<Record<string, (frame: readonly Cell[]) => Cell>> = {
   'sum(v)': sum,
   'avg(v)': (frame) => {
@@ -174,7 +180,10 @@ const FUNCTIONS: Readonly<Record<string, (frame: readonly Cell[]) => Cell>> = {
   'last_value(v) IGNORE NULLS': (frame) => present(frame).at(-1) ?? null,
 };
 
-/** By SQL: functions of the rows up to the current one (last) and the following rows. */
+/**
+ * For each SQL expression, a function of the rows up to the current one, which is last, and the
+ * rows after it.
+ */
 const PLACES: Readonly<Record<string, (before: readonly Row[], after: readonly Row[]) => Cell>> = {
   'row_number()': (before) => before.length,
   'rank()': (before) => before.findIndex((row) => row.second === before.at(-1)?.second) + 1,
@@ -187,7 +196,7 @@ const PLACES: Readonly<Record<string, (before: readonly Row[], after: readonly R
   'lead(v, 3)': (_, after) => after[2]?.value ?? null,
 };
 
-/** For each row, the rows of its partition up to it, and those after it. */
+/** Returns, for a row, the rows of its partition up to and including it, and those after it. */
 function neighbours(rows: readonly Row[], at: number, keyed: boolean): readonly [Row[], Row[]] {
   const own = (row: Row): boolean => !keyed || row.key === rows[at]?.key;
   return [rows.slice(0, at + 1).filter(own), rows.slice(at + 1).filter(own)];

@@ -1,6 +1,6 @@
 /**
- * The kind of a statement is determined from its syntax tree: whitespace, comments and aliases
- * change nothing.
+ * The kind of a statement is determined from its syntax tree, so whitespace, comments and aliases
+ * make no difference.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -46,7 +46,7 @@ async function connect(): Promise<pg.Client> {
   return client;
 }
 
-/** Runs over a separate connection. */
+/** Runs `work` over a separate connection. */
 async function connected<T>(work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = await connect();
   try {
@@ -66,7 +66,7 @@ const RELOADS: readonly (readonly [string, string])[] = [
 ];
 
 for (const [text, name] of RELOADS) {
-  test(`reloads over HTTP and PostgreSQL: ${text}`, async (t) => {
+  test(`reloading works over HTTP and PostgreSQL: ${text}`, async (t) => {
     const { columns, dataset, error } = await exec(text);
     t.is(error, undefined);
     t.deepEqual(columns, [{ name, type: 'BOOLEAN' }]);
@@ -81,7 +81,7 @@ for (const [text, name] of RELOADS) {
   });
 }
 
-test('pg_backend_pid() may be used wherever a value may', async (t) => {
+test('pg_backend_pid() can be used like any value', async (t) => {
   await connected(async (client) => {
     const first = async (text: string, values: unknown[] = []): Promise<object | undefined> =>
       (await client.query<object>(text, values)).rows[0];
@@ -114,7 +114,7 @@ test('pg_backend_pid() may be used wherever a value may', async (t) => {
   t.deepEqual(dataset, [[0, 1]], 'HTTP has no connection of its own');
 });
 
-test('a connection is terminated by its pid, given as a parameter', async (t) => {
+test('a connection can be terminated by a pid parameter', async (t) => {
   const victim = await connect();
   const ended = new Promise((resolve) => victim.once('error', resolve));
   const { rows } = await victim.query<{ n: number }>('SELECT pg_backend_pid() n');
@@ -124,23 +124,47 @@ test('a connection is terminated by its pid, given as a parameter', async (t) =>
     t.deepEqual(none.rows, [{ pg_cancel_backend: false }]);
     t.deepEqual((await client.query<object>(call, [rows[0]?.n])).rows, [{ gone: true }]);
     await ended;
-    await t.throwsAsync(client.query(call, [null]), { message: /takes a number, found null/ });
+    await t.throwsAsync(client.query(call, [null]), { message: /expects a number, found null/ });
   });
 });
 
 const REFUSED: readonly (readonly [string, RegExp, number])[] = [
-  ['select * from (select pg_cancel_backend(1))', /pg_cancel_backend\(\) runs once, in the/, 22],
-  ['SELECT reload_config() FROM long_sequence(3)', /reload_config\(\) runs once, in the/, 7],
-  ['SELECT 1 WHERE reload_config()', /reload_config\(\) runs once, in the/, 15],
-  ['SELECT CASE WHEN reload_config() THEN 1 END', /reload_config\(\) runs once, in the/, 17],
-  ['EXPLAIN SELECT reload_config()', /reload_config\(\) runs once, in the/, 15],
-  ['SELECT reload_tls() UNION SELECT true', /reload_tls\(\) runs once, in the/, 7],
-  ['SELECT * FROM pg_cancel_backend(1)', /pg_cancel_backend\(\) .* cannot stand as a table/, 14],
-  ['SELECT pg_terminate_backend(1 + 1)', /takes a number or a parameter/, 7],
-  ['SELECT pg_cancel_backend()', /takes 1 arguments, found 0/, 7],
-  ['SELECT reload_config(1)', /takes 0 arguments, found 1/, 7],
-  ['SELECT pg_backend_pid() OVER ()', /cannot stand over rows/, 7],
-  ['CREATE VIEW mine AS (SELECT pg_backend_pid())', /cannot stand in a view/, 28],
+  [
+    'select * from (select pg_cancel_backend(1))',
+    /pg_cancel_backend\(\) can be used only in a SELECT without FROM/,
+    22,
+  ],
+  [
+    'SELECT reload_config() FROM long_sequence(3)',
+    /reload_config\(\) can be used only in a SELECT without FROM/,
+    7,
+  ],
+  [
+    'SELECT 1 WHERE reload_config()',
+    /reload_config\(\) can be used only in a SELECT without FROM/,
+    15,
+  ],
+  [
+    'SELECT CASE WHEN reload_config() THEN 1 END',
+    /reload_config\(\) can be used only in a SELECT without FROM/,
+    17,
+  ],
+  [
+    'EXPLAIN SELECT reload_config()',
+    /reload_config\(\) can be used only in a SELECT without FROM/,
+    15,
+  ],
+  [
+    'SELECT reload_tls() UNION SELECT true',
+    /reload_tls\(\) can be used only in a SELECT without FROM/,
+    7,
+  ],
+  ['SELECT * FROM pg_cancel_backend(1)', /pg_cancel_backend\(\) .* cannot be used as a table/, 14],
+  ['SELECT pg_terminate_backend(1 + 1)', /expects a number or a parameter/, 7],
+  ['SELECT pg_cancel_backend()', /expects 1 arguments, found 0/, 7],
+  ['SELECT reload_config(1)', /expects 0 arguments, found 1/, 7],
+  ['SELECT pg_backend_pid() OVER ()', /cannot be used over many rows/, 7],
+  ['CREATE VIEW mine AS (SELECT pg_backend_pid())', /cannot be used in a view/, 28],
 ];
 
 for (const [text, message, position] of REFUSED) {
@@ -155,7 +179,7 @@ for (const [text, message, position] of REFUSED) {
   });
 }
 
-test('a query in pg_stat_activity is cancelled by its pid', async (t) => {
+test('a query can be cancelled by its pid in pg_stat_activity', async (t) => {
   const text = 'SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE pid = -1';
   t.deepEqual((await exec(text)).dataset, []);
 });
@@ -191,7 +215,7 @@ test('session statements may contain comments', async (t) => {
   });
 });
 
-test('over HTTP session statements have no effect, or report their requirement', async (t) => {
+test('over HTTP session statements have no effect or report what they need', async (t) => {
   for (const text of ['BEGIN', 'COMMIT -- x', 'SET/**/a = 1', 'SAVEPOINT a', 'DISCARD ALL']) {
     t.like(await exec(text), { ddl: 'OK' }, text);
   }
@@ -203,6 +227,6 @@ test('over HTTP session statements have no effect, or report their requirement',
     'NOTIFY x',
   ];
   for (const text of refused) {
-    t.regex((await exec(text)).error ?? '', /needs a connection of the PostgreSQL wire/, text);
+    t.regex((await exec(text)).error ?? '', /requires a connection of the PostgreSQL wire/, text);
   }
 });

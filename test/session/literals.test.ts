@@ -1,4 +1,4 @@
-/** Literals lifted out of queries, with the same answers as without lifting. */
+/** Literals lifted out of queries give the same answers as without lifting. */
 import test from 'ava';
 
 import { liftLiterals } from '../../ts/engine/literals.js';
@@ -6,14 +6,14 @@ import { StatementCache } from '../../ts/session/statement-cache.js';
 import { readStatement } from '../../ts/sql/index.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 
-/** The query with parameters, then its values with their types, if known. */
+/** Returns the query with parameters, followed by its values with their types, if known. */
 function lifted(text: string): string | null {
   const found = liftLiterals(text);
   const values = (found?.values ?? []).map((value, at) => `${value}:${found?.types[at] ?? '?'}`);
   return found === null ? null : [found.text, ...values].join(' | ');
 }
 
-test('compared literals are lifted out of the WHERE clause', (t) => {
+test('compared literals in WHERE are extracted as parameters', (t) => {
   t.is(lifted("SELECT 1 FROM t WHERE s = 'it''s'"), "SELECT 1 FROM t WHERE s = $1 | it's:?");
   t.is(
     lifted("SELECT * FROM t WHERE (a > 1.5 AND b<>3000000000) OR ts IN '2024-05';"),
@@ -31,7 +31,7 @@ test('compared literals are lifted out of the WHERE clause', (t) => {
   );
 });
 
-test('all other literals stay in place', (t) => {
+test('all other literals are not extracted', (t) => {
   for (const stays of [
     "UPDATE t SET a = 1 WHERE b = 'x'",
     "EXPLAIN SELECT * FROM t WHERE b = 'x'",
@@ -62,7 +62,7 @@ test('all other literals stay in place', (t) => {
   }
 });
 
-test('a repeated statement is parsed with its literals', (t) => {
+test('a repeated statement is parsed with its literals in place', (t) => {
   const cache = new StatementCache(readStatement);
   const text = "SELECT * FROM t WHERE a = 'x'";
   t.is(cache.parsed(text).lifted?.text, 'SELECT * FROM t WHERE a = $1');
@@ -125,7 +125,7 @@ async function asked(query: string): Promise<string> {
   return `${response.status} ${await response.text()}`;
 }
 
-test('answers and errors are the same with and without lifted literals', async (t) => {
+test('extracting literals changes neither results nor errors', async (t) => {
   t.timeout(300_000);
   const names = Object.keys(TYPES);
   const columns = Object.entries(TYPES).map(([name, [type]]) => `${name} ${type}`);

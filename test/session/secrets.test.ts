@@ -1,4 +1,7 @@
-/** Passwords and tokens are hidden in every syntax, generated from combinations. */
+/**
+ * Passwords and tokens are hidden whatever the syntax; the statements are generated from
+ * combinations.
+ */
 import test from 'ava';
 
 import { withoutSecrets } from '../../ts/session/index.js';
@@ -7,7 +10,7 @@ import { parse } from '../../ts/sql/index.js';
 const CANARY = 'CANARYpw4';
 const TOKEN = 'tdm_CANARYCANARYCANARY0123456789';
 
-/** Quotings of a password. */
+/** Ways to quote a password. */
 const QUOTINGS = [
   `'${CANARY}'`,
   `"${CANARY}"`,
@@ -22,7 +25,7 @@ const QUOTINGS = [
   `'\n${CANARY}'`,
   `"${CANARY}.dotted"`,
 ];
-/** Syntax that the parser refuses, which must be hidden nevertheless. */
+/** Syntax that the parser rejects, in which passwords must be hidden nevertheless. */
 const UNREAD = [
   `E'${CANARY}'`,
   `e'\\x43${CANARY}'`,
@@ -52,13 +55,13 @@ const GENERATED = FORMS.flatMap((form) =>
   GAPS.flatMap((gap) => [...QUOTINGS, ...UNREAD].map((password) => form(password, gap))),
 );
 
-test(`${GENERATED.length} ways to write a password`, (t) => {
+test(`passwords are hidden in ${GENERATED.length} spellings`, (t) => {
   for (const text of GENERATED) {
     t.false(withoutSecrets(text).includes(CANARY), text);
   }
 });
 
-test('a password is hidden, and nothing else', (t) => {
+test('only the password is hidden', (t) => {
   for (const quoting of QUOTINGS) {
     const text = `create user s4 with password ${quoting}`;
     t.is(withoutSecrets(text), "create user s4 with password '****'", quoting);

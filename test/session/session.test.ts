@@ -1,4 +1,4 @@
-/** The path of a statement, without an engine. */
+/** How a session handles a statement, tested without an engine. */
 import test from 'ava';
 
 import {
@@ -22,7 +22,7 @@ test('every error code has a status, an SQLSTATE and a level', (t) => {
   }
 });
 
-test('a statement is parsed once', (t) => {
+test('a repeated statement is parsed only once', (t) => {
   let parsed = 0;
   const cache = new StatementCache((text) => {
     parsed += 1;
@@ -66,7 +66,7 @@ test('rights are checked at prepare and at every execution', async (t) => {
   t.is(database.journal.executed.length, 1);
 });
 
-test('a statement is prepared again once when the catalog changed', async (t) => {
+test('a statement is prepared again once after a catalog change', async (t) => {
   const database = fakeDatabase();
   const host = new SessionHost({ database, parse: fakeParse });
   const statement = await host.open({ name: 'u', readOnly: false }).prepare('replan');
@@ -74,7 +74,7 @@ test('a statement is prepared again once when the catalog changed', async (t) =>
   t.deepEqual(database.journal.prepared, ['replan', 'replan']);
 });
 
-test('a statement that is bound again keeps its remaining time', async (t) => {
+test('a statement that is planned again keeps its remaining time', async (t) => {
   const database = fakeDatabase();
   const host = new SessionHost({ database, parse: fakeParse });
   const session = host.open({ name: 'u', readOnly: false });
@@ -86,7 +86,7 @@ test('a statement that is bound again keeps its remaining time', async (t) => {
   t.true((again?.elapsedMs ?? 0) >= 300);
 });
 
-test('a catalog that changes each time fails the statement', async (t) => {
+test('a statement fails if the catalog changes at every attempt', async (t) => {
   const database = fakeDatabase();
   const host = new SessionHost({ database, parse: fakeParse });
   const statement = await host.open({ name: 'u', readOnly: false }).prepare('replan always');
@@ -94,7 +94,7 @@ test('a catalog that changes each time fails the statement', async (t) => {
   t.is(database.journal.prepared.length, 64);
 });
 
-test('a repeated query is bound once per user, until its tables change', async (t) => {
+test('a repeated query is planned once per user until its tables change', async (t) => {
   const database = fakeDatabase();
   const host = new SessionHost({ database, parse: fakeParse });
   const run = async (name: string, text: string): Promise<void> => {
@@ -120,7 +120,7 @@ test('a repeated query is bound once per user, until its tables change', async (
   t.is(database.journal.closed, 2);
 });
 
-test('time limits: a default, and a maximum for requested ones', (t) => {
+test('time limits have a default and a maximum', (t) => {
   const host = new SessionHost({
     database: fakeDatabase(),
     parse: fakeParse,
@@ -139,7 +139,7 @@ test('a closed statement is refused', async (t) => {
   t.throws(() => statement.description, { message: /closed/ });
 });
 
-test('an internal error shows an id and logs its cause', (t) => {
+test('an internal error shows an id, and its cause is logged', (t) => {
   const cause = new TypeError('secret detail');
   const error = asDatabaseError(cause);
   t.is(error.code, 'Internal');

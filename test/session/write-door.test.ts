@@ -1,4 +1,4 @@
-/** Steps of every protocol around external rows, as a guard sees them. */
+/** The steps that every protocol takes around external rows, as an authorizer sees them. */
 import test from 'ava';
 
 import { DatabaseError, type Guard, WriteDoor } from '../../ts/session/index.js';
@@ -45,7 +45,7 @@ test('the write authorizer checks rights, owner and audit', async (t) => {
   ]);
 });
 
-test('unauthorized writes are refused, and read-only is checked before rights', (t) => {
+test('unauthorized writes are refused; read-only is checked before rights', (t) => {
   const { guard } = watching(true);
   const refused = (readOnly: boolean): unknown =>
     t.throws(() => {
@@ -55,7 +55,7 @@ test('unauthorized writes are refused, and read-only is checked before rights', 
   t.like(refused(true), { code: 'ReadOnly' });
 });
 
-test('without a guard all users may write, except on a read-only server', async (t) => {
+test('without access control all users may write unless the server is read-only', async (t) => {
   const door = (readOnly: boolean): WriteDoor =>
     new WriteDoor(undefined, { principal: { name: 'u', readOnly } });
   door(false).authorise(CREATES);

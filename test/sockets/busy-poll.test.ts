@@ -16,7 +16,7 @@ class TestLoop {
   };
 
   /**
-   * Iterates until no poll wants to continue, `stepMs` per iteration; returns the number of
+   * Iterates until no poll wants to continue, with `stepMs` per iteration; returns the number of
    * iterations.
    */
   run(stepMs: number): number {
@@ -46,7 +46,7 @@ test('the event loop busy-polls briefly for a client that sends again immediatel
   t.is(loop.waiting, null, 'and sleeps again');
 });
 
-test('there is no busy polling for a slow client, until it is quick again', (t) => {
+test('busy polling stops for a slow client until it is fast again', (t) => {
   const loop = new TestLoop();
   const pace = new BusyPoll(loop).paceOf({});
   pace.asked();
@@ -68,7 +68,7 @@ test('there is no busy polling for a slow client, until it is quick again', (t) 
   }
 });
 
-test('connections share the poll slots, and each has its own pace', (t) => {
+test('connections share the busy-poll slots but have separate pacing', (t) => {
   const loop = new TestLoop();
   const poll = new BusyPoll(loop);
   const socket = {};

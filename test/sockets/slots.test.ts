@@ -1,6 +1,6 @@
 /**
- * Connection slots: which connections stay, which yield, and how each ends; real sockets without a
- * protocol.
+ * Connection slots: which connections keep theirs, which yield, and how each ends. Uses real
+ * sockets without a protocol.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, Socket } from 'node:net';
@@ -19,7 +19,7 @@ interface Place {
   readonly client: () => Promise<Socket>;
 }
 
-/** `accepted` simulates a protocol's handling of a connection. */
+/** `accepted` simulates how a protocol handles a connection. */
 async function place(
   t: ExecutionContext,
   limits: Partial<SlotLimits> = {},
@@ -45,7 +45,7 @@ async function place(
   });
   const client = async (): Promise<Socket> => {
     const before = taken.length;
-    // The client does not close its end when the server does.
+    // The client does not close its side when the server does.
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.on('error', () => undefined).resume();
     await once(socket, 'connect');
@@ -74,7 +74,7 @@ const ENDS: Readonly<Record<string, (socket: Socket, client: Socket) => void>> =
 };
 
 for (const [name, end] of Object.entries(ENDS)) {
-  test(`a client that was asked to disconnect is gone: ${name}`, async (t) => {
+  test(`the slot of a disconnected client is freed: ${name}`, async (t) => {
     let served: Socket | undefined;
     const { slots, client } = await place(t, {}, (socket) => {
       served = socket;
@@ -89,7 +89,7 @@ for (const [name, end] of Object.entries(ENDS)) {
   });
 }
 
-test('a client that reads nothing is closed at the limit', async (t) => {
+test('a client that does not read is closed at the limit', async (t) => {
   let served: Socket | undefined;
   const { slots, client } = await place(t, { stallMs: 500 }, (socket, slot) => {
     served = socket;
@@ -103,7 +103,7 @@ test('a client that reads nothing is closed at the limit', async (t) => {
   asking.destroy();
 });
 
-test('idle unauthenticated connections yield to new ones, members stay', async (t) => {
+test('new connections evict idle unauthenticated ones, but no logged-in ones', async (t) => {
   const displaced: Slot[] = [];
   const { slots, taken, client } = await place(t, {}, (_socket, slot) => {
     const displace = slot.displace;
@@ -127,7 +127,7 @@ test('idle unauthenticated connections yield to new ones, members stay', async (
   t.true(members.every((socket) => !socket.destroyed));
 });
 
-test('a fraction of the connections is reserved for members', async (t) => {
+test('a fraction of the connections is reserved for logged-in clients', async (t) => {
   const { slots, client } = await place(t, { all: 100, withoutLogin: 4 });
   for (let round = 0; round < 12; round += 1) {
     await client();
@@ -140,7 +140,7 @@ test('a fraction of the connections is reserved for members', async (t) => {
   t.is(slots.size, 12, 'one that idles goes for each that comes');
 });
 
-test('when all are active, unauthenticated connections keep to their fraction', async (t) => {
+test('active unauthenticated connections are limited to their fraction', async (t) => {
   const { taken, client } = await place(t, { all: 4, withoutLogin: 2 });
   const lively = async (): Promise<Slot | undefined> => {
     (await client()).write('x');
@@ -155,7 +155,7 @@ test('when all are active, unauthenticated connections keep to their fraction', 
   t.is((await lively())?.refusal, 'too many connections [limit=4]');
 });
 
-test('a connection is not closed for another one during its response', async (t) => {
+test('a connection is not evicted for another while it is sending a response', async (t) => {
   let finish = (): void => undefined;
   const work = new Promise<void>((resolve) => {
     finish = resolve;
@@ -174,7 +174,7 @@ test('a connection is not closed for another one during its response', async (t)
   t.is(taken[3]?.refusal, null);
 });
 
-test('a refused connection is closed too', async (t) => {
+test('a refused connection is also closed', async (t) => {
   const { slots, taken, client } = await place(t, { all: 1 }, (_socket, slot) => {
     slot.enter();
   });
@@ -185,7 +185,7 @@ test('a refused connection is closed too', async (t) => {
   await until(() => refused.readableEnded || refused.destroyed, 'it is closed');
 });
 
-test('a slot is found by any socket that it carries', async (t) => {
+test('a slot can be found by each socket of its connection', async (t) => {
   const other = new Socket();
   let served: Socket | undefined;
   const { taken, client } = await place(t, {}, (socket, slot) => {
@@ -197,7 +197,7 @@ test('a slot is found by any socket that it carries', async (t) => {
   t.is(slotOf(other), taken[0]);
 });
 
-test('a machine is an IPv4 address, or an IPv6 /64 network', (t) => {
+test('a client machine is an IPv4 address or an IPv6 /64 network', (t) => {
   t.is(plainAddress('::ffff:10.0.0.1'), '10.0.0.1');
   t.is(plainAddress('::1'), '::1');
   t.is(machineOf('10.0.0.1'), '10.0.0.1');

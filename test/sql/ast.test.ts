@@ -1,7 +1,6 @@
 /**
- * Golden trees: `test/golden/ast/*.json`, each a list of statements with their syntax trees.
- * Changes of the tree are visible in review as changes of these files; UPDATE_GOLDEN=1 rewrites
- * them.
+ * Golden trees: `test/golden/ast/*.json`, each a list of statements with their syntax trees. A
+ * change to the tree shows up in review as a change to these files. UPDATE_GOLDEN=1 rewrites them.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
@@ -17,7 +16,7 @@ interface GoldenTree {
   readonly tree?: Tree;
 }
 
-/** One node per line. */
+/** Writes one node per line. */
 function render(cases: readonly GoldenTree[]): string {
   const texts = cases.map(({ sql, tree }) => {
     const nodes = (tree?.nodes ?? []).map((node) => `    ${JSON.stringify(node)}`).join(',\n');
@@ -29,7 +28,7 @@ function render(cases: readonly GoldenTree[]): string {
 }
 
 for (const name of readdirSync(FOLDER).filter((file) => file.endsWith('.json'))) {
-  test(`trees of ${name}`, (t) => {
+  test(`syntax trees match ${name}`, (t) => {
     const path = new URL(name, FOLDER);
     const present = readFileSync(path, 'utf8');
     const cases = JSON.parse(present) as GoldenTree[];

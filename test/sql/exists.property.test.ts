@@ -1,6 +1,6 @@
 /**
- * EXISTS and IN over random tables with duplicate values, compared with nested loops. Null equals
- * null. Prints its seed; SEED=n repeats a run.
+ * EXISTS and IN over random tables with duplicate values, compared with nested loops. Null counts
+ * as equal to null. Prints its seed; SEED=n repeats a run.
  */
 import test from 'ava';
 
@@ -56,7 +56,7 @@ interface Test {
   readonly holds: (outer: Row, inner: Row) => boolean;
 }
 
-/** An equality between a right and a left column, of strings or of numbers. */
+/** Returns an equality between a right and a left column, of strings or of numbers. */
 function equality(): Test {
   const kind: readonly Column[] = random.pick([
     ['s', 'u', 't'],
@@ -82,7 +82,7 @@ const COMPARISONS: readonly (readonly [string, (one: Value, other: Value) => boo
   ['<>', (one, other) => one !== other],
 ];
 
-/** A comparison between numbers of both sides. */
+/** Returns a comparison between numbers from both sides. */
 function comparison(): Test {
   const [operator, holds] = random.pick(COMPARISONS);
   const numbers = ['n', 'i', 'id'] as const;
@@ -98,7 +98,7 @@ function comparison(): Test {
       };
 }
 
-/** Additional conditions of a sub-query on its own rows, and on both. */
+/** Returns additional conditions of a sub-query, on its own rows and on rows of both sides. */
 function further(): Test {
   return random.pick<Test>([
     comparison(),
@@ -126,7 +126,7 @@ function subQuery(): Test {
   return { sql: `${not}EXISTS (${select} FROM b WHERE ${where}${tail})`, holds };
 }
 
-test.serial('EXISTS finds the rows that nested loops find', async (t) => {
+test.serial('EXISTS returns the same rows as nested loops', async (t) => {
   for (let round = 0; round < ROUNDS; round += 1) {
     const [outer, inner] = [await filled('a', 12), await filled('b', 12)];
     for (let query = 0; query < QUERIES; query += 1) {
@@ -137,7 +137,7 @@ test.serial('EXISTS finds the rows that nested loops find', async (t) => {
         outer.filter(kept).map(({ id }) => [id]);
       const message = `SEED=${seed}: ${sql}`;
       t.deepEqual(await asked(`SELECT id FROM a WHERE ${sql} ORDER BY id`), ids(passes), message);
-      // In a disjunction rows are marked, not filtered.
+      // In a disjunction, rows are marked rather than filtered.
       const either = ids((row) => row.id === 1 || passes(row));
       const marked = `SELECT id FROM a WHERE id = 1 OR ${sql} ORDER BY id`;
       t.deepEqual(await asked(marked), either, message);
@@ -145,10 +145,10 @@ test.serial('EXISTS finds the rows that nested loops find', async (t) => {
   }
 });
 
-/** Name of a value for which a sub-query is computed. */
+/** Matches the name of a value for which a sub-query is computed. */
 const DOMAIN = /\bd\d+c\d/;
 
-test.serial('an EXISTS of equalities and one comparison needs no domain', async (t) => {
+test.serial('EXISTS with equalities and one comparison needs no outer value list', async (t) => {
   await filled('a', 12);
   await filled('b', 12);
   const plan = async (where: string): Promise<string> =>

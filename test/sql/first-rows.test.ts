@@ -1,5 +1,5 @@
 /**
- * The first rows ordered by a number, after random filters, compared with the full ordered table
+ * The first rows ordered by a number, after random filters, compared with the whole ordered table
  * filtered here. Covers rows in memory, segments, Parquet and late rows, with small scan chunks.
  */
 import { mkdtemp } from 'node:fs/promises';
@@ -58,7 +58,7 @@ const FILTERS: readonly ((random: () => number) => Filter)[] = [
     return [`n % 5 != ${rest}`, (row) => number(row, N) % 5 !== rest];
   },
 ];
-/** The last key is unique, so that the order is total. */
+/** The last key is unique, so that the ordering is total. */
 const KEYS = ['d', 'l', 'i', 'ts'];
 const LIMITS: readonly (readonly [from: number, to: number])[] = [
   [0, 1],
@@ -69,7 +69,7 @@ const LIMITS: readonly (readonly [from: number, to: number])[] = [
 ];
 
 const seed = suiteSeed();
-/** Random numbers from 0 to 1. */
+/** Returns random numbers from 0 to 1. */
 function randomOf(start: number): () => number {
   let state = start >>> 0 || 1;
   return () => {
@@ -102,7 +102,7 @@ async function check(t: ExecutionContext, server: TestServer, rounds: number): P
       const limit = from === 0 ? `${to}` : `${from}, ${to}`;
       const sql = `SELECT * FROM rows WHERE ${where} ORDER BY ${order} LIMIT ${limit}`;
       t.deepEqual(await rowsOf(server, sql), passing.slice(from, to), `SEED=${seed} ${sql}`);
-      // With a single key, any of the rows with the last key value is valid, each at most once.
+      // With a single key, any rows that have the last key value are valid, but each at most once.
       const key = order.split(',')[0] ?? '';
       const one = await rowsOf(
         server,
@@ -122,7 +122,7 @@ async function check(t: ExecutionContext, server: TestServer, rounds: number): P
   }
 }
 
-test('the first rows after a filter, wherever rows are stored', async (t) => {
+test('LIMIT after a filter returns the first rows wherever they are stored', async (t) => {
   t.timeout(300_000);
   const root = await mkdtemp(join(tmpdir(), 'tidemark-first-rows-'));
   const set = ['shared.query.worker.count=3'];

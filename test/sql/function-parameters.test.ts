@@ -1,6 +1,6 @@
 /**
- * Every function of the registry, with each argument of its example and with all of them as untyped
- * parameters: the answer equals that with literals.
+ * Calls every function in the registry, with each argument of its example, and with all of them, as
+ * untyped parameters. The answer must equal that with literals.
  */
 import test from 'ava';
 
@@ -12,7 +12,7 @@ import { clientMessage, RawClient, type ServerMessage } from '../pgwire/raw-clie
 interface Example {
   readonly name: string;
   readonly text: string;
-  /** Whether it returns a different value each time. */
+  /** Whether the function returns a different value each time. */
   readonly varies: boolean;
 }
 
@@ -34,7 +34,7 @@ interface Literal {
   readonly value: string;
 }
 
-/** Literals among the arguments of calls of a function. */
+/** Returns the literals among the arguments of calls to a function. */
 function literals(tree: Tree, name: string): readonly Literal[] {
   const found: Literal[] = [];
   for (const node of tree.nodes) {
@@ -72,7 +72,7 @@ function literalValue(tree: Tree, id: number): string | null {
   }
 }
 
-/** Result rows as text, or the error. */
+/** Returns the result rows as text, or the error. */
 function outcome(messages: readonly ServerMessage[]): string {
   const rows = messages.filter(({ type }) => type === 'D');
   const error = messages.find(({ type }) => type === 'E');
@@ -106,7 +106,7 @@ async function answer(client: RawClient, text: string, values: readonly string[]
   return outcome(await client.until('Z'));
 }
 
-test('function arguments as parameters', async (t) => {
+test('function arguments can be parameters', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {
     const client = await RawClient.login(Number(server.pg.split(':').at(-1)));

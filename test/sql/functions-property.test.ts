@@ -1,6 +1,6 @@
 /**
- * Functions compared with the simple ones of `functions/reference.ts`, on random columns with
- * nulls, extremes and overflow. Prints its seed; SEED=n repeats a run.
+ * Functions compared with the simple implementations in `functions/reference.ts`, on random columns
+ * with nulls, extremes and overflow. Prints its seed; SEED=n repeats a run.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -22,7 +22,7 @@ const seed = suiteSeed();
 const ROWS = 300;
 const KEYS = ['a', 'b', 'c', null] as const;
 
-/** Mulberry32. */
+/** The mulberry32 generator. */
 let state = seed;
 function random(): number {
   state = (state + 0x6d2b79f5) | 0;
@@ -217,7 +217,7 @@ test('scalar functions and operators match their definitions, row by row', async
   }
 });
 
-/** Numbers of moderate size, because sums of extremes depend on their order. */
+/** Only numbers of moderate size, because sums of extremes depend on the order of addition. */
 const NUMBERS = 'CASE WHEN abs(d) < 1e6 THEN d END';
 const WEIGHTS = 'CASE WHEN abs(e) < 1e6 THEN abs(e) + 1 END';
 
@@ -247,7 +247,7 @@ async function compareGroups(
   }
 }
 
-test('aggregates of numbers match their definitions, in total and by key', async (t) => {
+test('number aggregates match their definitions, in total and by key', async (t) => {
   for (const [pattern, reference] of Object.entries(OF_NUMBERS)) {
     await compareGroups(t, pattern.replaceAll('#', NUMBERS), (rows) =>
       reference(rows.flatMap(({ d }) => moderate(d) ?? [])),
@@ -255,7 +255,7 @@ test('aggregates of numbers match their definitions, in total and by key', async
   }
 });
 
-test('aggregates of pairs match their definitions, in total and by key', async (t) => {
+test('two-argument aggregates match their definitions, in total and by key', async (t) => {
   for (const [pattern, reference] of Object.entries(OF_PAIRS)) {
     const expression = pattern.replaceAll('#', NUMBERS).replaceAll('@', WEIGHTS);
     await compareGroups(t, expression, (rows) =>
@@ -269,7 +269,7 @@ test('aggregates of pairs match their definitions, in total and by key', async (
   }
 });
 
-/** Aggregates of other columns. */
+/** Aggregates over the other columns. */
 const OTHERS: Readonly<Record<string, (rows: readonly Row[]) => Cell>> = {
   'count()': (rows) => rows.length,
   'sum(l)::varchar': (rows) => {
@@ -313,7 +313,7 @@ test('aggregates of other columns match their definitions, in total and by key',
 });
 
 /** The number times 10 to the power of 4. */
-test('decimals are exact', async (t) => {
+test('decimal arithmetic is exact', async (t) => {
   const rows = await ask(`SELECT id, a::varchar, b::varchar, (a + b)::varchar, (a * b)::varchar,
     (a - i)::varchar FROM (SELECT id, i, (i % 100000)::decimal(12, 2) a,
     (j % 1000)::decimal(10, 4) + 0.0625m b FROM p)`);

@@ -18,7 +18,7 @@ test('every example runs and returns the documented result', async (t) => {
   t.is(readFileSync(DOCUMENT, 'utf8'), current, 'run `npm run generate`');
 });
 
-test('every name a user of the dialect expects is known', async (t) => {
+test('every QuestDB function name is known', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {
     const { body } = await execute(server.url, 'SELECT DISTINCT name FROM functions()');
@@ -63,7 +63,7 @@ test('numbers become the low bits of a LONG256', async (t) => {
   }
 });
 
-test('a misspelt name is refused with the nearest name', async (t) => {
+test('a misspelt function name is refused with the closest name', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {
     for (const [text, near] of [

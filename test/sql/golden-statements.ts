@@ -1,4 +1,4 @@
-/** The statements of the golden cases, and those errors that the parser alone can find. */
+/** The statements of the golden cases, and those errors which the parser can find by itself. */
 import { readdirSync, readFileSync } from 'node:fs';
 
 const FOLDER = new URL('../../../test/golden/', import.meta.url);
@@ -11,9 +11,9 @@ interface Refused {
 }
 
 interface GoldenStatements {
-  /** Statements that run: all must parse. */
+  /** Statements that run; all of them must parse. */
   readonly accepted: readonly string[];
-  /** Statements that fail with a position, most of them only when names and types are resolved. */
+  /** Statements that fail with a position. Most fail only when names and types are resolved. */
   readonly refused: readonly Refused[];
 }
 

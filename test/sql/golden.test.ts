@@ -5,19 +5,19 @@ import { parse, print, SyntaxError_ } from '../../ts/sql/index.js';
 import { goldenStatements } from './golden-statements.js';
 import { shape } from './shape.js';
 
-/** Number of golden errors that the parser finds; the others need names and types. */
+/** Number of golden errors that the parser finds. The others require names and types. */
 const FOUND_BY_PARSER = 137;
 
 const golden = goldenStatements();
 
-test('every statement that runs is parsed', (t) => {
+test('every accepted golden statement is parsed', (t) => {
   t.true(golden.accepted.length > 1_200);
   for (const text of golden.accepted) {
     t.notThrows(() => parse(text), text);
   }
 });
 
-test('a parse error has the position that QuestDB reports', (t) => {
+test('a syntax error has the same position as in QuestDB', (t) => {
   let found = 0;
   for (const { id, text, position, message } of golden.refused) {
     try {
@@ -33,7 +33,7 @@ test('a parse error has the position that QuestDB reports', (t) => {
   t.true(found >= FOUND_BY_PARSER, `only ${found} errors found`);
 });
 
-test('a printed statement parses to the same tree', (t) => {
+test('a printed statement is parsed to the same tree', (t) => {
   for (const text of golden.accepted) {
     const tree = parse(text);
     const printed = print(tree);

@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { readPending, runItems } from './grammar/states.js';
 
-test('items run, except those listed as pending', async (t) => {
+test('grammar items run unless they are listed as pending', async (t) => {
   const listed = new Set(readPending());
   const results = await runItems();
   for (const [id, problem] of results) {

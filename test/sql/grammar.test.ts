@@ -6,14 +6,15 @@ import { ITEMS, SECTIONS } from './grammar/index.js';
 import { shape } from './shape.js';
 
 /**
- * Number of items in each section of the language reference, plus ON CONFLICT in 24 and all of 33.
+ * Number of items in each section of the language reference, plus ON CONFLICT in section 24 and all
+ * of section 33.
  */
 const SIZES = [
   22, 38, 30, 11, 16, 29, 18, 10, 6, 29, 11, 15, 6, 10, 7, 4, 7, 8, 23, 37, 6, 14, 18, 10, 11, 18,
   3, 8, 36, 17, 9, 15, 14,
 ];
 
-test('every numbered item exists', (t) => {
+test('every numbered grammar item exists', (t) => {
   t.deepEqual(
     SECTIONS.map(({ number, items }) => [number, items.length]),
     SIZES.map((size, index) => [index + 1, size]),
@@ -24,7 +25,7 @@ test('every numbered item exists', (t) => {
   }
 });
 
-test('statements of every item parse, and print to the same tree', (t) => {
+test('statements of every grammar item parse and print to the same tree', (t) => {
   const problems: string[] = [];
   for (const { id, kind, statements } of ITEMS) {
     statements.forEach((text, index) => {

@@ -1,6 +1,6 @@
 /**
- * GROUP BY of timestamp floors and of many distinct keys, compared with DataFusion's operators: two
- * servers with equal tables, of which only one splits scans into small chunks.
+ * GROUP BY over timestamp floors and over many distinct keys, compared with DataFusion's operators.
+ * Two servers have equal tables, but only one of them splits scans into small chunks.
  */
 import test from 'ava';
 
@@ -12,7 +12,7 @@ const PARTS = ['query.scan.part.rows=90', 'shared.query.worker.count=4'];
 let ours: TestServer;
 let plain: TestServer;
 
-/** Rows over several years, some with equal times; every sixth value is null. */
+/** Rows over several years, some of them with equal times; every sixth value is null. */
 const table = (name: string, type: string): readonly string[] => [
   `create table ${name} (ts ${type}, k symbol, v double, n long, i int, t varchar, b boolean,
     s short) timestamp(ts) partition by year wal`,
@@ -37,7 +37,7 @@ test.after.always(async () => {
   await plain.stop();
 });
 
-/** Rows of both servers in one order, and the plan of the first. */
+/** Returns the rows of both servers in the same order, and the plan of the first server. */
 async function both(query: string): Promise<readonly [string[], string[], string]> {
   const sorted = async (server: TestServer): Promise<string[]> =>
     (await rowsOf(server, query)).map((row) => JSON.stringify(row)).sort();
@@ -48,7 +48,7 @@ async function both(query: string): Promise<readonly [string[], string[], string
 const STEPS = ['s', '5m', 'm', '7h', 'h', 'd', '3d', 'w', 'M', 'y', '2M', '100T'];
 const WORDS = ['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year', 'decade'];
 
-test('timestamp floors are the buckets of SAMPLE BY', async (t) => {
+test('grouping by a timestamp floor returns the same buckets as SAMPLE BY', async (t) => {
   const floors = [
     ...STEPS.map((step) => `timestamp_floor('${step}', ts)`),
     ...WORDS.map((word) => `date_trunc('${word}', ts)`),
@@ -93,7 +93,7 @@ test('millions of small buckets fit into memory', async (t) => {
   }
 });
 
-test('a floor of another time, or with other keys, is grouped', async (t) => {
+test('floors of other times, or with other keys, do not become buckets', async (t) => {
   for (const query of [
     "select timestamp_floor('d', dateadd('d', i, ts)) f, count() from m group by f",
     "select timestamp_floor('d', ts) f, n, count() from m group by f, n",
@@ -105,7 +105,7 @@ test('a floor of another time, or with other keys, is grouped', async (t) => {
   }
 });
 
-test('a floor above a join that keeps time order is a bucket', async (t) => {
+test('a timestamp floor over a join in time order becomes a bucket', async (t) => {
   const [rows, expected, plan] = await both(
     "select timestamp_floor('d', a.ts) f, count() from m a join m b on n where b.i = 3 group by f",
   );
@@ -113,7 +113,7 @@ test('a floor above a join that keeps time order is a bucket', async (t) => {
   t.regex(plan, /SampleByExec: \S+ by/);
 });
 
-test('numbers in a narrow range are grouped by array slots', async (t) => {
+test('numbers in a narrow range are grouped by array index', async (t) => {
   for (const server of [ours, plain]) {
     for (const statement of [
       `create table near (ts timestamp, l long, i int, s short, y byte, c char, b boolean,
@@ -155,7 +155,7 @@ test('numbers in a narrow range are grouped by array slots', async (t) => {
   await check(['y'], true);
 });
 
-test('groups by many keys match DataFusion', async (t) => {
+test('groups by many keys match those of DataFusion', async (t) => {
   const keys = ['v', 'n', 'i', 's', 'b', 't', 'ts', 'v, k', 'n, i', 't, n', 'b, k, v'];
   const values = ['-v', 'v * 0', 'n + 1', 'n % 10', 'v::float', 'n::int', 'i::long', 'length(t)'];
   for (const key of [...keys, ...values]) {

@@ -1,6 +1,6 @@
 /**
- * LIMIT with bounds from either end returns the rows between them, for any source: a table read
- * from its end, a filter, chunks of two rows, groups, joins.
+ * LIMIT with bounds from either end returns the rows between them, whatever the source: a table
+ * read from its end, a filter, chunks of two rows, groups, joins.
  */
 import test from 'ava';
 
@@ -52,7 +52,7 @@ test.after.always(() => server.stop());
 
 const asked = (sql: string): Promise<readonly (readonly unknown[])[]> => rowsOf(server, sql);
 
-/** The rows between two bounds; negative bounds count from the end. */
+/** Returns the rows between two bounds; negative bounds count from the end. */
 function between(rows: readonly unknown[], from: bigint, to: bigint): readonly unknown[] {
   const of = (place: bigint): number => Number(place < 0n ? BigInt(rows.length) + place : place);
   return rows.slice(Math.max(0, of(from)), Math.max(0, of(to)));
@@ -85,7 +85,7 @@ test('LIMIT with two bounds returns the rows between them', async (t) => {
   }
 });
 
-test('the last rows of a table are read from its end', async (t) => {
+test('the last rows of a table are read from the end', async (t) => {
   const plan = async (sql: string): Promise<string> =>
     (await asked(`EXPLAIN (PHYSICAL) ${sql}`)).flat().join('\n');
   for (const sql of [
@@ -100,7 +100,7 @@ test('the last rows of a table are read from its end', async (t) => {
   t.deepEqual(first, [55]);
 });
 
-test('the last rows of a correlated sub-query are counted per outer row', async (t) => {
+test('LIMIT in a correlated sub-query applies to each outer row', async (t) => {
   const counted = async (last: string): Promise<unknown> => {
     const of = `SELECT max(b.n) FROM (SELECT n FROM rows c WHERE c.n <= a.n ${last}) b`;
     return (await asked(`SELECT n, (${of}) FROM rows a LIMIT 40`)).map(([, most]) => most);

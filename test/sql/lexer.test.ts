@@ -6,7 +6,7 @@ import { tokenize, unquote } from '../../ts/sql/lexer/lexer.js';
 
 const NAMES = Object.entries(TokenKind);
 
-/** Tokens as `Kind text`. */
+/** Returns tokens as `Kind text`. */
 function tokens(text: string): string[] {
   const { kinds, starts, ends } = scan(text);
   return kinds.map((kind, index) => {
@@ -15,7 +15,7 @@ function tokens(text: string): string[] {
   });
 }
 
-test('words, names and strings', (t) => {
+test('words, names and strings are tokenized', (t) => {
   t.deepEqual(tokens(`select "a""b" 'it''s' \`c\` größe $x`), [
     'Word select',
     'Quoted "a""b"',
@@ -28,7 +28,7 @@ test('words, names and strings', (t) => {
   ]);
 });
 
-test('numbers and their suffixes', (t) => {
+test('numbers and their suffixes are tokenized', (t) => {
   t.deepEqual(tokens('1 1_000 17L 1.5 .5 1e3 2.5E-7 1.5f 12.50m 3d 0x1F 1h30m 10u'), [
     'Integer 1',
     'Integer 1_000',
@@ -47,7 +47,7 @@ test('numbers and their suffixes', (t) => {
   ]);
 });
 
-test('geohashes, parameters and variables', (t) => {
+test('geohashes, parameters and variables are tokenized', (t) => {
   t.deepEqual(tokens('#u33d #u33d/18 ##0110 $1 ? :name @var a[1:b]'), [
     'Geohash #u33d',
     'Geohash #u33d/18',
@@ -66,7 +66,7 @@ test('geohashes, parameters and variables', (t) => {
   ]);
 });
 
-test('operators, the longest first', (t) => {
+test('the longest matching operator is tokenized', (t) => {
   t.deepEqual(tokens('a<<=b>>c!~d::e||f:=g<>h'), [
     'Word a',
     'Mark <<=',
@@ -112,7 +112,7 @@ test('a dollar-quoted string has no escapes', (t) => {
   t.regex(JSON.stringify(insert.nodes), /"texts":\["it's","a\$\$b"\]/);
 });
 
-test('comments vanish, hints stay', (t) => {
+test('comments are dropped and hints are kept', (t) => {
   t.deepEqual(tokens('select /*+ h(a) */ 1 -- end\n/* x */+ 2 /*+ no hint */'), [
     'Word select',
     'Hint /*+ h(a) */',
@@ -123,12 +123,12 @@ test('comments vanish, hints stay', (t) => {
   ]);
 });
 
-test('spans count UTF-16 units', (t) => {
+test('token positions count UTF-16 code units', (t) => {
   const { starts } = scan("'😀' x");
   t.deepEqual(starts, [0, 5, 6]);
 });
 
-test('invalid input is refused at its start', (t) => {
+test('an error is reported at the start of the invalid token', (t) => {
   const cases: [string, number, string][] = [
     ["SELECT 'abc", 7, 'unclosed quoted string?'],
     ['select "abc', 7, 'unclosed quotation mark'],

@@ -1,7 +1,7 @@
 /**
- * Mutated statements of the grammar table and the golden cases: each promptly gives a tree that
- * prints back, or a syntax error with a position inside the text. Prints its seed; SEED=n repeats a
- * run, MUTATIONS=n sets their number.
+ * Mutated statements from the grammar table and the golden cases. Each must promptly give a tree
+ * that can be printed back, or a syntax error with a position inside the text. Prints its seed;
+ * SEED=n repeats a run, MUTATIONS=n sets how many mutations are tried.
  */
 import test from 'ava';
 
@@ -13,10 +13,10 @@ import { suiteSeed } from '../seed.js';
 const seed = suiteSeed();
 const count = Number(process.env['MUTATIONS'] ?? 10_000);
 
-/** Time limit of one statement, generous for a busy machine. */
+/** Time limit of one statement in milliseconds, generous for a busy machine. */
 const LIMIT_MS = 2_000;
 
-/** The problem of the parser's result; `null` for a tree or an error with a position. */
+/** Returns the problem with the parser's result; `null` for a tree or an error with a position. */
 function problemOf(text: string): string | null {
   let tree;
   try {
@@ -37,7 +37,7 @@ function problemOf(text: string): string | null {
   }
 }
 
-test(`${count} mutated statements give a tree or an error with a position`, (t) => {
+test(`${count} mutated statements return a tree or an error with a position`, (t) => {
   const below = generator(seed);
   let trees = 0;
   for (let run = 0; run < count; run += 1) {

@@ -3,7 +3,7 @@ import { scan } from '../../ts/sql/index.js';
 import { goldenStatements } from './golden-statements.js';
 import { ITEMS } from './grammar/index.js';
 
-/** A random number below a bound; the seed repeats a run. */
+/** Returns random numbers below a bound; the seed repeats a run. */
 export function generator(start: number): (bound: number) => number {
   let state = start >>> 0;
   return (bound) => {
@@ -21,7 +21,7 @@ const texts = [
 
 type Below = (bound: number) => number;
 
-/** The tokens of a text with the whitespace after them. */
+/** Returns the tokens of a text, each with the whitespace after it. */
 function pieces(text: string): string[] {
   const { starts } = scan(text);
   return starts.map((start, index) => text.slice(start, starts[index + 1]));
@@ -43,7 +43,7 @@ const MUTATIONS: readonly ((text: string, below: Below) => string)[] = [
     const at = below(list.length);
     return list.toSpliced(at, 0, list[at] ?? '', ' ').join('');
   },
-  // Inserts a token of another statement, or replaces one with it.
+  // Inserts a token from another statement, or replaces a token with it.
   (text, below) => {
     const list = pieces(text);
     const other = pick(pieces(pick(texts, below)), below);
@@ -58,7 +58,7 @@ const MUTATIONS: readonly ((text: string, below: Below) => string)[] = [
       .with(b, list[a] ?? '')
       .join('');
   },
-  // Truncates the end, possibly within a token.
+  // Truncates the end, possibly in the middle of a token.
   (text, below) => text.slice(0, below(text.length + 1)),
   // Removes the start.
   (text, below) => text.slice(below(text.length + 1)),
@@ -67,7 +67,7 @@ const MUTATIONS: readonly ((text: string, below: Below) => string)[] = [
     const at = below(text.length + 1);
     return text.slice(0, at) + pick(STRAY, below) + text.slice(at);
   },
-  // Joins the first half of one statement and the second half of another.
+  // Joins the first half of one statement with the second half of another.
   (text, below) => {
     const [head, tail] = [pieces(text), pieces(pick(texts, below))];
     return [...head.slice(0, below(head.length)), ...tail.slice(below(tail.length))].join('');
@@ -81,7 +81,7 @@ const MUTATIONS: readonly ((text: string, below: Below) => string)[] = [
   },
 ];
 
-/** A statement with one to three mutations. */
+/** Returns a statement with one to three mutations. */
 export function spoiled(below: Below): string {
   let text = pick(texts, below);
   for (let times = 1 + below(3); times > 0; times -= 1) {

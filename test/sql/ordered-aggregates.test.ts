@@ -1,4 +1,4 @@
-/** Order-dependent aggregates use the order of a sub-query. */
+/** Order-dependent aggregates follow the ordering of a sub-query. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -24,7 +24,7 @@ for (const direction of ['asc', 'desc'] as const) {
   const sorted = `(select k, y, s, x from t order by s ${direction}, x)`;
   const [first, last] = direction === 'asc' ? ['min', 'max'] : ['max', 'min'];
 
-  test(`first and last of rows ordered ${direction}`, async (t) => {
+  test(`first and last follow the order of their rows ${direction}`, async (t) => {
     t.deepEqual(
       await rowsOf(server, `select first(s), last(s) from ${sorted}`),
       await rowsOf(server, `select ${first}(s), ${last}(s) from t`),
@@ -37,7 +37,7 @@ for (const direction of ['asc', 'desc'] as const) {
     }
   });
 
-  test(`strings joined in order ${direction}, also of a hidden column`, async (t) => {
+  test(`string_agg follows the row order ${direction}, even of a hidden column`, async (t) => {
     const few = `(select x from (select s, x from t where x <= 50) order by s ${direction})`;
     const rows = await rowsOf(server, few.slice(1, -1));
     const joined = rows.map(([x]) => String(x)).join(',');
@@ -45,7 +45,7 @@ for (const direction of ['asc', 'desc'] as const) {
   });
 }
 
-test('an ORDER BY inside the call orders its rows', async (t) => {
+test('an ORDER BY inside an aggregate call orders its rows', async (t) => {
   for (const rows of ['t', '(select x, x::string s from long_sequence(3))']) {
     for (const order of ['asc', 'desc']) {
       const inside = `select string_agg(s, ',' order by x ${order}) from ${rows}`;

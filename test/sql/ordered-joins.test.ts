@@ -1,6 +1,6 @@
 /**
- * The outer rows of a sub-query, and the left side of a LEFT JOIN in the catalog, keep their order:
- * with many scan chunks, small and large build sides, below a LIMIT and filters.
+ * The outer rows of a sub-query, and the left side of a LEFT JOIN in the catalog, keep their order.
+ * This holds with many scan chunks, small and large build sides, and below a LIMIT and filters.
  */
 import test from 'ava';
 
@@ -35,10 +35,10 @@ test.after.always(async () => {
 const LARGEST = '(select max(v) from looked l where l.k = few.k)';
 const ONLY = '(select v from looked l where l.v = few.n)';
 
-/** Joins by strings, which no plan can estimate to be few. */
+/** A sub-query that joins on strings. No plan can estimate that only a few rows will match. */
 const WITH_TEXT = "(select 1 from many m where m.v || 'x' = few.n || 'x')";
 
-/** The numbers from 1 that satisfy a condition. */
+/** Returns the numbers from 1 on that satisfy a condition. */
 function numbers(isLeft: (n: number) => boolean = () => true, most = ROWS): number[] {
   return Array.from({ length: ROWS }, (_, index) => index + 1)
     .filter(isLeft)
@@ -64,7 +64,7 @@ for (const [query, expected] of [
     [...numbers(), ...numbers().map((n) => n + ROWS)],
   ],
 ] as const) {
-  test(`in row order: ${query}`, async (t) => {
+  test(`the rows stay in order: ${query}`, async (t) => {
     const found = (await rowsOf(server, query)).map(([n]) => n);
     t.deepEqual(found, expected as number[]);
   });
@@ -87,7 +87,7 @@ const COLUMNS = `select c.column_name, pk.constraint_type,
     and pk.column_name = c.column_name
   where c.table_name = 'kinds' and c.table_schema = 'public'`;
 
-test('catalog columns are listed in order', async (t) => {
+test('catalog columns are listed in table order', async (t) => {
   const found = (await rowsOf(server, COLUMNS)).map(([name, key]) => [name, key]);
   const names = ['first', 'second', 'third', 'fourth'];
   t.deepEqual(
@@ -96,7 +96,7 @@ test('catalog columns are listed in order', async (t) => {
   );
 });
 
-test('a semi-join builds on its keys, or on the outer rows when they are few', async (t) => {
+test('a semi-join hashes its keys, or the outer rows if they are few', async (t) => {
   for (const [rows, holds] of [
     ['few', 'keys'],
     ['(select * from few limit 60) few', 'rows'],
@@ -107,13 +107,13 @@ test('a semi-join builds on its keys, or on the outer rows when they are few', a
   }
 });
 
-/** The joins of a plan that read the rows of `table` directly, as EXPLAIN prints them. */
+/** Returns the joins in a plan that read the rows of `table` directly, as EXPLAIN prints them. */
 async function joins(query: string): Promise<string[]> {
   const lines = (await rowsOf(server, `explain (physical) ${query}`)).map(([line]) => String(line));
   return lines.filter((line) => line.includes('LookupJoinExec')).map((line) => line.trim());
 }
 
-test('the join builds on the lookup side, and streams the outer rows', async (t) => {
+test('the join hashes the lookup side and streams the outer rows', async (t) => {
   for (const query of [`select n, ${LARGEST} from few`, COLUMNS]) {
     const [first = ''] = await joins(query);
     t.regex(first, /LookupJoinExec: Outer,/, query);

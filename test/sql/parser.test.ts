@@ -4,7 +4,7 @@ import { expectedAt, parse, print, SyntaxError_, type Tree } from '../../ts/sql/
 import { MAX_NESTING, MAX_TERMS, MAX_TEXT_LENGTH } from '../../ts/sql/parser/parser.js';
 import { expression } from '../../ts/sql/printer/print-expression.js';
 
-/** The first select item, printed with all parentheses of its tree. */
+/** Returns the first select item, printed with all parentheses of its tree. */
 function grouping(text: string): string {
   const tree = parse(`SELECT ${text}`);
   const select = tree.nodes.find((node) => node.kind === 'Select');
@@ -31,7 +31,7 @@ function bracket(tree: Tree, id: number): string {
   }
 }
 
-test('operators bind with the precedence of the reference', (t) => {
+test('operators have the same precedence as in QuestDB', (t) => {
   const cases: [string, string][] = [
     ['1 + 2 * 3', '(Add 1 (Multiply 2 3))'],
     ['1 - 2 - 3', '(Subtract (Subtract 1 2) 3)'],
@@ -54,13 +54,13 @@ test('operators bind with the precedence of the reference', (t) => {
   }
 });
 
-test('suffixes make numbers in expressions and intervals in clauses', (t) => {
+test('a suffix makes a number in an expression and an interval in a clause', (t) => {
   const tree = parse('SELECT 3d, 5m, 1h FROM t SAMPLE BY 1d');
   const kinds = tree.nodes.map((node) => node.kind).filter((kind) => /Fl|De|Du/.test(kind));
   t.deepEqual(kinds, ['Float', 'Decimal', 'Duration', 'Duration']);
 });
 
-test('children precede their parents, spans are parallel to nodes', (t) => {
+test('child nodes precede their parents, and each node has a span', (t) => {
   const text = "SELECT a + 1 AS b FROM (t WHERE ts IN '2024') x JOIN y ON x.k = y.k ORDER BY 1";
   const tree = parse(text);
   t.is(tree.spans.length, tree.nodes.length);
@@ -70,7 +70,7 @@ test('children precede their parents, spans are parallel to nodes', (t) => {
   t.is(text.slice(span?.start, span?.end), 'a + 1');
 });
 
-test('rows of VALUES are blocks, not nodes', (t) => {
+test('literal rows of VALUES are stored as blocks instead of nodes', (t) => {
   const tree = parse("INSERT INTO t VALUES (1, -2.5, 'it''s', null, true, now()), (2L, +3)");
   const insert = tree.nodes[tree.root];
   t.is(insert?.kind, 'Insert');
@@ -89,7 +89,7 @@ test('WITH before INSERT belongs to its query', (t) => {
   t.is(printed, 'INSERT INTO t WITH a AS (SELECT 1 AS x) SELECT x FROM a');
 });
 
-test('no input exhausts the stack or takes long', (t) => {
+test('no input overflows the stack or takes long', (t) => {
   const many = 100_000;
   const texts = [
     `select ${'('.repeat(many)}1${')'.repeat(many)}`,
@@ -127,25 +127,25 @@ test('input at the limits is accepted', (t) => {
   t.notThrows(() => parse(`insert into t values ${rows.join(',')}`));
 });
 
-test('an empty statement is an Empty node', (t) => {
+test('an empty statement becomes an Empty node', (t) => {
   for (const text of ['', '   ', ';', ' ; ; ', '-- nothing', '/* nothing */']) {
     const tree = parse(text);
     t.is(tree.nodes[tree.root]?.kind, 'Empty', text);
   }
 });
 
-test('session statements keep their words', (t) => {
+test('session statements keep their words as tokens', (t) => {
   const tree = parse("SET TIME ZONE 'UTC';");
   t.deepEqual(tree.nodes[tree.root], { kind: 'Session', words: ['SET', 'TIME', 'ZONE', 'UTC'] });
 });
 
-test('statement keywords may also name a table', (t) => {
+test('statement keywords can also name tables', (t) => {
   for (const word of ['backup', 'checkpoint', 'grant', 'add', 'exit', 'refresh', 'copy_of']) {
     t.is(parse(`SELECT ${word} FROM ${word}`).nodes.at(-1)?.kind, 'Query', word);
   }
 });
 
-test('unsupported statements are refused at their position', (t) => {
+test('unsupported statements are refused at the unsupported word', (t) => {
   const cases: [string, number, string][] = [
     ['show; ', 4, "expected 'TABLES', 'COLUMNS', 'PARTITIONS', 'CREATE' or a setting"],
     ['CREATE LIVE VIEW v FLUSH EVERY 1s AS (t)', 34, "'start from' expected"],
@@ -206,7 +206,7 @@ test('only file functions have named options', (t) => {
   t.true(missing.start >= 42, missing.message);
 });
 
-test('make_interval has named arguments, and missing ones are 0', (t) => {
+test('make_interval accepts named arguments, and missing ones are 0', (t) => {
   const whole = 'SELECT make_interval(0, 0, 0, 3, 0, 0, 1.5)';
   for (const text of [
     'SELECT make_interval(days => 3, secs => 1.5)',
@@ -239,7 +239,7 @@ test('temporary views are printed as temporary', (t) => {
   }
 });
 
-test('ANALYZE t is VACUUM TABLE t, and analyze may also name a table', (t) => {
+test('ANALYZE t means VACUUM TABLE t, and analyze can name a table', (t) => {
   for (const text of ['ANALYZE t', 'ANALYZE VERBOSE public.t (a, b)', 'analyze "t"']) {
     t.is(print(parse(text)), text.includes('"') ? 'VACUUM TABLE "t"' : 'VACUUM TABLE t', text);
   }
@@ -248,7 +248,7 @@ test('ANALYZE t is VACUUM TABLE t, and analyze may also name a table', (t) => {
   }
 });
 
-test('comments on any kind of object are parsed', (t) => {
+test('COMMENT ON is parsed for any kind of object', (t) => {
   for (const text of [
     "COMMENT ON MATERIALIZED VIEW v IS 'x'",
     'COMMENT ON CONSTRAINT c ON t IS NULL',
@@ -258,7 +258,7 @@ test('comments on any kind of object are parsed', (t) => {
   }
 });
 
-test('a mistyped keyword is reported, wherever it is', (t) => {
+test('a mistyped keyword is reported at any position', (t) => {
   for (const [text, meant] of [
     ['selct 1', /did you mean 'select' for 'selct'\?$/],
     ['SELECTT a, b FROM t', /did you mean 'select' for 'SELECTT'\?$/],
@@ -271,8 +271,8 @@ test('a mistyped keyword is reported, wherever it is', (t) => {
     ['SELECT a FROM t SAMPEL BY 1h', /did you mean 'sample' for 'SAMPEL'\?$/],
     ['UPDATE t STE a = 1', /did you mean 'set' for 'STE'\?$/],
     ['DROP TBLE x', /did you mean 'table' for 'TBLE'\?$/],
-    // No suggestion for two-letter words, which resemble too many keywords, for quoted names, or
-    // for correct keywords.
+    // There is no suggestion for two-letter words, which resemble too many keywords, for quoted
+    // names, or for correct keywords.
     ['SELECT a b c FROM t', /expected$/],
     ['SELECT * FROM "WERE" a > 1', /^unexpected token \[>\]$/],
     ['SELECT * FROM t WHERE', /^empty where clause$/],

@@ -1,6 +1,6 @@
 /**
- * `lag` without PARTITION BY over a scan in several chunks: each chunk is processed separately and
- * reads the preceding rows, however many chunks back they are.
+ * `lag` without PARTITION BY over a scan in several chunks. Each chunk is processed separately and
+ * reads the rows that precede it, however many chunks back they are.
  */
 import test from 'ava';
 
@@ -8,7 +8,7 @@ import { startTestServer, type TestServer } from '../golden/server.js';
 import { rows as rowsOf } from '../line/harness.js';
 
 const TOTAL = 61;
-/** The value of a row; every seventh is null. */
+/** Returns the value of a row; every seventh is null. */
 const value = (row: number): number | null => (row % 7 === 3 ? null : row * 10);
 const VALUES = Array.from({ length: TOTAL }, (_, row) => value(row));
 const back = (row: number, distance: number, otherwise: number | null = null): number | null =>
@@ -30,7 +30,7 @@ test.after.always(() => server.stop());
 
 const asked = (sql: string): Promise<readonly (readonly unknown[])[]> => rowsOf(server, sql);
 
-test('lag and lead read rows of other partitions', async (t) => {
+test('lag and lead read rows across storage partitions', async (t) => {
   for (const distance of [1, 2, 3, 5, 17, 60, 61, 1_000]) {
     const wanted = VALUES.map((n, row) => [n, back(row, distance)]);
     const lag = `lag(n, ${distance}) OVER (ORDER BY ts)`;
@@ -46,7 +46,7 @@ test('lag and lead read rows of other partitions', async (t) => {
   }
 });
 
-test('several distances, and expressions over them', async (t) => {
+test('lag and lead accept several distances, and expressions over them', async (t) => {
   const both = `SELECT n, lag(n, 1) OVER (ORDER BY ts) a, lag(n, 4) OVER (ORDER BY ts) b FROM rows`;
   const wanted = VALUES.map((n, row) => [n, back(row, 1), back(row, 4)]);
   t.deepEqual(await asked(both), wanted);
@@ -63,7 +63,7 @@ test('several distances, and expressions over them', async (t) => {
   t.deepEqual(await asked(`SELECT count(), count(d), sum(d) FROM (${step})`), [
     [TOTAL, known.length, sum],
   ]);
-  // Order-independent aggregates read the chunks in parallel.
+  // Aggregates that do not depend on order read the chunks in parallel.
   const plan = await asked(`EXPLAIN (PHYSICAL) SELECT count(), sum(d) FROM (${step})`);
   t.false(JSON.stringify(plan).includes('TimeConcatExec'), JSON.stringify(plan));
   const ordered = `SELECT first(d), last(d) FROM (SELECT d FROM (${step}) ORDER BY ts DESC)`;
@@ -78,7 +78,7 @@ test('several distances, and expressions over them', async (t) => {
   );
 });
 
-test('filters, ranges, no rows', async (t) => {
+test('lag and lead respect filters, time ranges and empty inputs', async (t) => {
   const lag = 'lag(n, 2) OVER (ORDER BY ts)';
   const kept = VALUES.filter((n) => n !== null && n > 100);
   t.deepEqual(

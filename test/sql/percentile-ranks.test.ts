@@ -1,6 +1,6 @@
 /**
- * `percentile_disc` of times and strings, compared with a sort: equal values, few and many, in any
- * order.
+ * `percentile_disc` of times and strings, compared with sorting: with few and many equal values, in
+ * any order.
  */
 import test from 'ava';
 
@@ -14,7 +14,7 @@ const SHAPES: Readonly<Record<string, (x: number) => number>> = {
   mixed: (x) => (x * 7_919) % 9_973,
 };
 
-test('percentiles match those of a sort', async (t) => {
+test('percentiles match those of sorted values', async (t) => {
   const server = await startTestServer({});
   t.teardown(() => server.stop());
   for (const [name, of] of Object.entries(SHAPES)) {

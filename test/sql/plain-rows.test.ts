@@ -1,6 +1,6 @@
 /**
- * INSERT of literal rows, which are passed to the engine as written, gives the same result as cell
- * by cell.
+ * INSERT of literal rows, which are passed to the engine as written, gives the same result as
+ * inserting them cell by cell.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ const TYPES = [
   ...['DATE', 'TIMESTAMP', 'TIMESTAMP_NS', 'SYMBOL', 'STRING', 'VARCHAR', 'UUID', 'IPV4'],
   'LONG256',
 ];
-/** Most cells fit some type; the others are refused by both parsers alike. */
+/** Most cells fit some type; the others are rejected by both parsers in the same way. */
 const CELLS = [
   ...['null', 'NULL', 'true', 'False', '0', '7', '-7', '+12', '1.5', '-2.25', '1e3', '3.5E-2'],
   ...['300', '70000', '5000000000', '99999999999999999999', '-128', "'a'", "''", "'it''s'"],
@@ -29,7 +29,7 @@ const CELLS = [
   ...["'11111111-1111-1111-1111-111111111111'", "'10.0.0.1'", "'0x01'", "'(1), (2)'"],
 ];
 
-test('literal rows give the same rows and the same errors as parsed rows', async (t) => {
+test('literal rows give the same rows and errors as parsed rows', async (t) => {
   const seed = suiteSeed();
   const random = new Random(seed);
   const root = mkdtempSync(join(tmpdir(), 'tidemark-plain-'));
@@ -80,7 +80,7 @@ test('literal rows give the same rows and the same errors as parsed rows', async
   }
   t.true(seen.rows > ROUNDS / 4 && seen.errors > ROUNDS / 20, JSON.stringify(seen));
 
-  /** The cells that a column of a type accepts. */
+  /** Returns the cells that a column of a type accepts. */
   async function fittingCells(type: string): Promise<readonly string[]> {
     const known = fits.get(type);
     if (known !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * Random text: expressions survive printing, and the parser throws nothing but syntax errors.
- * Prints its seed; SEED=n repeats a run.
+ * Random text: expressions must survive printing, and the parser must throw nothing but syntax
+ * errors. Prints its seed; SEED=n repeats a run.
  */
 import test from 'ava';
 import fc from 'fast-check';
@@ -92,14 +92,14 @@ const { expression } = fc.letrec<{ expression: string; leaf: string }>((tie) => 
   };
 });
 
-test('expressions survive printing', (t) => {
+test('printed expressions parse to the same tree', (t) => {
   fc.assert(
     fc.property(expression, (text) => {
       let tree;
       try {
         tree = parse(`SELECT ${text} FROM t`);
       } catch (error) {
-        // Some combinations require parentheses.
+        // Some combinations need parentheses to parse.
         if (error instanceof SyntaxError_) {
           return;
         }
@@ -196,7 +196,7 @@ const { query } = fc.letrec<{ query: string; source: string }>((tie) => {
   };
 });
 
-test('queries survive printing', (t) => {
+test('printed queries parse to the same tree', (t) => {
   fc.assert(
     fc.property(query, (text) => {
       const tree = parse(text);
@@ -223,7 +223,7 @@ function survives(text: string): void {
   expectedAt(text, text.length);
 }
 
-test('random tokens give a tree or a syntax error', (t) => {
+test('random tokens return a tree or a syntax error', (t) => {
   const words = [
     ...new Set(goldenStatements().accepted.flatMap((text) => text.match(/\w+|[^\s\w]+/g) ?? [])),
   ];
@@ -237,7 +237,7 @@ test('random tokens give a tree or a syntax error', (t) => {
   t.pass();
 });
 
-test('truncated statements and missing tokens give a tree or a syntax error', (t) => {
+test('truncated statements return a tree or a syntax error', (t) => {
   const { accepted } = goldenStatements();
   const mutation = fc.tuple(fc.constantFrom(...accepted), fc.nat(), fc.nat(12));
   fc.assert(

@@ -39,7 +39,9 @@ const VALUES = [
   'n + rnd_long(1, 100000, 0)',
 ];
 
-/** Queries over a table `x` with the columns n and r, which return its number of rows. */
+/**
+ * Queries over a table `x` with columns n and r, each of which returns the number of rows in `x`.
+ */
 const QUERIES: Readonly<Record<string, string>> = {
   'a join': 'select count(*) from x a join x b on a.n = b.n where a.r = b.r',
   'a join by time': 'select count(*) from x a asof join x b where a.r = b.r',
@@ -58,7 +60,7 @@ const SOURCES: Readonly<Record<string, (value: string) => string>> = {
 
 for (const [source, table] of Object.entries(SOURCES)) {
   for (const [name, query] of Object.entries(QUERIES)) {
-    test(`${source}, read by ${name}`, async (t) => {
+    test(`random columns: ${source}, read by ${name}`, async (t) => {
       for (const value of VALUES) {
         const rest = query.startsWith(',') ? query : ` ${query}`;
         const text = `with x as (${table(value)})${rest}`;
@@ -68,15 +70,18 @@ for (const [source, table] of Object.entries(SOURCES)) {
   }
 }
 
-test('a repeated statement returns new random rows', async (t) => {
+test('a repeated statement generates new random rows', async (t) => {
   const query = 'with x as (select rnd_long() r) select a.r from x a join x b on a.r = b.r';
   const answers = await Promise.all(Array.from({ length: 8 }, async () => rowsOf(server, query)));
   t.is(new Set(answers.map(([row]) => String(row?.[0]))).size, 8);
 });
 
-test('columns of an outer query are refused by name', async (t) => {
+test('columns of an outer query are refused with their name', async (t) => {
   const table = 'with x as (select n + rnd_long() r)';
   const query = `select (${table} select a.r = b.r from x a, x b) from t`;
   const { error } = await ask(server, query);
-  t.regex(error ?? '', /'x' of WITH, which is random, reads the rows around/);
+  t.regex(
+    error ?? '',
+    /a random and correlated WITH query, 'x', that is referenced more than once/,
+  );
 });

@@ -1,6 +1,6 @@
 /**
  * Operators that read a table from its ends, or symbols by their codes, above an input that is not
- * the whole ordered table: a LIMIT, a filter with LIMIT, sorted rows.
+ * the whole ordered table: a LIMIT, a filter with a LIMIT, sorted rows.
  */
 import test from 'ava';
 
@@ -28,7 +28,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-test('LATEST ON sees only the rows that a LIMIT keeps', async (t) => {
+test('LATEST ON sees only the rows within a LIMIT', async (t) => {
   for (const [from, newest] of [
     ['few where price > 0 limit 2', 2],
     ["few where sym = 'a' limit 1", 1],
@@ -41,7 +41,10 @@ test('LATEST ON sees only the rows that a LIMIT keeps', async (t) => {
   }
 });
 
-/** Rows of `many` at permuted times, which require a sort; with symbols or with their strings. */
+/**
+ * Returns the rows of `many` at permuted times, which require a sort, with symbols or with their
+ * strings.
+ */
 const moved = (sym: string): string =>
   `(select dateadd('s', -((v * 7919) % 1000003)::int, ts) t2, ${sym} sym, v from many)
     timestamp(t2)`;
@@ -56,7 +59,7 @@ for (const [what, query] of Object.entries({
     `select k, max(r), sum(r) from (select sym::varchar k,
       row_number() over (partition by sym order by t2) r from ${from}) order by k`,
 })) {
-  test(`${what} over sorted rows gives the same for symbols as for strings`, async (t) => {
+  test(`${what} over sorted rows is the same for symbols and strings`, async (t) => {
     t.deepEqual(
       await rowsOf(server, query(moved('sym'))),
       await rowsOf(server, query(moved('sym::varchar'))),
@@ -64,9 +67,9 @@ for (const [what, query] of Object.entries({
   });
 }
 
-test('a volatile condition is evaluated for each element', async (t) => {
+test('a volatile condition is evaluated for each array element', async (t) => {
   const counts = `select count() from volatile, unnest(a) as u(e) where rnd_double() < p`;
   const [[count]] = (await rowsOf(server, counts)) as [[number]];
-  // Of 10,000 with probability 1/2; the bounds are ten standard deviations away.
+  // 10,000 rows, each with probability 1/2; the bounds are ten standard deviations away.
   t.true(count > 4_500 && count < 5_500, String(count));
 });

@@ -4,18 +4,18 @@ import { scopeAt, type Scope } from '../../ts/sql/index.js';
 import { goldenStatements } from './golden-statements.js';
 import { ITEMS } from './grammar/index.js';
 
-/** The scope at the position of `|` in a text. */
+/** Returns the scope at the position of `|` in a text. */
 function at(text: string): Scope {
   const offset = text.indexOf('|');
   return scopeAt(text.slice(0, offset) + text.slice(offset + 1), offset);
 }
 
-/** Sources as `table alias`. */
+/** Returns sources as `table alias`. */
 function sources(text: string): string[] {
   return at(text).sources.map(({ table, alias }) => `${table ?? '?'} ${alias ?? ''}`.trim());
 }
 
-test('the sources of the query at the cursor', (t) => {
+test('the scope contains the sources of the query at the cursor', (t) => {
   const cases: [string, string[]][] = [
     ['SELECT | FROM trades', ['trades']],
     ['SELECT a, | FROM trades t JOIN quotes AS q ON t.k = q.k', ['trades t', 'quotes q']],
@@ -45,7 +45,7 @@ test('the sources of the query at the cursor', (t) => {
   }
 });
 
-test('common tables and variables', (t) => {
+test('the scope contains common tables and variables', (t) => {
   const scope = at(
     'DECLARE @low := 1, @high := 2 WITH a AS (SELECT 1), b (x) AS (t) SELECT | FROM b',
   );

@@ -1,4 +1,4 @@
-/** `generate_series` in a select list: as in FROM, and with columns as bounds. */
+/** `generate_series` in a select list: behaves as in FROM, and may have columns as bounds. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -29,7 +29,7 @@ for (const call of [
   "generate_series('2024-01-01'::timestamp_ns, '2024-01-01T00:00:00.000000002Z'::timestamp_ns, 1)",
   'generate_series(9223372036854775805, 9223372036854775807)',
 ]) {
-  test(`in a select list as in FROM: ${call}`, async (t) => {
+  test(`a series in a select list equals one in FROM: ${call}`, async (t) => {
     const inFrom = await rows(`SELECT generate_series FROM ${call}`);
     t.deepEqual(await rows(`SELECT ${call} AS value`), inFrom);
   });
@@ -78,8 +78,8 @@ test('invalid series are refused', async (t) => {
   for (const [query, message] of [
     ['SELECT generate_series(1, 3, 0)', /step cannot be zero/],
     ['SELECT x, generate_series(1, 3, x - 1) FROM long_sequence(1)', /step cannot be zero/],
-    ['SELECT generate_series(0.0, 1.0, 1e-320)', /has no end/],
-    ['SELECT generate_series(1)', /needs a start, an end/],
+    ['SELECT generate_series(0.0, 1.0, 1e-320)', /is too long/],
+    ['SELECT generate_series(1)', /requires a start, an end/],
     ['SELECT x FROM long_sequence(3) WHERE generate_series(1, 2) = 1', /unknown function/],
   ] as const) {
     const answer = await ask(server, query);

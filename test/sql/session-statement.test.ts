@@ -1,4 +1,4 @@
-/** Session statements: each form, with any whitespace, comments and quotes. */
+/** Session statements: each form, with whitespace, comments and quotes of every kind. */
 import test from 'ava';
 
 import { readStatement, type SessionStatement, SyntaxError_ } from '../../ts/sql/index.js';
@@ -133,7 +133,7 @@ const FORMS: readonly (readonly [SessionStatement, ...string[]])[] = [
 ];
 
 for (const [statement, ...texts] of FORMS) {
-  test(`${JSON.stringify(statement)}: ${texts.join(' | ')}`, (t) => {
+  test(`session statement ${JSON.stringify(statement)}: ${texts.join(' | ')}`, (t) => {
     for (const text of texts) {
       t.deepEqual(readStatement(text).session, statement, text);
       t.is(readStatement(text).tree.nodes.at(-1)?.kind, 'Session', text);
@@ -155,7 +155,7 @@ test('a cursor keeps the SQL and position of its query', (t) => {
   t.is(readStatement('DECLARE @a := 1 SELECT @a').session, null);
 });
 
-test('unsupported cursor directions', (t) => {
+test('unsupported cursor directions are refused', (t) => {
   const texts = ['FETCH SIDEWAYS c', 'MOVE ABSOLUTE c', 'FETCH 1.5 FROM c', 'FETCH FIRST 2 c'];
   for (const text of texts) {
     const { start } = t.throws(() => readStatement(text), { instanceOf: SyntaxError_ });
@@ -163,7 +163,7 @@ test('unsupported cursor directions', (t) => {
   }
 });
 
-test('COPY over the connection, and COPY of files', (t) => {
+test('COPY over the connection is distinguished from COPY of files', (t) => {
   t.like(readStatement('copy /* x */ t (a) from -- y\n stdin').session, {
     kind: 'CopyIn',
     table: 't',
@@ -198,7 +198,7 @@ test('other statements are not session statements', (t) => {
   }
 });
 
-test('missing words are reported, with position', (t) => {
+test('missing words are reported with their position', (t) => {
   const cases: readonly (readonly [string, string, number])[] = [
     ['SAVEPOINT', 'name of a savepoint expected', 9],
     ['DEALLOCATE', 'name of a prepared statement expected', 10],

@@ -1,13 +1,13 @@
 /** Syntax trees without positions, for comparing statements with the same meaning. */
 import { parse, type NodeId, type Tree } from '../../ts/sql/index.js';
 
-/** Fields with a position, or with text copied from the source. */
+/** Fields that hold a position, or text copied from the source. */
 const POSITIONS = /(?:^|_)span$|^starts$|^row_(?:starts|ends)$|^query_text$/;
 
-/** Numbers that are not node ids. */
+/** Fields whose numbers are not node ids. */
 const NUMBERS = new Set(['rows', 'widths', 'dimensions']);
 
-/** The tree with all children nested. */
+/** Returns the tree with all children nested. */
 export function shape(tree: Tree): unknown {
   return inline(tree, tree.root);
 }
@@ -56,7 +56,7 @@ interface Plain {
   readonly text: string;
 }
 
-/** All rows of an INSERT as one block, because literal rows differ only in spelling. */
+/** Returns all rows of an INSERT as one block, because literal rows differ only in spelling. */
 function insertedRows(block: Rows | null, plain: Plain | null): Rows | null {
   if (plain === null) {
     return block;

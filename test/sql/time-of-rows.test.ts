@@ -1,5 +1,5 @@
 /**
- * The designated timestamp follows the rows: through joins, which reorder them, and through
+ * The designated timestamp stays with the rows: through joins, which reorder them, and through
  * sub-queries that do not select it.
  */
 import test from 'ava';
@@ -63,7 +63,7 @@ for (const [join, of] of [
   ['CROSS JOIN few', 'few.y'],
   ['JOIN few ON many.k < few.k', 'few.y'],
 ] as const) {
-  test(`rows of «${join}» are in time order, first and last`, async (t) => {
+  test(`rows of «${join}» are in time order for first and last`, async (t) => {
     const query = `SELECT many.ts, x, ${of} FROM many ${join}`;
     const sorted = `${query} ORDER BY ts, x, y`;
     const all = `SELECT ts, x, y FROM (${query}) ORDER BY ts, x, y`;
@@ -135,7 +135,7 @@ for (const query of [
   });
 }
 
-test('a timestamp that is not selected has no name', async (t) => {
+test('a timestamp that is not selected cannot be referenced by name', async (t) => {
   for (const name of ['ts', 'time', '"time"']) {
     const query = `SELECT ${name} FROM (SELECT v, k FROM a) x ASOF JOIN (SELECT u FROM b) y`;
     t.regex((await exec(server, query)).error ?? '', /^Invalid column/, query);
@@ -144,7 +144,7 @@ test('a timestamp that is not selected has no name', async (t) => {
   t.regex((await exec(server, nested)).error ?? '', /aggregation function/);
 });
 
-test('another time column of a sub-query replaces the designated timestamp', async (t) => {
+test('a computed time column does not become the designated timestamp', async (t) => {
   const refusal = 'base query does not provide designated TIMESTAMP column';
   for (const list of [
     "dateadd('h', 1, ts) ts, v",

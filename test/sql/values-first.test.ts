@@ -1,6 +1,6 @@
 /**
- * Uncorrelated sub-queries are evaluated first, once per statement: order of their rows, their
- * errors, and repeated and concurrent executions.
+ * Uncorrelated sub-queries are evaluated first, once per statement. Tests the order of their rows,
+ * their errors, and repeated and concurrent executions.
  */
 import test from 'ava';
 
@@ -28,7 +28,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** The numbers of the returned rows. */
+/** Returns the numbers of the returned rows. */
 async function numbers(query: string): Promise<number[]> {
   return (await rowsOf(server, query)).map(([n]) => Number(n));
 }
@@ -47,7 +47,7 @@ test('rows keep their order, forward and backward, with and without LIMIT', asyn
   );
 });
 
-test('a time compared with a scalar sub-query prunes partitions', async (t) => {
+test('comparing a time with a scalar sub-query prunes partitions', async (t) => {
   const last = [ROWS - 2, ROWS - 1, ROWS];
   for (const condition of [
     "ts > dateadd('m', -3, (select max(ts) from t))",
@@ -63,13 +63,13 @@ test('a time compared with a scalar sub-query prunes partitions', async (t) => {
   t.deepEqual(await numbers('select count() from t where v > (select v from none)'), [0]);
 });
 
-test('a second row of a scalar sub-query is an error in any context', async (t) => {
+test('a second row of a scalar sub-query is always an error', async (t) => {
   const error = await t.throwsAsync(rowsOf(server, 'select n from t where v > (select v from t)'));
   t.regex(error.message, /more than one row returned by a sub-query used as a value/);
   t.deepEqual(await numbers('select n from t where v = (select v from t where n = 7)'), [7]);
 });
 
-test('scalar sub-queries nest, in lists, groups and beside correlated ones', async (t) => {
+test('scalar sub-queries can be nested, and used in lists and groups', async (t) => {
   const nested = `select count() from t where n > (select avg(n) from t
     where n > (select avg(n) from t where n > (select min(n) from t)))`;
   t.deepEqual(await numbers(nested), [249]);
@@ -86,7 +86,7 @@ test('scalar sub-queries nest, in lists, groups and beside correlated ones', asy
   );
 });
 
-test('concurrent executions do not see each other', async (t) => {
+test('concurrent executions of a scalar sub-query are independent', async (t) => {
   const query = 'select count() from t where v > (select avg(v) from t)';
   for (let round = 0; round < 20; round += 1) {
     const found = await Promise.all(Array.from({ length: 8 }, async () => await numbers(query)));
@@ -97,10 +97,10 @@ test('concurrent executions do not see each other', async (t) => {
   }
 });
 
-test('DISTINCT of symbols ends early, and includes null', async (t) => {
+test('DISTINCT of symbols stops reading early and includes null', async (t) => {
   const symbols = async (query: string): Promise<(string | null)[]> =>
     (await rowsOf(server, query)).map(([text]) => text as string | null);
-  // Other statements read `t` meanwhile.
+  // Other statements read `t` in the meantime.
   await rowsOf(server, 'create table d as (select * from t) timestamp(ts) partition by hour wal');
   t.deepEqual((await symbols('select distinct k from d')).toSorted(), [
     'k0',

@@ -1,4 +1,4 @@
-/** Literal rows: recognized in the text, or parsed token by token. */
+/** Literal rows: either recognized in the text, or parsed token by token. */
 import test from 'ava';
 
 import { parse, print, SyntaxError_ } from '../../ts/sql/index.js';
@@ -9,7 +9,7 @@ import { suiteSeed } from '../seed.js';
 const SLOW = 'WITH q AS (SELECT 1) ';
 
 interface Row {
-  /** Kind letter and text of each cell; an expression has no text. */
+  /** Kind letter and text of each cell. An expression has no text. */
   readonly cells: readonly (readonly [string, string])[];
   readonly starts: readonly number[];
   readonly start: number;
@@ -40,7 +40,7 @@ function outcome(text: string, offset = 0): Outcome {
   }
 }
 
-/** Literal rows as the other parser reads their text, located by the span. */
+/** Returns literal rows as the other parser reads their text, which the span locates. */
 function plainRows(text: string, { plain }: InsertNode, offset: number): readonly Row[] {
   if (plain === null) {
     return [];
@@ -69,7 +69,7 @@ function otherRows({ values }: InsertNode, offset: number): readonly Row[] {
     const from = cell;
     cell += width;
     const kinds = Array.from(values?.kinds.slice(from, cell) ?? '');
-    // Expressions are identified by node numbers, which WITH shifts.
+    // Expressions are identified by node numbers, which a WITH shifts.
     const text = (index: number): string => values?.texts[from + index] ?? '';
     return {
       cells: kinds.map((kind, index) => [kind, kind === 'x' ? '' : text(index)] as const),
@@ -90,7 +90,7 @@ const CELLS = [
 ];
 const SPACES = ['', '', '', ' ', '\n', '\t ', '\u00a0'];
 
-test('both parsers agree on random rows', (t) => {
+test('the literal-row parser and the full parser agree on random rows', (t) => {
   const seed = suiteSeed();
   let state = seed;
   const below = (bound: number): number => {
@@ -122,12 +122,12 @@ test('both parsers agree on random rows', (t) => {
   t.true(found.rows > 1_500 && found.plain > 1_000 && found.both > 100, JSON.stringify(found));
 });
 
-test('a parenthesized literal prints as the same expression', (t) => {
+test('a parenthesized literal is printed as the same expression', (t) => {
   const text = "INSERT INTO t VALUES (now(), ('a'), (-1)), ((1), (NULL), (true))";
   t.is(print(parse(text)), text);
 });
 
-test('literal rows are printed as written, before the others', (t) => {
+test('literal rows are printed unchanged and before other rows', (t) => {
   const text = "INSERT INTO t VALUES ( 1,'it''s' ), (+2, NULL),(now(), 'x') RETURNING a";
   const printed = print(parse(text));
   t.is(printed, "INSERT INTO t VALUES ( 1,'it''s' ), (+2, NULL), (now(), 'x') RETURNING a");

@@ -1,4 +1,4 @@
-/** Certificates for tests, made by openssl. */
+/** Certificates for tests, made with openssl. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -8,13 +8,13 @@ interface CertificateOptions {
   /** Arguments of `openssl req` that choose the key. */
   readonly key?: readonly string[];
   readonly digest?: string;
-  /** Whether it is only a server certificate, which cannot sign others. */
+  /** Whether the certificate is only for a server and cannot sign others. */
   readonly isServer?: boolean;
 }
 
 const ELLIPTIC = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
 
-/** A temporary folder; `remove` it at the end. */
+/** A temporary folder; call `remove` on it at the end. */
 export class CertificateFolder {
   readonly path = mkdtempSync(join(tmpdir(), 'tidemark-tls-'));
 

@@ -1,6 +1,7 @@
 /**
- * Encrypted ports before a login: clients that stop before, during or after the handshake, and
- * never close their own end, block no other client and hold no slot beyond their limit.
+ * Encrypted ports before a login. Clients that stop before, during or after the handshake, and
+ * never close the connection themselves, block no other client and hold no more slots than they
+ * may.
  */
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
@@ -17,7 +18,7 @@ import { pgClient } from '../pg-client.js';
 const LIMIT = 12;
 const MANY = 2 * LIMIT;
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
-/** The start of a ClientHello that is never completed. */
+/** The beginning of a ClientHello that is never completed. */
 const HELLO = Buffer.from([0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]);
 
 const folder = new CertificateFolder();
@@ -98,7 +99,7 @@ async function httpLogin(t: ExecutionContext): Promise<string> {
   return answer.toString('latin1');
 }
 
-/** Number of sockets open in the server. */
+/** Returns the number of sockets that are open in the server. */
 function held(): number {
   const descriptors = `/proc/${server.process.pid ?? 0}/fd`;
   const isSocket = (name: string): boolean => {
@@ -113,7 +114,7 @@ function held(): number {
 
 for (const [what, port, begin] of CLIENTS) {
   test.serial(
-    `${MANY} clients that stop ${what} (${port}) block no client, and are closed`,
+    `${MANY} clients that stop ${what} (${port}) block no one and are closed`,
     async (t) => {
       for (let index = 0; index < MANY; index += 1) {
         await begin(t);

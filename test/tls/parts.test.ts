@@ -1,4 +1,6 @@
-/** Certificates without a server: channel binding of logins, and refused sessions. */
+/**
+ * Certificates tested without a server: channel binding of logins, and sessions that are refused.
+ */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -34,7 +36,7 @@ function store(): CredentialStore {
   });
 }
 
-test('channel binding uses the hash of the certificate signature', (t) => {
+test('channel binding uses the hash of the certificate signature algorithm', (t) => {
   const rsa = ['-newkey', 'rsa:2048'];
   for (const [name, options, hash] of [
     ['ec-256', { digest: 'sha256' }, 'sha256'],
@@ -55,7 +57,7 @@ test('channel binding uses the hash of the certificate signature', (t) => {
   }
 });
 
-test('keys of an endpoint override the general keys', (t) => {
+test('the keys of an endpoint override the general TLS keys', (t) => {
   const files = (endpoint: 'http' | 'http.min' | 'pg', ...set: string[]): unknown =>
     certificateFiles(loadConfig({ set }), endpoint);
   const shared = ['tls.enabled=true', 'tls.cert.path=c', 'tls.private.key.path=k'];
@@ -68,11 +70,11 @@ test('keys of an endpoint override the general keys', (t) => {
   });
   t.throws(() => files('pg', 'pg.tls.enabled=true'), {
     instanceOf: ConfigError,
-    message: 'pg.tls.enabled=true needs pg.tls.cert.path or tls.cert.path: a PEM file',
+    message: 'pg.tls.enabled=true requires a PEM file in pg.tls.cert.path or tls.cert.path',
   });
 });
 
-test('the store keeps its certificate when a new one is invalid', (t) => {
+test('the certificate store keeps its certificate if a new one is invalid', (t) => {
   const credentials = store();
   const seen: unknown[] = [];
   credentials.onChange((next) => seen.push(next));
@@ -88,7 +90,7 @@ test('the store keeps its certificate when a new one is invalid', (t) => {
   t.deepEqual(seen, [credentials.current]);
 });
 
-test('a closed encrypted connection is no longer counted', async (t) => {
+test('a closed encrypted connection no longer counts towards the limit', async (t) => {
   const { port, server } = await start({ method: 'scram', connectionsMax: 1 }, store());
   for (let round = 0; round < 3; round += 1) {
     const client = pgClient(`127.0.0.1:${port}`, { ssl: { rejectUnauthorized: false } });
@@ -100,7 +102,10 @@ test('a closed encrypted connection is no longer counted', async (t) => {
   await server.close();
 });
 
-/** Sends bytes and reads the response; resolves when the server closes or stays silent. */
+/**
+ * Sends bytes and reads the response. Resolves when the server closes the connection or stays
+ * silent.
+ */
 function sendBytes(port: number, pieces: readonly Uint8Array[], cut: boolean): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
@@ -143,7 +148,7 @@ test('malformed handshakes close only their connection', async (t) => {
   await server.close();
 });
 
-test('required encryption applies to other machines', async (t) => {
+test('required encryption applies only to remote machines', async (t) => {
   const outside = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
     .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
@@ -162,6 +167,6 @@ test('required encryption applies to other machines', async (t) => {
   };
   await t.notThrowsAsync(connect('127.0.0.1', false));
   await t.notThrowsAsync(connect(outside, true));
-  await t.throwsAsync(connect(outside, false), { message: /encrypted connections only/ });
+  await t.throwsAsync(connect(outside, false), { message: /only encrypted connections/ });
   await server.close();
 });

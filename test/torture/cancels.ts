@@ -3,7 +3,7 @@
  *
  * Ends running queries at random times in every possible way: closed socket, CancelRequest, CANCEL
  * QUERY, statement timeout, CANCEL and timeout of the columnar protocol. The query must end in
- * time, use no more processor time, leave no temporary file, and release its memory.
+ * time, use no further processor time, leave no temporary file, and release its memory.
  */
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -18,11 +18,14 @@ import { cpuTicks, residentBytes, spilledFiles } from './process.js';
 
 const CANCEL_CODE = 80_877_102;
 const GONE_MS = 5_000;
-/** Time over which the processor is observed, and the ticks of 10 ms that it may use at rest. */
+/**
+ * Milliseconds for which the processor is observed, and how many ticks of 10 ms it may use when
+ * idle.
+ */
 const REST_MS = 500;
 const REST_TICKS = 25;
 const GROWTH_BYTES = 256 * 1024 * 1024;
-/** Freed memory returns to the system when its thread allocates again, seconds later. */
+/** Freed memory returns to the system only when its thread next allocates, seconds later. */
 const BACK_MS = 10_000;
 const WAYS = ['socket', 'request', 'statement', 'timeout', 'columns', 'columns timeout'] as const;
 
@@ -45,14 +48,14 @@ const QUERIES = [
   `SELECT count() FROM t WHERE s ~ '(t|e|x|)+(o|f|)* (.|..|...)+(r|o|w)+ 9.*x'`,
   'SELECT count() FROM (SELECT s, v, count() c FROM t GROUP BY s, v)',
   'SELECT sum(x) FROM long_sequence(100000000000)',
-  // Joins with very many matches per row, kept and filtered out.
+  // Joins with very many matches per row, which are kept or filtered out.
   'SELECT count() FROM t a JOIN t b ON a.k % 10 = b.k % 10',
   'SELECT count() FROM t a JOIN t b ON a.k % 100 = b.k % 100 WHERE a.v + b.v < 0',
   'SELECT count() FROM t a LEFT JOIN t b ON a.k % 10 = b.k % 10 AND a.v + b.v < 0',
   'SELECT sum(a.k * b.v) FROM t a CROSS JOIN t b',
   'SELECT max(a.s || b.s) FROM t a JOIN t b ON a.k % 50 = b.k % 50',
   'SELECT a.v, count() FROM t a JOIN t b ON a.k % 20 = b.k % 20 GROUP BY a.v',
-  // Functions of long strings, aggregates that store them, windows.
+  // Functions over long strings, aggregates that store them, and windows.
   `SELECT max(length(replace(rpad(s, 100000, 'ab'), 'a', 'ccc'))) FROM t`,
   `SELECT count() FROM t WHERE rpad(s, 100000, 'abc') ~ '(a|b|c|x)*(.|..)+[^abc]$'`,
   `SELECT count_distinct(rpad(s, 1000, 'ab')) FROM t`,
@@ -97,7 +100,7 @@ async function oneCancel(random: Random, index: number): Promise<string | undefi
   return undefined;
 }
 
-/** Returns when the query was ended, or `undefined` when it had already completed. */
+/** Returns the time at which the query was ended, or `undefined` if it had already completed. */
 function endBy(
   way: (typeof WAYS)[number],
   query: string,
@@ -186,7 +189,7 @@ async function byStatement(
     return undefined;
   }
   const ended = performance.now();
-  // It may have completed meanwhile.
+  // The query may have completed in the meantime.
   await exec(server, `CANCEL QUERY ${id}`).catch(() => undefined);
   return (await answer).includes('cancelled by user') ? ended : undefined;
 }
@@ -199,7 +202,7 @@ async function byTimeout(query: string, afterMs: number): Promise<number | undef
   return text.includes('timeout, query aborted') ? started + afterMs : undefined;
 }
 
-/** Over the columnar protocol: by CANCEL, or by the timeout of the request. */
+/** Ends a query over the columnar protocol: by CANCEL, or by the timeout of the request. */
 async function byColumns(
   query: string,
   afterMs: number,
@@ -225,7 +228,7 @@ async function running(): Promise<[id: string, text: string][]> {
   return dataset.map(([id, text]) => [String(id), String(text)]);
 }
 
-/** Milliseconds from its end until the query is no longer listed. */
+/** Returns how many milliseconds after its end the query is no longer listed. */
 async function isGone(marker: string, ended: number): Promise<number | undefined> {
   while (performance.now() - ended < GONE_MS) {
     const list = await running();
@@ -248,7 +251,7 @@ function judgeTimes(): void {
   harness.judge(late ? `a query is gone after ${figures}, expected ${withinMs} ms` : undefined);
 }
 
-/** Checks that nothing remains of the queries. */
+/** Checks that nothing of the queries remains. */
 async function judgeRest(): Promise<void> {
   await sleep(REST_MS);
   const ticks = cpuTicks(server);

@@ -26,7 +26,7 @@ export async function exec(server: TestServer, query: string, timeoutMs = 60_000
   return JSON.parse(text) as Rows;
 }
 
-/** The error of a response; it follows the statement, which may be long. */
+/** Returns the error in a response. It follows the statement, which may be long. */
 function reasonIn(text: string): string {
   const found = /"error":"(?:[^"\\]|\\.)*"/.exec(text);
   return (found?.[0] ?? text).slice(0, 300);
@@ -59,7 +59,7 @@ export async function importCsv(
   }
 }
 
-/** Whether the error is a lost connection and not a refusal. */
+/** Whether the error is a lost connection rather than a refusal. */
 export function isGone(error: unknown): boolean {
   return !(error instanceof Refused);
 }

@@ -1,8 +1,8 @@
 /**
  * npm run clock -- [--jumps N] [--seed S]
  *
- * Runs the real server under libfaketime, whose clock jumps: to 1970, past 2038, through a leap
- * second, ten years forward and back, and to N random timestamps. Writes continue, nothing
+ * Runs the real server under libfaketime with a clock that jumps: to 1970, past 2038, through a
+ * leap second, ten years forward and back, and to N random timestamps. Writes continue, nothing
  * acknowledged is lost, running queries do not time out, and restarts at any date find all data.
  */
 import { existsSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const FIXED = [
   '2034-06-01 00:00:00',
   '2014-06-01 00:00:00',
 ];
-/** Tolerance, because the server's clock advances while a query is in flight. */
+/** Tolerance in milliseconds, because the server's clock advances while a query is in flight. */
 const NEAR_MS = 60_000;
 
 const harness: Harness = new Harness('clock', ['jumps']);
@@ -88,7 +88,7 @@ async function jump(preload: string, instant: string): Promise<string | undefine
   if (problem !== undefined) {
     return `${instant}: ${problem}`;
   }
-  // Half of the restarts are kills, so that a log written at this date is read at the next.
+  // Half of the restarts are kills, so that a log written at this date is read at the next one.
   server.process.kill(random.next() < 0.5 ? 'SIGKILL' : 'SIGTERM');
   await exitCode(server.process);
   server = await start(preload);

@@ -1,12 +1,12 @@
 /**
  * npm run column-messages -- [--messages N] [--seed S]
  *
- * Sends mutated columnar protocol messages to a running server, over many concurrent connections;
- * some are aborted, some contain frames that violate the WebSocket protocol. Each connection must
- * be answered according to the protocol and end: ascending OKs, then at most one refusal, after
- * which it is closed with 1011. After each group of connections the tables must contain exactly the
- * committed rows: all rows of complete messages, none of refused and later messages. The server
- * must survive, answer other clients, and hold at most 64 MiB more.
+ * Sends mutated columnar protocol messages to a running server, over many concurrent connections.
+ * Some connections are aborted; some contain frames that violate the WebSocket protocol. Each
+ * connection must be answered according to the protocol and end: ascending OKs, then at most one
+ * refusal, after which it is closed with 1011. After each group of connections the tables must
+ * contain exactly the committed rows: all rows of complete messages, none of refused and later
+ * messages. The server must survive, answer other clients, and hold at most 64 MiB more.
  */
 import { once } from 'node:events';
 
@@ -21,13 +21,13 @@ import { residentBytes } from './process.js';
 
 /** Number of concurrent connections. */
 const WIDTH = 16;
-/** Number of messages between checks of the tables, which are then dropped. */
+/** Number of messages after which the tables are checked and then dropped. */
 const GROUP = 4_000;
 const GROWTH_BYTES = 64 * 1024 * 1024;
-/** Groups before memory is measured, while caches fill and code is compiled. */
+/** Number of groups before memory is measured, during which caches fill and code is compiled. */
 const WARM_UP = 3;
 const MEMORY_LIMIT_MIB = 512;
-/** Memory beyond the limit at which the process is killed. */
+/** How far the process may exceed its memory limit, in MiB, before it is killed. */
 const SLACK_MIB = 512;
 const SPOILED_SHARE = 0.4;
 /** Refusals that clients understand: they give up, retry, or send the dictionary. */
@@ -60,14 +60,14 @@ const server = await startTestServer({
   ],
 });
 const port = Number(new URL(server.url).port);
-/** Rows of each table by script message. */
+/** Number of rows in each table, for each message of the scripts. */
 const expected = new Map<Buffer, ReadonlyMap<string, number>>();
-/** Outcome of each message; absent when the client cannot know it. */
+/** What happened to each message; absent if the client cannot know it. */
 const fates = new Map<number, { readonly bytes: Buffer | null; isThere: boolean }>();
 const answers = new Map<string, number>();
 let sent = 0;
 let connections = 0;
-/** Maximum characters of the messages shown with a failure. */
+/** Maximum number of characters of the messages that are shown with a failure. */
 const SHOWN = 3_000;
 const watchdog = setInterval(() => {
   const limit = (MEMORY_LIMIT_MIB + SLACK_MIB) * 2 ** 20;
@@ -82,7 +82,7 @@ await learn();
 const memory: number[] = [];
 while (sent < total && harness.failures < 10) {
   const end = Math.min(total, sent + GROUP);
-  // Creates the tables first, because mutated types would create different columns.
+  // Creates the tables first, because messages with mutated types would create different columns.
   await sayAll();
   const work = Array.from({ length: WIDTH }, () => converse(end, harness.random.fork()));
   await Promise.all(work);
@@ -107,7 +107,7 @@ function report(): void {
   const kinds = [...answers].sort(([one], [other]) => one.localeCompare(other));
   harness.say(`answers: ${kinds.map(([kind, count]) => `${kind} ${count}`).join(', ')}`);
   harness.judge(grown <= GROWTH_BYTES ? undefined : `memory grew by ${grown} bytes`);
-  // Connections that end before they start would prove nothing.
+  // If connections ended before they start, the run would prove nothing.
   const isDeep = (answers.get('ok') ?? 0) > sent / 2 && (answers.get('status 5') ?? 0) > sent / 50;
   harness.judge(isDeep ? undefined : 'few messages were answered');
 }
@@ -150,7 +150,7 @@ function quoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Rows of each table by message number. */
+/** Returns the rows of each table by message number. */
 async function rowsByMessage(): Promise<Map<number, Map<string, number>>> {
   const found = new Map<number, Map<string, number>>();
   for (const table of await tableNames()) {
@@ -170,7 +170,7 @@ async function rowsByMessage(): Promise<Map<number, Map<string, number>>> {
   return found;
 }
 
-/** Rows that the server reports as committed, since the previous call. */
+/** Returns how many rows the server reports as committed since the previous call. */
 async function committedRows(): Promise<number> {
   const text = await fetch(`${server.url}/metrics`).then((response) => response.text());
   return Number(/^tidemark_ingest_rows_total\{protocol="qwp"\} (\d+)$/m.exec(text)?.[1] ?? NaN);
@@ -187,7 +187,7 @@ async function judgeTables(): Promise<string | undefined> {
     committed = (await committedRows()) - seenRows;
     return inTables === committed;
   };
-  // Commits of aborted connections may still be in progress.
+  // Commits from aborted connections may still be in progress.
   await until(agree, 'tables and commits agree').catch(() => undefined);
   if (inTables !== committed) {
     return `${inTables} rows in tables, ${committed} committed`;
@@ -242,7 +242,7 @@ async function converse(end: number, random: Random): Promise<void> {
   }
 }
 
-/** A frame, or its fragments. */
+/** Returns a frame, or the fragments of one. */
 function framed(bytes: Buffer, random: Random | undefined): Buffer {
   if (random === undefined || random.next() < 0.9 || bytes.length < 2) {
     return maskedFrame(KIND.binary, bytes);
@@ -256,8 +256,8 @@ function framed(bytes: Buffer, random: Random | undefined): Buffer {
 }
 
 /**
- * Sends all messages and a final commit, and reads the responses. `plain`: the unmodified script
- * message, null when mutated.
+ * Sends all messages and a final commit, and reads the responses. `plain` is the unmodified script
+ * message; null if the message was mutated.
  */
 async function politely(
   said: Script,
@@ -308,7 +308,7 @@ async function cutOff(said: Script, random: Random): Promise<undefined> {
   count('cut');
 }
 
-/** Invalid frames: wrong headers, missing masks, lengths whose data never arrive. */
+/** Sends invalid frames: wrong headers, missing masks, lengths whose data never arrives. */
 async function brokenFrames(said: Script, random: Random): Promise<string | undefined> {
   const client = await WebSocketClient.open(port, '/write/v4');
   const bytes = Buffer.concat(said.map((one) => framed(one, random)));

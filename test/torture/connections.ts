@@ -1,9 +1,9 @@
 /**
  * npm run connections -- [--connections N] [--heavy N] [--seconds S] [--within MS] [--seed S]
  *
- * Many kept-alive connections send `SELECT 1` while heavy queries occupy every core: all are
- * answered, 99 of 100 in time. A connection over the limit is refused cleanly without affecting the
- * others. With `--within 0` times are printed and not judged.
+ * Many kept-alive connections send `SELECT 1` while heavy queries occupy every core. All requests
+ * must be answered, 99 of 100 in time. A connection over the limit is refused cleanly without
+ * affecting the others. With `--within 0` times are printed but not judged.
  */
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';
@@ -13,7 +13,7 @@ import { exec } from './client.js';
 import { Harness, quantile, type Random, sleep } from './harness.js';
 
 const ANSWER_MS = 60_000;
-/** Average interval between the requests of a connection. */
+/** Average interval between the requests of a connection, in milliseconds. */
 const THINK_MS = 1_000;
 const REQUEST = 'GET /exec?query=SELECT+1 HTTP/1.1\r\nHost: localhost\r\n\r\n';
 const HEAVY =
@@ -72,7 +72,7 @@ async function open(): Promise<Socket> {
   return socket;
 }
 
-/** Every connection sends requests until the time is over. */
+/** Sends requests over every connection until the time is over. */
 async function ask(forSeconds: number): Promise<void> {
   const end = performance.now() + forSeconds * 1000;
   const problems = await Promise.all(
@@ -96,7 +96,10 @@ async function askUntil(end: number, socket: Socket, random: Random): Promise<st
   return undefined;
 }
 
-/** The response to a request, by its length or up to the end of the connection. */
+/**
+ * Returns the response to a request. Its end is given by its length or by the end of the
+ * connection.
+ */
 async function answerOf(socket: Socket, request: string): Promise<string> {
   return await new Promise((resolve) => {
     let text = '';
@@ -133,7 +136,7 @@ async function allRun(): Promise<string | undefined> {
   return `${running} of ${heavy} heavy queries run`;
 }
 
-/** One extra connection reaches the limit; the next gets 503. */
+/** One extra connection reaches the limit, and the next one gets 503. */
 async function oneTooMany(): Promise<string | undefined> {
   // The connection kept open by `exec` may or may not count.
   const extra: Socket[] = [];

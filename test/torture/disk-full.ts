@@ -1,9 +1,9 @@
 /**
  * npm run disk-full -- [--rounds N] [--seed S] [--mib N]
  *
- * Fills a small, separate file system under a working server and frees it again. Refusals state the
- * reason, queries continue, nothing acknowledged is lost, and writes work again within a second
- * without a restart. Some rounds restart the server while the disk is full.
+ * Fills a small, separate file system under a working server and frees it again. Refusals must
+ * state the reason, queries must continue, nothing acknowledged may be lost, and writes must work
+ * again within a second without a restart. Some rounds restart the server while the disk is full.
  */
 import { closeSync, openSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,8 +46,8 @@ harness.say(
 harness.finish();
 
 /**
- * Every second server has a minimal disk watermark, so that the operating system refuses its
- * writes.
+ * Every second server has a minimal disk watermark, so that it is the operating system that refuses
+ * its writes.
  */
 async function start(): Promise<TestServer> {
   starts += 1;
@@ -144,7 +144,7 @@ async function repeat(state: { over: boolean }, write: () => Promise<void>): Pro
   }
 }
 
-/** Queries work at all times, however full the disk is. */
+/** Runs queries all the time; they must work however full the disk is. */
 async function readOn(state: { over: boolean }): Promise<void> {
   while (!state.over) {
     for (const table of TABLES) {

@@ -2,7 +2,7 @@
  * npm run frames -- [--frames N] [--seed S]
  *
  * Sends mutated wire protocol messages, before and after the login, in any order. Each session must
- * be answered with well-formed messages and end, errors must have an SQLSTATE, and the server must
+ * be answered with well-formed messages and end, and errors must have an SQLSTATE. The server must
  * survive, answer other clients, and hold at most 64 MiB more.
  */
 import { connect } from 'node:net';
@@ -20,7 +20,7 @@ const QUIET_MS = 250;
 const WIDTH = 32;
 /** Maximum number of frames per session. */
 const MAX_FRAMES = 24;
-/** Sessions before memory is measured, while caches fill and code is compiled. */
+/** Number of sessions before memory is measured, during which caches fill and code is compiled. */
 const WARM_UP = 200;
 const MEASURE_EVERY = 50;
 const HUGE = 0x7fffffff;
@@ -73,7 +73,7 @@ const summary = ['E', 'C', 'Z', 'G', 'H']
   .map((type) => `${type} ${answers.get(type) ?? 0}`)
   .join(', ');
 harness.say(`answers: ${summary}`);
-// Sessions that end before they start would prove nothing.
+// If sessions ended before they start, the run would prove nothing.
 const isDeep = (answers.get('C') ?? 0) * 40 > sent && (answers.get('E') ?? 0) * 20 > sent;
 harness.judge(isDeep ? undefined : 'few frames were answered');
 harness.judge(grown <= GROWTH_BYTES ? undefined : `memory grew by ${grown} bytes`);
@@ -105,7 +105,7 @@ async function isAlive(): Promise<string | undefined> {
 
 // ---- requests ----
 
-/** Mutated packets where the startup packet and the password are expected. */
+/** Returns mutated packets in place of the startup packet and the password. */
 function opening(random: Random): Buffer {
   sent += 2;
   const packets = [
@@ -120,7 +120,7 @@ function opening(random: Random): Buffer {
   ]);
 }
 
-/** A login followed by frames: some valid, most mutated. */
+/** Returns a login followed by frames: some valid, most of them mutated. */
 function conversation(random: Random): Buffer {
   const parts = [startup('admin'), clientMessage('p', 'quest')];
   const count = random.between(1, MAX_FRAMES);
@@ -166,7 +166,7 @@ function message(random: Random): Buffer {
   return random.pick(messages)();
 }
 
-/** All messages of one extended protocol statement. */
+/** Returns all messages for one statement in the extended protocol. */
 function pipeline(text: string): Buffer {
   return Buffer.concat([
     clientMessage('P', '', text, [0]),
@@ -176,7 +176,7 @@ function pipeline(text: string): Buffer {
   ]);
 }
 
-/** A frame of correct length with a mutated body. */
+/** Returns a frame of correct length with a mutated body. */
 function spoiledBody(frame: Buffer, random: Random): Buffer {
   const body = Buffer.from(frame.subarray(5));
   const place = random.between(0, Math.max(0, body.length - 1));
@@ -197,7 +197,7 @@ function spoiledBody(frame: Buffer, random: Random): Buffer {
   }
 }
 
-/** A frame with mutations anywhere. */
+/** Returns a frame with mutations anywhere. */
 function spoiled(frame: Buffer, random: Random): Buffer {
   const bytes = Buffer.from(frame);
   const place = random.between(0, bytes.length - 1);
@@ -262,7 +262,7 @@ function session(bytes: Buffer): Promise<string | undefined> {
   });
 }
 
-/** Responses must be complete, valid server messages, except that the last may be truncated. */
+/** Responses must be complete, valid server messages. Only the last one may be truncated. */
 function wrongAnswer(bytes: Buffer): string | undefined {
   // Responses to encryption requests are single letters.
   let at = /^[NS](?!\0)/.test(bytes.toString('latin1', 0, 2)) ? 1 : 0;

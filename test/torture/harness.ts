@@ -1,4 +1,4 @@
-/** Shared by the harnesses that run the server: a seed, a tally, the closing line. */
+/** Shared by the harnesses that run the server: a seed, pass and fail counts, the closing line. */
 import { parseArgs } from 'node:util';
 
 import { internalErrorReport } from '../internal-errors.js';
@@ -11,7 +11,7 @@ export class Random {
     this.#state = BigInt(seed);
   }
 
-  /** A random number in `0 <= x < 1`. */
+  /** Returns a random number in `0 <= x < 1`. */
   next(): number {
     this.#state = BigInt.asUintN(64, this.#state + 0x9e3779b97f4a7c15n);
     let mixed = this.#state;
@@ -20,7 +20,7 @@ export class Random {
     return Number(mixed >> 32n) / 2 ** 32;
   }
 
-  /** An integer in `low <= x <= high`. */
+  /** Returns an integer in `low <= x <= high`. */
   between(low: number, high: number): number {
     return low + Math.floor(this.next() * (high - low + 1));
   }
@@ -33,7 +33,7 @@ export class Random {
     return item;
   }
 
-  /** A separate generator, so that concurrent users do not affect each other's numbers. */
+  /** Returns a separate generator, so that concurrent users do not affect each other's numbers. */
   fork(): Random {
     return new Random(this.between(0, 2 ** 31));
   }
@@ -60,7 +60,7 @@ export class Harness {
     this.seed = this.number('seed', Math.floor(Date.now() / 1000));
     this.random = new Random(this.seed);
     this.say(`${name}: seed ${this.seed}`);
-    // An interrupted run reports what it tried so far.
+    // A run that is interrupted reports what it has tried so far.
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       process.once(signal, () => {
         this.say(`interrupted by ${signal}`);
@@ -104,7 +104,8 @@ export class Harness {
   }
 
   /**
-   * Prints the closing line. Zero attempts are a failure, and so is an internal error of a server.
+   * Prints the closing line. A run without attempts fails, and so does one in which a server had an
+   * internal error.
    */
   finish(): never {
     const internal = internalErrorReport();
@@ -116,7 +117,7 @@ export class Harness {
     process.exit(this.failures === 0 && this.#passed > 0 ? 0 : 1);
   }
 
-  /** Ends the run with a notice, but without failure, when the test is impossible here. */
+  /** Ends the run with a notice, but without a failure, if the test is impossible here. */
   skip(why: string): never {
     this.say(`SKIPPED: ${why}`);
     this.say('0 passed, 0 failed');
@@ -124,7 +125,7 @@ export class Harness {
   }
 }
 
-/** The value below which a fraction `share` of the values lies. */
+/** Returns the value below which the fraction `share` of the values lies. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

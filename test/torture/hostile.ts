@@ -1,19 +1,22 @@
 /**
- * Statements that use an excessive amount of something: depth, terms, text, rows, time. Each is a
- * shape with a size, so that a run tries many instances of each kind.
+ * Statements with an excessive amount of something: depth, terms, text, rows, time. Each is a shape
+ * with a size, so that a run tries many instances of each kind.
  */
 import type { Random } from './harness.js';
 
 interface HostileShape {
   readonly name: string;
-  /** Builds the statement of a size; a thousand is large for every shape. */
+  /** Builds a statement of the given size; a thousand is large for every shape. */
   readonly statement: (size: number) => string;
 }
 
 const many = (size: number, one: (index: number) => string, between: string): string =>
   Array.from({ length: size }, (_, index) => one(index)).join(between);
 
-/** Requires the tables `big` (long k, long v, varchar s, timestamp ts) and `one` (long k). */
+/**
+ * Statements that require the tables `big` (long k, long v, varchar s, timestamp ts) and `one`
+ * (long k).
+ */
 export const HOSTILE_SHAPES: readonly HostileShape[] = [
   {
     name: 'conjunction',
@@ -97,7 +100,10 @@ export const HOSTILE_SHAPES: readonly HostileShape[] = [
   },
 ];
 
-/** A random instance of a shape; sizes are evenly distributed over their magnitude. */
+/**
+ * Returns a random instance of a shape. Sizes are evenly distributed over their orders of
+ * magnitude.
+ */
 export function hostileStatement(shape: HostileShape, random: Random): string {
   return shape.statement(Math.ceil(10 ** (random.next() * 3.3)));
 }

@@ -2,7 +2,7 @@
  * npm run import-cuts -- [--offsets N] [--seed S]
  *
  * Aborts an import at N byte offsets, including every offset near the end of the body and at the
- * ends of its three parts: no row may be visible, and with `overwrite=true` the old table must
+ * ends of its three parts. No row may be visible, and with `overwrite=true` the old table must
  * remain. Then runs imports with an error in the last row and `atomicity=abort`, and complete
  * imports, to prove that the harness detects rows.
  */
@@ -29,7 +29,7 @@ const lines = Array.from(
   { length: ROWS },
   (_, row) => `${new Date(Date.UTC(2024, 0, 1) + row * 60_000).toISOString()},${row},text ${row}`,
 );
-/** The rows in three parts, each with a separate header. */
+/** The rows in three parts, each with a header of its own. */
 const PARTS = [lines.slice(0, 100), lines.slice(100, 1_200), lines.slice(1_200)].map(
   (part) => `ts,x,note\n${part.join('\n')}\n`,
 );
@@ -42,7 +42,7 @@ await badLastRow();
 await server.stop();
 harness.finish();
 
-/** Bytes of a request; chunked ones have no total length to compare with. */
+/** Returns the bytes of a request; a chunked one has no total length to compare with. */
 function request(table: string, overwrite: boolean, chunked: boolean): Buffer {
   const type = 'Content-Disposition: form-data; name="data"; filename="data.csv"';
   const parts = PARTS.map((csv) => `--${BOUNDARY}\r\n${type}\r\n\r\n${csv}\r\n`);
@@ -59,7 +59,7 @@ function request(table: string, overwrite: boolean, chunked: boolean): Buffer {
 async function cuts(): Promise<void> {
   const near = Math.min(LAST_BYTES, Math.floor(offsets / 2));
   const whole = request('new0', false, false).length;
-  // Offsets counted back from the end of the closing boundary.
+  // Offsets are counted back from the end of the closing boundary.
   const random = Array.from({ length: offsets }, (_, index) =>
     index < near ? index + 1 : harness.random.between(1, whole - 10),
   );
@@ -82,7 +82,7 @@ async function cuts(): Promise<void> {
   harness.judge(staged.length === 0 ? undefined : `files are left: ${staged.join(', ')}`);
 }
 
-/** Files in the staging directory; an aborted import may still be cleaning up. */
+/** Returns the files in the staging directory. An aborted import may still be cleaning up. */
 async function leftFiles(): Promise<readonly string[]> {
   const end = Date.now() + CLEAR_MS;
   for (;;) {
@@ -94,7 +94,7 @@ async function leftFiles(): Promise<readonly string[]> {
   }
 }
 
-/** Offsets between parts: before, inside and after a boundary. */
+/** Returns offsets between parts: before, inside and after a boundary. */
 function betweenParts(): number[] {
   const text = request('new0', false, false).toString('latin1');
   const end = text.lastIndexOf(`--${BOUNDARY}--`) + `--${BOUNDARY}--`.length;
@@ -107,7 +107,8 @@ async function oneCut(random: Random, worker: number, missing: number): Promise<
   const overwrite = random.next() < 0.5;
   const table = overwrite ? 'old' : `new${worker}`;
   const bytes = request(table, overwrite, random.next() < 0.5);
-  // After the closing boundary either outcome is valid: everything was sent, nothing was answered.
+  // After the closing boundary either result is valid, because everything was sent but nothing was
+  // answered.
   const closing = `--${BOUNDARY}--`;
   const at = bytes.lastIndexOf(closing) + closing.length - missing;
   await sendPart(bytes.subarray(0, at), random.next() < 0.5);

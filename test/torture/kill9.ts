@@ -3,8 +3,8 @@
  *
  * Runs the server under mixed load (imports, inserts over HTTP and the wire protocol, late rows,
  * updates, new columns, queries), kills it after 50 to 1,500 ms, restarts it, and compares its
- * contents with the acknowledged writes. The seed determines the requests and the time of the kill;
- * the server's progress by then depends on the machine.
+ * contents with the acknowledged writes. The seed determines the requests and the time of the kill.
+ * How far the server has got by then depends on the machine.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,10 @@ import { pgClient } from '../pg-client.js';
 const TABLES = ['alpha', 'beta', 'gamma'] as const;
 const UNITS = ['DAY', 'HOUR', 'MONTH'] as const;
 const MODES = ['sync', 'async', 'nosync'] as const;
-/** Number of rounds between fresh tables, which keeps rounds short and drops tables under load. */
+/**
+ * Number of rounds after which new tables are used, which keeps rounds short and drops tables under
+ * load.
+ */
 const RENEW_ROUNDS = 25;
 const START_LIMIT_MS = 1_000;
 /** Minimum number of starts for a meaningful 99th percentile. */
@@ -32,7 +35,7 @@ const ledger = new Ledger();
 const counts = { imports: 0, inserts: 0, transactions: 0, updates: 0, columns: 0, queries: 0 };
 const refusals = new Map<string, number>();
 const startsMs: number[] = [];
-/** Columns that must exist, and columns that may exist. */
+/** Columns that must exist, and columns that are allowed to exist. */
 const added = { known: new Set<string>(), possible: new Set<string>() };
 let nextBatch = 0;
 
@@ -126,7 +129,9 @@ async function verify(server: TestServer): Promise<string | undefined> {
   return undefined;
 }
 
-/** Repeats an action until the server is dead. Refusals are counted; a lost response is normal. */
+/**
+ * Repeats an action until the server is dead. Refusals are counted; losing a response is normal.
+ */
 async function untilDeath(state: { dying: boolean }, action: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
@@ -147,11 +152,11 @@ async function untilDeath(state: { dying: boolean }, action: () => Promise<void>
   }
 }
 
-/** A refusal from a server that was stopped before it is killed. */
+/** Whether the refusal comes from a server that is being stopped before it is killed. */
 const isStopping = ({ status, message }: Refused): boolean =>
   status === 503 && message.includes('the server is shutting down');
 
-/** The load is valid: refusals are counted by message, and an internal error fails the run. */
+/** The load is valid, so refusals are counted by message and an internal error fails the run. */
 function refuse(error: Refused): void {
   const text = /"error":"([^"]*)/.exec(error.message)?.[1] ?? error.message;
   const kind = `${error.status} ${text.replace(/\d+/g, 'N')}`;
@@ -205,7 +210,7 @@ async function transactor(server: TestServer, client: number, random: Random): P
   }
 }
 
-/** Updates a batch of this client, sometimes after adding a column. */
+/** Updates one of this client's batches, sometimes after adding a column. */
 async function changer(server: TestServer, client: number, random: Random): Promise<void> {
   const table = random.pick(TABLES);
   if (random.next() < 0.1 && added.known.size + added.possible.size < 40) {
@@ -232,7 +237,7 @@ async function changer(server: TestServer, client: number, random: Random): Prom
   counts.updates += 1;
 }
 
-/** No query may ever see a partial batch. */
+/** Checks that no query ever sees a partial batch. */
 async function reader(server: TestServer, _: number, random: Random): Promise<void> {
   const table = random.pick(TABLES);
   const { dataset } = await exec(

@@ -1,8 +1,8 @@
 /**
  * npm run large-results -- [--rows N] [--most MIB] [--pause MS] [--seed S]
  *
- * One result of many rows in every format, for a client that reads at full speed and for one that
- * pauses: the server buffers little in both cases, and the complete result arrives.
+ * One result with many rows in every format, for a client that reads at full speed and for one that
+ * pauses. In both cases the server buffers little, and the complete result arrives.
  */
 import { request } from 'node:http';
 import { createGunzip } from 'node:zlib';
@@ -22,7 +22,7 @@ interface Case {
   readonly gzip?: boolean;
   /** Expected end of the response. */
   readonly end: string;
-  /** Additional MiB that this format may hold: row groups, and a codec in each thread. */
+  /** How many more MiB this format may hold, for row groups and a codec in each thread. */
   readonly besides?: number;
 }
 

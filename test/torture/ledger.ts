@@ -1,7 +1,7 @@
 /**
- * Sent and acknowledged writes. Each row carries its client, batch, index and a checksum over them;
- * a batch is one transaction. After any restart acknowledged batches exist completely, exactly
- * once; other batches exist completely or not at all.
+ * Writes that were sent and acknowledged. Each row carries its client, batch, index and a checksum
+ * over them; a batch is one transaction. After any restart acknowledged batches must exist
+ * completely and exactly once; other batches must exist completely or not at all.
  */
 import { crc32 } from 'node:zlib';
 
@@ -17,7 +17,7 @@ export function tableDefinition(table: string, partitionBy: string): string {
   );
 }
 
-/** A row as strings; `null` is an empty field. */
+/** A row as strings; `null` stands for an empty field. */
 type RowTexts = readonly (string | null)[];
 
 /** The rows of one transaction. */
@@ -28,7 +28,10 @@ export class Batch {
   readonly rows: readonly RowTexts[];
   readonly crcSum: bigint;
   acknowledged = false;
-  /** Possible values of `gen`: that of the last acknowledged update, and those of later updates. */
+  /**
+   * Possible values of `gen`: the one from the last acknowledged update, and those from later
+   * updates.
+   */
   generations: number[] = [0];
 
   constructor(table: string, client: number, number: number, random: Random, most: number) {
@@ -48,7 +51,7 @@ export class Batch {
     this.crcSum = sum;
   }
 
-  /** The `VALUES` clause of an INSERT. */
+  /** Returns the `VALUES` clause of an INSERT. */
   values(): string {
     const literal = (text: string | null): string => (text === null ? 'null' : `'${text}'`);
     const row = ([ts, ...rest]: RowTexts): string => {
@@ -64,7 +67,7 @@ export class Batch {
   }
 }
 
-/** Mostly ascending timestamps; a third of the rows is up to two days late. */
+/** Returns timestamps that mostly ascend; a third of the rows are up to two days late. */
 function instant(batch: number, random: Random): string {
   const late = random.next() < 0.33 ? random.between(0, 172_800_000) : 0;
   const ms = Date.UTC(2024, 0, 5) + batch * 60_000 + random.between(0, 59_999) - late;
@@ -88,7 +91,7 @@ export class Ledger {
     }
   }
 
-  /** A random acknowledged batch of a client, for an update. */
+  /** Returns a random acknowledged batch of a client, for an update. */
   some(table: string, client: number, random: Random): Batch | undefined {
     const mine = [...this.#batches.values()].filter(
       (batch) => batch.acknowledged && batch.table === table && batch.client === client,
@@ -102,8 +105,8 @@ export class Ledger {
 
   /**
    * Compares a table with the acknowledged batches; `found` is the result of `summaryQuery`.
-   * In-flight batches that exist count as acknowledged from now on; missing ones count as never
-   * sent.
+   * In-flight batches that exist count as acknowledged from now on; those that are missing count as
+   * never sent.
    */
   settle(table: string, found: readonly (readonly unknown[])[]): string | undefined {
     const seen = new Set<string>();

@@ -1,11 +1,11 @@
 /**
  * npm run map-faults -- [--rounds N] [--seed S]
  *
- * Truncates segment files under running queries, or overwrites them before they are first read: the
- * process survives, every answer is correct or an error, and other tables continue. An overwrite
- * after the checksum was compared is not a disk fault and not tested. Truncating within a page has
- * the same effect, with zeros, for a query that reads the page at that time; therefore files are
- * truncated within a page only between queries.
+ * Truncates segment files under running queries, or overwrites them before they are first read. The
+ * process must survive, every answer must be correct or an error, and other tables must continue.
+ * An overwrite after the checksum was compared is not a disk fault and is not tested. If a file is
+ * truncated within a page, a query that reads the page at that time sees zeros, which has the same
+ * effect. Therefore files are truncated within a page only between queries.
  */
 import {
   closeSync,
@@ -66,7 +66,7 @@ async function build(): Promise<ReadonlyMap<string, string>> {
   return answers;
 }
 
-/** Segments of the damaged table. */
+/** Returns the segments of the damaged table. */
 function segments(): readonly string[] {
   const tables = join(root, 'db', 't');
   const ids = readdirSync(tables).sort((a, b) => Number(a) - Number(b));

@@ -1,8 +1,8 @@
 /**
  * npm run memory -- [--rows N] [--pool MIB] [--latency MS] [--seed S]
  *
- * Queries that need many times their memory limit: each spills and is correct, or fails with an
- * error that names memory. The process stays within the pool plus 256 MiB, `SELECT 1` of another
+ * Queries that need many times their memory limit. Each spills and is correct, or fails with an
+ * error that names memory. The process stays within the pool plus 256 MiB, `SELECT 1` from another
  * client is answered in time, and the memory is released. Then rows are written faster than they
  * can be compacted: writes are throttled, and nothing acknowledged is missing.
  */
@@ -12,7 +12,7 @@ import { Harness, quantile, sleep } from './harness.js';
 import { residentBytes, spilledFiles } from './process.js';
 
 const MIB = 1024 * 1024;
-/** Allowed memory of the process beyond the pool. */
+/** How far the memory of the process may exceed the pool. */
 const SLACK_BYTES = 256 * MIB;
 const BACK_MS = 10_000;
 const QUERY_MS = 600_000;
@@ -21,7 +21,7 @@ const NAMED = /out of memory for queries|memory is low|stopped as the largest qu
 interface Case {
   readonly name: string;
   readonly query: string;
-  /** The single row of the result. */
+  /** The single row that the result must have. */
   readonly expected: readonly unknown[];
 }
 
@@ -84,7 +84,7 @@ function casesOf(table: string, count: number): Case[] {
   ];
 }
 
-/** Total characters of all names with separating commas. */
+/** Returns the total length of all names with separating commas. */
 function lengthOfNames(count: number): number {
   let digits = 0;
   for (let low = 1, width = 1; low <= count; low *= 10, width += 1) {
@@ -123,7 +123,7 @@ async function answerOf(query: string): Promise<string> {
 
 /**
  * Waits until memory and temporary files are released. The allocator returns pages when a thread
- * next allocates, so small queries of another client run meanwhile.
+ * next allocates, so another client runs small queries in the meantime.
  */
 async function comesBack(name: string): Promise<string | undefined> {
   const most = before * 1.2 + 64 * MIB;
@@ -140,8 +140,8 @@ async function comesBack(name: string): Promise<string | undefined> {
 }
 
 /**
- * Several concurrent queries share the pool: each is correct or fails with a named limit,
- * independent of the others.
+ * Several concurrent queries share the pool. Each is correct or fails with a named limit,
+ * independently of the others.
  */
 async function judgeManyAtOnce(): Promise<void> {
   watched.peak = 0;
@@ -181,7 +181,7 @@ function judgeLatency(): void {
 }
 
 /**
- * The number of rows that wait for compaction is bounded: writers are throttled or refused, and no
+ * The number of rows that wait for compaction is limited: writers are throttled or refused, and no
  * row is lost.
  */
 async function judgeWrites(): Promise<void> {

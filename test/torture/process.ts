@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 import type { TestServer } from '../golden/server.js';
 
-/** Resident bytes, without mapped files. */
+/** Returns the resident bytes, excluding mapped files. */
 export function residentBytes(server: TestServer): number {
   const status = readFileSync(`/proc/${server.process.pid}/status`, 'utf8');
   const kib = (name: string): number =>
@@ -12,14 +12,14 @@ export function residentBytes(server: TestServer): number {
   return (kib('RssAnon') + kib('RssShmem')) * 1024;
 }
 
-/** Processor time in clock ticks (10 ms). */
+/** Returns the processor time in clock ticks (10 ms). */
 export function cpuTicks(server: TestServer): number {
   const stat = readFileSync(`/proc/${server.process.pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return Number(fields[11]) + Number(fields[12]);
 }
 
-/** Number of spill files on disk. */
+/** Returns the number of spill files on disk. */
 export function spilledFiles(server: TestServer): number {
   const entries = readdirSync(join(server.root, 'tmp'), { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).length;

@@ -1,8 +1,8 @@
 /**
  * npm run requests -- [--messages N] [--seed S]
  *
- * Sends mutated messages of clients that read results over QWP: each conversation is answered with
- * well-formed messages and ends, none through an internal error.
+ * Sends mutated messages as clients do that read results over QWP. Each conversation must be
+ * answered with well-formed messages and end, but never through an internal error.
  */
 import { runSpoiled } from '../qwp/spoiled-requests.js';
 import { Harness } from './harness.js';
@@ -17,7 +17,7 @@ const { messages, answers } = await runSpoiled(
 });
 const kinds = [...answers].map(([kind, count]) => `${kind} ${count}`).join(', ');
 harness.say(`${messages} messages; answers: ${kinds}`);
-// Conversations that end before they start would prove nothing.
+// If conversations ended before they start, the run would prove nothing.
 const isDeep = (answers.get('end') ?? 0) * 200 > messages;
 harness.judge(isDeep ? undefined : 'few messages were answered');
 harness.finish();

@@ -1,11 +1,12 @@
 /**
  * npm run room -- [--cycles N] [--seed S] [--mib N]
  *
- * Disk space is reclaimed, on a small separate file system. In each cycle, data are dropped,
- * replaced or changed in a different way; their space must be free within 5 s, without another
- * write or a restart. Then the disk is filled until writes are refused, often to its last byte;
- * dropping something must succeed, and writers must continue within 5 s. Starts and stops, clean or
- * not, must use no space. Everything acknowledged exists throughout, and the check finds nothing.
+ * Disk space is reclaimed, on a small separate file system. In each cycle, data is dropped,
+ * replaced or changed in a different way. Its space must be free within 5 s, without another write
+ * or a restart. Then the disk is filled until writes are refused, often to its last byte. Dropping
+ * something must succeed, and writers must be able to continue within 5 s. Starts and stops, clean
+ * or not, must use no space. Everything acknowledged exists throughout, and the check finds
+ * nothing.
  */
 import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,10 +19,10 @@ import { freeBytes, insideNamespace, mountDisk } from './small-disk.js';
 const SOON_MS = 5_000;
 const KIB = 1024;
 const MIB = KIB * KIB;
-/** Allowed growth of manifests and log between two measurements. */
+/** How far manifests and log may grow between two measurements. */
 const SLACK = 256 * KIB;
 const DAYS = [0, 1, 2] as const;
-/** Tables whose data are dropped, and one that is retained. */
+/** Tables whose data is dropped, and one whose data is retained. */
 const VICTIMS = ['alpha', 'beta'] as const;
 const KEPT = 'kept';
 
@@ -30,7 +31,7 @@ interface Sent {
   readonly rows: number;
 }
 
-/** Contents of a table: acknowledged and uncertain batches. */
+/** Expected contents of a table: acknowledged and uncertain batches. */
 class Oracle {
   readonly sure = new Map<number, Sent>();
   readonly unknown = new Map<number, Sent>();
@@ -46,11 +47,11 @@ class Oracle {
   }
 }
 
-/** A way of freeing space; `left` is the fraction of the table's bytes that may remain. */
+/** A way to free space; `left` is the fraction of the table's bytes that may remain. */
 interface Way {
   readonly name: string;
   readonly left: number;
-  /** Whether it needs almost no free space. */
+  /** Whether this way itself needs almost no free space. */
   readonly frees: boolean;
   go(table: string): Promise<void>;
 }
@@ -163,7 +164,7 @@ function quotedDay(number: number): string {
   return `'${day(number)}'`;
 }
 
-/** Every second server refuses writes only when the disk is full. */
+/** Every second server refuses writes only once the disk is full. */
 async function start(turn: number): Promise<TestServer> {
   const set = turn % 2 === 1 ? ['disk.watermark=1'] : [];
   return await startTestServer({ root, set });
@@ -206,7 +207,7 @@ async function renew(table: string): Promise<void> {
   );
 }
 
-/** Rows for several days, with an equal number per day. */
+/** Returns rows for several days, with the same number for each day. */
 function csv(batch: number, days: readonly number[], rows: number): string {
   const lines = days.flatMap((number) =>
     Array.from({ length: rows }, (_, row) => {
@@ -217,7 +218,10 @@ function csv(batch: number, days: readonly number[], rows: number): string {
   return `ts,batch,v,s,pad\n${lines.join('\n')}\n`;
 }
 
-/** Sends one batch of one day. Whether it was accepted is known unless the connection ends. */
+/**
+ * Sends one batch for one day. Unless the connection ends, it is known whether the batch was
+ * accepted.
+ */
 async function send(table: string, number: number, rows: number): Promise<void> {
   const batch = nextBatch++;
   const { sure, unknown } = oracle(table);
@@ -289,7 +293,7 @@ async function becomes(what: string, isTrue: () => boolean): Promise<string | un
   return isTrue() ? undefined : what;
 }
 
-/** On a disk with free space: the bytes that `chosen` frees are available soon. */
+/** On a disk with free space: the bytes that `chosen` frees must soon be available. */
 async function tryWay(chosen: Way, table: string): Promise<void> {
   await renew(table);
   await load(table, mib / 8);
@@ -306,7 +310,7 @@ async function tryWay(chosen: Way, table: string): Promise<void> {
   harness.judge(await verify(chosen.name));
 }
 
-/** Writes until writes are refused, and lets another program use the remaining space. */
+/** Writes until writes are refused, and then lets another program use the remaining space. */
 async function fillUp(cycle: number): Promise<void> {
   await renew(KEPT);
   for (let misses = 0; misses < 3;) {
@@ -348,7 +352,7 @@ async function insert(table: string): Promise<void> {
   sure.set(batch, { day: 2, rows });
 }
 
-/** On a full disk: `chosen` succeeds, and writers continue soon. */
+/** On a full disk: `chosen` must succeed, and writers must soon be able to continue. */
 async function makesRoom(chosen: Way, table: string): Promise<string | undefined> {
   try {
     await chosen.go(table);

@@ -3,9 +3,10 @@
  *
  * Concurrent senders of lines over HTTP, lines over TCP and the columnar protocol; one connection
  * in ten is aborted. During the first two fifths of the time the server is repeatedly killed and
- * restarted on the same files; then one process runs to the end. Acknowledged data exist
- * completely. An unacknowledged batch exists completely or not at all; of a TCP connection a prefix
- * of its lines exists. Nothing else exists. Memory, printed every minute, does not grow.
+ * restarted on the same files; then one process runs to the end. Acknowledged data must exist
+ * completely. An unacknowledged batch must exist completely or not at all; of the lines sent over a
+ * TCP connection, a prefix must exist. Nothing else may exist. Memory, which is printed every
+ * minute, must not grow.
  */
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -21,9 +22,9 @@ import { Harness, quantile, type Random, sleep } from './harness.js';
 import { residentBytes } from './process.js';
 
 const MIB = 1024 * 1024;
-/** Allowed growth from the second to the last minute of the same process. */
+/** Maximum growth in MiB from the second to the last minute of the same process. */
 const GROWTH_MIB = 96;
-/** Allowed memory of the process beyond its limit. */
+/** How far the process may exceed its memory limit, in MiB. */
 const SLACK_MIB = 512;
 const CUT_SHARE = 0.1;
 const MAX_ROWS = 100;
@@ -31,7 +32,7 @@ const MAX_ROWS = 100;
 const MAX_BATCHES = 40;
 const MAX_PAUSE_MS = 40;
 const LOOK_MS = 1_000;
-/** Number of failures after which the run stops. */
+/** The run stops after this many failures. */
 const MAX_FAILURES = 20;
 
 /** Rows written together, or the lines of a connection. */
@@ -98,7 +99,7 @@ async function killAndStart(): Promise<void> {
   count('kills');
 }
 
-/** Sends until the run is over. Connections end through kills, aborts, or defects. */
+/** Sends until the run is over. Connections may end because of kills, aborts, or defects. */
 async function client(send: (random: Random) => Promise<void>, random: Random): Promise<void> {
   while (!state.isOver && harness.failures < MAX_FAILURES) {
     const before = server;
@@ -148,7 +149,7 @@ async function overHttp(random: Random): Promise<void> {
   await sleep(random.between(0, MAX_PAUSE_MS));
 }
 
-/** Sends the lines of a connection; the server closing its end acknowledges their commit. */
+/** Sends the lines of a connection. The server acknowledges their commit by closing its side. */
 async function overTcp(random: Random): Promise<void> {
   const before = server;
   const sender: Sender = await open(before);
@@ -169,7 +170,7 @@ async function overTcp(random: Random): Promise<void> {
   }
   sender.socket.end();
   const reason = await sender.closed;
-  // A dying process closes its connections too.
+  // A process that dies closes its connections as well.
   whole.isAcknowledged = reason === '' && server === before && !state.isKilling;
   count('connections over TCP', whole.isAcknowledged ? 1 : 0);
 }
@@ -186,7 +187,7 @@ function columnsOf(table: string, number: number, { rows: many }: Batch): Buffer
   );
 }
 
-/** Batches over two tables, in deferred messages that are committed with the last. */
+/** Sends batches to two tables, in deferred messages that are committed with the last one. */
 async function inColumns(random: Random): Promise<void> {
   const peer = await WebSocketClient.open(Number(new URL(server.url).port), '/write/v4');
   try {
@@ -239,7 +240,7 @@ function tally(): string {
   return [...counts].map(([kind, many]) => `${many} ${kind}`).join(', ');
 }
 
-/** No query may see a partial batch at any time. */
+/** Checks that no query ever sees a partial batch. */
 async function watchBatches(): Promise<void> {
   while (!state.isOver) {
     for (const table of TABLES.filter((one) => one !== 'tcp_rows')) {

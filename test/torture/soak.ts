@@ -21,20 +21,25 @@ import { residentBytes, spilledFiles } from './process.js';
 import { pgClient } from '../pg-client.js';
 
 const MIB = 1024 * 1024;
-/** Allowed memory of the process beyond its limit. */
+/** How far the process may exceed its memory limit, in MiB. */
 const SLACK_MIB = 512;
-/** Allowed growth from the second to the last fifth: filling caches, allocator pages. */
+/**
+ * Maximum growth in MiB from the second to the last fifth, for filling caches and allocator pages.
+ */
 const GROWTH_MIB = 128;
 const BIG_ROWS = 100_000;
 const TIMEOUT_MS = 3_000;
-/** Maximum wait of a client for an excessive statement; responses that late are counted. */
+/**
+ * Maximum time that a client waits for an excessive statement, in milliseconds. Responses that take
+ * longer are counted.
+ */
 const WAIT_MS = 60_000;
-/** Time after the last statement within which every client must be answered. */
+/** Time in milliseconds after the last statement within which every client must be answered. */
 const LAST_ANSWERS_MS = 2 * WAIT_MS;
 const ROOM_MS = 5_000;
-/** Log, manifest and symbols of an empty root; the reserve file is not counted. */
+/** MiB for the log, manifest and symbols of an empty root; the reserve file is not counted. */
 const EMPTY_ROOT_MIB = 16;
-/** The file that reserves space for operations that free space on a full disk. */
+/** The file that reserves space for operations that free space when the disk is full. */
 const RESERVE = 'reserve';
 const INTERNAL = /internal error|panicked|assertion failed|Schema error|DataFusion/;
 const LEDGER_TABLES = ['alpha', 'beta'] as const;
@@ -76,7 +81,10 @@ await judgeEnd();
 await rm(root, { recursive: true, force: true });
 harness.finish();
 
-/** Fails when clients still wait after the run, because their statements cannot be cancelled. */
+/**
+ * Fails the run if clients still wait after it, which means that their statements cannot be
+ * cancelled.
+ */
 function tooLong(): never {
   harness.fail(`statements run on ${LAST_ANSWERS_MS / 1000} s after the last was sent`);
   harness.finish();
@@ -99,7 +107,7 @@ function count(kind: string): void {
   answers.set(kind, (answers.get(kind) ?? 0) + 1);
 }
 
-/** Judges the error of a client; an internal error or a closed connection is a problem. */
+/** Judges a client's error. An internal error or a closed connection is a problem. */
 function judgeError(query: string, error: unknown): void {
   const text = error instanceof Error ? error.message : String(error);
   const isRefusal = error instanceof Refused || (error as { code?: unknown }).code !== undefined;
@@ -192,7 +200,7 @@ async function hostileClient(index: number, random: Random): Promise<void> {
   }
 }
 
-/** One in five clients disconnects before the response. */
+/** One client in five disconnects before the response. */
 async function overHttp(query: string, random: Random): Promise<void> {
   const leaves = random.next() < 0.2;
   const signal = AbortSignal.timeout(leaves ? random.between(5, 1_500) : 10 * WAIT_MS);
@@ -303,7 +311,7 @@ async function judgeRows(): Promise<void> {
   harness.judge(spilledFiles(server) === 0 ? undefined : `${spilledFiles(server)} spilled files`);
 }
 
-/** Size of the table files in MiB. */
+/** Returns the sizes of the table files in MiB. */
 function rootFiles(): ReadonlyMap<string, number> {
   const all = readdirSync(join(root, 'db'), { recursive: true, withFileTypes: true });
   const entries = all.filter((entry) => entry.name !== RESERVE);

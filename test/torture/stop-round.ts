@@ -1,7 +1,7 @@
 /**
  * One stop under load: clients of both protocols are active when SIGTERM arrives. Each gets its
- * response, or its response ends with an error of its protocol. The process exits in time with 0
- * and leaves no temporary files.
+ * response, or its response ends with an error in its protocol. The process exits in time with code
+ * 0 and leaves no temporary files.
  */
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -18,11 +18,11 @@ import { clientMessage, RawClient, startup } from '../pgwire/raw-client.js';
 import { exec } from './client.js';
 import { pgClient } from '../pg-client.js';
 
-/** Number of clients that report when rows have arrived. */
+/** Number of clients that report once rows have arrived. */
 const STREAMS = 3;
 const STOP_MS = 4_000;
 
-/** No row passes the filter, for longer than any stop takes. */
+/** A query whose filter no row passes, for longer than any stop takes. */
 const HEAVY =
   'SELECT count() FROM long_sequence(1000000) a CROSS JOIN long_sequence(1000000) b ' +
   'WHERE a.x * b.x % 7 = 9';
@@ -31,7 +31,7 @@ const INSERT = `INSERT INTO t SELECT x::timestamp, x, 'heavy' FROM (${PAIRS})`;
 const LONG = 'SELECT x, x * 2 y FROM long_sequence(1000000000)';
 const STOPPING = 'the server is shutting down';
 
-/** Resolves on success, or rejects with the problem. `begun`: rows have arrived. */
+/** Resolves on success, or rejects with the problem. `begun` is called once rows have arrived. */
 type Client = (server: TestServer, stopped: () => boolean, begun: () => void) => Promise<void>;
 
 class Wrong extends Error {}
@@ -53,7 +53,7 @@ interface HttpEnd {
   readonly complete: boolean;
 }
 
-/** Reads a response to its end; of long ones only the last characters are stored. */
+/** Reads a response to its end; of a long response only the last characters are stored. */
 function ask(
   server: TestServer,
   path: string,
@@ -126,7 +126,7 @@ const exportOverHttp: Client = async (server, _stopped, begun) => {
   require(status === 200 && !complete, `${status}, complete: ${complete}`);
 };
 
-/** A client that never reads: it cannot be notified, and nothing may wait for it. */
+/** A client that never reads. It cannot be notified, and nothing may wait for it. */
 function unread(portOf: (server: TestServer) => number, first: readonly Buffer[]): Client {
   return async (server) => {
     const socket = connect(portOf(server), '127.0.0.1');
@@ -157,7 +157,7 @@ const importOverHttp: Client = async (server, stopped) => {
   requireRefusal(end);
 };
 
-/** Completes within the time that running work gets. */
+/** Completes within the time that running work is given. */
 const shortOverHttp: Client = async (server) => {
   for (;;) {
     const query = 'SELECT sum(sqrt(x)) FROM long_sequence(20000000)';
@@ -185,8 +185,8 @@ function small(agent: Agent): Client {
 }
 
 /**
- * The server is closed. A client that connects at this moment is reset by the operating system; a
- * client that was already connected gets a response.
+ * The server is closed. A client that connects at this moment is reset by the operating system; one
+ * that was already connected gets a response.
  */
 function gone(error: unknown): HttpEnd {
   const isRefused = error instanceof NoAnswer && REFUSALS.has(error.code) && !error.isReused;
@@ -214,7 +214,7 @@ function wire(query: string): Client {
   };
 }
 
-/** Rows are read until the connection ends. */
+/** Reads rows until the connection ends. */
 const streamOverWire: Client = async (server, _stopped, begun) => {
   const client = await rawLogin(server);
   client.send(clientMessage('Q', LONG.replace('1000000000', '100000000')));

@@ -1,7 +1,7 @@
 /**
  * npm run stops -- [--rounds N] [--seed S]
  *
- * Repeated SIGTERM under load, at different times.
+ * Sends SIGTERM under load repeatedly, at different times.
  */
 import { Harness } from './harness.js';
 import { stopRound } from './stop-round.js';

@@ -1,10 +1,11 @@
 /**
  * npm run system-faults -- [--runs N] [--seed S]
  *
- * The real server under `strace -e inject`: the k-th call of a kind by a thread fails, with call, k
- * and error chosen by the seed. Two thirds of the runs work on a new root until the call was
- * reached; the others start on the files of a killed server and close it again. Reads continue, no
- * signal ends the process, and after a restart without the tracer everything acknowledged exists.
+ * The real server under `strace -e inject`: the k-th call of some kind by a thread fails. The seed
+ * chooses the call, k and the error. Two thirds of the runs work on a new root until the call is
+ * reached; the others start on the files of a killed server and close it again. Reads must
+ * continue, no signal may end the process, and after a restart without the tracer everything
+ * acknowledged must exist.
  */
 import { cpSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -22,13 +23,13 @@ const MODES = ['sync', 'async', 'nosync'];
 
 interface Call {
   readonly names: string;
-  /** Maximum k: the tracer counts per thread, and a working thread makes this many calls … */
+  /** Maximum k. The tracer counts per thread, and a working thread makes this many calls … */
   readonly atWork: number;
   /** … and this many from a start after a kill to the end of the process. */
   readonly restarting: number;
 }
 
-/** Calls that the engine makes, and that Node makes rarely once started. */
+/** Calls that the engine makes, and that Node rarely makes once it has started. */
 const CALLS: readonly Call[] = [
   { names: 'pwrite64', atWork: 30, restarting: 8 },
   { names: 'fdatasync', atWork: 12, restarting: 4 },
@@ -38,7 +39,7 @@ const CALLS: readonly Call[] = [
   { names: 'unlink,unlinkat', atWork: 12, restarting: 4 },
   { names: 'link,linkat', atWork: 10, restarting: 0 },
 ];
-/** Number of load rounds after which a call counts as not reached. */
+/** After this many rounds of load a call counts as not reached. */
 const MAX_ROUNDS = 40;
 
 /** The failure of one run. */
@@ -50,7 +51,7 @@ interface Fault {
 
 const harness: Harness = new Harness('system-faults', ['runs']);
 const runs = harness.number('runs', 8);
-/** Number of runs whose server reached the failing call. */
+/** Number of runs in which the server reached the failing call. */
 let met = 0;
 if (!(await answers('strace', ['-V']))) {
   harness.skip('strace is not here');
@@ -153,7 +154,8 @@ async function end(server: TestServer): Promise<string | undefined> {
 }
 
 /**
- * Works until the call was reached, and once more; then a reader must see everything acknowledged.
+ * Works until the call has been reached, and then once more. After that a reader must see
+ * everything acknowledged.
  */
 async function work(
   server: TestServer,
@@ -173,7 +175,9 @@ async function work(
   return ledger.lost('alpha', dataset);
 }
 
-/** A round of mixed steps; any may be refused, and the next round tries the remaining ones. */
+/**
+ * A round of mixed steps. Any of them may be refused; the next round then tries the remaining ones.
+ */
 async function oneRound(
   server: TestServer,
   random: Random,

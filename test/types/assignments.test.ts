@@ -1,5 +1,6 @@
 /**
- * A value is converted alike by INSERT, by UPDATE and by COPY of a Parquet file, or refused by all.
+ * INSERT, UPDATE and COPY of a Parquet file convert a value in the same way, or all of them refuse
+ * it.
  */
 import { copyFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -50,7 +51,7 @@ type Way = (target: string, source: string) => Promise<string | undefined>;
 const refusalOf = async (statement: string): Promise<string | undefined> =>
   (await exec(server, statement)).error;
 
-/** Each copies the single row of a table into another one, and returns the refusal. */
+/** Ways to copy the single row of a table into another table. Each returns the refusal, if any. */
 const WAYS: Readonly<Record<string, Way>> = {
   INSERT: (target, source) => refusalOf(`INSERT INTO ${target}(v) SELECT v FROM ${source}`),
   UPDATE: async (target, source) => {
@@ -72,10 +73,11 @@ const isFloating = (type: string): boolean => is(type, 'FLOAT', 'DOUBLE');
 const isText = (type: string): boolean => is(type, 'VARCHAR', 'STRING', 'SYMBOL');
 const isTime = (type: string): boolean => is(type, 'DATE', 'TIMESTAMP', 'TIMESTAMP_NS');
 
-/** Conversions that only some of the ways refuse. */
+/** Whether this way refuses a conversion that other ways accept. */
 function refuses(way: string, from: string, to: string): boolean {
   const isShown = isInteger(from) || isFloating(from) || isTime(from);
-  // As in QuestDB, a statement does not store a number as a string, while file cells are converted.
+  // As in QuestDB, a statement does not store a number as a string, but cells from files are
+  // converted.
   const isCell = (isShown && isText(to)) || (isInteger(from) && to === 'IPV4');
   // UPDATE does not truncate numbers.
   return (way !== 'COPY' && isCell) || (way === 'UPDATE' && isFloating(from) && isInteger(to));
@@ -114,7 +116,7 @@ for (const [type, literals] of Object.entries(SOURCES)) {
   });
 }
 
-test.serial('a number that is not an address is refused as a cell', async (t) => {
+test.serial('a number that is not a valid address is refused when it is stored', async (t) => {
   await run(server, 'CREATE TABLE far (v LONG)', 'CREATE TABLE addresses (v IPV4)');
   await run(server, 'INSERT INTO far VALUES (5000000000)');
   await write(server, "COPY far TO 'far' WITH FORMAT PARQUET PARTITION_BY NONE");

@@ -1,14 +1,14 @@
 /**
  * Values of every pair of types in expressions with a common type: `=`, IN, BETWEEN, CASE,
- * coalesce, nullif, greatest and least. Equivalent expressions give the same result, and none
- * causes an internal error.
+ * coalesce, nullif, greatest and least. Equivalent expressions must give the same result, and none
+ * may cause an internal error.
  */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec, run } from '../scenario/statements.js';
 
-/** Values of each type, including strings that are numbers or times, and others. */
+/** Values of each type, including strings that are numbers or times, and other strings. */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   BOOLEAN: ['true', 'false'],
   BYTE: ['1'],
@@ -51,7 +51,7 @@ test.after.always(async () => {
 });
 
 interface Outcome {
-  /** `null` when refused. */
+  /** `null` if the expression is refused. */
   readonly value: string | null;
   readonly message: string;
 }
@@ -66,7 +66,7 @@ async function valueOf(expression: string): Promise<Outcome> {
 }
 
 for (const [index, { type, value }] of COLUMNS.entries()) {
-  test(`${type} ${value} with every other value`, async (t) => {
+  test(`${type} ${value} is compared with every other value consistently`, async (t) => {
     const a = `c${index}`;
     for (const [other, { type: otherType, value: otherValue }] of COLUMNS.entries()) {
       const b = `c${other}`;

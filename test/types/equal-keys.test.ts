@@ -1,13 +1,14 @@
 /**
- * Equal values are one key wherever values are keys: both zeros of DOUBLE, FLOAT and DOUBLE[]. Each
- * statement gives the same answer over columns with both zeros as over columns with one of them.
+ * Equal values are one key wherever values are keys, for example the two zeros of DOUBLE, FLOAT and
+ * DOUBLE[]. Each statement gives the same answer over columns with both zeros as over columns with
+ * only one of them.
  */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { exec } from '../torture/client.js';
 
-/** A column's values by row: with both zeros, and with one. */
+/** A column's values by row: once with both zeros, and once with only one of them. */
 const COLUMNS: Readonly<Record<string, readonly [type: string, mixed: string, plain: string]>> = {
   DOUBLE: ['d', 'CASE x % 4 WHEN 0 THEN 0.0 WHEN 2 THEN -0.0 ELSE x % 4 END', ''],
   FLOAT: ['f', 'CASE x % 4 WHEN 0 THEN 0.0 WHEN 2 THEN -0.0 ELSE x % 4 END::float', ''],
@@ -76,7 +77,7 @@ const STATEMENTS = [
 
 let server: TestServer;
 
-/** Table for a column: with both zeros, or with one. */
+/** Builds a table for a column, with both zeros or with only one. */
 function table(name: string, type: string, isMixed: boolean): string {
   return `${name}_${type.toLowerCase()}_${isMixed ? 'mixed' : 'plain'}`;
 }
@@ -106,7 +107,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Rows of a statement, or its error. */
+/** Returns the rows of a statement, or its error. */
 async function answer(sql: string): Promise<unknown> {
   const rows = await exec(server, sql).then(
     ({ dataset }) => dataset,
@@ -116,7 +117,7 @@ async function answer(sql: string): Promise<unknown> {
 }
 
 for (const type of Object.keys(COLUMNS)) {
-  test(`both zeros of ${type} are one key in every clause`, async (t) => {
+  test(`0.0 and -0.0 of ${type} form one key in every clause`, async (t) => {
     const wrong: string[] = [];
     for (const statement of STATEMENTS) {
       const of = (isMixed: boolean): string =>
@@ -134,7 +135,7 @@ for (const type of Object.keys(COLUMNS)) {
   });
 }
 
-test('both zeros are one key of DEDUP and of ON CONFLICT', async (t) => {
+test('0.0 and -0.0 form one key for DEDUP and ON CONFLICT', async (t) => {
   for (const type of Object.keys(COLUMNS)) {
     const name = `dedup_${type.toLowerCase()}`;
     await exec(
@@ -153,7 +154,7 @@ test('both zeros are one key of DEDUP and of ON CONFLICT', async (t) => {
   }
 });
 
-test('arrays with either zero are equal, and one key', async (t) => {
+test('arrays with 0.0 and -0.0 are equal and form one key', async (t) => {
   const rows = '(SELECT ARRAY[0.0, 1.0] a UNION ALL SELECT ARRAY[-0.0, 1.0])';
   t.deepEqual(await answer(`SELECT count() FROM (SELECT DISTINCT a FROM ${rows})`), [[1]]);
 });

@@ -15,9 +15,9 @@ interface TypeCase {
   readonly type: string;
   /** Two SQL values. */
   readonly values: readonly [string, string];
-  /** The values in the JSON of `/exec`. */
+  /** The values as they appear in the JSON of `/exec`. */
   readonly json: readonly [unknown, unknown];
-  /** The JSON of `/exec` for null. */
+  /** Null as it appears in the JSON of `/exec`. */
   readonly missing: unknown;
   /** The first value in the text format of the PostgreSQL protocol. */
   readonly pg: string;
@@ -69,7 +69,7 @@ const TYPES: readonly TypeCase[] = [
   type('SYMBOL', ["'one'", "'two'"], ['one', 'two']),
   type('STRING', ["'text'", "'other'"], ['text', 'other']),
   type('VARCHAR', ["'naïve text of some length'", "'b'"], ['naïve text of some length', 'b']),
-  // An empty string is not null; /imp reads it as null.
+  // An empty string is not null, but /imp reads it as null.
   type('VARCHAR', ["''", "'b'"], ['', 'b'], { noImport: true }),
   type('UUID', [`'${UUID}'`, `'${OTHER_UUID}'`], [UUID, OTHER_UUID]),
   type(
@@ -154,7 +154,7 @@ const ROWS = [
   [TIMES[1], ...TYPES.map(({ json }) => json[1])],
 ];
 
-test('every type keeps its values on every protocol', async (t) => {
+test('values of every type are unchanged on every protocol', async (t) => {
   t.timeout(120_000);
   const root = await mkdtemp(join(tmpdir(), 'tidemark-types-'));
   const imports = join(root, 'import');

@@ -1,6 +1,6 @@
 /**
- * `a.x = b.y` joins by keys in WHERE as in ON, also between a sub-query and its outer rows, for any
- * two types. No pairs of rows are compared, and the answers are those of ON.
+ * `a.x = b.y` joins by keys in WHERE as well as in ON, and also between a sub-query and its outer
+ * rows, for any two types. No pairs of rows are compared, and the answers are the same as with ON.
  */
 import test from 'ava';
 
@@ -37,7 +37,7 @@ let server: TestServer;
 test.before(async () => {
   server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   const columns = Object.values(VALUES).map((value, at) => `${value} c${at}`);
-  // Each table has rows that the other lacks, and a row with nulls.
+  // Each table has rows that the other one lacks, and a row with nulls.
   for (const [name, from] of [
     ['one', 1],
     ['other', 3],
@@ -55,13 +55,13 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Rows of a query; nothing when it is refused. */
+/** Returns the rows of a query; nothing if it is refused. */
 async function answer(query: string): Promise<readonly (readonly unknown[])[] | undefined> {
   const { dataset } = await exec(server, query).catch(() => ({ dataset: undefined }));
   return dataset;
 }
 
-test('WHERE joins by the same keys as ON, with the same rows', async (t) => {
+test('joins in WHERE use the same keys and return the same rows as joins in ON', async (t) => {
   let compared = 0;
   for (const [i, left] of TYPES.entries()) {
     for (const [j, right] of TYPES.entries()) {
@@ -94,7 +94,7 @@ test('WHERE joins by the same keys as ON, with the same rows', async (t) => {
   t.true(compared > TYPES.length, `${compared} pairs of types`);
 });
 
-test('key equality is exact, in WHERE as in ON', async (t) => {
+test('join keys are compared exactly, in WHERE as in ON', async (t) => {
   await exec(server, 'CREATE TABLE a AS (SELECT 0.1 + 0.2 d, -0.0 z, NULL::double n)');
   await exec(server, 'CREATE TABLE b AS (SELECT 0.3 d, 0.0 z, NULL::double n)');
   const counts = async (column: string): Promise<unknown[]> => {
@@ -112,7 +112,7 @@ test('key equality is exact, in WHERE as in ON', async (t) => {
   t.deepEqual(await counts('d'), [0, 0, 0, 0, 0, 0]);
   t.deepEqual(await counts('z'), [1, 1, 1, 1, 1, 1]);
   t.deepEqual(await counts('n'), [1, 1, 1, 1, 1, 1]);
-  // Comparisons within one source, and with a constant, have a tolerance.
+  // Comparisons within one source, or with a constant, have a tolerance.
   t.deepEqual(await answer('SELECT count() FROM a WHERE d = 0.3'), [[1]]);
   t.deepEqual(await answer('SELECT count() FROM (SELECT d, 0.3 e FROM a) WHERE d = e'), [[1]]);
 });

@@ -1,6 +1,6 @@
 /**
  * Parquet partitions give the same answers as native ones, before and after late rows, updates, a
- * restart and the conversion back.
+ * restart, and the conversion back to native.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -27,7 +27,7 @@ const ROWS = `select dateadd('m', (x * 4)::int, '2024-01-01'::timestamp) ts,
   x::int id, case when x % 10 = 0 then null else x * 0.5 end price, ARRAY[x * 1.0, x * 2.0] book
   from long_sequence(3000)`;
 
-/** `T` is replaced by the table. */
+/** `T` stands for the table. */
 const QUERIES = [
   'select * from T',
   'select ts, id from T order by ts desc limit 20',
@@ -69,7 +69,7 @@ async function parquetPartitions(server: TestServer): Promise<readonly unknown[]
   return rows.map(([name, size]) => (Number(size) > 0 ? name : `${String(name)} without size`));
 }
 
-test('queries over Parquet partitions answer like queries over native partitions', async (t) => {
+test('queries over Parquet and native partitions return the same results', async (t) => {
   t.timeout(180_000);
   const root = await mkdtemp(join(tmpdir(), 'tidemark-parquet-'));
   let server = await startTestServer({ root });
@@ -135,7 +135,7 @@ test('queries over Parquet partitions answer like queries over native partitions
   }
 });
 
-test('an impossible conversion is a clear error', async (t) => {
+test('an impossible conversion is reported with a clear error', async (t) => {
   t.timeout(60_000);
   const server = await startTestServer();
   try {
@@ -149,7 +149,7 @@ test('an impossible conversion is a clear error', async (t) => {
     t.regex(await convert("c convert partition to parquet list '2023-01-01'"), /2023-01-01/);
     t.regex(await convert("c convert partition to parquet list 'x'"), /yyyy-MM-dd/);
     t.regex(await convert("flat convert partition to parquet list '2023'"), /not partitioned/);
-    // The active partition stays native, as in the reference.
+    // The active partition stays native, as in QuestDB.
     await exec(server, "alter table c convert partition to parquet list '2024-01-02'");
     t.deepEqual(await exec(server, "select isParquet from table_partitions('c')"), [
       [false],

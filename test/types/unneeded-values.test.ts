@@ -27,7 +27,7 @@ test.after.always(async () => {
 
 const cell = async (sql: string): Promise<unknown> => (await exec(server, sql)).dataset[0]?.[0];
 
-test('a one-digit string converts to a decimal, even as a CHAR', async (t) => {
+test('a one-digit string is converted to a decimal, even as a CHAR', async (t) => {
   for (let digit = 0; digit <= 9; digit += 1) {
     t.is(await cell(`SELECT cast('${digit}' as decimal(9,0))`), `${digit}`);
     t.is(await cell(`SELECT '${digit}'::char::decimal(9,2)`), `${digit}.00`);
@@ -52,13 +52,13 @@ test('decimal literals have up to 76 digits', async (t) => {
   });
 });
 
-test('a string compared with a time is a number of its units', async (t) => {
+test('a string added to a time is a number in its unit', async (t) => {
   t.is(await cell("SELECT '2020-01-01'::timestamp - 1000::varchar"), '2019-12-31T23:59:59.999000Z');
   t.is(await cell('SELECT ts - 1000::varchar FROM t'), '2019-12-31T23:59:59.999000Z');
   t.is(await cell("SELECT ts + '1000' FROM t"), '2020-01-01T00:00:00.001000Z');
 });
 
-test('CAST truncates a parameter value as it truncates a constant', async (t) => {
+test('CAST truncates parameters in the same way as constants', async (t) => {
   for (const [type, value] of [
     ['SHORT', '70000'],
     ['BYTE', '300'],

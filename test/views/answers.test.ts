@@ -1,6 +1,6 @@
 /**
- * Queries answered by materialized views, compared with the same rows in a table without views. The
- * histories are random; SEED=n repeats one.
+ * Queries answered from materialized views, compared with the same rows in a table without views.
+ * The histories are random; SEED=n repeats one.
  */
 import test from 'ava';
 
@@ -47,7 +47,7 @@ function queries(table: string): string[] {
 const plan = async (server: Parameters<typeof rows>[0], query: string): Promise<string> =>
   (await rows(server, `EXPLAIN (PHYSICAL) ${query}`)).flat().join('\n');
 
-test('a view answers as its base does, after any change of the base', async (t) => {
+test('a view returns the same results as its base table after any change', async (t) => {
   const below = generator(SEED);
   await withServer(async (server) => {
     for (const table of ['t', 'twin']) {
@@ -75,7 +75,7 @@ test('a view answers as its base does, after any change of the base', async (t) 
       };
       return `INSERT INTO TABLE_ VALUES ${Array.from({ length: count }, row).join(', ')}`;
     };
-    // Many rows per minute, because only then reading the view pays off.
+    // Many rows per minute, because reading the view pays off only then.
     await both(`INSERT INTO TABLE_ SELECT
       dateadd('s', (x * 7919 % 432000)::int / 600 * 600 + (x % 50)::int, '2024-01-01'::timestamp),
       case when x % 4 = 0 then 'a' when x % 4 = 1 then 'b' else 'c' end,
@@ -114,7 +114,7 @@ test('a view answers as its base does, after any change of the base', async (t) 
   });
 });
 
-test('a view is not used where it cannot or may not answer', async (t) => {
+test('a view is not used if it cannot or may not answer the query', async (t) => {
   const queriesOfBase = [
     'SELECT ts, s, avg(x) FROM t SAMPLE BY 1h',
     'SELECT ts, s, max(n) FROM t SAMPLE BY 1h',

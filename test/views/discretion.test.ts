@@ -1,4 +1,4 @@
-/** Information that users get about views of others, or views that they may not read. */
+/** What users learn about other users' views, or about views that they may not read. */
 import test from 'ava';
 
 import { ADMIN, exec, rows, run, startAccessServer } from '../access/harness.js';
@@ -29,7 +29,7 @@ test.before(async () => {
       SELECT ts, sum(hidden) OVER (ORDER BY ts) x FROM secret_base)`,
     `CREATE LIVE VIEW other_live FLUSH EVERY 100ms IN MEMORY 1s START FROM BEGINNING AS (
       SELECT ts, sum(hidden) OVER (ORDER BY ts) x FROM secret_base)`,
-    // A failed refresh quotes the value that it cannot convert.
+    // When a refresh fails, its error quotes the value that cannot be converted.
     'CREATE TABLE notes (ts TIMESTAMP, note VARCHAR) TIMESTAMP(ts) PARTITION BY DAY',
     "INSERT INTO notes VALUES ('2026-01-01', 'my diary')",
     `CREATE MATERIALIZED VIEW quoting AS (
@@ -54,7 +54,7 @@ test.beforeEach(async () => {
   await run(server, 'REVOKE ALL FROM ann', 'GRANT HTTP TO ann');
 });
 
-/** All contents of the lists. */
+/** Returns all contents of the lists. */
 async function listed(): Promise<string> {
   const parts: string[] = [];
   for (const list of ['jobs()', 'materialized_views()', 'live_views()', 'tables()']) {
@@ -68,7 +68,7 @@ const plan = async (who: string, query: string): Promise<string> => {
   return error ?? (dataset ?? []).flat().join('\n');
 };
 
-test.serial('without a right nothing is visible', async (t) => {
+test.serial('without a right on a view nothing about it is visible', async (t) => {
   const text = await listed();
   t.notRegex(text, /seen|other|secret_base|hidden/);
   const there = await exec(server, ANN, "SELECT pause_job('refresh', 'seen')");
@@ -77,7 +77,7 @@ test.serial('without a right nothing is visible', async (t) => {
   t.is(there.status, not.status);
 });
 
-test.serial('a right on one view shows only that view, without base and query', async (t) => {
+test.serial('a right on one view does not reveal its base table or query', async (t) => {
   for (const right of RIGHTS) {
     await run(server, 'REVOKE ALL FROM ann', 'GRANT HTTP TO ann', `GRANT ${right} ON seen TO ann`);
     const text = await listed();
@@ -99,7 +99,7 @@ test.serial('a right on one view shows only that view, without base and query', 
   }
 });
 
-test.serial('the values on which a refresh failed are shown only to their readers', async (t) => {
+test.serial('values in refresh errors are shown only to users who may read them', async (t) => {
   const error = "SELECT last_error, state FROM jobs() WHERE name = 'quoting'";
   await until(async () => {
     const [found] = await rows(server, ADMIN, error);
@@ -138,7 +138,7 @@ test.serial('the reason of an invalid view is shown only to readers of its query
   await run(server, 'ALTER TABLE secret_base RENAME COLUMN concealed TO hidden');
 });
 
-test.serial('EXPLAIN does not name a view that its user may not see', async (t) => {
+test.serial('EXPLAIN does not name views that the user may not see', async (t) => {
   t.regex(await plan(ADMIN, ANSWERED), /TableScanExec: seen/);
   await run(server, 'GRANT SELECT ON secret_base TO ann');
   for (const query of [ANSWERED, `SELECT * FROM (${ANSWERED}) LIMIT 1`]) {
@@ -148,7 +148,7 @@ test.serial('EXPLAIN does not name a view that its user may not see', async (t) 
     t.is((await exec(server, ANN, `EXPLAIN ANALYZE ${query}`)).error, undefined);
     t.notRegex(await plan(ANN, query), /seen|other/);
   }
-  // A result cached for a user who may see the view is not returned to one who may not, nor the
+  // A result cached for a user who may see the view is not returned to a user who may not, nor the
   // reverse.
   const [mine, theirs] = [await rows(server, ANN, ANSWERED), await rows(server, ADMIN, ANSWERED)];
   t.deepEqual(mine, theirs);

@@ -1,4 +1,6 @@
-/** Views whose queries fail at run time: their listed state, and how they recover. */
+/**
+ * Views whose queries fail at run time: the state that is listed for them, and how they recover.
+ */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -17,7 +19,7 @@ async function job(server: TestServer, view: string): Promise<readonly unknown[]
   return found[0] ?? [];
 }
 
-test('a value that is not a number stops the refresh until it is removed', async (t) => {
+test('a non-numeric value stops the refresh until it is removed', async (t) => {
   await withServer(async (server) => {
     await run(server, NOTES, "INSERT INTO notes VALUES ('2026-01-01', '1.5')");
     await run(server, `CREATE MATERIALIZED VIEW sums AS (${SUMS})`);
@@ -37,15 +39,15 @@ test('a value that is not a number stops the refresh until it is removed', async
     await run(server, "INSERT INTO notes VALUES ('2026-01-01T05:00', 'a diary')");
     const reasons = [await invalid(server, 'sums'), await status(server, 'totals', 'invalid')];
     for (const reason of reasons) {
-      t.regex(String(reason), /^refresh failed and is tried again: .*a diary/);
+      t.regex(String(reason), /^refresh failed and will be retried: .*a diary/);
     }
     const [state, failures, error] = await job(server, 'sums');
     t.regex(String(state), /failing|running/);
     t.true(Number(failures) > 0);
-    t.is(`refresh failed and is tried again: ${String(error)}`, String(reasons[0]));
+    t.is(`refresh failed and will be retried: ${String(error)}`, String(reasons[0]));
     t.deepEqual(await rows(server, refreshed), finished, 'the last refresh that did well');
     t.deepEqual([await sorted(server, 'sums'), await sorted(server, 'totals')], shown);
-    // Other views continue.
+    // Other views continue to be refreshed.
     await current(server, 'counts');
     t.is((await rows(server, 'counts')).length, 2);
 
@@ -64,7 +66,7 @@ test('a value that is not a number stops the refresh until it is removed', async
   });
 });
 
-test('REFRESH retries a failed view immediately, each time', async (t) => {
+test('each REFRESH retries a failed view immediately', async (t) => {
   await withServer(async (server) => {
     await run(server, NOTES, "INSERT INTO notes VALUES ('2026-01-01', 'no')");
     await run(server, `CREATE MATERIALIZED VIEW sums AS (${SUMS})`);
@@ -84,7 +86,7 @@ test('REFRESH retries a failed view immediately, each time', async (t) => {
   });
 });
 
-test('a refresh that needs more memory than its limit', async (t) => {
+test('a refresh that exceeds its memory limit is reported', async (t) => {
   const server = await startTestServer({
     set: ['query.memory.pool=64M', 'query.memory.limit=16M'],
   });
@@ -102,9 +104,12 @@ test('a refresh that needs more memory than its limit', async (t) => {
     server,
     `INSERT INTO t SELECT timestamp_sequence('2026-01-01T01', 1000), x FROM long_sequence(3000000)`,
   );
-  t.regex(String(await invalid(server, 'kinds')), /^refresh failed and is tried again: out of mem/);
+  t.regex(
+    String(await invalid(server, 'kinds')),
+    /^refresh failed and will be retried: out of mem/,
+  );
   t.deepEqual(await rows(server, 'SELECT n FROM kinds'), [[1]]);
-  // Deletes step by step, because row positions take memory as well.
+  // Deletes in steps, because row positions take memory as well.
   for (const most of [2_000_000, 1_000_000, 1_000]) {
     await run(server, `DELETE FROM t WHERE v > ${most}`);
   }

@@ -1,4 +1,4 @@
-/** Statement runners: a server, or an in-process database. */
+/** Ways to run statements: on a server, or on an in-process database. */
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -66,7 +66,7 @@ export class DatabaseGround implements Ground {
         await prepared.execute([], { rows: { format: 'json' } });
         return;
       } catch (failure) {
-        // A session also retries statements that conflicted with another commit.
+        // A session also retries statements that conflict with another commit.
         const isMet = failure instanceof DatabaseError && failure.code === 'Replan';
         if (!isMet || attempt === MAX_ATTEMPTS) {
           throw failure;
@@ -99,7 +99,7 @@ export class DatabaseGround implements Ground {
     return await this.#database.prepare(tree, { user: 'admin' });
   }
 
-  /** Forgets the queries on a dropped object. */
+  /** Drops the prepared queries on an object that was dropped. */
   forget(name: string): void {
     for (const [query, prepared] of this.#queries) {
       if (query.includes(name)) {
@@ -114,12 +114,14 @@ export class DatabaseGround implements Ground {
   }
 }
 
-/** Opens without syncs: the crash simulation covers durability. */
+/** Opens the database without syncs, because durability is covered by the crash simulation. */
 function open(root: string): Promise<Database> {
   return openDatabase({ root, commitMode: 'nosync' });
 }
 
-/** A folder in memory, if there is space, because checkpoints wait for the disk. */
+/**
+ * Returns a folder in memory if there is space, because on a disk checkpoints would have to wait.
+ */
 async function quickFolder(): Promise<string> {
   const { bavail, bsize } = await statfs(MEMORY).catch(() => ({ bavail: 0, bsize: 0 }));
   return bavail * bsize >= MIN_MEMORY_BYTES ? MEMORY : tmpdir();

@@ -1,6 +1,6 @@
 /**
- * Random histories of base tables with views. A failure names the seed and number of its history:
- * `SEED=s FIRST=n HISTORIES=1` replays it, together with those that share its database.
+ * Random histories of base tables with views. A failure names the seed and number of its history.
+ * `SEED=s FIRST=n HISTORIES=1` replays that history, together with those that share its database.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -16,18 +16,18 @@ export interface History {
   readonly base: string;
   /** Views in dependency order, with their queries. */
   readonly views: ReadonlyMap<string, string>;
-  /** Statements so far. */
+  /** Statements executed so far. */
   readonly done: string[];
 }
 
-/** A kind of view, and the possible changes of its base. */
+/** A kind of view, and the changes that its base may undergo. */
 export interface Kind<H extends History> {
-  /** Number of its histories in the suite. */
+  /** Number of histories of this kind in the suite. */
   readonly histories: number;
   readonly steps: number;
   begin(ground: Ground, random: Random, number: number): Promise<H>;
   step(ground: Ground, random: Random, history: H): Promise<void>;
-  /** Whether to compare now. */
+  /** Decides whether to compare now. */
   looks(random: Random): boolean;
   /** Waits until the views are current, and compares them with their queries. */
   compare(t: ExecutionContext, at: Place, history: H): Promise<void>;
@@ -41,7 +41,7 @@ export interface Place {
   readonly states: (query: string) => Promise<readonly (readonly unknown[])[]>;
 }
 
-/** Number of histories that share a database and run interleaved. */
+/** Number of histories that share a database and whose steps are interleaved. */
 const TOGETHER = 16;
 /** Number of databases that run concurrently. */
 const AT_ONCE = 4;
@@ -52,7 +52,10 @@ export function pick<T>(random: Random, from: readonly T[]): T {
   return from[random(from.length)] as T;
 }
 
-/** Equal requests within a short time share one answer, taken after all of them. */
+/**
+ * Identical requests within a short time share one answer, which is computed after all of them
+ * arrived.
+ */
 function place(ground: Ground): Place {
   const coming = new Map<string, Promise<readonly (readonly unknown[])[]>>();
   const states = (query: string): Promise<readonly (readonly unknown[])[]> => {
@@ -70,7 +73,7 @@ function place(ground: Ground): Place {
   return { ground, states };
 }
 
-/** Waits until the row of a view, in a list of all views, reports that it is current. */
+/** Waits until a view's row, in a list of all views, reports that the view is current. */
 export async function settled(
   at: Place,
   list: string,
@@ -89,7 +92,7 @@ export async function settled(
   }
 }
 
-/** Sorted rows, because views keep no order within a bucket. */
+/** Returns sorted rows, because views keep no order within a bucket. */
 export async function sorted(ground: Ground, query: string): Promise<readonly string[]> {
   return (await ground.rows(query)).map((row) => JSON.stringify(row)).sort();
 }
@@ -159,7 +162,10 @@ async function playTogether<H extends History>(
   }
 }
 
-/** Plays the suite's number of histories, or `HISTORIES` of them, starting at number `FIRST`. */
+/**
+ * Plays the number of histories that the suite sets, or `HISTORIES` of them, starting at number
+ * `FIRST`.
+ */
 export async function playHistories<H extends History>(
   t: ExecutionContext,
   kind: Kind<H>,

@@ -1,5 +1,5 @@
 /**
- * Random histories of a base table: after any changes, each live view equals its query.
+ * Random histories of a base table: after any changes, each live view must equal its query.
  * `HISTORIES=100000 npx ava build/test/views/live-histories.test.js` plays that many.
  */
 import test from 'ava';
@@ -7,7 +7,7 @@ import test from 'ava';
 import { playHistories, playWithKills } from './history.js';
 import { live } from './live-history.js';
 
-test('live views equal their queries after random changes of their bases', (t) =>
+test('live views equal their queries after random changes to their base tables', (t) =>
   playHistories(t, live));
 
 test('live views equal their queries after kills', (t) => playWithKills(t, live, 6));

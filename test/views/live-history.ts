@@ -29,7 +29,7 @@ const WINDOWS = [
    rank() OVER (PARTITION BY s ORDER BY ts) c`,
   `first_value(x) OVER (PARTITION BY s ORDER BY ts) a, x - last_value(x) IGNORE NULLS OVER (
      PARTITION BY s ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) b`,
-  // Functions that need several passes do not order rows of equal time.
+  // Functions that need several passes do not order rows with equal times.
   `count(DISTINCT k) OVER (PARTITION BY s ORDER BY ts
      RANGE BETWEEN '3' HOUR PRECEDING AND '1' MINUTE PRECEDING) a`,
   'k * 2 a, upper(s) b',
@@ -55,7 +55,7 @@ function text(minute: number): string {
   return new Date((START + minute) * 60_000).toISOString();
 }
 
-/** Rows at the end of a base, some with equal timestamps. */
+/** Returns rows at the end of a base, some with equal timestamps. */
 function ahead(random: Random, history: LiveHistory, count: number): string {
   const values = Array.from({ length: count }, () => {
     history.end += random(3) === 0 ? random(90) : random(2);
@@ -101,7 +101,7 @@ async function begin(ground: Ground, random: Random, number: number): Promise<Li
   return history;
 }
 
-/** Changes of a base that do not invalidate its views permanently. */
+/** Returns changes to a base that do not invalidate its views permanently. */
 function statements(random: Random, history: LiveHistory): readonly string[] {
   const { base } = history;
   const into = `INSERT INTO ${base} (ts, s, x, k)`;
@@ -121,7 +121,7 @@ function statements(random: Random, history: LiveHistory): readonly string[] {
     () => [`UPDATE ${base} SET s = 'b' WHERE k = ${random(4)} AND ${within()}`],
     () => [`DELETE FROM ${base} WHERE k = ${random(4)} AND ${within()}`],
     () => [`DELETE FROM ${base} WHERE ${within()}`],
-    // Rows at the end of the base are deleted, possibly only rows that the views filter out.
+    // Deletes rows at the end of the base, possibly only rows that the views filter out.
     () => {
       const from = Math.max(0, history.end - random(60));
       history.end = from;
@@ -135,7 +135,7 @@ function statements(random: Random, history: LiveHistory): readonly string[] {
       ...grow(),
       `ALTER TABLE ${base} DROP COLUMN another`,
     ],
-    // A view over the base is temporarily invalid, and recovers.
+    // Makes a view over the base temporarily invalid, from which it recovers.
     () =>
       history.between === undefined
         ? [
@@ -156,7 +156,7 @@ async function step(ground: Ground, random: Random, history: LiveHistory): Promi
     try {
       await ground.run(statement);
     } catch (failure) {
-      // A table without partitions has none to convert.
+      // A table without partitions has nothing to convert.
       if (!statement.includes('CONVERT')) {
         throw failure;
       }
@@ -193,7 +193,7 @@ async function compare(t: ExecutionContext, at: Place, history: LiveHistory): Pr
   }
 }
 
-/** Drops partitions: their rows stay in the view, and new rows follow. */
+/** Drops partitions. Their rows stay in the view, and new rows follow. */
 async function end(
   t: ExecutionContext,
   at: Place,

@@ -1,5 +1,6 @@
 /**
- * Live views over HTTP: their contents and freshness, accepted queries, invalidation and repair.
+ * Live views over HTTP: their contents and freshness, which queries are accepted, invalidation and
+ * repair.
  */
 import test from 'ava';
 
@@ -16,7 +17,7 @@ const HEAD = 'FLUSH EVERY 100ms START FROM BEGINNING AS';
 const RUNNING = `SELECT ts, s, x, sum(x) OVER (PARTITION BY s ORDER BY ts) total,
   row_number() OVER (ORDER BY ts) number FROM t`;
 
-test('appended and late rows, changes and deletes are shown', async (t) => {
+test('live views show appended and late rows, updates and deletes', async (t) => {
   await withServer(async (first) => {
     let server = first;
     const views = new Map([
@@ -60,7 +61,7 @@ test('appended and late rows, changes and deletes are shown', async (t) => {
   });
 });
 
-test('anchored windows restart, in views and in queries', async (t) => {
+test('anchored windows restart at their anchor in views and queries', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE);
     await run(
@@ -75,7 +76,7 @@ test('anchored windows restart, in views and in queries', async (t) => {
     const totals = async (from: string): Promise<readonly unknown[]> =>
       (await rows(server, from)).map((row) => row[1]);
     const cases: readonly (readonly [string, readonly number[]])[] = [
-      // The clock skips 02:30 on the 29th: the day starts at 03:00.
+      // The clock skips 02:30 on the 29th, so the day starts at 03:00.
       ["DAILY '02:30' 'Europe/Paris'", [1, 2, 4, 12, 16, 32]],
       ["DAILY '00:00'", [1, 2, 6, 8, 24, 32]],
       ["EXPRESSION timestamp_floor('1d', ts)", [1, 2, 6, 8, 24, 32]],
@@ -103,8 +104,8 @@ test('anchored windows restart, in views and in queries', async (t) => {
     const refused: readonly (readonly [string, RegExp])[] = [
       ["DAILY '25:00'", /^66: invalid time of day: 25:00, expected HH:MM/],
       ["DAILY '02:30' 'Mars/Base'", /invalid timezone: Mars\/Base/],
-      ['EXPRESSION 7', /has to vary with the row alone/],
-      ['EXPRESSION rnd_long()', /has to vary with the row alone/],
+      ['EXPRESSION 7', /must be deterministic per row/],
+      ['EXPRESSION rnd_long()', /must be deterministic per row/],
       ['EXPRESSION x', /must be TIMESTAMP, LONG or INT, found DOUBLE/],
     ];
     for (const [anchor, message] of refused) {
@@ -112,15 +113,15 @@ test('anchored windows restart, in views and in queries', async (t) => {
       t.regex(await error(server, text), message, anchor);
     }
     const inline = "SELECT sum(x) OVER (ORDER BY ts ANCHOR DAILY '00:00') FROM t";
-    t.regex(await error(server, inline), /^32: ANCHOR is allowed in a named WINDOW only/);
+    t.regex(await error(server, inline), /^32: ANCHOR is only allowed in a named WINDOW/);
     const framed =
       "SELECT sum(x) OVER w FROM t WINDOW w AS (ORDER BY ts ROWS 2 PRECEDING ANCHOR DAILY '00:00')";
-    t.regex(await error(server, framed), /has no frame of its own/);
+    t.regex(await error(server, framed), /cannot have a frame/);
     return server;
   });
 });
 
-test('invalid live views are refused, with position', async (t) => {
+test('invalid live views are refused with their position', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, 'CREATE VIEW v AS (SELECT ts, x FROM t)', 'CREATE TABLE r (x INT)');
     await run(server, 'CREATE TABLE b (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY BYPASS WAL');
@@ -140,9 +141,9 @@ test('invalid live views are refused, with position', async (t) => {
       ["SELECT ts, x FROM t WHERE ts > '2026'", /^87: a filter on the designated timestamp/],
       ['SELECT ts, now() x FROM t', /^72: non-deterministic function cannot be used in live view/],
       ['SELECT ts, rnd_int() x FROM t', /^72: non-deterministic function/],
-      ['SELECT ts, lead(x) OVER (ORDER BY ts) FROM t', /^72: .* cannot look at later rows/],
-      ['SELECT ts, ntile(3) OVER (ORDER BY ts) FROM t', /cannot look at later rows/],
-      ['SELECT ts, sum(x) OVER () FROM t', /cannot look at later rows/],
+      ['SELECT ts, lead(x) OVER (ORDER BY ts) FROM t', /^72: .* cannot read later rows/],
+      ['SELECT ts, ntile(3) OVER (ORDER BY ts) FROM t', /cannot read later rows/],
+      ['SELECT ts, sum(x) OVER () FROM t', /cannot read later rows/],
       ['SELECT ts, sum(x) OVER (ORDER BY x) FROM t', /ordered by the designated timestamp/],
       ['SELECT x FROM t', /must have the designated timestamp of the base table: ts/],
       ['SELECT ts time, x FROM t', /must have the designated timestamp of the base table: ts/],
@@ -228,7 +229,7 @@ test('invalid live views are refused, with position', async (t) => {
   });
 });
 
-test('a live view is listed with its clauses, and can be created again', async (t) => {
+test('a live view is listed with its clauses, and can be re-created from them', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     const written = `CREATE LIVE VIEW IF NOT EXISTS v FLUSH EVERY 250ms START FROM '2026-03-02'
@@ -295,7 +296,7 @@ test('a live view is listed with its clauses, and can be created again', async (
   });
 });
 
-/** Rows one second apart at the end of `t`, with the numbers `from` to `to`. */
+/** Returns rows one second apart at the end of `t`, with the numbers `from` to `to`. */
 function seconds(from: number, to: number): string {
   return `INSERT INTO t SELECT timestamp_sequence('2026-05-01'::timestamp + ${from} * 1000000L,
     1000000L), 'k' || (x % 3), x::double, x FROM long_sequence(${to - from})`;
@@ -304,7 +305,7 @@ function seconds(from: number, to: number): string {
 const second = (number: number): string =>
   new Date(Date.UTC(2026, 4, 1) + number * 1_000).toISOString();
 
-test('late rows resume from a nearby earlier state', async (t) => {
+test('late rows are applied from the nearest earlier state', async (t) => {
   const queries = {
     endless: `SELECT ts, s, x, sum(x) OVER (PARTITION BY s ORDER BY ts) total,
       lag(x, 2) OVER (ORDER BY ts) before, max(x) OVER (ORDER BY ts
@@ -328,7 +329,7 @@ test('late rows resume from a nearby earlier state', async (t) => {
     };
     await compare('filled');
     let resumes = 0;
-    // This many rows follow each late row; at most three times as many may be read.
+    // This many rows follow each late row. At most three times as many may be read.
     for (const behind of [40_000, 120_000, 9_000, 2, 20_000]) {
       await run(server, `INSERT INTO t VALUES ('${second(300_000 - behind)}', 'k1', 5.0, 0)`);
       await compare(`late by ${behind}`);
@@ -348,7 +349,7 @@ test('late rows resume from a nearby earlier state', async (t) => {
     await compare('the end is deleted');
     await run(server, seconds(299_500, 301_000));
     await compare('rows follow');
-    // Archived rows are no longer in the base, but in every earlier state.
+    // Archived rows are no longer in the base, but still in every earlier state.
     await run(server, "ALTER TABLE t DROP PARTITION LIST '2026-05-01'");
     await run(server, seconds(301_000, 302_000));
     await live(server, ...Object.keys(queries));
@@ -363,7 +364,10 @@ test('late rows resume from a nearby earlier state', async (t) => {
   });
 });
 
-/** Rows that the views filter out follow the rows they show; statements, step by step. */
+/**
+ * Rows that the views filter out come after the rows they show. Each entry lists its statements
+ * step by step.
+ */
 const ENDS: readonly (readonly [what: string, steps: readonly string[]])[] = [
   ['deleted', ['DELETE FROM t WHERE x = 0', "INSERT INTO t VALUES ('2026-03-02T11', 'a', 5.0, 5)"]],
   [
@@ -406,7 +410,7 @@ const ENDS: readonly (readonly [what: string, steps: readonly string[]])[] = [
   ],
 ];
 
-test('rows deleted at the end of a base leave the view, and new rows follow', async (t) => {
+test('rows deleted at the end of a base table leave the view; new rows follow', async (t) => {
   const windows = {
     endless: 'sum(x) OVER (PARTITION BY s ORDER BY ts) a, row_number() OVER (ORDER BY ts) b',
     ranged:
@@ -442,8 +446,7 @@ test('rows deleted at the end of a base leave the view, and new rows follow', as
 });
 
 test('rows between many recomputed ranges are not lost', async (t) => {
-  // The number of gaps between read ranges is one less than the number of gaps between shown
-  // ranges.
+  // There is one gap fewer between the ranges that are read than between the ranges that are shown.
   const changed = Array.from({ length: 255 }, (_, index) => 32 + index * 16);
   const minutes = [10, 18, ...changed];
   const query = `SELECT ts, x, n, sum(x) OVER (ORDER BY ts
@@ -505,7 +508,7 @@ test('rows of dropped partitions stay in the view across late rows and restarts'
   });
 });
 
-test('a view stops when its base does not fit, and resumes when it does', async (t) => {
+test('a view stops when its base table is incompatible, and resumes afterwards', async (t) => {
   await withServer(async (server) => {
     const cases: readonly (readonly [string, string, string])[] = [
       ['ALTER TABLE t DROP COLUMN x', 'drop column operation', 'ALTER TABLE t ADD COLUMN x DOUBLE'],
@@ -516,7 +519,7 @@ test('a view stops when its base does not fit, and resumes when it does', async 
       ],
       [
         'ALTER TABLE t ALTER COLUMN x TYPE FLOAT',
-        'column is of another type now [column=x, type=FLOAT, expected=DOUBLE]',
+        'column is of another type [column=x, type=FLOAT, expected=DOUBLE]',
         'ALTER TABLE t ALTER COLUMN x TYPE DOUBLE',
       ],
       ['RENAME TABLE t TO u', 'rename table operation', 'RENAME TABLE u TO t'],
@@ -542,7 +545,7 @@ test('a view stops when its base does not fit, and resumes when it does', async 
     t.is(await status(server, 'v', 'invalid'), 'drop table operation');
     const kept = await rows(server, 'v');
     await run(server, TABLE, ROWS);
-    const other = 'another table has the name of the base table now [table=t]';
+    const other = 'another table has the name of the base table [table=t]';
     await until(async () => (await status(server, 'v', 'invalid')) === other, other);
     t.deepEqual(await rows(server, 'v'), kept);
     await run(server, 'DROP LIVE VIEW v', view);
@@ -561,7 +564,7 @@ test('a view stops when its base does not fit, and resumes when it does', async 
   });
 });
 
-test('a view over a materialized view follows it until a full refresh', async (t) => {
+test('a live view over a materialized view follows it until a full refresh', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     await run(server, 'CREATE MATERIALIZED VIEW m AS (SELECT ts, s, sum(x) x FROM t SAMPLE BY 1h)');
@@ -586,7 +589,7 @@ test('a view over a materialized view follows it until a full refresh', async (t
   });
 });
 
-test('many keys, one key with many rows, one timestamp over many commits', async (t) => {
+test('many keys, many rows per key and one timestamp over many commits work', async (t) => {
   t.timeout(300_000);
   await withServer(async (server) => {
     await run(

@@ -6,7 +6,7 @@ import type { Ground } from './ground.js';
 import { equal, type History, type Kind, pick, type Place, settled } from './history.js';
 
 interface MaterializedHistory extends History {
-  /** Timestamp up to which rows were appended, in milliseconds since 1970. */
+  /** Timestamp up to which rows have been appended, in milliseconds since 1970. */
   end: number;
   /** Whether a statement may have invalidated the views. */
   isEnded: boolean;
@@ -15,7 +15,7 @@ interface MaterializedHistory extends History {
 const LIST = `SELECT view_name, view_status, refresh_base_table_txn, base_table_txn,
   invalidation_reason FROM materialized_views()`;
 
-/** Start of the appended rows: before the clock change, or after all other rows. */
+/** Start of the appended rows: either before the clock change or after all other rows. */
 const STARTS = [Date.UTC(2024, 9, 27, 0, 30), Date.UTC(2024, 9, 28)] as const;
 const UNITS = ['7m', '1h', '5h', '1d', '1w'] as const;
 const ALIGNMENTS = [
@@ -38,14 +38,14 @@ const AGGREGATES = [
   'count_distinct(k) x, count() n, max(x) high',
 ] as const;
 
-/** A timestamp within days around a clock change, occasionally far away. */
+/** Returns a timestamp within days around a clock change, or occasionally far away. */
 function instant(random: Random): string {
   const day = random(12) === 0 ? random(4000) : 3948 + random(5);
   const at = Date.UTC(2014, 0, 1) + day * 86_400_000 + random(86_400) * 1000;
   return new Date(at).toISOString();
 }
 
-/** Rows a few seconds apart, after all rows appended so far. */
+/** Returns rows a few seconds apart, after all rows appended so far. */
 function ahead(random: Random, history: MaterializedHistory, count: number): string {
   const values = Array.from({ length: count }, () => {
     history.end += random(4) === 0 ? random(1_200_000) : random(3) * 1_000;
@@ -99,7 +99,9 @@ async function begin(ground: Ground, random: Random, number: number): Promise<Ma
   return { base, views, end: pick(random, STARTS), isEnded: false, done: [] };
 }
 
-/** Statements after which views continue, and those after which they are recomputed. */
+/**
+ * Returns statements after which views continue, and statements after which they are recomputed.
+ */
 function statements(random: Random, history: MaterializedHistory): readonly string[] {
   const { base } = history;
   const into = `INSERT INTO ${base} (ts, s, x, k)`;
@@ -155,7 +157,7 @@ async function step(ground: Ground, random: Random, history: MaterializedHistory
     try {
       await ground.run(statement);
     } catch (failure) {
-      // A table without partitions has none to convert or drop; an invalid view has no ranges.
+      // A table without partitions has none to convert or drop, and an invalid view has no ranges.
       if (!/CONVERT|DROP PARTITION|RANGE/.test(statement)) {
         throw failure;
       }

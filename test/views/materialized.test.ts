@@ -1,6 +1,6 @@
 /**
- * Materialized views over HTTP: their contents and freshness, invalidation, and rights to change
- * them.
+ * Materialized views over HTTP: their contents and freshness, invalidation, and the permissions
+ * needed to change them.
  */
 import test from 'ava';
 
@@ -18,7 +18,7 @@ const PERIOD = ` PERIOD (LENGTH 1h TIME ZONE 'UTC' DELAY 4m)`;
 const HOURLY = 'SELECT ts, s, sum(x) x, count() n, first(x) f, last(x) l FROM t SAMPLE BY 1h';
 const DAILY = 'SELECT ts, sum(x) x, sum(n) n FROM hourly SAMPLE BY 1d';
 
-test('views follow appends, late rows, updates and deletes, also stacked', async (t) => {
+test('views and views over views follow appends, late rows, updates and deletes', async (t) => {
   await withServer(async (first) => {
     let server = first;
     await run(server, TABLE, ROWS, `CREATE MATERIALIZED VIEW hourly AS (${HOURLY})`);
@@ -50,7 +50,7 @@ test('views follow appends, late rows, updates and deletes, also stacked', async
   });
 });
 
-test('unsupported changes invalidate a view with a reason, and FULL repairs it', async (t) => {
+test('unsupported changes invalidate a view with the reason; FULL repairs it', async (t) => {
   const cases = [
     ['TRUNCATE TABLE t', 'truncate operation'],
     ['ALTER TABLE t DROP COLUMN x', 'drop column operation'],
@@ -103,7 +103,7 @@ test('unsupported changes invalidate a view with a reason, and FULL repairs it',
   });
 });
 
-test('manual, range and full refreshes, and limits', async (t) => {
+test('manual, range and full refreshes and limits work', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     await run(
@@ -178,7 +178,7 @@ test('period views show completed periods', async (t) => {
   });
 });
 
-test('only its query changes a view', async (t) => {
+test('the rows of a view cannot be changed directly', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     await run(server, 'CREATE MATERIALIZED VIEW v AS (SELECT ts, sum(x) x FROM t SAMPLE BY 1d)');
@@ -229,18 +229,24 @@ test('only its query changes a view', async (t) => {
   });
 });
 
-test('queries that cannot be maintained are refused with the reason', async (t) => {
+test('queries that cannot be refreshed incrementally are refused with the reason', async (t) => {
   const cases = [
     ['SELECT ts, sum(x) FROM t SAMPLE BY 1h FILL(PREV)', /FILL on base table is not supported/],
     ["SELECT ts, sum(x) FROM t SAMPLE BY 1h FROM '2024-01-01'", /FROM-TO on base table/],
-    ['SELECT x FROM t', /needs SAMPLE BY/],
+    ['SELECT x FROM t', /requires SAMPLE BY/],
     ['SELECT ts, sum(x) FROM t SAMPLE BY 1h LIMIT 3', /it has a LIMIT/],
-    ['SELECT ts, sum(x) FROM (SELECT ts, x FROM t LIMIT 3) SAMPLE BY 1h', /beyond the rows/],
+    [
+      'SELECT ts, sum(x) FROM (SELECT ts, x FROM t LIMIT 3) SAMPLE BY 1h',
+      /reads rows outside its bucket/,
+    ],
     [
       'SELECT ts, sum(x) FROM (SELECT DISTINCT ts, x FROM t) TIMESTAMP(ts) SAMPLE BY 1h',
-      /beyond the rows/,
+      /reads rows outside its bucket/,
     ],
-    ['SELECT ts, sum(r) FROM (SELECT ts, row_number() OVER () r FROM t) SAMPLE BY 1h', /beyond/],
+    [
+      'SELECT ts, sum(r) FROM (SELECT ts, row_number() OVER () r FROM t) SAMPLE BY 1h',
+      /reads rows outside its bucket/,
+    ],
     [
       'SELECT t.ts, sum(t.x) FROM t JOIN t u ON t.s = u.s SAMPLE BY 1h',
       /base table more than once/,
@@ -248,11 +254,17 @@ test('queries that cannot be maintained are refused with the reason', async (t) 
     ['SELECT ts, sum(x) FROM t WHERE x > (SELECT avg(x) FROM t) SAMPLE BY 1h', /more than once/],
     ['SELECT ts, sum(x) FROM t WHERE ts < now() SAMPLE BY 1h', /no clock/],
     ['SELECT ts, sum(x * rnd_double()) FROM t SAMPLE BY 1h', /no clock, no random/],
-    ['SELECT ts, sum(t.x) FROM t CROSS JOIN u SAMPLE BY 1h', /name the base table by WITH BASE/],
-    ['SELECT ts, sum(x) FROM v SAMPLE BY 1h', /reads tables, not views/],
-    ['SELECT sum(x) FROM t SAMPLE BY 1h', /selects the time of its buckets/],
-    ["SELECT dateadd('h', 1, ts) ts, sum(x) FROM t SAMPLE BY 1h", /selects the time of its/],
-    ['SELECT x, count() FROM t', /needs SAMPLE BY/],
+    [
+      'SELECT ts, sum(t.x) FROM t CROSS JOIN u SAMPLE BY 1h',
+      /specify the base table with WITH BASE/,
+    ],
+    ['SELECT ts, sum(x) FROM v SAMPLE BY 1h', /can only read tables, not views/],
+    ['SELECT sum(x) FROM t SAMPLE BY 1h', /must select its bucket timestamp/],
+    [
+      "SELECT dateadd('h', 1, ts) ts, sum(x) FROM t SAMPLE BY 1h",
+      /must select its bucket timestamp/,
+    ],
+    ['SELECT x, count() FROM t', /requires SAMPLE BY/],
     [
       'SELECT ts, sum(x) FROM t SAMPLE BY 1h UNION SELECT ts, sum(x) FROM t SAMPLE BY 2h',
       /more th/,
@@ -280,7 +292,7 @@ test('queries that cannot be maintained are refused with the reason', async (t) 
   });
 });
 
-test('lookups are joined as of the time when a bucket is computed', async (t) => {
+test('lookup tables are joined as they are when a bucket is computed', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE TABLE names (s SYMBOL, name VARCHAR)');
     await run(server, "INSERT INTO names VALUES ('a', 'first'), ('b', 'second')");
@@ -297,7 +309,7 @@ test('lookups are joined as of the time when a bucket is computed', async (t) =>
   });
 });
 
-test('local days, with clock changes', async (t) => {
+test('buckets of local days are correct across clock changes', async (t) => {
   await withServer(async (server) => {
     const local = `SELECT ts, count() n, sum(x) x FROM t SAMPLE BY 1h
       ALIGN TO CALENDAR TIME ZONE 'Europe/Berlin'`;
@@ -316,7 +328,7 @@ test('local days, with clock changes', async (t) => {
   });
 });
 
-test('a definition is shown as SQL, and creates the same view', async (t) => {
+test('SHOW CREATE returns SQL that creates the same view', async (t) => {
   const definitions = [
     `CREATE MATERIALIZED VIEW 'v' WITH BASE 't' REFRESH IMMEDIATE AS (
 SELECT ts, s, last(x) l FROM t SAMPLE BY 1d
@@ -360,7 +372,7 @@ test('a query that fails at run time is retried, and other views continue', asyn
 
 const DEFERRED = 'REFRESH IMMEDIATE DEFERRED';
 const SUMS = 'AS (SELECT ts, sum(x) x FROM t SAMPLE BY 1d)';
-/** Ways in which a view waits for the next commit to its non-empty base. */
+/** Statements that create a view which waits for the next commit to its non-empty base. */
 const WAITING: Readonly<Record<string, readonly string[]>> = {
   'over a new base': [TABLE, ROWS, `CREATE MATERIALIZED VIEW v ${DEFERRED} ${SUMS}`],
   'over a base with another view': [
@@ -384,11 +396,11 @@ const WAITING: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-test('a deferred view is empty until the next commit to its base', async (t) => {
+test('a deferred view is empty until the next commit to its base table', async (t) => {
   for (const [how, statements] of Object.entries(WAITING)) {
     await withServer(async (first) => {
       let server = first;
-      // A view that follows this table shows that the scheduler has run.
+      // Another view follows this table and thereby shows that the scheduler has run.
       await run(server, 'CREATE TABLE clock (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY');
       await run(
         server,

@@ -1,6 +1,6 @@
 /**
- * Queries on views with EXPIRE ROWS, or answered by a view, with little memory and small chunks:
- * when stopped in any way, they end immediately and release their memory.
+ * Queries on views with EXPIRE ROWS, or answered from a view, with little memory and small chunks.
+ * However they are stopped, they must end immediately and release their memory.
  */
 import { once } from 'node:events';
 import { createConnection } from 'node:net';
@@ -14,7 +14,7 @@ import { until } from '../until.js';
 import { current } from './views.js';
 
 const ROWS = 1_000_000;
-/** Maximum time on a busy machine for work of a few milliseconds. */
+/** Maximum time in milliseconds, on a busy machine, for work that takes a few milliseconds. */
 const SOON_MS = 3_000;
 
 const POLICIES = [
@@ -65,7 +65,7 @@ const running = async (mark: string): Promise<unknown> => {
   return found.find(([, text]) => String(text).includes(mark))?.[0];
 };
 
-/** Waits until nothing is held: no query, and only the newest snapshot. */
+/** Waits until nothing is held any more: no query, and only the newest snapshot. */
 async function released(mark: string): Promise<void> {
   await until(async () => (await running(mark)) === undefined, `${mark} is gone`);
   await until(
@@ -86,7 +86,7 @@ const endless = (from: string, mark: string): string =>
   `SELECT count() ${mark} FROM ${from} a CROSS JOIN t b CROSS JOIN t c WHERE a.v + b.v + c.v = -1`;
 
 /**
- * Ends a statement in each possible way; each time it must end immediately and release everything.
+ * Ends a statement in each possible way. Each time it must end immediately and release everything.
  */
 async function ends(
   t: {
@@ -118,7 +118,7 @@ async function ends(
   await released('by_leaving');
 }
 
-test.serial('a view with each kind of EXPIRE ROWS', async (t) => {
+test.serial('readers see a view with each kind of EXPIRE ROWS correctly', async (t) => {
   t.timeout(300_000);
   for (const policy of POLICIES) {
     await run(server, `ALTER MATERIALIZED VIEW shown SET EXPIRE ROWS ${policy}`);
@@ -138,7 +138,7 @@ test.serial('a view with each kind of EXPIRE ROWS', async (t) => {
   await run(server, 'ALTER MATERIALIZED VIEW shown DROP EXPIRE');
 });
 
-test.serial('a client that disconnects while reading a view', async (t) => {
+test.serial('a client that disconnects while reading a view releases it', async (t) => {
   const { hostname, port } = new URL(server.url);
   const texts = [
     "SELECT ts, v, rpad('x', 200, 'y') in_mid FROM shown",
@@ -161,7 +161,7 @@ test.serial('a client that disconnects while reading a view', async (t) => {
   await run(server, 'ALTER MATERIALIZED VIEW shown DROP EXPIRE');
 });
 
-test.serial('queries that a view answers', async (t) => {
+test.serial('queries answered from a view return the right rows', async (t) => {
   const hours = (mark: string): string =>
     `(SELECT ts, s, max(v) v, count() ${mark} FROM t SAMPLE BY 1h)`;
   const explained = await rows(server, `EXPLAIN (PHYSICAL) ${hours('n').slice(1, -1)}`);

@@ -17,7 +17,7 @@ const CHANGES = [
   "DELETE FROM t WHERE tank = 'c'",
 ];
 
-test('plain rows and the latest row of each key follow every change', async (t) => {
+test('views of plain rows and of the latest row per key follow every change', async (t) => {
   const queries = {
     plain: 'SELECT * FROM t',
     some: "SELECT ts, level * 2 twice, tank FROM t WHERE tank <> 'b'",
@@ -105,13 +105,13 @@ test('EXPIRE ROWS hides rows from every reader, and DROP EXPIRE shows them again
   });
 });
 
-test('an invalid policy is refused, with position', async (t) => {
+test('an invalid policy is refused with its position', async (t) => {
   const cases = [
     ['WHEN nope > 1', /Invalid column: nope/],
     ['WHEN level', /boolean|BOOLEAN/],
-    ['WHEN level > (SELECT max(level) FROM t)', /own rows alone/],
+    ['WHEN level > (SELECT max(level) FROM t)', /can only read the rows of the view itself/],
     ['WHEN level > $1', /bind variables|parameter/],
-    ['KEEP HIGHEST ON tank', /compare numbers and times, not SYMBOL/],
+    ['KEEP HIGHEST ON tank', /require numbers or times, found SYMBOL/],
     ['KEEP LATEST PARTITION BY nope', /Invalid column: nope/],
     ['KEEP LATEST', /partition/i],
     ['KEEP HIGHEST ON level CLEANUP EVERY 5x', /interval|unit/i],
@@ -136,7 +136,7 @@ test('an invalid policy is refused, with position', async (t) => {
   });
 });
 
-test('permanently hidden rows are removed, others stay', async (t) => {
+test('rows that are hidden permanently are removed; others are kept', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE);
     const recent = "dateadd('h', -1, now())";
@@ -172,11 +172,11 @@ test('permanently hidden rows are removed, others stay', async (t) => {
       await until(async () => (await runs('w')) > before + 1, `${policy}: looked at`);
       t.is(await stored('w'), 12, policy);
     }
-    // A new policy has its own schedule, regardless of the job's pause.
+    // A new policy has a schedule of its own, regardless of the job's rest.
     await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS KEEP LATEST PARTITION BY tank`);
     await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS ${hidden[1]} CLEANUP EVERY 1s`);
     await until(async () => (await stored('w')) === 5, 'the rows are gone');
-    // A late row recomputes its bucket, and is hidden and removed again.
+    // A late row causes its bucket to be recomputed. The row is hidden and removed again.
     await run(server, "INSERT INTO t VALUES (dateadd('h', -5, now()), 'b', 1.0, 100)");
     await current(server, 'w');
     t.is((await rows(server, 'w')).length, 5);
@@ -187,7 +187,7 @@ test('permanently hidden rows are removed, others stay', async (t) => {
   });
 });
 
-test('jobs are paused and resumed', async (t) => {
+test('refresh jobs can be paused and resumed', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS, 'CREATE MATERIALIZED VIEW v AS (SELECT * FROM t)');
     await current(server, 'v');
@@ -208,7 +208,7 @@ test('jobs are paused and resumed', async (t) => {
     t.is((await rows(server, 'v')).length, 5);
     t.not(await state('refresh'), 'paused');
     t.not(await state('checkpoint'), 'paused');
-    t.regex(await error(server, 'SELECT pause_job(n) FROM t'), /constant texts/);
+    t.regex(await error(server, 'SELECT pause_job(n) FROM t'), /constant strings/);
     return server;
   });
 });

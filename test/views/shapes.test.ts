@@ -26,7 +26,7 @@ async function serve(
   return server;
 }
 
-/** A full refresh takes seconds. */
+/** A query for which a full refresh takes seconds. */
 const SLOW = `SELECT ts, s, count() n, max(regexp_replace(rpad('x' || v, 60, 'no'),
   '(.|..|...)+(r|w)+9', 'a')) x FROM t SAMPLE BY 1d`;
 
@@ -53,7 +53,7 @@ async function job(server: TestServer, view: string): Promise<Job> {
   };
 }
 
-/** Sums over a view, and over its query. */
+/** Compares sums over a view with sums over its query. */
 async function same(server: TestServer, view: string, query: string): Promise<[unknown, unknown]> {
   const sums = 'count(), sum(n), min(ts), max(ts), sum(x)';
   return [
@@ -62,7 +62,7 @@ async function same(server: TestServer, view: string, query: string): Promise<[u
   ];
 }
 
-test('one huge group, and a million groups in one bucket', async (t) => {
+test('views handle one huge group and a million groups in one bucket', async (t) => {
   const server = await serve(t);
   await run(
     server,
@@ -114,7 +114,7 @@ test('one huge group, and a million groups in one bucket', async (t) => {
   t.deepEqual(shown, expected);
 });
 
-test('no rows, a gap of a century, a row in each of 3,000 partitions', async (t) => {
+test('views handle no rows, a gap of a century and 3,000 single-row partitions', async (t) => {
   const server = await serve(t);
   await run(
     server,
@@ -157,7 +157,7 @@ test('no rows, a gap of a century, a row in each of 3,000 partitions', async (t)
   await compare('no rows any more');
 });
 
-test('a refresh over its memory limit reports the reason, backs off and recovers', async (t) => {
+test('a refresh over its memory limit reports it, backs off and recovers', async (t) => {
   const server = await serve(t, 'query.memory.limit=24M');
   await run(
     server,
@@ -175,7 +175,7 @@ test('a refresh over its memory limit reports the reason, backs off and recovers
     t.true(failing.nextMs > 500, `the next try is in ${failing.nextMs} ms`);
   }
   t.deepEqual(await rows(server, 'large'), []);
-  // The other view follows, and the server responds.
+  // The other view stays up to date, and the server responds.
   for (let hour = 0; hour < 5; hour += 1) {
     await run(server, `INSERT INTO t VALUES ('2026-02-01T0${hour}', 1)`);
     await current(server, 'small');
@@ -183,7 +183,7 @@ test('a refresh over its memory limit reports the reason, backs off and recovers
   t.deepEqual(await rows(server, 'SELECT sum(n) FROM small'), [[ROWS + 5]]);
   const { runs } = await job(server, 'large');
   t.true(runs < 12, `${runs} tries`);
-  // A smaller amount fits.
+  // A smaller amount of data fits.
   await run(server, "DELETE FROM t WHERE ts IN '2026-01-01' AND v % 1000 <> 7");
   await run(server, 'REFRESH MATERIALIZED VIEW large FULL');
   await current(server, 'large');
@@ -212,7 +212,7 @@ test('a long refresh does not delay other views', async (t) => {
   t.is((await job(server, 'slow')).state, 'running');
 });
 
-test('DROP, ALTER, TRUNCATE and a stop during refreshes', async (t) => {
+test('DROP, ALTER, TRUNCATE and shutdown during refreshes are safe', async (t) => {
   const server = await startTestServer({ set: FEW });
   t.teardown(async () => {
     await server.stop();
@@ -245,7 +245,7 @@ test('DROP, ALTER, TRUNCATE and a stop during refreshes', async (t) => {
     const began = performance.now();
     const { error } = await exec(server, statement);
     t.is(error, undefined, statement);
-    // A type change is extra work.
+    // Changing the type is extra work.
     const isQuick = !statement.includes('TYPE');
     t.true(!isQuick || performance.now() - began < 5_000, `${statement} waited for a refresh`);
     await exec(
@@ -263,7 +263,7 @@ test('DROP, ALTER, TRUNCATE and a stop during refreshes', async (t) => {
   t.notRegex(server.log(), /panic|refresh_failed.*internal/i);
 });
 
-test('300 views over one base: each runs once per commit, idle views cost nothing', async (t) => {
+test('each of 300 views refreshes once per commit; idle views cost nothing', async (t) => {
   const count = 300;
   const server = await serve(t, 'metrics.enabled=true');
   await run(
@@ -308,8 +308,8 @@ test('300 views over one base: each runs once per commit, idle views cost nothin
     await settled();
   }
   t.is((await runs()) - before, 3 * count, 'one refresh of each view for each commit');
-  // Of 900 refreshes only these read the base: after the commit, when the last view releases the
-  // base, and those that had already started.
+  // Of 900 refreshes only these read the base: those after the commit, those when the last view
+  // releases the base, and those that had already started.
   const read = (await reads()) - readBefore;
   t.true(read >= 3 && read <= 20, `${read} reads`);
   t.deepEqual(
@@ -317,7 +317,7 @@ test('300 views over one base: each runs once per commit, idle views cost nothin
     [[7, 7]],
   );
 
-  // However fast the base changes, no view lags behind permanently.
+  // However fast the base changes, no view may lag behind permanently.
   const shown = async (): Promise<Map<string, number>> => {
     const found = await rows(
       server,
@@ -342,7 +342,7 @@ test('300 views over one base: each runs once per commit, idle views cost nothin
   await writer;
   await settled();
 
-  // A failing view that waits must not cause constant polling of the others.
+  // A failing view that waits must not cause the others to be polled constantly.
   await run(
     server,
     'CREATE MATERIALIZED VIEW fails AS (SELECT ts, max(s::decimal(9,2)) x FROM bad SAMPLE BY 1h)',

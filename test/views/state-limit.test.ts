@@ -1,5 +1,5 @@
 /**
- * A configuration key limits the state that views retain between refreshes; views are correct
+ * A configuration key limits the state that views retain between refreshes. Views are correct even
  * without any state.
  */
 import test from 'ava';
@@ -16,7 +16,7 @@ const QUERIES = {
   ranks: `SELECT ts, s, row_number() OVER (PARTITION BY s ORDER BY ts) number FROM t`,
 } as const;
 
-/** Rows one millisecond apart, with the numbers `from` to `to`. */
+/** Returns an INSERT of rows one millisecond apart, with the numbers `from` to `to`. */
 function insert(from: number, to: number): string {
   return `INSERT INTO t SELECT timestamp_sequence('2026-05-01'::timestamp + ${from} * 1000L, 1000L),
     's' || (x % ${KEYS}), x::double FROM long_sequence(${to - from})`;
@@ -27,7 +27,7 @@ for (const [limit, keeps] of [
   ['2M', 'some'],
   ['64M', 'all'],
 ] as const) {
-  test(`views keep ${keeps} of their states in ${limit}`, async (t) => {
+  test(`with a limit of ${limit} views keep ${keeps} of their states`, async (t) => {
     const server = await startTestServer({ set: [`cairo.view.state.limit=${limit}`] });
     t.teardown(() => server.stop());
     await run(
@@ -45,7 +45,7 @@ for (const [limit, keeps] of [
     const steps = [
       insert(50_000, 90_000),
       insert(90_000, 90_010),
-      // Late rows, within the open bucket and before its retained state.
+      // Late rows, both in the open bucket and before the state retained for it.
       insert(80_000, 80_003),
       insert(90_010, 90_020),
       "UPDATE t SET x = -5.0 WHERE s = 's7'",

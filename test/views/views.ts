@@ -6,7 +6,7 @@ import { until } from '../until.js';
 const STATE = `SELECT view_status, invalidation_reason, refresh_base_table_txn, base_table_txn
   FROM materialized_views() WHERE view_name = `;
 
-/** Waits until a view covers all rows of its base. */
+/** Waits until a view includes all rows of its base. */
 export async function current(server: TestServer, ...views: readonly string[]): Promise<void> {
   for (const view of views) {
     await until(async () => {
@@ -16,7 +16,7 @@ export async function current(server: TestServer, ...views: readonly string[]): 
   }
 }
 
-/** Waits until a live view covers all rows of its base. */
+/** Waits until a live view includes all rows of its base. */
 export async function live(server: TestServer, ...views: readonly string[]): Promise<void> {
   for (const view of views) {
     const state = `SELECT view_status, lag_seqtxn, last_processed_seqtxn FROM live_views()
@@ -28,7 +28,7 @@ export async function live(server: TestServer, ...views: readonly string[]): Pro
   }
 }
 
-/** Waits until a live view has a status; returns the reason when it is invalid. */
+/** Waits until a live view has a status; returns the reason if it is invalid. */
 export async function status(server: TestServer, view: string, wanted: string): Promise<unknown> {
   let reason: unknown = null;
   await until(async () => {
@@ -53,7 +53,7 @@ export async function invalid(server: TestServer, view: string): Promise<unknown
   return reason;
 }
 
-/** Sorted rows of a query, because views keep no order within a bucket. */
+/** Returns the sorted rows of a query, because views keep no order within a bucket. */
 export async function sorted(server: TestServer, query: string): Promise<readonly string[]> {
   const found = await rows(server, query);
   return found.map((row) => JSON.stringify(row)).sort();

@@ -29,14 +29,14 @@ function readArena(): { arena: ArrayBuffer; batch: RecordBatch; header: DataView
   return { arena, batch, header };
 }
 
-test('the header contains rows and bytes', (t) => {
+test('the arena header contains the row count and size', (t) => {
   const { arena, batch, header } = readArena();
   t.is(header.getUint32(0, true), 0);
   t.is(header.getUint32(ROWS_AT, true), batch.numRows);
   t.is(header.getUint32(BYTES_AT, true), arena.byteLength);
 });
 
-test('every type is read as written, without copies', (t) => {
+test('values of every type are read from the arena without copying', (t) => {
   const { arena, batch } = readArena();
   const value = (name: string): unknown => batch.getChild(name)?.get(0) as unknown;
   t.is(value('boolean'), true);
@@ -75,7 +75,7 @@ test('every type is read as written, without copies', (t) => {
   }
 });
 
-test('nulls are null, and types have names', (t) => {
+test('null values are read as null, and columns have type names', (t) => {
   const { batch } = readArena();
   for (const field of batch.schema.fields) {
     const neverNull = ['boolean', 'byte', 'short'].includes(field.name);

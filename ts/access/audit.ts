@@ -44,7 +44,7 @@ export class AuditLog {
   readonly #path: string;
   readonly #setting: AuditSetting;
   #file: FileHandle;
-  /** Bytes of the current file. */
+  /** Size of the current file in bytes. */
   #bytes: number;
   #last: string;
   #sequence: number;
@@ -105,7 +105,7 @@ export class AuditLog {
     await this.#queue;
   }
 
-  /** Whether the log can be written; retries events whose write failed before. */
+  /** Returns whether the log can be written. First retries the events whose write failed. */
   async isWritable(): Promise<boolean> {
     await this.#queue;
     if (this.#waiting.length > 0) {

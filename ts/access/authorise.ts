@@ -3,7 +3,7 @@ import { type Access, DatabaseError, type Owner } from '../session/index.js';
 import { refusal } from './model.js';
 import type { Rights } from './store.js';
 
-/** Represents the object as a whole: a view or a definition. Column grants do not cover it. */
+/** Denotes the whole object (a view or a definition), which column grants do not cover. */
 export const WHOLE = '*';
 const NO_OWNER: Owner = { name: '', id: '' };
 
@@ -23,7 +23,7 @@ export function authorise(
       }
     } else if (!isGranted(rightsOfOwner(owner ?? NO_OWNER), access)) {
       // The message does not reveal which tables the view reads.
-      throw denied('SELECT', `${view}, whose owner lacks a right it needs`);
+      throw denied('SELECT', `${view}, whose owner lacks a required permission`);
     }
   }
 }

@@ -124,7 +124,9 @@ const KINDS: ReadonlyMap<string, PermissionKind> = new Map(
   ].map((kind) => [kind.name, kind]),
 );
 
-/** A permission of the engine. A permission missing from the list above is a compile error. */
+/**
+ * Overload for the engine's permissions: one that is missing from the list above fails to compile.
+ */
 export function permissionKind(name: Checked<Permission>): PermissionKind;
 export function permissionKind(name: string): PermissionKind | undefined;
 export function permissionKind(name: string): PermissionKind | undefined {

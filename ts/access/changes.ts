@@ -51,7 +51,7 @@ const DROPS: ReadonlySet<string> = new Set([
 
 export class Changes {
   readonly #context: AccessContext;
-  /** Schema changes run one after the other. */
+  /** Schema changes run one at a time. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(context: AccessContext) {
@@ -166,7 +166,7 @@ export class Changes {
         continue;
       }
       if (effect.owner !== null && this.#context.store.find(effect.owner) === undefined) {
-        throw refused(`no user, group or service account '${effect.owner}'`);
+        throw refused(`user, group or service account '${effect.owner}' does not exist`);
       }
       if (effect.owner === null && identity?.kind === 'external') {
         throw refused(NAME_AN_OWNER);
@@ -219,8 +219,8 @@ function moves(before: readonly Column[], now: readonly Column[]): Map<string, s
 }
 
 /**
- * Returns the grants without those on names that are being reassigned. Until the grants are
- * updated, it is unknown which object they apply to.
+ * Removes the grants on names that are being reassigned. Until the grants are updated, it is
+ * unknown which object they apply to.
  */
 function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
   const left = new Map(
@@ -235,7 +235,8 @@ function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
       }
     }, grants),
   );
-  // The change itself may continue; no other change starts before it ends.
+  // The user keeps these permissions, so that the change itself may continue. No other change
+  // starts before it ends.
   for (const permission of ['RENAME TABLE', 'RENAME COLUMN', 'DROP COLUMN']) {
     const held = grants.get(permission);
     if (held !== undefined) {
@@ -319,7 +320,7 @@ function effectsOf({ text, description }: CatalogChange, tree: Tree): readonly E
     case 'CreateView':
       return [{ effect: 'create', table: node.name.text, owner: ownerOfView(node) }];
     case 'Rename':
-      // With IF EXISTS, no object may match.
+      // With IF EXISTS, possibly no object matches.
       return description.accesses.length === 0
         ? []
         : [{ effect: 'rename', table: node.table.text, to: node.to.text }];

@@ -91,8 +91,8 @@ export class StoredDirectory implements Directory {
   }
 
   /**
-   * Indistinguishable from a real user's verifier: a salt derived from the name, and the iteration
-   * count of some user.
+   * Looks like a real user's verifier: the salt is derived from the name, and the iteration count
+   * is that of some user.
    */
   mockVerifier(name: string): ScramVerifier {
     return this.#store.salts.mock(name, this.#roundsOf(name));

@@ -44,7 +44,7 @@ export function grantSteps(request: GrantRequest): readonly Step[] {
     );
 }
 
-/** Resolves the target. Only users who may grant on the whole table see its errors. */
+/** Resolves the target. Its errors are shown only to users who may grant on the whole table. */
 function checkedPlace(request: GrantRequest, one: GrantTable): readonly [Level, Target] {
   try {
     return place(one, request.schema, request.verification);
@@ -65,7 +65,7 @@ function named(permission: Permission, level: Level, onTables: boolean): readonl
     return permissionsAt(level).filter((one) => !onTables || hasLevel(one, 'table'));
   }
   if (permissionKind(name) === undefined) {
-    throw refused(`unknown permission '${name}': all_permissions() lists them`, span);
+    throw refused(`unknown permission '${name}': see all_permissions()`, span);
   }
   const needed = onTables ? 'table' : level;
   if (!hasLevel(name, needed)) {
@@ -89,7 +89,7 @@ function place(
     return ['table', { table: table.text }];
   }
   if (schema.isView(table.text)) {
-    throw refused(`'${table.text}' is a view: grant on all of it`, table.span);
+    throw refused(`'${table.text}' is a view: omit the column list`, table.span);
   }
   const there = schema.columns(table.text);
   const known = new Set(there.map(fold));
@@ -104,7 +104,7 @@ function place(
     ? there.filter((name) => !left.has(fold(name)))
     : columns.map(({ text }) => text);
   if (chosen.length === 0) {
-    throw refused(`EXCLUDE leaves no column of '${table.text}'`, table.span);
+    throw refused(`EXCLUDE removes all columns of '${table.text}'`, table.span);
   }
   return ['column', { table: table.text, columns: chosen }];
 }
@@ -145,7 +145,7 @@ export function revoked(
     const giver = groups.find(({ grants }) => gives(grants, permission, target));
     if (giver !== undefined && !gives(held, permission, target) && steps.length === 1) {
       throw refused(
-        `'${permission}' comes to '${from.name}' from group '${giver.name}': revoke it there, ` +
+        `'${from.name}' has '${permission}' through group '${giver.name}': revoke it there, ` +
           'or remove the user from the group',
       );
     }

@@ -203,7 +203,7 @@ export class Access implements Guard {
   /** Throws if the audit log cannot be written: a change that cannot be recorded must not run. */
   async #requireAudit(): Promise<void> {
     if (!(await this.audit.isWritable())) {
-      const message = 'the audit log cannot be written, so nothing is changed: see the log';
+      const message = 'nothing was changed: the audit log cannot be written, see the server log';
       throw new DatabaseError({ code: 'Io', message, retryable: true });
     }
   }
@@ -244,7 +244,7 @@ export class Access implements Guard {
   }
 }
 
-/** Access control is off: re-enables refreshes of views that it had refused. */
+/** Called when access control is off: re-enables the view refreshes that it had refused. */
 export async function allowRefreshes(database: Database): Promise<void> {
   await recordRefusals(database, null);
 }

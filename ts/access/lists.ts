@@ -180,13 +180,13 @@ export class Lists {
     }
     const found = this.#context.store.find(name);
     if (found === undefined) {
-      throw refused(`no user, group or service account '${name}'`, span);
+      throw refused(`user, group or service account '${name}' does not exist`, span);
     }
     return found;
   }
 }
 
-/** The owner of a set of grants; the name is `null` if unknown. */
+/** Every HTTP request signs in, so one log entry covers the requests that follow. */
 interface GrantSource {
   readonly name: string | null;
   readonly grants: Grants;
@@ -235,7 +235,7 @@ function listing({ permission, table, column, option, grantedTo }: HeldRow): Row
   return [permission, table, column, option, 'G', by];
 }
 
-/** The rights to assume service accounts, as rows. */
+/** Merges duplicate rows; the merged row lists all their sources. */
 function assumed(accounts: Rights['accounts']): GrantRow[] {
   return [...accounts].map(([name, option]) => ({
     permission: `${ASSUME} ${name}`,
@@ -308,7 +308,7 @@ function listed(rights: Rights, rows: readonly string[]): readonly string[] {
   return rows;
 }
 
-/** A user may always read their own details. */
+/** Users may always read their own details. */
 function requireDetails(
   principal: Principal,
   rights: Rights,

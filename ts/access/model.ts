@@ -314,7 +314,7 @@ function covers(held: Held | undefined, least: 'yes' | 'option'): boolean {
   return held === 'option' || (held === 'yes' && least === 'yes');
 }
 
-/** Whether the grants include DATABASE ADMIN, which nothing is refused to. */
+/** Whether the grants include DATABASE ADMIN, which allows everything. */
 export function isDatabaseAdmin(sets: readonly Grants[]): boolean {
   return sets.some((grants) => covers(grants.get(DATABASE_ADMIN)?.database, 'yes'));
 }

@@ -101,7 +101,8 @@ function neededBy(table: string, action: AlterAction): readonly Access[] {
     case 'Dedup':
       return on(action.keys.length === 0 ? 'DEDUP DISABLE' : 'DEDUP ENABLE');
     case 'Other':
-      // Syntax without effect is refused as such, not for the objects it names.
+      // Syntax that has no effect is rejected as such, before any check of the objects that it
+      // names.
       return [];
   }
 }

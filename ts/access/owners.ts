@@ -10,7 +10,7 @@ import type { StoredPrincipal } from './principals.js';
 import { type AccessContext, rightsOf } from './setting.js';
 import { keyOf, refused } from './store.js';
 
-export const NAME_AN_OWNER = 'name an owner: OWNED BY a group, user or service account';
+export const NAME_AN_OWNER = 'missing owner: add OWNED BY with a group, user or service account';
 
 interface Option {
   readonly name: { readonly text: string };
@@ -57,7 +57,7 @@ export function viewOwner(context: AccessContext, principal: Principal, tree: Tr
     throw denied('OWNED BY', name);
   }
   if (owner === undefined) {
-    throw refused(`no user, group or service account '${name}'`);
+    throw refused(`user, group or service account '${name}' does not exist`);
   }
   return { name, id: keyOf(owner) };
 }

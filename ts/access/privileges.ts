@@ -115,7 +115,7 @@ function askedBy(word: string, known: ReadonlyMap<string, string | null>): reado
   }
   const permission = known.get(name);
   if (permission === undefined) {
-    throw refused(`unrecognized privilege type: '${word}', such as 'SELECT'`);
+    throw refused(`unrecognized privilege type: '${word}', expected a privilege such as 'SELECT'`);
   }
   return [{ permission, least: OPTION.test(word) ? 'option' : 'yes' }];
 }
@@ -131,7 +131,7 @@ function rightsOfUser(context: AccessContext, principal: Principal, of: string |
   }
   const found = context.store.find(of);
   if (of !== context.setting.adminName && found === undefined) {
-    throw refused(`no user, group or service account '${of}'`);
+    throw refused(`user, group or service account '${of}' does not exist`);
   }
   return found === undefined
     ? EVERYTHING

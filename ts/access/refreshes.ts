@@ -73,7 +73,8 @@ async function refusals(
 }
 
 /**
- * Returns why the owner may not run a refresh. Also `null` if the view cannot be refreshed at all.
+ * Returns the reason why the owner may not run a refresh. Returns `null` if it may, or if the view
+ * cannot be refreshed at all.
  */
 async function refusal(
   database: Database,
@@ -89,6 +90,6 @@ async function refusal(
     return null;
   } catch (error) {
     const { code, message } = asDatabaseError(error);
-    return code === 'AccessDenied' ? `${message}: grant it to the owner to resume` : null;
+    return code === 'AccessDenied' ? `${message}: grant it to the owner of the view` : null;
   }
 }

@@ -7,7 +7,10 @@ import type { LoginEndpoint } from '../auth/index.js';
 import type { AuditLog } from './audit.js';
 
 const WINDOW_MS = 60_000;
-/** Maximum names, and addresses of further names, that are counted separately within a minute. */
+/**
+ * Maximum names that are counted separately within a minute. Further names are counted by address,
+ * also up to a limit.
+ */
 const MAX_NAMES = 100;
 const MAX_ADDRESSES = 100;
 const MAX_NAME_LENGTH = 256;

@@ -65,7 +65,7 @@ export class AccessStatements implements ServerStatements {
   async prepare(tree: Tree, context: StatementContext, actor: Actor): Promise<Statement> {
     const access = accessOf(tree);
     if (access === null) {
-      throw new DatabaseError({ code: 'Internal', message: 'no statement of access control' });
+      throw new DatabaseError({ code: 'Internal', message: 'not an access control statement' });
     }
     if (this.#context === null) {
       const message = 'access control is off: set acl.enabled=true and restart';
@@ -181,7 +181,7 @@ class Action {
     }
     if (existing !== undefined || name.text === this.#context.setting.adminName) {
       const what = existing?.kind ?? 'administrator';
-      throw refused(`the name '${name.text}' is taken by a ${what}`, name.span);
+      throw refused(`the name '${name.text}' is already in use [kind=${what}]`, name.span);
     }
     const verifier = password === null ? null : await this.#verifier(name.text, password);
     let created = { ...newPrincipal(name.text, kind), verifier };
@@ -192,7 +192,7 @@ class Action {
     if (kind === 'service account') {
       this.#own(draft, name.text, owner, asker);
     } else if (owner !== null) {
-      throw refused(`a ${kind} has no owner`, owner.span);
+      throw refused(`a ${kind} cannot have an owner: remove OWNED BY`, owner.span);
     }
   }
 
@@ -277,7 +277,7 @@ class Action {
     }
     const lives = ttlMs(ttl?.text ?? '');
     if (lives === null) {
-      const message = "a time to live is a number and s, m, h or d, from '1m' to '3650d'";
+      const message = "expected a time to live from '1m' to '3650d', with the unit s, m, h or d";
       throw refused(message, ttl?.span);
     }
     const token = newToken();
@@ -334,7 +334,7 @@ class Action {
     // A user who may grant nothing must not learn whether the name exists.
     const holder = this.#existing(draft, to);
     if (accounts.length > 0 && holder.kind === 'service account') {
-      throw refused('a service account cannot become another one', to.span);
+      throw refused('a service account cannot assume another service account', to.span);
     }
     draft.put({
       ...holder,
@@ -377,14 +377,14 @@ class Action {
   #become(access: Of<'Assume'> | Of<'Exit'>): void {
     const { store, audit } = this.#context;
     if (!this.#actor.isLasting) {
-      const message = 'a session over HTTP ends with its statement: use the wire protocol';
+      const message = 'an HTTP session ends with its statement: use the PostgreSQL wire protocol';
       throw new DatabaseError({ code: 'NotSupported', message });
     }
     const { principal } = this.#actor;
     if (access.statement === 'Exit') {
       const isOther = access.account !== null && access.account.text !== principal.name;
       if (principal.identity?.kind !== 'service account' || isOther) {
-        throw refused('the session has not become a service account', access.account?.span);
+        throw refused('the session has not assumed the service account', access.account?.span);
       }
       this.#actor.become(null);
       return;
@@ -416,17 +416,17 @@ class Action {
   #checkName({ text, span }: Name): void {
     const { nameLengthMax } = this.#context.setting;
     if (text.trim() === '' || CONTROL.test(text)) {
-      throw refused('a name has letters, and no control characters', span);
+      throw refused('a name must not be empty or contain control characters', span);
     }
     if (text.length > nameLengthMax) {
-      throw refused(`the name has ${text.length} characters, at most ${nameLengthMax}`, span);
+      throw refused(`the name is too long [length=${text.length}, limit=${nameLengthMax}]`, span);
     }
   }
 
   #freeAlias(draft: Draft, { text, span }: Name): string {
     const taken = draft.list().find(({ aliases }) => aliases.includes(text));
     if (taken !== undefined) {
-      throw refused(`external alias '${text}' is that of group '${taken.name}'`, span);
+      throw refused(`external alias '${text}' belongs to group '${taken.name}'`, span);
     }
     return text;
   }
@@ -438,8 +438,8 @@ class Action {
     }
     const message =
       text === this.#context.setting.adminName
-        ? `'${text}' is the administrator of the configuration and may do everything`
-        : `no user, group or service account '${text}'`;
+        ? `'${text}' is the configured administrator, who always has all permissions`
+        : `user, group or service account '${text}' does not exist`;
     throw refused(message, span);
   }
 

@@ -233,7 +233,7 @@ export class AccessStore {
     return this.#remembered(`p:${identityKey(identity)}`, () => this.#rightsOfLogin(identity));
   }
 
-  /** The rights of a view's owner, whether or not it may log in. */
+  /** The rights of a view's owner, even if the owner may not log in. */
   rightsOfOwner(owner: Owner): Rights {
     const key = owner.id ?? idOfName(owner.name);
     return this.#remembered(`o:${key}`, () => this.#rightsOfStored(this.#ownerOf(owner)));

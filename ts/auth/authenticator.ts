@@ -240,7 +240,7 @@ class Doorkeeper implements Authenticator {
     return verdict instanceof Promise ? verdict.then(judge) : judge(verdict);
   }
 
-  /** A known identity also needs the permission of the endpoint, which is checked each time. */
+  /** A known identity also needs the endpoint's permission, which is checked on every login. */
   #admitted(
     identity: Identity,
     endpoint: LoginEndpoint,

@@ -36,7 +36,7 @@ export class LoginsBusy extends Error {
   override readonly name = 'LoginsBusy';
 
   constructor() {
-    super(`too many logins at once [limit=${MAX_WAITING} waiting]: try again`);
+    super(`too many concurrent logins [limit=${MAX_WAITING} waiting], try again later`);
   }
 }
 
@@ -144,7 +144,7 @@ export class HashPool {
     };
     worker.once('error', failed);
     worker.once('exit', () => {
-      failed(new Error('the thread that hashes passwords has ended'));
+      failed(new Error('the password hashing thread has terminated'));
     });
     return thread;
   }

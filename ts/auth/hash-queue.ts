@@ -32,7 +32,8 @@ interface Address<T> {
 }
 
 /**
- * Number of tracked addresses, or connections of one address, above which idle ones are dropped.
+ * Maximum number of tracked addresses, and of tracked connections per address. Above it, idle ones
+ * are dropped.
  */
 const MAX_ACCOUNTS = 1_000;
 

@@ -22,7 +22,7 @@ export interface Identity {
   readonly assumedBy?: Identity;
 }
 
-/** Unique per identity, whatever the names of others. */
+/** A key that is unique per identity, even if several identities have the same name. */
 export function identityKey({ kind, name, id, issuer, subject }: Identity): string {
   return kind === 'external'
     ? `${kind} ${JSON.stringify([issuer ?? '', subject ?? name])}`
@@ -43,7 +43,7 @@ export interface KnownLogin {
 /** The result of checking credentials. */
 export type Login =
   | KnownLogin
-  /** No identity, or no longer valid; `error` describes the problem of the token. */
+  /** No identity, or no longer valid; `error` describes the problem with the token. */
   | { readonly kind: 'unknown'; readonly error?: string }
   /** A known identity without permission for this endpoint; `needs` names the permission. */
   | { readonly kind: 'denied'; readonly identity: Identity; readonly needs: string }

@@ -13,7 +13,7 @@ const SCRAM_ITERATIONS = 16_384;
 const SALT_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** The stored form of a password. */
+/** Hash iterations of a login; with SCRAM, the client computes them. */
 export interface ScramVerifier {
   readonly salt: Buffer;
   readonly iterations: number;
@@ -79,8 +79,8 @@ export class NameSalts {
   }
 
   /**
-   * Picks one of `choices`, which must not be empty: the same one for a name while `choices` are
-   * unchanged.
+   * Picks one of `choices`, which must not be empty. A name always gets the same one while
+   * `choices` are unchanged.
    */
   choose(name: string, choices: readonly number[]): number {
     const at = hmac(this.#secret, `choice ${name}`).readUInt32BE(0) / 2 ** 32;

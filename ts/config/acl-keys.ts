@@ -13,29 +13,29 @@ function parseAuditFiles(value: string): number {
 }
 
 export const ACL_KEYS = {
-  aclEnabled: bool('acl.enabled', false, 'users, groups and grants; without it all may do all'),
-  aclAdminUser: text('acl.admin.user', 'admin', 'name of the administrator of the configuration'),
-  aclAdminPassword: secret('acl.admin.password', 'quest', 'password of that administrator', RELOAD),
-  aclAdminEnabled: bool('acl.admin.user.enabled', true, 'that administrator may log in'),
+  aclEnabled: bool('acl.enabled', false, 'check permissions of users, groups and service accounts'),
+  aclAdminUser: text('acl.admin.user', 'admin', 'name of the configured administrator'),
+  aclAdminPassword: secret('acl.admin.password', 'quest', 'password of this administrator', RELOAD),
+  aclAdminEnabled: bool('acl.admin.user.enabled', true, 'allow this administrator to log in'),
   aclNameLength: integer(
     'acl.entity.name.max.length',
     '255',
-    'characters of the name of a user, group or service account',
+    'maximum characters in the name of a user, group or service account',
   ),
   aclHashIterations: integer(
     'acl.password.hash.iteration.count',
     '100000',
-    'rounds of the hash over a password; wire protocol clients do as many for every login',
+    'iterations of the password hash; PostgreSQL clients compute as many for every login',
   ),
   aclTokenRefresh: seconds(
     'acl.rest.token.refresh.threshold',
     '10',
-    'least time between two extensions of a REST token made with REFRESH',
+    'minimum time in seconds between two extensions of a REST token created with REFRESH',
   ),
   aclAuditSize: size(
     'acl.audit.file.size',
     '64M',
-    'the audit log goes on in a new file when this one would be larger; 0: never',
+    'size at which the audit log is rotated; 0 disables rotation',
     OWN,
   ),
   aclAuditFiles: key(
@@ -43,7 +43,7 @@ export const ACL_KEYS = {
     'integer',
     '16',
     parseAuditFiles,
-    'files of the audit log that are kept, the current one among them; the oldest go',
+    'audit log files to keep, including the current one; the oldest are deleted',
     OWN,
   ),
 } as const;

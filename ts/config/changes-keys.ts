@@ -5,27 +5,27 @@ export const CHANGES_KEYS = {
   changesMaxFeeds: integer(
     'changes.max.feeds',
     '256',
-    'feeds of changes at once, over all protocols; more are refused',
+    'maximum open change feeds over all protocols; further ones are rejected',
     { ...OWN, ...RELOAD },
   ),
   changesHeartbeat: duration(
     'changes.heartbeat',
     '15s',
-    'a feed without changes says so after this time',
+    'interval at which an idle change feed sends a heartbeat',
     OWN,
   ),
   changesRetention: duration(
     'changes.retention',
     '7d',
-    'a table that no feed follows any more is let go after this time: positions of before are lost',
+    'how long a table is followed without a feed; afterwards earlier positions are invalid',
     { ...OWN, engine: 'followedForMs' },
   ),
   changesMemory: size(
     'changes.memory',
     '0',
-    'bytes of the latest commits to followed tables that memory keeps: so far back feeds report ' +
-      'commit by commit, before that in stretches of time; 0 is a 64th of the memory, 64 MiB ' +
-      'at most',
+    'memory for the latest commits to followed tables: feeds report these commit by commit, and ' +
+      'earlier commits combined by time range; 0 means 1/64 of the memory, at most ' +
+      '64 MiB',
     { ...OWN, engine: 'recentChangesBytes' },
   ),
 };

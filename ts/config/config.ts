@@ -173,7 +173,7 @@ class Loader {
     if (entries.get(KEYS.configStrict.name)?.value === true && unknown.length > 0) {
       throw new ConfigError(`unknown configuration keys: ${unknown.join(', ')}`);
     }
-    const notices = unknown.map((name) => `configuration key '${name}' has no effect here`);
+    const notices = unknown.map((name) => `configuration key '${name}' is unsupported and ignored`);
     return new Config(entries, notices, sources);
   }
 
@@ -291,17 +291,17 @@ function readSecret(path: string, keyName: string): string {
     throw new ConfigError(`${keyName}: cannot use the secret file '${path}': ${reason}`);
   };
   if (path.split('/').includes('..') || /^\/(dev|proc|sys)(\/|$)/.test(path)) {
-    return refuse('the path is not allowed');
+    return refuse('this path is not allowed');
   }
+  let secret: string | null;
   try {
     const stats = statSync(path);
-    if (!stats.isFile() || stats.size > SECRET_FILE_BYTES) {
-      return refuse('expected a file of 64 KB at the most');
-    }
-    return readFileSync(path, 'utf8').trim();
+    const isUsable = stats.isFile() && stats.size <= SECRET_FILE_BYTES;
+    secret = isUsable ? readFileSync(path, 'utf8').trim() : null;
   } catch (error) {
-    return error instanceof ConfigError ? refuse('not a plain file') : refuse(reasonOf(error));
+    return refuse(reasonOf(error));
   }
+  return secret ?? refuse('expected a regular file of at most 64 KB');
 }
 
 /**

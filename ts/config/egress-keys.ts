@@ -13,35 +13,35 @@ function parseLevel(text: string): number {
 }
 
 export const EGRESS_KEYS = {
-  egressEnabled: bool('qwp.egress.enabled', true, 'results over the columnar protocol', OWN),
+  egressEnabled: bool('qwp.egress.enabled', true, 'query results over the columnar protocol', OWN),
   egressRequestLimit: size(
     'qwp.egress.max.request.size',
     '2M',
-    'one message of a client: a statement and its parameters; longer ones end the connection',
+    'maximum size of a request (statement and parameters); a larger one closes the connection',
     OWN,
   ),
   egressStatementLimit: size(
     'qwp.egress.max.sql.size',
     '1M',
-    'the text of a statement over the columnar protocol',
+    'maximum size of a statement over the columnar protocol',
     OWN,
   ),
   egressBindsLimit: integer(
     'qwp.egress.max.binds',
     '1024',
-    'parameters of a statement over the columnar protocol',
+    'maximum parameters of a statement over the columnar protocol',
     OWN,
   ),
   egressBatchRows: integer(
     'qwp.egress.max.batch.rows',
     '65536',
-    'rows of a message of results; a client may ask for fewer, never for more',
+    'maximum rows of a result message; a client can request fewer, but not more',
     OWN,
   ),
   egressBatchSize: size(
     'qwp.egress.batch.size',
     '512K',
-    'a message of results is sent once it has so many bytes, before it is compressed',
+    'size before compression at which a result message is sent',
     OWN,
   ),
   egressCompressionLevel: key(
@@ -49,7 +49,7 @@ export const EGRESS_KEYS = {
     'integer',
     '0',
     parseLevel,
-    'level of zstd for clients that take it, from 1 to 9; 0: the level that the client asks for',
+    'zstd level, 1 to 9, for clients that accept zstd; 0 means the level that the client requests',
     { reloadable: true },
   ),
 };

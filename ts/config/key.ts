@@ -83,7 +83,7 @@ export function integer(
   return key(name, 'integer', fallback, parseInteger, doc, traits);
 }
 
-/** Where the documentation says so, zero lets the engine choose. */
+/** Where the key's documentation says so, zero lets the engine choose. */
 export function size(
   name: string,
   fallback: string,

@@ -5,7 +5,7 @@ export const LIVE_KEYS = {
   liveAnswerSize: size(
     'live.max.answer.size',
     '4M',
-    'one answer of a query that is kept up to date over /live; a larger one is refused',
+    'maximum size of a query result over /live; a larger result is rejected',
     { ...OWN, ...RELOAD },
   ),
 };

@@ -7,8 +7,8 @@ export const MCP_KEYS = {
   mcpWritesAllowed: bool(
     'mcp.writes.allowed',
     true,
-    'agents may write where the configuration of their client asks for it and the rights of ' +
-      'their user suffice; false: agents only read',
+    'agents can write if their client is configured for it and their user has the ' +
+      'permissions; if false, agents can only read',
     { ...OWN, ...RELOAD },
   ),
   mcpRows: key(
@@ -16,20 +16,20 @@ export const MCP_KEYS = {
     'integer',
     '10000',
     parsePositive,
-    'most rows of one answer to an agent; it gets 100 where it asks for no number',
+    'maximum rows of one response to an agent; a request without a limit receives 100',
     { ...OWN, ...RELOAD },
   ),
   mcpAnswerSize: size(
     'mcp.max.answer.size',
     '512K',
-    'most bytes of the rows, or of the document, in one answer to an agent',
+    'maximum bytes of the rows, or of the document, in one response to an agent',
     { ...OWN, ...RELOAD },
   ),
   mcpTimeout: duration(
     'mcp.query.timeout',
     '30s',
-    'time of a statement of an agent; it may ask for less, never for more',
+    'timeout of statements of agents; a request can set a shorter timeout, but not a longer one',
     { ...OWN, ...RELOAD },
   ),
-  mcpRequestSize: size('mcp.max.request.size', '1M', 'one request of an agent', OWN),
+  mcpRequestSize: size('mcp.max.request.size', '1M', 'maximum size of a request of an agent', OWN),
 };

@@ -5,41 +5,41 @@ export const QWP_KEYS = {
   qwpMessageLimit: size(
     'http.receive.buffer.size',
     '2M',
-    'bounds a message of the columnar protocol, which may have 14 bytes less, and at most 16 MiB',
+    'a message of the columnar protocol can have 14 bytes less than this, and at most 16 MiB',
     { reloadable: true, aliases: ['http.recv.buffer.size'] },
   ),
   qwpMostRows: integer(
     'qwp.max.rows.per.table',
     '1000000',
-    'rows of a table in one message of the columnar protocol',
+    'maximum rows per table in one message of the columnar protocol',
   ),
   qwpMostTables: integer(
     'qwp.max.tables.per.connection',
     '10000',
-    'tables that one connection of the columnar protocol may name',
+    'maximum tables that one connection of the columnar protocol can name',
   ),
   qwpWaitingRows: integer(
     'qwp.max.uncommitted.rows',
     '1000000',
-    'rows of one connection that wait for their commit; then they are committed unasked',
+    'maximum uncommitted rows of one connection; at the limit they are committed automatically',
   ),
   qwpWaitingBytes: size(
     'qwp.max.uncommitted.size',
     '256M',
-    'memory of such rows; from half of it they are committed unasked',
+    'maximum memory of these rows; from half of it they are committed automatically',
     OWN,
   ),
   qwpOpenBytes: size(
     'qwp.max.open.size',
     '512M',
-    'memory of such rows, and of dictionaries, of all connections; above it rows are committed ' +
-      'unasked, and what makes a dictionary longer is to be sent again later',
+    'maximum memory of uncommitted rows and dictionaries of all connections; above it rows are ' +
+      'committed automatically, and messages that extend a dictionary must be sent again later',
     OWN,
   ),
   qwpDictionaryBytes: size(
     'qwp.max.dictionary.size',
     '64M',
-    'texts in the symbol dictionary of one connection of the columnar protocol',
+    'maximum size of the symbol dictionary of one connection of the columnar protocol',
     OWN,
   ),
 };

@@ -25,13 +25,15 @@ function solid() {
         parserOpts: { plugins: ['jsx', 'typescript'] },
         presets: [['babel-preset-solid', { moduleName: here('src/dom.ts') }]],
       });
-      // The file still has its types: it is passed on as TypeScript without JSX.
+      // The file still contains types, so it is passed on as TypeScript without JSX.
       return { code: compiled.code, map: compiled.map, moduleType: 'ts' };
     },
   };
 }
 
-/** Emits the script that sets the theme before the first paint: small, classic, blocking. */
+/**
+ * Emits the script that sets the theme before the first paint: a small, classic, blocking script.
+ */
 function themeBoot() {
   return {
     name: 'tidemark-theme-boot',

@@ -58,7 +58,7 @@ export interface ExportServices {
   readonly sql: Sql;
   readonly log: CopyLog;
   readonly root: Root;
-  /** Bytes to leave free on the disk; 0 means 5 % of it, at most 1 GiB. */
+  /** Bytes to leave free on the disk; 0 means 5 % of the disk, at most 1 GiB. */
   readonly diskKept: number;
   /** Absent without access control. */
   readonly guard?: Guard;
@@ -115,7 +115,7 @@ export class ExportWork implements Work {
     }
   }
 
-  /** The context in which `/exec` would run the statement now. */
+  /** The context in which `/exec` would run the statement at this time. */
   #context(id: string, signal: AbortSignal): JobContext {
     const { guard } = this.#services;
     const { user, principal, accesses, lists, text } = this.#request;
@@ -175,8 +175,8 @@ export class ExportWork implements Work {
         this.#writePartitions(stage, table, partitionBy, context),
       );
     }
-    // The query runs once, so that its files show the same snapshot, even if it counts or uses
-    // random values.
+    // The query runs only once, so that all files come from the same execution and snapshot, even
+    // if it counts or uses random values.
     const table = stagedTable(id);
     // No user has rights on the temporary table.
     const { user, text = '', signal } = context;
@@ -299,11 +299,11 @@ async function give(from: string, to: string, overwrites: boolean): Promise<void
 }
 
 function isTaken(name: string): DatabaseError {
-  const message = `file '${name}' is there already: choose another name, or say OVERWRITE true`;
+  const message = `file '${name}' already exists: choose a different name, or add OVERWRITE true`;
   return new DatabaseError({ code: 'InvalidValue', message });
 }
 
-/** Ids of jobs that a previous process left unfinished, from their directories. */
+/** Ids of jobs that a previous process left unfinished, derived from their directories. */
 export async function leftOver(root: Root): Promise<readonly string[]> {
   const names = await readdir(root.directory).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') {
@@ -323,7 +323,7 @@ export async function removeLeftOver({ sql, root }: ExportServices, id: string):
   await rm(join(root.directory, STAGE_PREFIX + id), { recursive: true, force: true });
 }
 
-/** Atomic if the directory is new; file by file into an existing one. */
+/** Moves all files: atomically if the directory is new, file by file if it exists. */
 async function moveAll(
   stage: string,
   names: readonly string[],
@@ -366,7 +366,7 @@ async function append(file: FileHandle, bytes: Buffer | undefined, room: Room): 
   }
 }
 
-/** Converts a file system error, without paths of the machine. */
+/** Converts a file system error, without revealing paths of the machine. */
 function asIo(error: unknown): never {
   if (error instanceof DatabaseError) {
     throw error;

@@ -53,12 +53,12 @@ interface Outcome {
   readonly handled: number;
   readonly imported: number;
   readonly errors: number;
-  /** Positions of errors, and guessed settings; absent if there are none. */
+  /** Positions of errors and guessed settings; absent if there are none. */
   readonly message?: string;
 }
 
 const PARQUET_MAGIC = 'PAR1';
-/** Prefix of an error that a line of the file causes. */
+/** Prefix of an error that is caused by a line in the file. */
 const BAD_LINE = /^line \d+[,:]/;
 
 export class ImportWork implements Work {
@@ -273,7 +273,7 @@ export class ImportWork implements Work {
       const found = table.columns.find((one) => one.name.toLowerCase() === name.toLowerCase());
       if (found === undefined) {
         throw new ImportError(
-          `column '${name}' is not in the table [table=${table.name}], add it or leave it out of ` +
+          `column '${name}' does not exist [table=${table.name}], add it or remove it from ` +
             'the file',
         );
       }
@@ -299,15 +299,16 @@ const NUMBERS_AND_TIMES = new Set([
 const TEXTS = new Set(['STRING', 'VARCHAR', 'SYMBOL']);
 
 /**
- * Casts a column of the file to the table column's type. Where a CSV cell would be converted, an
- * INSERT refuses numbers as addresses or strings.
+ * Casts a column of the file to the table column's type. A CSV import converts numbers to addresses
+ * and strings, but an INSERT refuses them without a cast.
  */
 function assigned(column: string, from: string, to: string): string {
   if (INTEGERS.has(from) && to.toUpperCase() === 'IPV4') {
     if (from !== 'LONG') {
       return `${column}::ipv4`;
     }
-    // A number that is not an address is cast to its digits, and refused like such a string.
+    // A number that is not an address is cast to its digits, and then refused like a string that is
+    // not an address.
     return (
       `CASE WHEN ${column} BETWEEN -2147483648 AND 4294967295 THEN ${column}::ipv4::varchar ` +
       `ELSE ${column}::varchar END`
@@ -326,7 +327,7 @@ function noHint({ message }: ImportError): { readonly message: string; readonly 
   return { message };
 }
 
-/** Rejected cells are counted separately if their row is kept without them. */
+/** Rejected cells are counted separately if their rows are kept without them. */
 function outcomeOf(report: ImportReport, onError: ImportSettings['onError']): Outcome {
   const { rowsImported: imported, rowsRejected, badLines, warnings } = report;
   const cells = [...report.errors.values()].reduce((sum, count) => sum + count, 0);
@@ -351,6 +352,6 @@ async function* chunksOf(
     position += bytesRead;
     yield buffer.subarray(0, bytesRead);
   }
-  // The last check before the commit.
+  // Last check for cancellation before the commit.
   signal.throwIfAborted();
 }

@@ -30,7 +30,10 @@ interface CopyOptions {
   readonly bufferBytes?: number;
   /** Lines used to detect the structure and types of a CSV file; 1000 by default. */
   readonly analysedLines?: number;
-  /** Bytes an export leaves free on the disk; 0, the default, means 5 % of it, at most 1 GiB. */
+  /**
+   * Bytes that an export leaves free on the disk; 0, the default, means 5 % of the disk, at most 1
+   * GiB.
+   */
   readonly diskKept?: number;
   /** Schema detection for text files in queries. */
   readonly looks?: Looks;

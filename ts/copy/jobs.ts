@@ -1,7 +1,7 @@
 /**
- * Background jobs, which continue after their statement returned. At most two run at once, and
- * never two with the same target; the others are queued. A job can be looked up by id until long
- * after its end.
+ * Background jobs, which continue after their statement has returned. At most two run at the same
+ * time, and never two with the same target; the others are queued. A job can be looked up by id
+ * until long after it has ended.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -12,7 +12,7 @@ import { asDatabaseError, DatabaseError } from '../session/index.js';
 export interface Work {
   /** For the server log. */
   readonly name: string;
-  /** The table or file it writes to. */
+  /** The table or file that the job writes to. */
   readonly target: string;
   /** Records the job, before its id is returned. */
   announce(id: string): Promise<void>;
@@ -50,7 +50,7 @@ interface JobsOptions {
 export class Jobs {
   readonly #options: JobsOptions;
   readonly #jobs = new Map<string, Job>();
-  /** In start order. */
+  /** Queued jobs in start order. */
   readonly #waiting = new Map<Job, () => void>();
   readonly #running = new Set<Job>();
   #closing = false;
@@ -97,19 +97,19 @@ export class Jobs {
     return job.status;
   }
 
-  /** Refuses new jobs, stops existing ones, and waits for their end. */
+  /** Refuses new jobs, stops existing ones, and waits until they have ended. */
   async close(): Promise<void> {
     this.#closing = true;
     const jobs = [...this.#jobs.values()];
     for (const job of jobs) {
-      job.cancel.abort(new Error('the server is closing'));
+      job.cancel.abort(new Error('the server is shutting down'));
     }
     await Promise.all(jobs.map(({ ended }) => ended));
   }
 
   #refuse(): void {
     if (this.#closing) {
-      throw new DatabaseError({ code: 'Closed', message: 'the server is closing' });
+      throw new DatabaseError({ code: 'Closed', message: 'the server is shutting down' });
     }
     const waiting = [...this.#jobs.values()].filter(({ status }) => status === 'waiting').length;
     const { capacity } = this.#options;
@@ -160,7 +160,7 @@ export class Jobs {
     }
   }
 
-  /** A cancelled job need not wait. */
+  /** A cancelled job need not wait for a slot. */
   #mayRun(job: Job): boolean {
     const { target } = job.work;
     const isFree = [...this.#running].every(({ work }) => work.target !== target);

@@ -1,6 +1,6 @@
 /**
  * `sys.text_import_log` and `sys.copy_export_log`: one row for every step of a job. They are
- * ordinary tables that the first job creates, and they retain rows for some days.
+ * ordinary tables that the first job creates. Their rows are deleted after some days.
  */
 import { asDatabaseError } from '../session/index.js';
 import { quoteName, type Sql } from './sql.js';
@@ -106,7 +106,7 @@ export class CopyLog {
   }
 
   /**
-   * Records the failure of jobs that a server stop interrupted: their last row is not a final
+   * Records as failed the jobs that a server stop interrupted, whose last row is not a final
    * status.
    */
   async closeInterrupted(): Promise<void> {
@@ -115,7 +115,7 @@ export class CopyLog {
       (await database.tableMetadata(name)) !== null;
     if (await exists(IMPORTS)) {
       for (const [id, table, file] of await this.#interrupted(IMPORTS, 'table_name, file')) {
-        const message = `${STOPPED}: its rows are all in the table or none is`;
+        const message = `${STOPPED}: either all of its rows were imported, or none`;
         const values = [id, table, file, null, 'failed', message, 0, 0, 0] as Value[];
         await this.#append(IMPORTS, values);
       }

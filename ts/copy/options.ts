@@ -29,15 +29,15 @@ export interface ExportSettings {
   readonly parquet: ParquetOptions;
   /** `null` if not specified. */
   readonly partitionBy: PartitionUnit | 'NONE' | null;
-  /** The position of PARTITION_BY, for the error if it is not supported. */
+  /** The name PARTITION_BY in the statement, for the error if it is not supported. */
   readonly partitionName: Name | null;
   /** Whether to replace existing files; `null` if not specified. */
   readonly overwrite: boolean | null;
-  /** Notice about an option without effect. */
+  /** Notice about an option that has no effect. */
   readonly notice: string | null;
 }
 
-/** Options by name in upper case; the last of repeated options wins. */
+/** Options by upper-case name; if an option is repeated, the last one wins. */
 class Options {
   readonly #options: ReadonlyMap<string, OptionValue>;
 
@@ -81,7 +81,7 @@ class Options {
       throw wrong('delimiter is empty or contains more than 1 character', value);
     }
     if (value.text > '\u007f' || ['"', '\n', '\r'].includes(value.text)) {
-      throw wrong('delimiter must be an ASCII character, no quote and no line end', value);
+      throw wrong('delimiter must be an ASCII character other than quotes and line ends', value);
     }
     return value.text;
   }
@@ -171,14 +171,14 @@ const OF_PARQUET = [
 const OF_CSV = ['HEADER', 'DELIMITER'];
 const WITHOUT_EFFECT = ['BLOOM_FILTER_COLUMNS', 'BLOOM_FILTER_FPP'];
 
-/** `path` is the position for errors that no option causes. */
+/** `path` provides the position for errors that are not caused by an option. */
 export function exportSettings(list: readonly OptionValue[], path: Name): ExportSettings {
   const options = new Options(list);
   const format = exportFormat(options.value('FORMAT'), path);
   for (const name of format === 'csv' ? OF_PARQUET : OF_CSV) {
     const option = options.name(name);
     if (option !== null) {
-      throw wrong(`${name} is no option of ${format.toUpperCase()} files`, option);
+      throw wrong(`${name} is not supported for ${format.toUpperCase()} files`, option);
     }
   }
   for (const name of ['STATISTICS_ENABLED', 'RAW_ARRAY_ENCODING']) {
@@ -196,7 +196,7 @@ export function exportSettings(list: readonly OptionValue[], path: Name): Export
     ),
     partitionName: options.name('PARTITION_BY'),
     overwrite: options.boolean('OVERWRITE'),
-    notice: ignored.length === 0 ? null : `without effect: ${ignored.join(', ')}`,
+    notice: ignored.length === 0 ? null : `options without effect: ${ignored.join(', ')}`,
   };
 }
 

@@ -1,6 +1,6 @@
 /**
- * File access of COPY: below one directory for reading and one for writing. Neither `..` nor a link
- * leads out of them, and only regular files are opened.
+ * File access of COPY, limited to one directory for reading and one for writing. Neither `..` nor a
+ * link can leave them, and only regular files are opened.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, realpath, stat } from 'node:fs/promises';
@@ -15,7 +15,7 @@ export const STAGE_PREFIX = '.copy-';
 /** A directory whose files statements may name. */
 export interface Root {
   readonly directory: string;
-  /** The configuration key that sets it. */
+  /** The configuration key that sets the directory. */
   readonly key: string;
   readonly purpose: 'import' | 'export';
 }
@@ -45,8 +45,7 @@ export async function openBelow(root: Root, parts: readonly string[]): Promise<F
     new DatabaseError({
       code: 'InvalidValue',
       message:
-        `could not open, file does not exist: '${name}', put it below the directory that ` +
-        `${root.key} names`,
+        `could not open, file does not exist: '${name}', copy it to the directory of ` + root.key,
     });
   const [base, path] = await Promise.all([
     realpath(root.directory),
@@ -67,7 +66,7 @@ export async function openBelow(root: Root, parts: readonly string[]): Promise<F
     const named = await stat(path);
     const isSame = opened.dev === named.dev && opened.ino === named.ino;
     if (!opened.isFile() || !isSame || (await realpath(path)) !== path) {
-      throw refusal(`not a plain file: '${name}'`);
+      throw refusal(`not a regular file: '${name}'`);
     }
     return handle;
   } catch (error) {
@@ -113,7 +112,7 @@ function isBelow(base: string, path: string): boolean {
 function outside(root: Root, path: string, file?: Name): DatabaseError {
   return refusal(
     `path is outside the ${root.purpose} directory: '${path}', use a path below the directory ` +
-      `that ${root.key} names`,
+      `of ${root.key}`,
     file,
   );
 }

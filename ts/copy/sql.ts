@@ -17,14 +17,14 @@ import { parse, type Tree } from '../sql/index.js';
 
 const JSON_ROWS = { format: 'json' } as const;
 
-/** The user, SQL text and visibility of a statement; absent values mean no restriction. */
+/** The user, SQL text and visibility of a statement; an absent value means no restriction. */
 type StatementSetting = Pick<
   StatementContext,
   'user' | 'identity' | 'text' | 'visibility' | 'lists' | 'allows'
 >;
 
 export interface JobContext extends StatementSetting {
-  /** Throws if a statement, as bound now, requires a permission that is not granted. */
+  /** Throws if the statement, as currently bound, requires a permission that is not granted. */
   readonly authorise?: (accesses: readonly Access[]) => void;
   readonly signal: AbortSignal;
 }
@@ -63,7 +63,7 @@ export class Sql {
   ): Promise<Summary> {
     return await this.execute(sql, parameters, JSON_ROWS, context, ({ summary }) => {
       if (summary === null) {
-        throw new DatabaseError({ code: 'Internal', message: 'a statement without an end' });
+        throw new DatabaseError({ code: 'Internal', message: 'the statement returned no summary' });
       }
       return Promise.resolve(summary);
     });
@@ -82,7 +82,7 @@ export class Sql {
 
   /**
    * Runs a statement and passes its reply to `take`. If a table changed after binding, the
-   * statement is bound once more; it has had no effect until then.
+   * statement has had no effect, and is bound once more.
    */
   async execute<T>(
     tree: Tree | string,

@@ -1,6 +1,6 @@
 /**
- * COPY as a statement: parsed and checked when prepared, started as a job when run. It returns the
- * job's id; COPY … CANCEL returns the outcome of the job.
+ * COPY as a statement. It is parsed and checked when it is prepared, and starts a job when it runs.
+ * It returns the job's id; COPY … CANCEL returns the job's outcome.
  */
 import {
   type Access,
@@ -43,7 +43,7 @@ export class CopyStatements implements ServerStatements {
   async prepare(tree: Tree, context: StatementContext, actor: Actor): Promise<Statement> {
     const copy = copyOf(tree);
     if (copy === null) {
-      throw new DatabaseError({ code: 'Internal', message: 'no COPY statement' });
+      throw new DatabaseError({ code: 'Internal', message: 'not a COPY statement' });
     }
     if (context.readOnly === true) {
       const message = 'Write permission denied: the session is read-only';
@@ -105,7 +105,7 @@ export class CopyStatements implements ServerStatements {
         code: 'InvalidValue',
         message:
           'invalid option used for import without a designated timestamp (format or partition ' +
-          'by), say TIMESTAMP column',
+          'by), add TIMESTAMP with a column',
         ...settings.needsTimestamp.span,
       });
     }
@@ -182,7 +182,7 @@ export class CopyStatements implements ServerStatements {
     const { accesses, columns, timestamp, parameters } = prepared.description;
     prepared.close();
     if (parameters.length > 0) {
-      const message = 'COPY takes no parameters, write the values';
+      const message = 'COPY does not support parameters, use literal values';
       throw new DatabaseError({ code: 'NotSupported', message, ...span });
     }
     return {
@@ -199,7 +199,7 @@ export class CopyStatements implements ServerStatements {
   #cancel(id: Name, asker: string): OwnAction {
     const { jobs } = this.#services;
     if (!JOB_ID.test(id.text)) {
-      const message = `copy cancel ID format is invalid: '${id.text}', use the id of COPY's answer`;
+      const message = `copy cancel ID format is invalid: '${id.text}', use an id returned by COPY`;
       throw new DatabaseError({ code: 'InvalidValue', message, ...id.span });
     }
     const job = id.text.toLowerCase();
@@ -213,7 +213,7 @@ export class CopyStatements implements ServerStatements {
   }
 }
 
-/** Sets the position of an engine error to that of a name. */
+/** Replaces the position of an engine error with that of a name. */
 function placed(error: unknown, { span }: Name): unknown {
   if (!(error instanceof DatabaseError)) {
     return error;

@@ -1,6 +1,6 @@
 /**
  * Loads the native addon. The package `@tidemark/native` selects the binary for this platform; in a
- * checkout it is the one that `npm run build` built.
+ * checkout, that is the binary from `npm run build`.
  */
 import { createRequire } from 'node:module';
 

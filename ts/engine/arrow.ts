@@ -2,9 +2,7 @@
 import type { RecordBatch } from 'apache-arrow';
 import { parseRecordBatch } from 'arrow-js-ffi';
 
-/**
- * Typed here, because the package's declarations refer to files that Node's resolution cannot find.
- */
+/** Typed here because the package's declarations refer to files that Node cannot resolve. */
 const readBatch = parseRecordBatch as (
   buffer: ArrayBuffer,
   array: number,
@@ -20,7 +18,7 @@ const HEADER_BYTES = 64;
 /** The batch in an arena. Its columns are views on one copy of the arena, aligned to 64 bytes. */
 export function arenaToBatch(arena: Uint8Array): RecordBatch {
   if (arena.byteLength < HEADER_BYTES) {
-    throw new RangeError(`an arena has at least ${HEADER_BYTES} bytes, not ${arena.byteLength}`);
+    throw new RangeError(`arena is too small [bytes=${arena.byteLength}, least=${HEADER_BYTES}]`);
   }
   // A Node buffer may start anywhere in its ArrayBuffer; pointers are relative to the arena's
   // start.

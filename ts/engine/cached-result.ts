@@ -1,7 +1,7 @@
 /**
  * Caches the reply of a query that reads no rows of a table: `SELECT 1`, `SELECT count() FROM t`.
- * Without a commit it is the same for every equal request, so the engine is only asked for its
- * epoch.
+ * Until the next commit, every equal request has the same reply, so the engine is asked only for
+ * its epoch.
  */
 import type { ExecuteOptions, ExecuteReply } from './types.js';
 
@@ -45,7 +45,7 @@ export class CachedResult {
     if (reply.summary === null) {
       return;
     }
-    // A later request does not execute the query.
+    // A later request does not execute the query, so its execution time is zero.
     const summary = { ...reply.summary, executeNanos: 0 };
     this.#kept = { epoch, asked: question(options), reply: { ...reply, summary } };
   }

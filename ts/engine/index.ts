@@ -88,7 +88,7 @@ export async function checkRoot(root: string): Promise<readonly Damage[]> {
 
 let currentSink: ((batch: readonly LogLine[]) => void) | undefined;
 
-/** The process has one native log sink; a later database replaces it. */
+/** The process has a single native log sink; opening another database replaces it. */
 function setLogSink(sink: (batch: readonly LogLine[]) => void): void {
   const isFirst = currentSink === undefined;
   currentSink = sink;
@@ -101,10 +101,10 @@ function setLogSink(sink: (batch: readonly LogLine[]) => void): void {
   }
 }
 
-/** Whether each access is granted, by the key of its question. */
+/** Whether each access is granted, keyed by the question about it. */
 type Answers = Readonly<Record<string, boolean>>;
 
-/** Answers to the questions of earlier bindings of a statement. */
+/** Answers to questions that earlier bindings of a statement asked. */
 interface Known {
   readonly answers?: Answers;
   readonly texts?: Readonly<Record<string, TextShape>>;
@@ -115,7 +115,7 @@ type Described = StatementDescription & {
   readonly texts?: readonly TextAsk[];
 };
 
-/** Maximum schema detections for files that keep changing. */
+/** Maximum number of schema detections per statement, in case its files keep changing. */
 const MAX_LOOKS = 8;
 
 /** Adds answers to the questions of a statement. */
@@ -130,7 +130,7 @@ async function answered(
     if (looks === undefined) {
       throw new DatabaseError({
         code: 'NotSupported',
-        message: 'texts in files are not read here',
+        message: 'reading text files is not supported here',
       });
     }
     more = { ...more, [ask.key]: await looks(ask) };
@@ -143,7 +143,7 @@ async function answered(
 
 class EngineDatabase implements Database {
   readonly #native: NativeDatabase;
-  /** Replies from the cache, which the engine did not see; they count in its metrics. */
+  /** Replies from the cache. The engine did not see them, but its metrics must count them. */
   readonly #answered: Answered = { statements: 0, rows: 0 };
   #lastQueryId = 0n;
 
@@ -175,7 +175,7 @@ class EngineDatabase implements Database {
         if (!isOther || looks === 0 || looks === MAX_LOOKS) {
           throw error;
         }
-        // A file changed: detect the schema of all files again.
+        // A file changed, so the schema of all files is detected again.
         known = nothing;
       }
     }
@@ -383,7 +383,7 @@ class EngineStatement implements Statement {
     const call = decodedSync(() => this.native.executeBatch(rows.bytes));
     const { summary, drawn } = reply(await decoded(call));
     if (summary === null) {
-      throw new DatabaseError({ code: 'Internal', message: 'a batch without its summary' });
+      throw new DatabaseError({ code: 'Internal', message: 'the batch has no summary' });
     }
     return { summary, ...(drawn === undefined ? {} : { drawn }) };
   }
@@ -489,7 +489,7 @@ class Chunks extends Input {
   }
 
   protected async queued(chunk: Buffer, memory: ArrayBuffer | null): Promise<AppendProgress> {
-    // Immediate errors are thrown; later ones reject the promise.
+    // Errors that occur immediately are thrown; later ones reject the promise.
     const written = decodedSync(() => this.native.write(chunk, memory));
     return JSON.parse(await decoded(written)) as AppendProgress;
   }

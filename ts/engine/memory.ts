@@ -1,6 +1,6 @@
 /**
- * Buffers that the addon frees as soon as it has read them. If they waited for the garbage
- * collector, it would run for every 64 MiB that a server receives.
+ * Buffers whose memory the addon frees as soon as it has read them. Otherwise the garbage collector
+ * would have to run for every 64 MiB that a server receives.
  */
 
 /** The memory of a buffer; `null` if other buffers share it. */

@@ -1,16 +1,16 @@
 /**
  * Encodes rows of parameter values for the engine; `crates/ingest` decodes them. A header describes
- * how the values were sent. It contains their number (16 bits), and the format (8 bits, 0 is text)
- * and type (32 bits, 0 is unspecified) of each. Values beyond that number are text.
+ * how the values were sent: how many it describes (16 bits), then for each its format (8 bits, 0 is
+ * text) and type (32 bits, 0 is unspecified). Values beyond that number are text.
  *
- * The rows follow, as in Bind messages. Each row starts with the number of its values (16 bits).
- * Each value has a length in bytes (32 bits, -1 for null) and its bytes.
+ * The rows follow, as in Bind messages. Each row starts with its number of values (16 bits). Each
+ * value has a length in bytes (32 bits, -1 for null) and its bytes.
  */
 /** Parameter values as strings, in the parameter's own type; `null` is SQL NULL. */
 export type ParameterValues = readonly (string | null)[];
 
 const FIRST_BYTES = 1_024;
-/** Maximum UTF-8 bytes of a UTF-16 code unit. */
+/** Maximum UTF-8 bytes per UTF-16 code unit. */
 const UNIT_BYTES = 3;
 const COUNT_BYTES = 2;
 const LENGTH_BYTES = 4;
@@ -27,7 +27,7 @@ interface SentAs {
 
 const COLUMNAR = 2;
 
-/** Encodes the header of rows that are sent this way. */
+/** Encodes the header of rows whose values were sent in these ways. */
 export function parameterHeader(sent: readonly SentAs[]): Buffer {
   const header = Buffer.allocUnsafe(COUNT_BYTES + sent.length * SENT_BYTES);
   let at = header.writeUInt16BE(sent.length, 0);
@@ -43,7 +43,7 @@ export function isSentAsText(header: Buffer, index: number): boolean {
   return formatOf(header, index) === 0;
 }
 
-/** Values beyond the header are text. */
+/** Format of the value at this index; values beyond the header are text. */
 function formatOf(header: Buffer, index: number): number {
   const isSaid = index < header.readUInt16BE(0);
   return isSaid ? header.readUInt8(COUNT_BYTES + index * SENT_BYTES) : 0;
@@ -92,7 +92,7 @@ export class ParameterBatch {
     return this.used - this.header.length;
   }
 
-  /** The header and all rows, for the engine; empty without rows. */
+  /** The header and all rows, for the engine; empty if there are no rows. */
   get bytes(): Buffer {
     return this.buffer.subarray(0, this.size === 0 ? 0 : this.used);
   }
@@ -102,7 +102,7 @@ export class ParameterBatch {
     return this.size === 0 ? 0 : this.buffer.readUInt16BE(this.header.length);
   }
 
-  /** Whether rows with the given header can be appended unchanged. */
+  /** Whether rows with this header can be appended to the batch unchanged. */
   suits(header: Buffer): boolean {
     return this.header === header || this.header.equals(header);
   }
@@ -149,7 +149,7 @@ export class ParameterBatch {
     return rows;
   }
 
-  /** The first `width` values of the first row, followed by these strings. */
+  /** A row with the first `width` values of the first row, followed by these strings. */
   extended(width: number, texts: readonly string[]): ParameterBatch {
     const own = Array.from({ length: width }, (_, index) => this.bytesAt(index));
     const batch = new ParameterBatch(this.headerOf(width));
@@ -157,7 +157,7 @@ export class ParameterBatch {
     return batch;
   }
 
-  /** An integer parameter of the first row as a string; `null` for a null. */
+  /** An integer parameter from the first row, as a string; `null` if the value is null. */
   integerAt(index: number): string | null {
     const bytes = this.bytesAt(index);
     if (bytes === null || isSentAsText(this.header, index)) {
@@ -168,7 +168,7 @@ export class ParameterBatch {
     return isWhole ? String(BigInt.asIntN(bytes.length * 8, BigInt(`0x${hex(ordered)}`))) : '';
   }
 
-  /** The header, limited to the first `width` values. */
+  /** The part of the header that describes the first `width` values. */
   private headerOf(width: number): Buffer {
     const count = Math.min(width, this.header.readUInt16BE(0));
     const header = Buffer.from(this.header.subarray(0, COUNT_BYTES + count * SENT_BYTES));

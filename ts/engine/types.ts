@@ -1,6 +1,6 @@
 /**
- * The engine as seen by TypeScript. Types that cross the border as JSON are generated from Rust
- * (`ts/border`); the types here exist only in TypeScript.
+ * The engine as seen by TypeScript. Types that cross the language border as JSON are generated from
+ * Rust (`ts/border`); the types here exist only in TypeScript.
  *
  * Only `ts/engine` imports the native addon; other modules import these types and the functions of
  * `ts/engine/index.ts`. 64-bit integers are bigint.
@@ -30,9 +30,9 @@ type Loose<T> = {
   readonly [Name in keyof T]: undefined extends T[Name] ? T[Name] | undefined : T[Name];
 };
 
-/** Access to a table or columns that a statement requires; checked before it runs. */
+/** Access to a table or columns that a statement requires and that is checked before it runs. */
 export interface Access extends Omit<border.Access, 'permission'> {
-  /** A permission of the engine, or of a statement that the server runs. */
+  /** A permission that the engine defines, or one for a statement that the server runs. */
   readonly permission: string;
 }
 
@@ -45,8 +45,8 @@ export interface StatementDescription extends Omit<
 
 export interface StatementContext extends Omit<border.StatementContext, 'answers' | 'texts'> {
   /**
-   * Whether an access is granted; called while binding a statement that must know. Without it such
-   * statements are refused, unless the user may see everything.
+   * Returns whether an access is granted; called during binding for statements that depend on the
+   * answer. Without this function such statements are refused, unless the user may see everything.
    */
   readonly allows?: (access: Access) => boolean;
   /** Detects the schema of text files; without it, statements that read text files are refused. */
@@ -54,11 +54,17 @@ export interface StatementContext extends Omit<border.StatementContext, 'answers
 }
 
 export interface ExecuteOptions extends Loose<Omit<border.ExecuteOptions, 'queryId'>> {
-  /** From `Database.newQueryId`, for a caller that may cancel the execution before its reply. */
+  /**
+   * An id from `Database.newQueryId`, for callers that may cancel the execution before they receive
+   * its reply.
+   */
   readonly queryId?: bigint | undefined;
 }
 
-/** The same with every member required, so that code that copies them by name cannot omit one. */
+/**
+ * The same options, but every member is required, so that code that copies them by name cannot omit
+ * one.
+ */
 export type AllExecuteOptions = {
   readonly [Name in keyof ExecuteOptions]-?: ExecuteOptions[Name];
 };
@@ -96,18 +102,21 @@ export interface ResultStream {
   cancel(): void;
 }
 
-/** Parameter values, or one row as the client sent it. */
+/** Parameter values, or one row in the client's encoding. */
 export type Parameters = ParameterValues | ParameterBatch;
 
 export interface Statement {
   readonly description: StatementDescription;
-  /** `parameters`: strings, or one row as the client sent it. */
+  /** `parameters` are strings, or one row in the client's encoding. */
   execute(parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply>;
   /** Executes an INSERT for many parameter rows, in one native call and one commit. */
   executeBatch(rows: ParameterBatch): Promise<BatchReply>;
   /** Opens an appender for COPY data: one value per parameter of an INSERT. */
   openCopy(form: CopyForm): Promise<CopyAppender>;
-  /** Whether preparing the statement again would certainly yield the same description. */
+  /**
+   * Whether preparing the statement again would yield the same description; false if this is not
+   * certain.
+   */
   isCurrent(): boolean;
   close(): void;
 }
@@ -146,7 +155,8 @@ export interface ColumnsAppender {
   read(messages: WebSocketReader): Promise<MessagesProgress>;
   /**
    * The first call returns the changes that the requested commits require. The next call commits,
-   * or returns them again. `split`: the reply covers only the first commit.
+   * or returns the changes again if the tables changed in between. With `split`, the reply covers
+   * only the first commit.
    */
   finish(split: boolean): Promise<RowsReply>;
   /** Discards all rows. */
@@ -157,9 +167,9 @@ export interface ColumnsAppender {
 export interface CopyAppender {
   /** Resolves when queued, which applies back-pressure. The chunk is copied before this returns. */
   write(chunk: Buffer): Promise<AppendProgress>;
-  /** Commits, or adds the rows to their transaction block. Reports errors in the data. */
+  /** Commits the rows, or adds them to their transaction block. Reports errors in the data. */
   finish(): Promise<CopyReply>;
-  /** Discards all rows once it has resolved. */
+  /** Discards all rows; they are gone once the promise resolves. */
   abort(): Promise<void>;
 }
 
@@ -193,16 +203,16 @@ export type Visibility = border.Visibility;
 
 export type EngineMetrics = border.Observed['numbers'];
 
-/** Inserts that are visible only to the statements prepared in the transaction, until `commit`. */
+/** A transaction: until `commit`, its inserts are visible only to statements prepared in it. */
 export interface Transaction {
   /** Resolves to the new epoch; `null` if there was nothing to commit. */
   commit(): Promise<bigint | null>;
-  /** Ends the transaction. With a savepoint, only undoes the inserts after it. */
+  /** Ends the transaction. With a savepoint, only undoes the inserts after that savepoint. */
   rollback(savepoint?: number): void;
   savepoint(): number;
 }
 
-/** How to answer the client of a handed off connection, without the id of the handoff. */
+/** Specifies how to answer the client of a handed-off connection, without the id of the handoff. */
 export type HandoffTerms = Omit<border.HandoffSpec, 'id'>;
 export type PgHandoffTerms = border.PgHandoff;
 export type HttpHandoffTerms = border.HttpHandoff;
@@ -210,26 +220,27 @@ export type HandoffQuery = border.HandoffQuery;
 
 /** The result of a handoff. */
 export interface HandoffResult {
-  /** Client bytes that were not answered. */
+  /** Bytes from the client that were not answered. */
   readonly bytes: Buffer;
   /** Bytes to send to the client before anything else. */
   readonly unsent: Buffer;
-  /** Index of the last statement executed; `null` if a Sync was answered since. */
+  /** Index of the last executed statement; `null` if a Sync was answered after it. */
   readonly last: number | null;
   /** The error that ended the handoff; the client has not received it. */
   readonly error: DatabaseError | null;
-  /** The reply, if its rows exceed one chunk; none were sent. */
+  /** The reply, if its rows exceed one chunk; none of its rows were sent. */
   readonly reply: ExecuteReply | null;
   /** Duration of each execution, in microseconds. */
   readonly micros: Uint32Array;
 }
 
-/** A connection that the engine answers on its own. */
+/** A connection whose client the engine answers without JavaScript. */
 export interface Handoff {
   /** Until it settles, no other code may read or write the socket. */
   readonly ended: Promise<HandoffResult>;
   /**
-   * Revokes the handoff: no further statement starts. With `gently`, the running one may finish.
+   * Revokes the handoff, so that no further statement starts. With `gently`, the running statement
+   * may finish.
    */
   revoke(gently: boolean): void;
 }
@@ -243,7 +254,7 @@ export interface Database {
   openLines(options: LineOptions): Promise<RowsAppender>;
   openColumns(options: ColumnOptions): Promise<ColumnsAppender>;
   /**
-   * Begins a transaction: inserts of statements prepared with it become visible together at
+   * Begins a transaction. Inserts by the statements prepared with it become visible together at
    * `commit`.
    */
   begin(): Transaction;
@@ -258,13 +269,14 @@ export interface Database {
   /** Returns false if no such query is running. */
   cancelQuery(queryId: bigint): boolean;
   /**
-   * Lets the engine answer a socket's client for about a second, while the client executes
-   * `statements`, in the order of the terms, with different values. Throws if that is impossible.
+   * Lets the engine answer the client on a socket for about a second, while the client executes
+   * `statements`, in the order that the terms specify, with varying values. Throws if that is
+   * impossible.
    */
   handOff(descriptor: number, terms: HandoffTerms, statements: readonly Statement[]): Handoff;
   activeQueries(): readonly ActiveQuery[];
   metrics(): EngineMetrics;
-  /** Known damage. A table counts as intact until its data is read. */
+  /** Known damage. A damaged table counts as intact until its data is read. */
   damages(): readonly border.Damage[];
   /**
    * Finishes running commits, writes a checkpoint and releases the root, within about `withinMs` (3

@@ -29,14 +29,16 @@ export class WebSocketReader {
   readonly native: NativeWebSocket;
 
   /**
-   * Longer messages are refused. Buffered messages go to an appender, and are never returned here.
+   * Messages above the maximum length are refused. Buffered messages are passed to an appender and
+   * never returned here.
    */
   constructor(mostMessageBytes: number, keepsMessages = false) {
     this.native = new native.NativeWebSocket(mostMessageBytes, keepsMessages);
   }
 
   /**
-   * Decodes bytes from the socket; `bytes` is empty afterwards if nothing else shares its memory.
+   * Decodes bytes from the socket. Unless other buffers share its memory, `bytes` is empty
+   * afterwards.
    */
   receive(bytes: Buffer): ReceivedFrames {
     const received = decodedSync(() => {

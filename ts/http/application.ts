@@ -1,6 +1,6 @@
 /**
- * Dispatches requests to their pipelines. Koa and its router handle most routes. Hot routes use
- * `Exchange`, which does the same with less overhead.
+ * Dispatches requests to their pipelines. Koa and its router handle most routes. Frequently used
+ * routes use `Exchange`, which does the same with less overhead.
  */
 import Koa from 'koa';
 
@@ -62,7 +62,7 @@ export function createApplication(
 /** Answers a request; never rejects. */
 type Serve = (exchange: Exchange) => Promise<void>;
 
-/** Properties of Koa's context that the router reads and writes, besides the request. */
+/** Properties of Koa's context that the router reads and writes, apart from the request. */
 interface Routed {
   newRouterPath?: string;
   matched?: readonly object[];

@@ -1,7 +1,7 @@
 /**
- * Entry point of requests. While the server stops, or on a connection over a limit, requests are
- * refused with a reply. A client can then retry; a dropped connection would look like a broken
- * server.
+ * Entry point of requests. While the server is stopping, or if a connection exceeds a limit,
+ * requests are refused with a reply. The client can then retry, whereas a dropped connection would
+ * look like a broken server.
  */
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
@@ -24,9 +24,9 @@ export interface Application {
   readonly webSockets: ReadonlySet<WebSocketConnection>;
 }
 
-/** Maximum pause in the remaining request body after the reply was sent. */
+/** Maximum pause while the remaining request body arrives, after the reply was sent. */
 const REST_IDLE_MS = 2_000;
-/** Maximum duration of the remaining request body, without a login. */
+/** Maximum time for the remaining request body to arrive, for clients without a login. */
 const REST_MS = 10_000;
 
 const STOPPING = 'the server is shutting down';
@@ -61,8 +61,8 @@ export class ConnectionGate {
   };
 
   /**
-   * Input that the parser rejects. On a connection that is ending, this is the remainder of a
-   * refused request.
+   * Handles input that the parser rejects. On a connection that is ending, such input is the
+   * remainder of a refused request.
    */
   readonly malformed = (error: ParserError, socket: Duplex): void => {
     if (this.#ending.has(socket)) {
@@ -82,7 +82,7 @@ export class ConnectionGate {
     this.#slots.cutAll();
   }
 
-  /** Refuses new requests from now on. Resolves when the running ones are answered. */
+  /** Refuses new requests from now on. Resolves when the running requests are answered. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     for (const response of this.#running) {
@@ -113,7 +113,7 @@ export class ConnectionGate {
     }
   };
 
-  /** A request whose client waits for `100 Continue` before sending the body. */
+  /** Handles a request whose client waits for `100 Continue` before it sends the body. */
   readonly holding = (request: IncomingMessage, response: ServerResponse): void => {
     if (request instanceof PlainRequest && announcesBody(request)) {
       request.inviteWhenRead(response);
@@ -123,15 +123,15 @@ export class ConnectionGate {
     this.handle(request, response);
   };
 
-  /** A request with any other Expect header. */
+  /** Handles a request with any other Expect header. */
   readonly unexpected = (request: IncomingMessage, response: ServerResponse): void => {
     if (!this.#ending.has(request.socket)) {
-      const message = 'Expectation Failed: the only one that is known is 100-continue';
+      const message = 'Expectation Failed: only 100-continue is supported';
       this.#refuse(request, response, ambiguity(request) ?? { status: 417, message });
     }
   };
 
-  /** A request to upgrade to a WebSocket; Node has released its socket. */
+  /** Handles a request to upgrade to a WebSocket; Node no longer uses its socket. */
   readonly upgraded = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on('error', () => undefined);
     if (this.#ending.has(socket)) {
@@ -219,7 +219,9 @@ function refuse(
   request.resume();
 }
 
-/** A body that no handler reads may finish, but must not keep its connection open. */
+/**
+ * Lets the client finish a body that no handler reads, but not keep the connection open with it.
+ */
 function watchRest(
   request: IncomingMessage,
   response: ServerResponse,
@@ -230,7 +232,7 @@ function watchRest(
       return;
     }
     const cut = (): void => {
-      // The connection may be processing another request.
+      // The connection may already be processing another request.
       if (!request.complete) {
         request.socket.destroy();
       }

@@ -32,7 +32,10 @@ export class Exchange implements HttpContext {
     return this.#isOurs;
   }
 
-  /** A handler that sets it to false writes to `res`, which receives the headers set so far. */
+  /**
+   * A handler that sets `respond` to false writes to `res` itself; `res` receives the headers set
+   * so far.
+   */
   set respond(isOurs: boolean) {
     if (this.#isOurs && !isOurs && !this.res.headersSent) {
       for (let at = 0; at < this.#head.length; at += 2) {

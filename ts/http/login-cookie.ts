@@ -3,7 +3,7 @@ import { SESSION_COOKIE, SESSION_SECONDS } from '../auth/index.js';
 import { countHeader } from './request/origin-guard.js';
 import type { HttpContext, HttpServices } from './route.js';
 
-/** The token of a request; `null` for several cookies, which are ambiguous. */
+/** The session token of a request; `null` if it has several cookies, which are ambiguous. */
 export function sessionToken(context: HttpContext): string | null {
   const header = context.headers.cookie ?? '';
   if (header === '' || countHeader(context.req, 'cookie') > 1) {
@@ -18,11 +18,12 @@ export function sessionToken(context: HttpContext): string | null {
 }
 
 /**
- * A browser sends the cookie automatically, so the request must prove that it comes from a page of
- * this server. `Sec-Fetch-Site: none` proves nothing: another site may have made the link.
+ * Whether a request comes from a page of this server. A browser sends the cookie automatically, so
+ * the request must prove its origin. `Sec-Fetch-Site: none` proves nothing: another site may have
+ * made the link.
  */
 export function isFromOwnPage(context: HttpContext): boolean {
-  // Foreign origins were refused earlier.
+  // Foreign origins were already refused.
   const { origin = '', 'sec-fetch-site': site } = context.headers;
   return origin !== '' || site === 'same-origin';
 }

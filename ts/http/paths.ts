@@ -21,7 +21,7 @@ export interface HttpPaths {
   readonly lineProtocol: readonly string[];
 }
 
-/** Paths at their default follow the console's path; those of the line protocol do not. */
+/** Paths that are not configured follow the console's path, except those of the line protocol. */
 export function httpPaths(config: Config): HttpPaths {
   const console = config.get(KEYS.httpContextConsole);
   const base = console === '/' ? '' : console;

@@ -1,8 +1,9 @@
 /**
  * The pipeline of every request: parses the URL, sets common headers, and checks Host and CORS.
  * Then it runs the checks of the route (login and page check, permission, body) and the route
- * itself. Each route is registered once. Koa's router finds it, or for hot routes a map of exact
- * paths, without Koa. Both call the same function, which cannot tell them apart.
+ * itself. Each route is registered once. Koa's router finds it; frequently used routes are found in
+ * a map of exact paths, without Koa. Both ways call the same function, which does not know which
+ * one was used.
  */
 import Router from '@koa/router';
 
@@ -28,7 +29,7 @@ import {
   type Step,
 } from './steps.js';
 
-/** Checks that a request passes before its route. */
+/** Checks that a request must pass before its route runs. */
 type Needs = Pick<Route, 'access' | 'permission' | 'body'>;
 
 /** Answers a request; never rejects. */
@@ -46,7 +47,7 @@ export interface Pipelines {
   readonly webSockets: ReadonlySet<WebSocketConnection>;
 }
 
-/** Routes other than plain ones. */
+/** Special routes, in addition to the plain ones. */
 export interface OtherRoutes {
   readonly webSockets?: readonly WebSocketRoute[];
   /** Answers GET requests on paths without a route. */
@@ -102,7 +103,7 @@ export function createPipelines(
         return other(context);
       }
       const here = layers.flatMap((layer) => registered.get(layer) ?? []);
-      // On a data path, a wrong method is reported only after the login.
+      // On a data path, a wrong method is reported only after the login check.
       const steps = here.some((route) => route.access === 'data') ? [access] : [];
       return pipeline(steps, () => {
         answerUnserved(context, here);

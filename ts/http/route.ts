@@ -63,7 +63,10 @@ export interface TransferTimeouts {
 /** The statement of a request. */
 interface AskedStatement {
   readonly text: string;
-  /** When it had arrived completely, by `performance.now()`; its timeout starts then. */
+  /**
+   * Time at which the statement had arrived completely, by `performance.now()`; its timeout starts
+   * then.
+   */
   readonly sinceMs: number;
 }
 
@@ -77,7 +80,7 @@ export interface RequestState {
   /** The request body, for a route with a body of kind `bytes`. */
   body: Buffer;
   identity: Identity | null;
-  /** The login that established `identity`. */
+  /** The login that `identity` comes from. */
   login: KnownLogin | null;
   timeouts: TransferTimeouts;
   authenticationNanos: number;
@@ -108,7 +111,8 @@ export interface HttpContext {
 }
 
 /**
- * A body that is read completely before the route runs; a route must read any other body itself.
+ * A body that is read completely before the route runs. Routes must read bodies of any other kind
+ * themselves.
  */
 export interface SmallBody {
   /** `form`: fields become parameters. `bytes`: the raw body is in `state.body`. */
@@ -134,9 +138,12 @@ export interface Route {
   readonly permission?: string;
   /** Body of POST and PUT requests. */
   readonly body?: SmallBody;
-  /** Whether the route is hot, so that it bypasses Koa and its router. */
+  /** Whether the route is used frequently, so that it bypasses Koa and its router. */
   readonly isHot?: boolean;
-  /** Its line in docs/http.md; routes with the same text share a line. `null` for none. */
+  /**
+   * The route's line in docs/http.md; routes with the same text share a line, and `null` omits the
+   * route.
+   */
   readonly about: string | null;
   readonly handle: (context: HttpContext) => Promise<void> | void;
 }
@@ -158,7 +165,10 @@ export function answerText(context: HttpContext, status: number, message: string
   answer(context, status, TEXT_TYPE, `${message}\r\n`);
 }
 
-/** Clients of `/exec` and `/exp` read this header; other responses have Node's default. */
+/**
+ * Value of the `Keep-Alive` header, which clients of `/exec` and `/exp` read; other responses have
+ * Node's default.
+ */
 export function keepAliveHeader(config: Config): string {
   const timeoutMs = config.get(KEYS.httpKeepAlive);
   return `timeout=${Math.floor(timeoutMs / 1000)}, max=${config.get(KEYS.httpKeepAliveMax)}`;

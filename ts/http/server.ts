@@ -1,5 +1,5 @@
 /**
- * The HTTP servers: the main one (data and console) and the minimal one (health, metrics). This
+ * The HTTP servers: the main one (data and console) and the minimal one (health and metrics). This
  * module handles addresses, limits and timers; routes produce the responses.
  */
 import { createServer, type Server, type ServerOptions } from 'node:http';
@@ -19,19 +19,19 @@ import { healthRoutes } from './routes/service.js';
 
 const HANDSHAKE_DEADLINE_MS = 10_000;
 const TIMER_CHECK_MS = 250;
-/** Time for outgoing bytes to reach clients when the server closes. */
+/** Time that outgoing bytes have to reach clients when the server closes. */
 const LAST_BYTES_MS = 150;
 
 /** A listening server. */
 export interface RunningHttp {
-  /** The address as printed in the ready line: `127.0.0.1:9000`. */
+  /** The address as printed in the startup message: `127.0.0.1:9000`. */
   readonly address: string;
   readonly port: number;
   /** Number of open connections. */
   readonly connections: number;
   /** Applies limits that a configuration reload changed. */
   reconfigure(): void;
-  /** Refuses new requests; resolves when the running ones are answered. */
+  /** Refuses new requests. Resolves when all running requests are answered. */
   drain(): Promise<void>;
   /** Cancels running statements; their clients receive an error. */
   interrupt(): void;
@@ -39,7 +39,7 @@ export interface RunningHttp {
   close(): Promise<void>;
 }
 
-/** Serves the main routes at `http.bind.to`; encrypted if there are `credentials`. */
+/** Serves the main routes at `http.bind.to`, encrypted if `credentials` are given. */
 export function startHttp(
   services: HttpServices,
   credentials: CredentialStore | null = null,
@@ -60,7 +60,7 @@ export function startHttp(
   return listen(endpoint, { application, config, limits, credentials });
 }
 
-/** Serves health and metrics at `http.min.bind.to`: every path answers. */
+/** Serves health and metrics at `http.min.bind.to`, where every path returns a response. */
 export function startMinimalHttp(
   services: HttpServices,
   credentials: CredentialStore | null = null,
@@ -95,7 +95,7 @@ async function listen(endpoint: Endpoint, listener: Listener): Promise<RunningHt
   const port = await bind(main, endpoint.host ?? '127.0.0.1', endpoint.port);
   const servers = [main];
   if (endpoint.host === null && endpoint.port !== 0) {
-    // Also the IPv6 loopback address, if the machine has it.
+    // Also listens on the IPv6 loopback address, if the machine has one.
     const second = open();
     const bound = await bind(second, '::1', port).catch(() => null);
     if (bound !== null) {
@@ -141,7 +141,7 @@ function createHttpServer(gate: ConnectionGate, listener: Listener): Server | Se
     credentials === null
       ? createServer(options, gate.handle)
       : createEncrypted(options, gate, credentials);
-  // One more than accepted, to detect an excess.
+  // One more than the accepted maximum, so that an excess is detected.
   server.maxHeadersCount = MAX_HEADERS + 1;
   applyLimits(server, listener);
   server.on('connection', gate.opened);
@@ -164,7 +164,7 @@ function createEncrypted(
     gate.handle,
   );
   credentials.onChange((next) => {
-    // Open connections keep their negotiated certificate.
+    // Open connections keep the certificate that they negotiated.
     server.setSecureContext(next.options);
   });
   return server;
@@ -191,7 +191,7 @@ function bind(server: Server | SecureServer, host: string, port: number): Promis
 
 /** Closes the remaining connections; every waiting client has received its response. */
 async function closeServer(server: Server | SecureServer, gate: ConnectionGate): Promise<void> {
-  // The server's own list lacks connections with an unfinished handshake.
+  // The server's own list does not include connections whose handshake is unfinished.
   setTimeout(() => {
     gate.cutAll();
   }, LAST_BYTES_MS);

@@ -128,7 +128,7 @@ export function readAddress(config: Config): Step {
   };
 }
 
-/** Node adds the date. */
+/** Sets the common headers; Node adds the date. */
 export function commonHeaders(): Step {
   return (context) => {
     context.set('Server', 'tidemark');
@@ -152,7 +152,7 @@ export function checkHost(rules: OriginRules): Step {
     if (hostAllowed(context.req, rules)) {
       return true;
     }
-    answerText(context, 421, 'Misdirected Request: add the name to http.allowed.hosts');
+    answerText(context, 421, 'Misdirected Request: unknown host, add it to http.allowed.hosts');
     return false;
   };
 }
@@ -182,10 +182,10 @@ export function allowOrigins(rules: OriginRules): Step {
   };
 }
 
-/** Results for which the credentials were not checked. */
+/** Login results for which the credentials were not checked. */
 const UNJUDGED: ReadonlySet<Login['kind']> = new Set(['unavailable', 'busy']);
 
-/** The user whose password is checked; a token names no user. */
+/** The user whose password is to be checked; a token does not name a user. */
 function claimedName(authorization: string): string {
   const credentials = readCredentials(authorization);
   return credentials?.scheme === 'basic' ? credentials.user : '';
@@ -217,7 +217,7 @@ export function checkAccess(
   };
   return (context) => {
     if (!pageAllowed(context.headers, rules)) {
-      answerText(context, 403, 'Forbidden: the request comes from a page of another site');
+      answerText(context, 403, 'Forbidden: cross-origin request, see http.cors.origins');
       return false;
     }
     if (countHeader(context.req, 'authorization') > 1) {
@@ -242,9 +242,9 @@ function loginOf(context: HttpContext, authenticator: Authenticator): Login | Pr
 }
 
 /**
- * A session cookie is valid only without other credentials, and only from pages of this server. The
- * session ends with its login: when the provider no longer accepts the token, or the user was
- * deleted.
+ * Returns the login of a session cookie, which is valid only without other credentials, and only
+ * from pages of this server. The session ends when its login does: when the provider no longer
+ * accepts the token, or when the user is deleted.
  */
 function sessionLogin(
   context: HttpContext,
@@ -271,14 +271,17 @@ function sessionLogin(
 /** Refuses a request without the route's permission. */
 export function checkPermission({ sessions }: HttpServices, permission: string): Step {
   return (context) => {
-    // A read-only server does not affect granted rights.
+    // Whether a server is read-only does not affect granted rights.
     const principal = principalOf(context, false);
     sessions.guard?.authorise(principal, [{ table: '', columns: [], permission }]);
     return true;
   };
 }
 
-/** Responds to a request without a route: 404, the methods of the path for OPTIONS, else 405. */
+/**
+ * Responds to a request without a matching route: 404 if the path has no route, its methods for
+ * OPTIONS, otherwise 405.
+ */
 export function answerUnserved(context: HttpContext, routes: readonly Route[]): void {
   if (routes.length === 0) {
     answerText(context, 404, 'Not Found');

@@ -15,7 +15,10 @@ export interface ImportReport {
   readonly badLines: readonly string[];
 }
 
-/** Columns are those of the table, not of the input. `withBadLines` lists the first bad lines. */
+/**
+ * Renders the report as JSON. Its columns are those of the table, not those of the input.
+ * `withBadLines` adds the first bad lines.
+ */
 export function renderJson(report: ImportReport, withBadLines: boolean): string {
   const { table } = report;
   return JSON.stringify({

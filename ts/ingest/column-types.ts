@@ -1,11 +1,11 @@
 /**
  * Column types: detects them from strings, parses their names, and reports their size.
  *
- * A column gets the first type in `DETECTORS` that fits all its values; empty cells fit every type.
+ * A column gets the first type in `DETECTORS` that fits all its values. Empty cells fit every type.
  */
 import { INT_MAX, INTEGER_TYPES, LONG_MAX, MAX_DECIMAL_DIGITS } from './integers.js';
 
-/** A type. Time types may have a pattern (absent: ISO), numbers a decimal mark. */
+/** A type. A time type may have a pattern (ISO if absent), and a number type a decimal mark. */
 export interface ColumnType {
   readonly type: string;
   readonly pattern?: string;
@@ -35,9 +35,7 @@ function isWithin(limit: bigint, suffix: string): (text: string) => boolean {
   };
 }
 
-/**
- * Whether DOUBLE represents a number without changing it; an integer beyond LONG would lose digits.
- */
+/** Whether DOUBLE represents a number exactly; an integer beyond LONG would lose digits. */
 export function isExact(text: string): boolean {
   const digits = /^[+-]?(\d{19,})$/.exec(text)?.[1];
   if (digits === undefined || BigInt(digits) <= LONG_MAX) {
@@ -51,7 +49,7 @@ const isNumber = matches('\\s*[+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?[fF
 const isNotFinite = matches('[+-]?(?:NaN|Infinity)');
 const isIpv4 = matches('(?:(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)(?:\\.(?!$)|$)){4}');
 
-/** Types with their tests, from the narrowest. */
+/** Types with their tests, the narrowest first. */
 export const DETECTORS: readonly Detector[] = [
   { type: 'INT', fits: isWithin(INT_MAX, '') },
   { type: 'LONG', fits: isWithin(LONG_MAX, 'L?') },
@@ -102,7 +100,7 @@ export function fitsType(text: string, { type, pattern }: ColumnType): boolean {
 }
 
 /**
- * Date patterns that fit all `cells`, if there are several: 01/02/2026 is in January or in
+ * Date patterns that fit all `cells`, if there are several: 01/02/2026 may be in January or in
  * February.
  */
 export function ambiguousPatterns(cells: readonly string[]): readonly string[] {
@@ -116,7 +114,10 @@ const isIsoInstant = matches(
   `\\d{4}-${MONTH}-${DAY}(?:[T ]\\d{2}(?::\\d{2}(?::\\d{2}(?:\\.\\d{1,9})?)?)?${ZONE}?)?`,
 );
 
-/** Whether strings that were not detected as TIMESTAMP can be read as one: other ISO forms. */
+/**
+ * Whether strings that were not detected as TIMESTAMP can still be read as timestamps, in other ISO
+ * forms.
+ */
 export function areIsoInstants(cells: readonly string[]): boolean {
   const texts = cells.filter((cell) => cell !== '');
   return texts.length > 0 && texts.every((text) => isIsoInstant(text));
@@ -189,7 +190,7 @@ export function isNumberType(type: string): boolean {
   return /^(?:BYTE|SHORT|INT|LONG|FLOAT|DOUBLE|DECIMAL\(.*)$/.test(type);
 }
 
-/** Returns why strings cannot be converted to this type; `null` if they can. */
+/** Returns the reason why strings cannot be converted to this type; `null` if they can. */
 export function missingAdapter(type: string): string | null {
   if (type === 'BINARY') {
     return `no adapter for type [id=${BINARY_ID}, name=BINARY]`;
@@ -215,7 +216,7 @@ const SIZES: Readonly<Record<string, number>> = {
   LONG256: 32,
 };
 
-/** Bytes of a value as reported in the response; 0 for variable length. */
+/** Bytes per value, as reported in the response; 0 for variable length. */
 export function sizeOfType(type: string): number {
   const geohash = /^GEOHASH\((\d+)([cb])\)$/.exec(type);
   if (geohash !== null) {

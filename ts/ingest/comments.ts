@@ -15,8 +15,9 @@ interface FoundText {
 const COMMENT = /^\ufeff?(?:#[^\r\n]*(?:\r\n|\r|\n))+/;
 
 /**
- * Detects the structure of input. If detection fails because of leading comment lines (starting
- * with `#`), it is repeated without them. A header may start with `#`, too.
+ * Detects the structure of the input. If leading comment lines (starting with `#`) make that fail,
+ * it tries again without them. They are not removed first, because a header may also start with
+ * `#`.
  */
 export function withoutComments(sample: Sample, hints: StructureHints): FoundText {
   const { text, isWhole, chunks } = sample;
@@ -32,7 +33,7 @@ export function withoutComments(sample: Sample, hints: StructureHints): FoundTex
     const rest = ends + text.slice(comment.length);
     const structure = analyseText(rest, isWhole, hints);
     const lines = comment.match(/#[^\r\n]*/g)?.length ?? 0;
-    const notes = [`lines of comment left out at the beginning: ${lines}`];
+    const notes = [`comment lines skipped at the beginning: ${lines}`];
     const cutChunks = cut(chunks, Buffer.byteLength(comment), ends);
     return { structure, text: rest, chunks: cutChunks, notes };
   }

@@ -1,7 +1,7 @@
 /**
  * Splits a CSV sample into lines and fields by the rules of the engine's reader. A field that
- * begins with `"` is quoted; `""` inside is one quote, and line ends inside belong to the field.
- * CRLF, LF and CR end a line. Blank lines do not count.
+ * begins with `"` is quoted: `""` in it is one quote, and line ends in it belong to the
+ * field. CRLF, LF and CR end a line. Blank lines do not count.
  */
 
 /** Delimiters that can be detected, the most common first. */
@@ -12,7 +12,10 @@ interface SampleLines {
   readonly terminated: readonly string[];
   /** The text after the last line end; may be empty. */
   readonly rest: string;
-  /** Whether `rest` is a complete line with closed quotes: the last line of the whole input. */
+  /**
+   * Whether `rest` is a complete line with closed quotes, because it is the last line of the whole
+   * input.
+   */
   readonly isRestLine: boolean;
 }
 
@@ -51,7 +54,10 @@ export function splitLines(
   return { terminated, rest, isRestLine };
 }
 
-/** The index after the closing quote of the field that starts at `open`; `null` without one. */
+/**
+ * Index after the closing quote of the field that starts at `open`; `null` if the quote is not
+ * closed.
+ */
 function skipQuoted(text: string, open: number): number | null {
   let at = open + 1;
   for (;;) {

@@ -6,7 +6,7 @@
 /** How to convert strings to timestamps. */
 export interface InstantForm {
   readonly type: 'TIMESTAMP' | 'TIMESTAMP_NS';
-  /** Absent for ISO. */
+  /** Pattern of the strings; absent for ISO. */
   readonly pattern?: string;
 }
 
@@ -18,7 +18,7 @@ interface AmbiguousDates {
 interface Part {
   readonly pattern: string;
   readonly source: string;
-  /** Order of the components in a numeric date. */
+  /** Order of day, month and year in a numeric date. */
   readonly order?: string;
 }
 
@@ -51,7 +51,10 @@ const SOURCES: Readonly<Record<string, string>> = {
   d: SHORT_DAY,
 };
 
-/** Numeric dates in each order: two-digit day and month, one or two digits, and a short year. */
+/**
+ * Patterns for numeric dates in each order: with two-digit day and month, with one or two digits,
+ * and with a short year.
+ */
 function numeric(separator: string): Part[] {
   // With points, the day always precedes the month.
   const orders = separator === '.' ? ['ymd', 'dmy'] : ['ymd', 'dmy', 'mdy'];
@@ -168,11 +171,11 @@ function formsOf(text: string): Part[] {
   return [...dated, ...timed].filter((form) => isAll(text, form));
 }
 
-/** A quick test that excludes most columns. */
+/** Quick test that rules out most columns. */
 const BEGINNING =
   /^(?:(?:19|20)\d{6}|\d{1,4}([/.-])\d{1,2}\1\d|[A-Za-z]{3}[a-z]*[, ]|\d{1,4}[./ -]+[A-Za-z]{3})/;
 
-/** Longer strings are not dates. */
+/** Maximum length of a date; longer strings are not dates. */
 const MAX_DATE_LENGTH = 64;
 
 /** Returns the pattern that fits all strings, or several patterns if their meaning differs. */
@@ -204,10 +207,13 @@ function countMatches(texts: readonly string[], { source }: Part): number {
   return texts.filter((text) => text.length <= MAX_DATE_LENGTH && whole.test(text)).length;
 }
 
-/** Number of strings from which patterns are derived: the first ones may be invalid. */
+/**
+ * Number of strings from which patterns are derived; more than one, because the first may be
+ * invalid.
+ */
 const MODEL_TEXTS = 3;
 
-/** Returns the forms that fit most strings: one pattern per order, or the units since 1970. */
+/** Returns the forms that fit the most strings: one pattern per order, or the units since 1970. */
 export function instantForms(texts: readonly string[]): readonly InstantForm[] {
   const units = UNITS.filter(({ perSecond }) =>
     texts.some((text) => EPOCH.test(text) && isEpoch(Number(text), perSecond)),
@@ -223,7 +229,8 @@ export function instantForms(texts: readonly string[]): readonly InstantForm[] {
 }
 
 /**
- * Seconds since 1970 of 1 January 1990 and 2100; a number outside is not assumed to be a timestamp.
+ * Seconds since 1970 for the beginning of 1990 and of 2100; a number outside this range is not
+ * assumed to be a timestamp.
  */
 const EARLIEST = 631_152_000;
 const LATEST = 4_102_444_800;

@@ -13,12 +13,15 @@ function standardDeviation(values: readonly number[]): number {
   return Math.sqrt(squares / values.length);
 }
 
-/** Common inside times and names; not accepted as delimiters if the first line lacks them. */
+/**
+ * Characters that are common inside times and names; accepted as delimiters only if the first line
+ * contains them.
+ */
 const INNER_CANDIDATES: ReadonlySet<string> = new Set([':', ' ']);
 
 /**
- * If no candidate occurs, the input has one column and any delimiter will do. `linesMax` is the
- * maximum number of lines in the sample, for the error message.
+ * Detects the delimiter. If no candidate occurs, the input has one column and any delimiter will
+ * do. `linesMax` is the maximum number of lines in the sample, for the error message.
  */
 export function detectDelimiter(lines: readonly string[], linesMax: number): string {
   let best: string | null = null;
@@ -50,7 +53,7 @@ export function detectDelimiter(lines: readonly string[], linesMax: number): str
   );
 }
 
-/** Names a line whose field count differs from most lines. */
+/** Describes a line whose field count differs from that of most lines. */
 function raggedLine(lines: readonly string[], delimiter: string): string {
   const counts = lines.map((line) => countDelimiter(line, delimiter) + 1);
   const frequencies = new Map<number, number>();

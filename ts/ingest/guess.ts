@@ -1,4 +1,4 @@
-/** Guesses the type of a column without a declared type, and how certain the guess is. */
+/** Guesses the type of a column without a declared type, and reports how certain the guess is. */
 import {
   ambiguousPatterns,
   areIsoInstants,
@@ -16,14 +16,14 @@ interface GuessHints {
   readonly decimal: DecimalMark | null;
   /** Whether the word `null` means null among numbers and times. */
   readonly nullWord: boolean;
-  /** Whether the input itself marks the values as strings. */
+  /** Whether the input format itself marks the values as strings. */
   readonly isText: boolean;
 }
 
 interface Guess extends ColumnType {
   /** How to convert the values to timestamps; `null` if they are not timestamps. */
   readonly instant: InstantForm | null;
-  /** The patterns that all dates fit, if there are several. */
+  /** Patterns that fit all dates, if several do. */
   readonly ambiguous: readonly string[];
   /** Notes for the sender. */
   readonly notes: readonly string[];
@@ -63,11 +63,11 @@ function typeOf(texts: readonly string[], { decimal, isText }: GuessHints): Note
   }
   const patterns = ambiguousPatterns(texts);
   const [chosen = '', other = ''] = patterns;
-  const note = `read as ${chosen}, and could be ${other}: name the pattern in the schema`;
+  const note = `read as ${chosen}, but could also be ${other}: specify the pattern in the schema`;
   return { ...found, notes: patterns.length > 1 ? [note] : [] };
 }
 
-/** Strings that are not plain values may be arrays, or numbers in a local format. */
+/** Type of strings that are not plain values: arrays, or numbers in a local format. */
 function writtenType(
   texts: readonly string[],
   found: ColumnType,

@@ -1,7 +1,7 @@
 /**
- * Guesses whether the first line is a header if types do not tell: all columns are text, or there
- * is only one row. `/imp` reads such a line as data, as its clients expect. In an import proposal,
- * users can correct the guess.
+ * Guesses whether the first line is a header if the types do not decide it, because all columns are
+ * text or there is only one row. `/imp` reads such a line as data, as its clients expect. In an
+ * import proposal, the user can correct the guess.
  */
 import { detectColumnType, fitsType } from './column-types.js';
 
@@ -25,7 +25,10 @@ export function namesColumns(rows: readonly (readonly string[])[]): boolean {
   return first.some((cell, index) => differs(cell, columns[index] ?? []));
 }
 
-/** Whether a cell differs from the values: by type, because the values repeat, or by its form. */
+/**
+ * Whether a cell differs from the values below it: by type, by not repeating as the values do, or
+ * by its form.
+ */
 function differs(cell: string, values: readonly string[]): boolean {
   return (
     !fitsType(cell, detectColumnType(values)) ||

@@ -34,7 +34,7 @@ export interface ImportPart {
   readonly filename: string | null;
   /** Throws if the client disconnects. */
   readonly content: AsyncIterable<Buffer>;
-  /** Reads the bytes again, if the source allows it; otherwise they are buffered. */
+  /** Reads the bytes again, if the source can repeat them; otherwise they are buffered. */
   readonly reread?: () => AsyncIterable<Buffer>;
 }
 
@@ -83,11 +83,11 @@ const ANSWERED_CODES: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * Imports the `data` parts. Errors in the input or parameters become responses. If the request
- * fails (the iterables throw) or the database does, the error is thrown and nothing is written.
+ * Imports the `data` parts. Errors in the input or the parameters become responses. If the request
+ * or the database fails (the iterables throw), the error is thrown and nothing is written.
  *
  * With `name`, all data parts are loaded in one commit after the request has ended successfully,
- * and the response describes the first part. Without it, only the first part is loaded.
+ * and the response describes the first part. Without `name`, only the first part is loaded.
  */
 export async function importCsv(
   database: ImportDatabase,
@@ -122,7 +122,7 @@ interface TextImport {
 
 /**
  * Imports one input in one commit. Rejects with an `ImportError` if the input or the parameters are
- * invalid, and with the database's error if it fails. In both cases nothing is written.
+ * invalid, and with the database's error if the database fails. In both cases nothing is written.
  */
 export async function importText(
   database: ImportDatabase,
@@ -197,7 +197,7 @@ async function importParts(
   });
 }
 
-/** The result of reading an input, before the commit. */
+/** Result of reading an input, before the commit. */
 interface TakenText {
   readonly header: boolean;
   readonly warnings: readonly string[];
@@ -213,7 +213,7 @@ interface OpenedText {
   readonly notes: () => readonly string[];
 }
 
-/** Maximum values with invalid encoding that are listed. */
+/** Maximum number of values with invalid encoding to list. */
 const SHOWN_BAD_TEXTS = 3;
 
 /** Imports all inputs of one request into one table, in one commit. */
@@ -221,7 +221,7 @@ class ImportRun {
   readonly #request: ImportRequest;
   #appender: Appender | null = null;
   #access: ImportAccess | null = null;
-  /** The resulting table; known from the first input on. */
+  /** The target table; known once the first input has been read. */
   #table: TableMetadata | null = null;
   #first: TakenText | null = null;
   #spec: AppenderSpec | null = null;
@@ -238,7 +238,7 @@ class ImportRun {
       await work();
       return await this.#finish();
     } catch (error) {
-      // The first error is reported; a failed appender may refuse to abort.
+      // Only the first error is reported; an appender that has failed may refuse to abort.
       await this.#appender?.abort().catch(() => undefined);
       throw error;
     }
@@ -315,8 +315,9 @@ class ImportRun {
   }
 
   /**
-   * Reads the first input again if its values do not fit the types of its beginning, until all fit.
-   * A wider type may not accept a form of the narrower one (`5L`), so two passes may not suffice.
+   * Reads the first input again if its values do not fit the types detected at its beginning, and
+   * repeats this until all fit. A wider type may reject a form that the narrower one accepts
+   * (`5L`), so two passes may not suffice.
    */
   async #settle(first: AppenderSpec, reopen: () => Promise<AsyncIterable<Buffer>>): Promise<void> {
     for (let spec = first; ;) {
@@ -357,18 +358,18 @@ class ImportRun {
     return { ...spec, csv: { ...spec.csv, columns } };
   }
 
-  /** Performs what was authorised, even if the table was changed in the meantime. */
+  /** Begins exactly what was authorised, even if the table has changed in the meantime. */
   async #begin(spec: AppenderSpec): Promise<void> {
     const { database } = this.#request;
     const appender = await database.openAppender(spec);
     this.#appender = appender;
     this.#spec = spec;
     if (spec.create && (await database.tableMetadata(spec.table)) !== null) {
-      throw new ImportError(`table was created meanwhile [table=${spec.table}], try again`);
+      throw new ImportError(`table was created concurrently [table=${spec.table}], try again`);
     }
   }
 
-  /** Starts the next input, and returns the report on the first one. */
+  /** Starts the next input. Returns the report on the first input. */
   async #next(csv: CsvTextSpec): Promise<TextReport | null> {
     const report = await this.#appender?.nextText(csv);
     return this.#firstReport ?? report ?? null;
@@ -385,7 +386,7 @@ class ImportRun {
     const found = await database.tableMetadata(table);
     const overwrites = parameters.overwrite && found !== null;
     const name = found?.name ?? table;
-    // Checked first, because not every user may learn whether a table exists.
+    // The permission is checked first, because not every user may learn whether a table exists.
     const creates = found === null && parameters.create;
     await authorise({ table: name, creates, overwrites });
     if (found === null && !parameters.create) {
@@ -396,7 +397,7 @@ class ImportRun {
     return { table: name, creates, overwrites, existing: overwrites ? null : found };
   }
 
-  /** Refuses to create a table from an input of which no row could be read. */
+  /** Refuses to create a table from an input if none of its rows could be read. */
   async #requireRows(): Promise<void> {
     const access = this.#access;
     const isNew = access !== null && (access.creates || access.overwrites);
@@ -438,7 +439,7 @@ interface Place extends ImportAccess {
   readonly existing: TableMetadata | null;
 }
 
-/** The column with the wider type that its values need. */
+/** The column with the wider type that its values require. */
 function widerColumn(
   column: CsvColumnSpec,
   wider: WidenedColumn | null | undefined,

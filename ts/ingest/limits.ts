@@ -2,7 +2,7 @@
 
 /** Default number of lines used to detect structure and types; the caller can lower it. */
 export const ANALYSED_LINES = 1000;
-/** Maximum bytes read for detection; also the engine's maximum line length. */
+/** Maximum bytes that detection reads; also the engine's maximum line length. */
 export const MAX_SAMPLE_BYTES = 16 * 1024 * 1024;
 /** Maximum bytes of the `schema` part. */
 export const MAX_SCHEMA_BYTES = 1024 * 1024;

@@ -7,8 +7,9 @@ const ILLEGAL_IN_COLUMN = /[\s?.,:"\\/'()+\-*~%\u0000-\u001f\u007f\ufeff]+(.?)/g
 const ILLEGAL_IN_TABLE = /[?,'"\\/:()+*%~\u0000-\u001f\u007f\ufeff]/gu;
 
 /**
- * Derives a column name from a header cell. Illegal characters are removed and the next letter
- * becomes upper case (`a b` → `aB`); a leading digit gets `_`; an empty name becomes `f<index>`.
+ * Derives a column name from a header cell. Illegal characters are removed, and the letter after
+ * one becomes upper case (`a b` → `aB`). A leading digit is prefixed with `_`, and an empty name
+ * becomes `f<index>`.
  */
 function cleanColumnName(text: string, index: number): string {
   const name = text.replaceAll(ILLEGAL_IN_COLUMN, (_, next: string) => next.toUpperCase());
@@ -32,7 +33,7 @@ export function columnNames(header: readonly string[]): string[] {
   });
 }
 
-/** Returns a valid name unchanged; removes the invalid parts of any other. */
+/** Returns a valid name unchanged; removes invalid characters from any other. */
 export function cleanTableName(text: string): string {
   const name = text
     .replaceAll(ILLEGAL_IN_TABLE, '')

@@ -1,4 +1,4 @@
-/** Text columns whose values fit another type, with few exceptions. */
+/** Finds text columns whose values fit another type with few exceptions. */
 import { type ColumnType, type Detector, DETECTORS } from './column-types.js';
 import { isNumberWith } from './number-forms.js';
 
@@ -6,12 +6,12 @@ import { isNumberWith } from './number-forms.js';
 export interface NearType extends ColumnType {
   /** Number of values that do not fit. */
   readonly misfits: number;
-  /** The first misfit, and its row, counted from 1. */
+  /** The first value that does not fit, and its row, counted from 1. */
   readonly first: string;
   readonly row: number;
 }
 
-/** A type is near if less than this share of values does not fit. */
+/** A type is near if less than this fraction of the values does not fit it. */
 const NEAR_SHARE = 0.1;
 const MIN_NEAR_TEXTS = 10;
 

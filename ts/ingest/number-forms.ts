@@ -2,7 +2,10 @@
 
 import { integerType } from './integers.js';
 
-/** A number type, and the decimal mark of its values. Without a mark, a point and no groups. */
+/**
+ * A number type and the decimal mark of its values. Without a mark, the values have a point and no
+ * groups.
+ */
 interface NumberForm {
   readonly type: string;
   readonly pattern: DecimalMark;
@@ -12,7 +15,7 @@ export type DecimalMark = ',' | '.';
 
 const SPACES = "' \u2019\u00a0\u202f";
 
-/** No leading zeros: `030 1234` is not a number. */
+/** Leading zeros are not allowed: `030 1234` is not a number. */
 function shapeOf(mark: DecimalMark): RegExp {
   const other = mark === ',' ? '.' : ',';
   const groups = `[1-9]\\d{0,2}(?:([${other}${SPACES}])\\d{3})(?:\\1\\d{3})*`;
@@ -26,7 +29,7 @@ function fits(texts: readonly string[], mark: DecimalMark): boolean {
   return texts.every((text) => /\d/.test(text) && SHAPES[mark].test(text.trim()));
 }
 
-/** The format of numbers that are not plain; `null` if the values are not numbers. */
+/** The number form of values that are not plain numbers; `null` if they are not numbers at all. */
 export function numberForm(
   texts: readonly string[],
   given: DecimalMark | null,
@@ -57,7 +60,10 @@ export function isNumberWith(mark: DecimalMark): (text: string) => boolean {
   return (text) => fits([text], mark);
 }
 
-/** A plus sign followed by at least this many digits starts a telephone number. */
+/**
+ * Codes with a leading zero or plus. A plus followed by at least seven digits starts a telephone
+ * number.
+ */
 const CODE = /^(?:-?0\d+|\+0\d+|\+\d{7,})$/;
 
 /** Whether digits are a code whose leading zeros or sign matter: 01234, +4930123456. */

@@ -4,7 +4,7 @@ import type { DecimalMark } from './number-forms.js';
 
 /** Parameters as the sender specified them, for `/imp`; the import checks their meaning. */
 export interface ImportParameters {
-  /** Table name; `null` for the file name of the data part. */
+  /** Table name; `null` to use the file name of the data part. */
   readonly name: string | null;
   /** `null` to detect it. */
   readonly delimiter: string | null;
@@ -34,13 +34,16 @@ export interface ImportParameters {
   readonly json: boolean;
   /** Whether to widen types that are too narrow, instead of rejecting values. */
   readonly widens: boolean;
-  /** The error in the raw values, if any. */
+  /** The error in the raw values of the parameters, if any. */
   readonly problem: string | null;
 }
 
 const SWITCHES = ['forceHeader', 'overwrite', 'create', 'skipLev', 'badLines', 'requireRows'];
 
-/** Reads the parameters of a request. Names are case-sensitive; the last of repeated names wins. */
+/**
+ * Reads the parameters of a request. Names are case-sensitive; the last value of a repeated name
+ * wins.
+ */
 export function readImportParameters(query: URLSearchParams): ImportParameters {
   const last = (name: string): string | null => query.getAll(name).at(-1) ?? null;
   const filled = (name: string): string | null => {
@@ -68,7 +71,8 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
     badLines: isTrue('badLines'),
     requireRows: isTrue('requireRows'),
     json: delimiter === null,
-    // An explicit `atomicity` already specifies what happens to values that do not fit.
+    // Types are widened only without `atomicity`, which specifies what happens to values that do
+    // not fit.
     widens: last('atomicity') === null,
     problem: wrongSwitch(last) ?? wrongDecimal(filled('decimal')),
   };
@@ -88,12 +92,15 @@ function wrongSwitch(value: (name: string) => string | null): string | null {
     : `invalid ${wrong}: ${value(wrong) ?? ''}, expected true or false`;
 }
 
-/** A single ASCII character without a meaning in CSV; anything else is ignored. */
+/**
+ * Whether the text is a single ASCII character without a meaning in CSV; any other delimiter is
+ * ignored.
+ */
 function isDelimiter(text: string): boolean {
   return text.length === 1 && text < '\u0080' && !['"', '\n', '\r'].includes(text);
 }
 
-/** Unknown values mean `skipCol`, as QuestDB does. */
+/** An unknown value means `skipCol`, as in QuestDB. */
 function readAtomicity(text: string | null): ImportParameters['atomicity'] {
   switch (text?.toLowerCase()) {
     case 'abort':
@@ -110,7 +117,7 @@ export interface CheckedParameters {
   readonly timestamp: string | null;
   /** NONE, HOUR, DAY, WEEK, MONTH, YEAR. */
   readonly partitionBy: string;
-  /** The same; `null` if it was not specified. */
+  /** The partition unit as specified; `null` if it was not specified. */
   readonly givenPartitionBy: string | null;
   readonly o3MaxLagMicros: number | null;
   readonly maxUncommittedRows: number | null;
@@ -127,7 +134,7 @@ const PARTITION_UNITS: ReadonlySet<string> = new Set([
   'YEAR',
 ]);
 
-/** Checks parameters that are invalid regardless of the input. */
+/** Checks the parameters. Throws for values that are invalid whatever the input is. */
 export function checkParameters(parameters: ImportParameters): CheckedParameters {
   const { timestamp, problem, decimal, widens } = parameters;
   if (problem !== null) {

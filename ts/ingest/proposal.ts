@@ -1,6 +1,6 @@
 /**
  * Proposes an import from the beginning of an input, without writing anything. The user reviews and
- * edits the proposal, and sends the import with it.
+ * edits the proposal, which then determines the import request.
  */
 import { isNumberType, type ColumnType } from './column-types.js';
 import { splitFields, splitLines } from './csv-lines.js';
@@ -32,16 +32,16 @@ interface ProposalHints {
 
 interface ProposedColumn {
   readonly name: string;
-  /** The header cell if it is not a valid name: `wind speed` for `windSpeed`. */
+  /** The original header cell, if it is not a valid name: `wind speed` for `windSpeed`. */
   readonly header?: string;
   readonly type: string;
   /** Pattern of a time type; absent for ISO. */
   readonly pattern?: string;
   /** Set if the import does not detect the type itself, so that the schema must contain it. */
   readonly isSet?: true;
-  /** Number of values that the import reads as this type; absent for all. */
+  /** Number of values that the import can read as this type; absent if it can read all. */
   readonly trial?: TrialResult;
-  /** Time formats that the import can read, each with its number of values. */
+  /** Time formats that the import can use, each with the number of values it can read. */
   readonly forms?: readonly TriedForm[];
   /** Whether the values could be read as timestamps. */
   readonly couldBeTimestamp: boolean;
@@ -59,7 +59,7 @@ interface ImportProposal {
   readonly table: string;
   readonly delimiter: string;
   readonly header: boolean;
-  /** Set if `header` is a guess, because the types do not tell. */
+  /** Set if `header` is a guess because the types do not decide it. */
   readonly headerIsGuess?: true;
   /** Bytes before the first row: byte order mark and header line. */
   readonly headerBytes: number;
@@ -72,7 +72,7 @@ interface ImportProposal {
 }
 
 const SHOWN_VALUES = 3;
-/** Maximum characters shown of a header cell. */
+/** Maximum characters to show of a header cell. */
 const MAX_LABEL = 200;
 
 /** Rejects with an `ImportError` if no structure can be detected. */
@@ -130,7 +130,7 @@ interface AskedTrial {
 }
 
 /**
- * Counts the values of a column that the import can read in a given form. Rejects like
+ * Counts how many values of a column the import can read in a given form. Rejects like
  * `proposeImport`.
  */
 export async function tryColumn(
@@ -142,7 +142,7 @@ export async function tryColumn(
   const { text, isWhole, json } = await readBeginning(bytes, hints);
   const [type] = parseSchemaPart(`[${entry}]`).values();
   if (type === undefined) {
-    throw new ImportError('a trial names a column and its type');
+    throw new ImportError('missing name or type of the column');
   }
   const delimiter = json === null ? (hints.delimiter ?? ',') : ',';
   const rows = dataRows(text, delimiter, json?.header ?? hints.header ?? false, isWhole);
@@ -157,7 +157,7 @@ interface Beginning {
   readonly json: JsonText | null;
   /** Whether the text is complete. */
   readonly isWhole: boolean;
-  /** Whether the bytes are the text itself, unconverted. */
+  /** Whether the bytes are the text itself, without any conversion. */
   readonly isPlain: boolean;
 }
 
@@ -191,7 +191,7 @@ async function* only(bytes: Buffer): AsyncGenerator<Buffer> {
 }
 
 async function* nothing(): AsyncGenerator<Buffer> {
-  // Rereading is not needed.
+  // The sample is read only once.
 }
 
 /** A detected column, with the forms to try. */
@@ -252,7 +252,7 @@ function draftOf(column: TextColumn, cells: readonly string[]): Draft {
 const TIME_NAME =
   /(?:^|_)(?:ts|t|time|timestamp|date|datetime|at|when|epoch|created|updated)$|Time$|At$/;
 
-/** The form to propose first, if it is the only one in which all values are times. */
+/** The form to propose first, if exactly one form reads all values as times. */
 function formToBegin(
   { type, instant, name }: TextColumn,
   forms: readonly TriedForm[],
@@ -300,7 +300,7 @@ function dataRows(text: string, delimiter: string, header: boolean, isWhole: boo
   return { delimiter, lines, cells: lines.map((line) => splitFields(line, delimiter)) };
 }
 
-/** In latin1 one character is one byte, whatever the encoding of the text. */
+/** In latin1 one character is one byte, whatever the text's real encoding. */
 function bytesBeforeRows(bytes: Buffer, delimiter: string, header: boolean): number {
   const text = bytes.toString('latin1');
   const mark = text.startsWith('\u00ef\u00bb\u00bf') ? 3 : 0;

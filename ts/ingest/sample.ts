@@ -1,5 +1,5 @@
 /**
- * Reads a sample of the input for detection; the import then reads the whole input, including the
+ * Reads a sample of the input for detection. The import then reads the whole input, including the
  * sample.
  */
 import { MAX_SAMPLE_BYTES } from './limits.js';
@@ -15,7 +15,7 @@ export interface Sample {
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** Reads until the sample has slightly more than `linesMax` lines, or the input ends. */
+/** Reads until the sample has a little more than `linesMax` lines, or until the input ends. */
 export async function readSample(
   content: AsyncIterable<Buffer>,
   linesMax: number,

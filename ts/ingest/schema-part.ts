@@ -43,7 +43,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Describes invalid JSON, in a wording that clients know. */
+/** Describes invalid JSON, with a message that clients know. */
 function describeBrokenJson(text: string): string {
   const open: string[] = [];
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {

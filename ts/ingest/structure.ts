@@ -16,7 +16,7 @@ export interface TextColumn extends ColumnType {
   readonly isDeclared: boolean;
   /** How to convert the values to timestamps; `null` if they are not timestamps. */
   readonly instant: InstantForm | null;
-  /** The patterns that all dates fit, if there are several. */
+  /** Patterns that fit all dates, if several do. */
   readonly ambiguous: readonly string[];
   /** Notes on the guess, for the sender. */
   readonly notes: readonly string[];
@@ -45,12 +45,14 @@ export interface StructureHints {
   readonly texts?: readonly boolean[];
 }
 
-/** Minimum complete lines for single characters above digits to be a header. */
+/**
+ * Minimum number of complete lines required to treat single characters above digits as a header.
+ */
 const MIN_LINES_OF_CHARS = 3;
 
 const NOTHING_GUESSED = { instant: null, ambiguous: [], notes: [] };
 
-/** Detects the structure of an input. `isWhole`: the sample is the complete input. */
+/** Detects the structure of an input. With `isWhole`, the sample is the complete input. */
 export function analyseText(
   sample: string,
   isWhole: boolean,
@@ -81,7 +83,7 @@ export function analyseText(
 
 interface AnalysedLines {
   readonly lines: readonly string[];
-  /** Number of lines that end with a line end. */
+  /** Number of lines that have a line end. */
   readonly terminated: number;
 }
 
@@ -106,10 +108,10 @@ function sampleLines(sample: string, isWhole: boolean, hints: StructureHints): A
   );
 }
 
-/** A longer remainder is not just an unfinished line. */
+/** Length above which a remainder cannot be a mere unfinished line. */
 const LONG_LINE = 64 * 1024;
 
-/** Explains a remainder without line end: an unclosed quote, or its length. */
+/** Explains why a remainder has no line end: an unclosed quote, or its length. */
 function whyNotEnough(
   terminated: readonly string[],
   rest: string,
@@ -124,11 +126,12 @@ function whyNotEnough(
 }
 
 /**
- * The first line is a header if it does not fit the types below it. Its first or last cell may be
- * empty: an unnamed index, or a delimiter after the last column.
+ * Whether the first line is a header: it is one if it does not fit the types below it. Its first or
+ * last cell may be empty, for an unnamed index or for a delimiter after the last column.
  *
- * A single row below is weak evidence, so every cell of the header must then be a string. Single
- * characters above single digits may be CHAR columns; only further complete lines can exclude that.
+ * A single data row is weak evidence, so every cell of the header must then be a string. Single
+ * characters above single digits may be CHAR columns; only further complete lines can rule that
+ * out.
  */
 function isHeader(rows: readonly (readonly string[])[], terminated: number): boolean {
   const [first = [], ...data] = rows;

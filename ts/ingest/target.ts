@@ -18,7 +18,7 @@ interface Aim {
   readonly warnings: readonly string[];
 }
 
-/** Columns of a new table: those of the input. */
+/** Columns of a new table, taken from the input. */
 export function mapToNew(structure: TextStructure, checked: CheckedParameters): TargetColumns {
   const { timestamp, widens } = checked;
   if (timestamp !== null && !structure.columns.some(({ name }) => name === timestamp)) {
@@ -51,7 +51,9 @@ export function about(column: string, note: string): string {
   return `column '${column}': ${note}`;
 }
 
-/** How to read the designated timestamp, including date strings and numbers since 1970. */
+/**
+ * The form in which to read the designated timestamp; it may also be a date or a number since 1970.
+ */
 function designatedForm(column: TextColumn): InstantForm {
   const { type, pattern, isDeclared, instant } = column;
   if (type === 'TIMESTAMP' || type === 'TIMESTAMP_NS') {
@@ -85,14 +87,17 @@ function aimAtInstant(column: TextColumn, index: number, { type, pattern }: Inst
   return { spec: { index, name, type, pattern }, warnings: isKnown ? [] : [about(name, note)] };
 }
 
-/** Rows in the wrong month would go unnoticed, so the sender must specify the pattern. */
+/**
+ * Error message for ambiguous dates. Rows in the wrong month would go unnoticed, so the sender must
+ * specify the pattern.
+ */
 function ambiguity({ name, ambiguous }: TextColumn): string {
   const patterns = ambiguous.map((pattern) => `"${pattern}"`).join(' or ');
   const schema = `[{"name":"${name}","type":"TIMESTAMP","pattern":${patterns}}]`;
   return `ambiguous dates in timestamp column '${name}', set the pattern: schema=${schema}`;
 }
 
-/** Maps by header name in any order; without a header, by position. */
+/** Maps columns by header name, in any order; without a header, by position. */
 export function mapToExisting(
   structure: TextStructure,
   table: TableMetadata,
@@ -113,7 +118,7 @@ export function mapToExisting(
   });
   const { columns, warnings } = collected(aims);
   if (columns.length === 0) {
-    throw new ImportError(`no column of the text is in the table [table=${table.name}]`);
+    throw new ImportError(`no column of the text exists in the table [table=${table.name}]`);
   }
   const ignoresTrailing = (columns.at(-1)?.index ?? 0) + 1 < structure.columns.length;
   const keepsPartitioning =
@@ -143,7 +148,7 @@ function aimAtColumn(
       ...instant,
       type: type as TimestampType,
     });
-    // All clients of such a table send numbers as microseconds.
+    // Clients of a table with this type all send numbers in microseconds.
     return instant.pattern === 'epoch_us' ? { ...aim, warnings: [] } : aim;
   }
   return { spec: columnSpec(column, index, { name, type }, checked), warnings: [] };
@@ -180,7 +185,7 @@ function columnSpec(
   };
 }
 
-/** The pattern of the values, if the target column's type accepts patterns of that kind. */
+/** The pattern of the values, if the target column's type accepts such patterns. */
 function patternFor(
   { pattern }: TextColumn,
   type: string,

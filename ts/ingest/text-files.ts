@@ -1,7 +1,7 @@
 /**
  * Text files that queries read (`read_csv`, `read_json`). Their structure is detected as for an
- * import. The engine reads UTF-8 CSV directly. Anything else is first converted to a temporary file
- * beside the database, which is cached for some minutes.
+ * import. The engine reads UTF-8 CSV directly. Any other file is first converted to a temporary
+ * file next to the database, which is cached for some minutes.
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -30,7 +30,7 @@ interface TextFilesOptions {
   readonly directory: string;
   /** Lines used for detection; 1000 by default. */
   readonly linesMax?: number;
-  /** Bytes to leave free on the disk; 0, the default, means 5 % of it, at most 1 GiB. */
+  /** Bytes to leave free on the disk; 0, the default, means 5 % of the disk, at most 1 GiB. */
   readonly diskKept?: number;
 }
 
@@ -39,7 +39,8 @@ const HEAD_BYTES = 3;
 const NAME_BYTES = 16;
 const EDGE_BYTES = 64;
 /**
- * More than a statement can name. A converted file that is evicted while in use is converted again.
+ * Maximum cached conversions; more than a statement can name. A converted file that is evicted
+ * while in use is converted again.
  */
 const MAX_CONVERTED = 4096;
 const KEPT_MS = 10 * 60 * 1000;
@@ -72,8 +73,8 @@ export class TextFiles {
   }
 
   /**
-   * Returns how to read the requested files. Rejects with a `DatabaseError`, or with the reason of
-   * `signal`.
+   * Returns the shape in which to read the requested files. Rejects with a `DatabaseError`, or with
+   * the reason of `signal`.
    */
   async look(ask: TextAsk, signal: AbortSignal): Promise<TextShape> {
     const files: TextFile[] = [];
@@ -115,7 +116,7 @@ export class TextFiles {
         await remove(looked);
         throw new DatabaseError({
           code: 'Replan',
-          message: `file '${place.name}' changed while it was looked at`,
+          message: `file '${place.name}' changed while its schema was detected`,
         });
       }
       if (looked.converted !== undefined) {
@@ -138,7 +139,7 @@ export class TextFiles {
     const prepared = await prepare(bytesOf(source), { encoding, json: isJson, linesMax });
     const { json } = prepared;
     if (isJson && json === null) {
-      throw new ImportError('not a text of JSON: objects or arrays of objects are expected');
+      throw new ImportError('invalid JSON: expected objects or arrays of objects');
     }
     const sample = await readSample(prepared.content, linesMax);
     const { delimiter, header } = json === null ? options : { delimiter: ',', ...json };
@@ -167,8 +168,8 @@ export class TextFiles {
     if (unknown !== undefined && atomicity === 'abortLine') {
       await remove({ converted });
       throw new ImportError(
-        `the first ${linesMax} objects do not have the key '${unknown}' of a later one, ` +
-          'ignore_errors => true leaves it out',
+        `the key '${unknown}' does not occur in the first ${linesMax} objects, add ` +
+          'ignore_errors => true to ignore it',
       );
     }
     return { csv, converted };
@@ -178,7 +179,7 @@ export class TextFiles {
   async #convert(chunks: AsyncIterable<Buffer>, { bytes, signal }: Source): Promise<string> {
     const { directory, diskKept } = this.#options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const room = new Room(directory, diskKept, 'converted texts');
+    const room = new Room(directory, diskKept, 'converted files');
     const path = join(directory, `${randomBytes(NAME_BYTES).toString('hex')}.csv`);
     const file = await open(path, 'wx', 0o600);
     let written = 0;
@@ -187,7 +188,7 @@ export class TextFiles {
         signal.throwIfAborted();
         written += chunk.length;
         if (inflatesTooFar(written, bytes)) {
-          throw new ImportError('the text is far larger than its file');
+          throw new ImportError('the decompressed text is too large');
         }
         await room.take(chunk.length);
         await file.writeFile(chunk);
@@ -231,7 +232,7 @@ interface Source {
 async function versionOf(file: FileHandle): Promise<{ version: string; bytes: number }> {
   const found = await file.stat({ bigint: true });
   if (!found.isFile()) {
-    throw new ImportError('not a plain file');
+    throw new ImportError('not a regular file');
   }
   const { dev, ino, size, mtimeNs } = found;
   return { version: `${dev}:${ino}:${size}:${mtimeNs}`, bytes: Number(size) };
@@ -249,7 +250,7 @@ async function* bytesOf({ file, bytes, signal }: Source): AsyncGenerator<Buffer>
   }
 }
 
-/** The first and the last bytes, which the engine compares. */
+/** The first and last bytes, by which the engine detects a changed file. */
 async function edgesOf(file: FileHandle, bytes: number): Promise<string> {
   const head = await read(file, 0, Math.min(EDGE_BYTES, bytes));
   const tail = await read(file, Math.max(bytes - EDGE_BYTES, 0), Math.min(EDGE_BYTES, bytes));

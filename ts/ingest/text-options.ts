@@ -23,7 +23,7 @@ export function readTextOptions({ format, options }: TextAsk): TextOptions {
   const { delimiter, header, encoding, decimal, schema, ignore_errors: ignores } = options;
   const size = options['sample_size'];
   if (size !== undefined && size !== '-1') {
-    throw new ImportError(`invalid sample_size: ${size}, expected -1, which is the whole file`);
+    throw new ImportError(`invalid sample_size: ${size}, expected -1 for the whole file`);
   }
   return {
     isJson: format === 'json',

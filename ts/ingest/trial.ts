@@ -1,6 +1,6 @@
 /**
- * Trial imports: the import reader tries column forms on a sample, without writing anything. Thus
- * every proposed form is one that the import accepts.
+ * Trial imports: the import reader tries forms of columns on a sample, without writing anything.
+ * Every proposed form is thus one that the import accepts.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -29,8 +29,8 @@ export interface TrialResult {
 }
 
 /**
- * Maximum forms to try: the trial table has a column for each, up to the maximum columns of a
- * table.
+ * Maximum forms to try. The trial table has one column for each, and the number of its columns is
+ * limited.
  */
 const MAX_TRIALS = 4000;
 const NAME_BYTES = 16;

@@ -1,7 +1,7 @@
 /**
  * One connection of the line protocol: its login, lines, commits and end. The protocol has no
  * replies. A failed write is therefore retried while the sender waits, and an invalid line closes
- * the connection, with the reason in the log.
+ * the connection; the log contains the reason.
  */
 import type { Socket } from 'node:net';
 
@@ -20,11 +20,11 @@ import type { Entered, Entrance } from './entrance.js';
 import type { Room } from './room.js';
 import type { Turns } from './turns.js';
 
-/** This many bytes are committed without waiting for the interval. */
+/** Number of uncommitted bytes from which on a commit does not wait for the interval. */
 const COMMIT_BYTES = 256 * 1024;
-/** After an idle interval, the first lines wait this long for more. */
+/** After an idle interval, the first lines wait this long for more lines. */
 const GATHER_MS = 10;
-/** Maximum buffered bytes, unless two lines of the maximum length need more. */
+/** Maximum buffered bytes; more only if two lines of the maximum length need it. */
 const HELD_BYTES = 1024 * 1024;
 /** First and maximum pause before a failed write is retried. */
 const RETRY_MS = 100;
@@ -33,7 +33,7 @@ const MAX_RETRY_MS = 2_000;
 const GIVE_UP_MS = 60_000;
 /** Login timeout. */
 const LOGIN_MS = 10_000;
-/** A stopping server still accepts bytes that arrive within this time. */
+/** Time during which a stopping server still accepts bytes that arrive. */
 const LAST_BYTES_MS = 100;
 
 export interface ConnectionServices {
@@ -86,7 +86,7 @@ export class Connection {
       this.#enter(services.entrance.anyone());
     } else {
       this.#timer = setTimeout(() => {
-        this.#refuseLogin('', 'it took too long');
+        this.#refuseLogin('', 'the login timed out');
       }, LOGIN_MS).unref();
     }
     socket.on('data', (chunk: Buffer) => {
@@ -101,7 +101,7 @@ export class Connection {
     });
   }
 
-  /** The server is stopping: commits everything received. */
+  /** Commits everything received, because the server is stopping. */
   shutdown(): void {
     setTimeout(() => {
       this.#isStopping = true;
@@ -140,7 +140,7 @@ export class Connection {
       case 'entered': {
         const entered = this.#services.entrance.enter(step.proof, this.#slot.address);
         if (entered === null) {
-          this.#refuseLogin(step.proof.name, 'it may not send lines');
+          this.#refuseLogin(step.proof.name, 'the user may not send lines');
           return;
         }
         this.#enter(entered);
@@ -217,7 +217,7 @@ export class Connection {
     }
   }
 
-  /** Commits until nothing is left to commit now. */
+  /** Commits until nothing is left that can be committed now. */
   async #work(): Promise<void> {
     const stream = this.#stream;
     clearTimeout(this.#timer ?? undefined);

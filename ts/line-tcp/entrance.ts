@@ -1,6 +1,6 @@
 /**
- * Access to the line protocol over TCP: anyone if no login is required; otherwise the owners of
- * keys.
+ * Access to the line protocol over TCP: for anyone if no login is required, otherwise for the
+ * owners of keys.
  */
 import type { Directory, LoginObserver } from '../auth/index.js';
 import { DatabaseError, type Guard, type Principal } from '../session/index.js';
@@ -34,7 +34,7 @@ export class Entrance {
     return this.#options.guard;
   }
 
-  /** The login that a new connection must pass; `null` for none. */
+  /** The login that a new connection must pass; `null` if none is required. */
   login(): KeyLogin | null {
     return this.keys === null ? null : new KeyLogin(this.keys);
   }
@@ -43,7 +43,7 @@ export class Entrance {
     return { principal: { name: 'admin', readOnly: false } };
   }
 
-  /** Returns the owner of a key; `null` if it may not send lines. */
+  /** Returns the sender that owns a key; `null` if its owner may not send lines. */
   enter(proof: Proof, address: string): Entered | null {
     const { directory, observer } = this.#options;
     const { name } = proof;
@@ -66,7 +66,7 @@ export class Entrance {
   check({ principal: { identity }, proof }: Entered): void {
     const { directory } = this.#options;
     if (this.keys !== null && (proof === undefined || !this.keys.holds(proof.name, proof.key))) {
-      throw denied('the key does not count any more');
+      throw denied('the key is no longer valid');
     }
     if (directory === undefined || identity === undefined) {
       return;

@@ -1,11 +1,14 @@
-/** Public keys of senders: of stored users, and from the file in `line.tcp.auth.db.path`. */
+/**
+ * Public keys of senders: those of stored users, and those from the file in
+ * `line.tcp.auth.db.path`.
+ */
 import { createPublicKey, generateKeyPairSync, type KeyObject, verify } from 'node:crypto';
 
 import type { PublicKey } from '../auth/index.js';
 
 /** The only supported key type. */
 const KIND = 'ec-p-256-sha256';
-/** Bytes of a signature that is not in DER: two 256-bit numbers. */
+/** Bytes of a signature that is not DER-encoded: two 256-bit numbers. */
 const PLAIN_SIGNATURE_BYTES = 64;
 const COORDINATE = /^[\w-]{42,43}={0,1}$/;
 
@@ -29,13 +32,13 @@ export function readKeys(text: string): ReadonlyMap<string, PublicKey> {
       throw problem(`expected 'name ${KIND} x y' with x and y in base64url`);
     }
     if (keys.has(name)) {
-      throw problem(`the name '${name}' is there twice`);
+      throw problem(`duplicate name '${name}'`);
     }
     try {
       keyObject({ x, y });
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error);
-      throw problem(`x and y are no point of the curve: ${detail}`);
+      throw problem(`x and y are not a point on the curve: ${detail}`);
     }
     keys.set(name, { x, y });
   }
@@ -55,7 +58,7 @@ export class KeyBook {
   }
 
   /**
-   * Returns the key of `name` that signed `challenge`, if any; takes equally long for unknown
+   * Returns the key of `name` that signed `challenge`, if any. Takes equally long for unknown
    * names.
    */
   proves(name: string, challenge: Buffer, signature: Buffer): PublicKey | null {

@@ -19,7 +19,7 @@ export interface Proof {
   readonly key: PublicKey;
 }
 
-/** The state after the received bytes; `rest` follows the login. */
+/** The state after the received bytes; `rest` contains the bytes after the login. */
 type LoginStep =
   | { readonly state: 'more'; readonly send?: Buffer }
   | { readonly state: 'entered'; readonly proof: Proof; readonly rest: Buffer }
@@ -40,8 +40,8 @@ export class KeyLogin {
     const end = bytes.indexOf(LINE_FEED);
     const length = end < 0 ? bytes.length : end;
     if (length > (this.#name === null ? MAX_NAME_BYTES : MAX_SIGNATURE_BYTES)) {
-      const what = this.#name === null ? 'name of its key' : 'signature';
-      return this.#refused(`the ${what} is too long, or no login at all`);
+      const what = this.#name === null ? 'key name' : 'signature';
+      return this.#refused(`the ${what} is too long, or the sender does not log in`);
     }
     if (end < 0) {
       this.#pending = bytes;
@@ -53,7 +53,7 @@ export class KeyLogin {
       return this.#judge(Buffer.from(word, 'base64'), rest);
     }
     if (rest.length > 0) {
-      return this.#refused('it sent on before it was challenged');
+      return this.#refused('data was sent before the challenge');
     }
     this.#name = word;
     this.#pending = Buffer.alloc(0);
@@ -64,7 +64,7 @@ export class KeyLogin {
     const name = this.#name ?? '';
     const key = this.#keys.proves(name, this.#challenge, signature);
     return key === null
-      ? this.#refused('the signature does not fit, or there is no such key')
+      ? this.#refused('wrong signature or unknown key')
       : { state: 'entered', proof: { name, key }, rest };
   }
 

@@ -1,18 +1,18 @@
 /**
- * Whether the listener may open. If other endpoints require a login, it requires one too; with
- * access control, users have keys.
+ * Decides whether the listener may open. If other endpoints require a login, it requires one too;
+ * with access control, users have keys.
  */
 import { type Config, KEYS } from '../config/index.js';
 
-/** Returns why it stays closed; `null` if it may open. */
+/** Returns the reason why the listener stays closed; `null` if it may open. */
 export function lineTcpRefusal(config: Config): string | null {
   if (hasSenderKeys(config)) {
     return null;
   }
   const hasLogin = config.get(KEYS.httpUser) !== '' && config.get(KEYS.httpPassword) !== '';
   return hasLogin
-    ? `${KEYS.httpUser.name} asks for logins, which the line protocol over TCP has with ` +
-        `${KEYS.lineTcpKeys.name} or ${KEYS.aclEnabled.name} alone`
+    ? `${KEYS.httpUser.name} requires logins, which the line protocol over TCP supports only ` +
+        `with ${KEYS.lineTcpKeys.name} or ${KEYS.aclEnabled.name}`
     : null;
 }
 

@@ -44,7 +44,9 @@ export interface RunningLineTcp {
   readonly heldBytes: number;
   /** Applies limits and keys that a configuration reload changed. */
   reconfigure(): void;
-  /** Refuses new connections; resolves when the lines received on the others are committed. */
+  /**
+   * Refuses new connections. Resolves when all lines received on open connections are committed.
+   */
   drain(): Promise<void>;
   interrupt(): void;
   /** Closes every open connection. */
@@ -52,12 +54,12 @@ export interface RunningLineTcp {
 }
 
 /**
- * The server closes its side only after the last commit, so that a waiting sender knows it was
- * written.
+ * The server closes its side only after the last commit, so that a sender that waits for this knows
+ * that its lines were written.
  */
 const HALF_OPEN = { allowHalfOpen: true };
 const HANDSHAKE_MS = 10_000;
-/** The server writes nothing to senders except a challenge. */
+/** Maximum time for a sender to read what the server writes, which is only the challenge. */
 const STALL_MS = 10_000;
 /** Maximum bytes of one batch's rows in memory; the batch itself has at most 4 MiB. */
 const HELD_BYTES = 64 * 1024 * 1024;
@@ -83,7 +85,7 @@ class LineListener implements RunningLineTcp, Acceptance {
   readonly #refused: BoundedLog;
   #servers: Server[] = [];
 
-  /** Throws `KeyFileError`. */
+  /** Throws `KeyFileError` if the key file is invalid. */
   constructor(services: LineTcpServices) {
     const { config, sessions, logger, directory, observer, metrics } = services;
     const log = logger.child('line_tcp');
@@ -238,7 +240,7 @@ function readOptions(
   };
 }
 
-/** Keys from the file and of the stored users. Throws `KeyFileError`. */
+/** Keys from the file and those of stored users. Throws `KeyFileError`. */
 function currentKeys({ config, root, directory }: LineTcpServices): KeyBook | null {
   const path = config.get(KEYS.lineTcpKeys);
   const refusal = lineTcpRefusal(config);
@@ -315,7 +317,7 @@ function createEncrypted(credentials: CredentialStore, acceptance: Acceptance): 
   return server;
 }
 
-/** Loopback means both address families, if the machine has them. */
+/** Listens at an address. Loopback means both address families, if the machine has them. */
 async function listen({ host, port }: Endpoint, open: () => Server): Promise<Server[]> {
   const main = open();
   await bind(main, host ?? '127.0.0.1', port);

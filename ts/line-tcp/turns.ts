@@ -1,4 +1,4 @@
-/** Limits concurrent commits; the one waiting longest is next. */
+/** Limits concurrent commits; the one that has waited longest is next. */
 
 export class Turns {
   #free: number;

@@ -30,22 +30,22 @@ export function uriOf(page: string): string {
 
 function addSearch(server: McpServer, { documents }: Setting): void {
   const tool = {
-    title: 'Search the documents',
+    title: 'Search the documentation',
     description:
-      'Finds passages in the documents of this version of Tidemark: SQL, functions, limits, ' +
-      'configuration, protocols, clients. Words of the subject find most: `sample by fill`.',
+      'Finds passages in the documentation of this version of Tidemark: SQL, functions, limits, ' +
+      'configuration, protocols, clients. Search for key words, for example `sample by fill`.',
     input: {
-      query: z.string().min(1).max(MAX_QUESTION_LENGTH).describe('Words to look for.'),
+      query: z.string().min(1).max(MAX_QUESTION_LENGTH).describe('Words to search for.'),
       limit: z.number().int().min(1).max(MAX_RESULTS).default(DEFAULT_RESULTS),
     },
     output: {
       results: z.array(
         z.object({
-          page: z.string().describe('The page, for read_doc.'),
+          page: z.string().describe('Name of the page, for read_doc.'),
           title: z.string(),
-          section: z.string().describe('The heading, for read_doc; the headings above it first.'),
+          section: z.string().describe('Path of headings, for read_doc.'),
           text: z.string(),
-          uri: z.string().describe('The page as a resource.'),
+          uri: z.string().describe('URI of the page as a resource.'),
         }),
       ),
     },
@@ -63,18 +63,18 @@ function addSearch(server: McpServer, { documents }: Setting): void {
 
 function addRead(server: McpServer, { documents, limits }: Setting): void {
   const tool = {
-    title: 'Read a document',
+    title: 'Read a page of the documentation',
     description:
-      'Gives a page of the documents, or one section of it. Long pages come in pieces: go on ' +
-      'with next_offset. time-series.md is the best introduction to what this dialect adds to SQL.',
+      'Returns a page of the documentation, or one section. Long pages are split: continue with ' +
+      'next_offset. time-series.md is the best introduction to what this dialect adds to SQL.',
     input: {
-      page: z.string().min(1).max(MAX_QUESTION_LENGTH).describe('Such as `time-series.md`.'),
+      page: z.string().min(1).max(MAX_QUESTION_LENGTH).describe('A name such as `time-series.md`.'),
       section: z
         .string()
         .max(MAX_QUESTION_LENGTH)
         .optional()
-        .describe('A heading, in any letter case; absent: the whole page.'),
-      offset: z.number().int().min(0).default(0).describe('Characters to leave out.'),
+        .describe('A heading, case-insensitive; omit it to read the whole page.'),
+      offset: z.number().int().min(0).default(0).describe('Characters to skip.'),
     },
     output: {
       page: z.string(),
@@ -101,14 +101,15 @@ function pageOf(documents: Documents, name: string): Page {
   const page = documents.page(name) ?? documents.page(`${name}.md`);
   if (page === null) {
     throw new ToolError(
-      `there is no page '${name}': there are ${documents.names.join(', ') || 'none'}`,
+      `page '${name}' does not exist, pages: ${documents.names.join(', ') || 'none'}`,
     );
   }
   return page;
 }
 
 /**
- * A section with its subsections. `section` is a heading, or a path of headings as in search_docs.
+ * The text of a section with its subsections. `section` is a heading, or a path of headings as
+ * returned by search_docs.
  */
 function sectionText(page: Page, section: string): string {
   const heading = section.split(' > ').at(-1)?.trim().toLowerCase();
@@ -118,7 +119,7 @@ function sectionText(page: Page, section: string): string {
   if (found === undefined) {
     const headings = sections.map((one) => one.heading).filter((one) => one !== '');
     throw new ToolError(
-      `${page.name} has no section '${section}': it has ${headings.join(', ') || 'none'}`,
+      `${page.name} has no section '${section}', sections: ${headings.join(', ') || 'none'}`,
     );
   }
   const next = sections.findIndex((one, index) => index > at && one.level <= found.level);
@@ -140,8 +141,8 @@ function addResources(server: McpServer, { documents }: Setting): void {
     complete: { page: (start) => documents.names.filter((name) => name.startsWith(start)) },
   });
   const about = {
-    title: 'Documents',
-    description: 'The documents of this version of Tidemark.',
+    title: 'Documentation',
+    description: 'The documentation of this version of Tidemark.',
     mimeType: MARKDOWN,
   };
   server.registerResource('docs', template, about, (uri, { page }): ReadResourceResult => {

@@ -1,5 +1,5 @@
 /**
- * The documentation of this package: pages by name, their sections, and search. Pages are read on
+ * The documentation in this package: pages by name, their sections, and search. Pages are read on
  * first use.
  */
 import { readdirSync, readFileSync } from 'node:fs';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 
 import { PassageIndex } from './passage-index.js';
 
-/** Directories with user documentation; decisions and images are excluded. */
+/** Directories with user documentation, without decisions and images. */
 const FOLDERS = ['', 'get-started/', 'guides/', 'connect/', 'migration/'];
 /** Maximum UTF-16 code units of a passage. */
 const PASSAGE_UNITS = 1_200;
@@ -93,12 +93,17 @@ function readPage(folder: string, name: string): Page {
   return { name, title, summary: summaryOf(text) || title, text };
 }
 
-/** The first paragraph of a generated page describes its generation, not its topic. */
+/**
+ * The first paragraph of a generated page says how the page was generated, not what it is about.
+ */
 const MADE = /^(?:Generated|Made) (?:by|from) /;
 /** Minimum UTF-16 code units of an informative summary. */
 const MIN_SUMMARY = 30;
 
-/** The first sentence below the title, without markup; two sentences if the first is short. */
+/**
+ * The first sentence below the title, without markup; the first two sentences if the first is
+ * short.
+ */
 function summaryOf(text: string): string {
   const [paragraph = ''] = text
     .replaceAll(/^```[^]*?^```$/gm, '')
@@ -115,7 +120,7 @@ function summaryOf(text: string): string {
   return summary.trim().replace(/:$/, '.');
 }
 
-/** Splits a page into sections, each from its heading to the next heading of any level. */
+/** Splits a page into sections; each extends from its heading to the next heading of any level. */
 export function sectionsOf(page: Page): Section[] {
   const sections: { heading: string; level: number; lines: string[] }[] = [
     { heading: '', level: 0, lines: [] },

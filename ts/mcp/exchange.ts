@@ -1,5 +1,5 @@
 /**
- * Handles one request of an agent over Streamable HTTP. Requests share only the list of running
+ * Handles one request from an agent over Streamable HTTP. Requests share only the list of running
  * ones, so that a client can cancel a request by its session and id.
  */
 import { randomUUID } from 'node:crypto';
@@ -81,8 +81,8 @@ export function endSession(request: Request, owner: string): void {
 }
 
 /**
- * Cancels the request with this id, or all of a session. Session ids are chosen by the server and
- * known only to their client.
+ * Cancels the request with this id, or all requests of a session. The server chooses session ids,
+ * and only their client knows them.
  */
 function stopRunning(owner: string, session: string, id: string | number | null): void {
   for (const one of running) {
@@ -93,7 +93,7 @@ function stopRunning(owner: string, session: string, id: string | number | null)
   }
 }
 
-/** A cancelled request is only acknowledged. */
+/** Response to a cancelled request, which is only acknowledged. */
 async function withoutAnswer(signal: AbortSignal): Promise<Response> {
   if (!signal.aborted) {
     await new Promise((resolve) => {

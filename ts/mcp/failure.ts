@@ -1,10 +1,10 @@
-/** Error messages for agents: the error, its position in the statement, and what to do. */
+/** Error messages for agents: the error, its position in the statement, and what to do about it. */
 import { asDatabaseError, type DatabaseError } from '../session/index.js';
 
-/** Characters of the offending line shown on each side of the error. */
+/** Characters of the offending line to show on each side of the error. */
 const EXCERPT_UNITS = 60;
 
-/** An error of the agent that does not concern a statement. */
+/** An agent's mistake that does not concern a statement. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
 }
@@ -12,20 +12,20 @@ export class ToolError extends Error {
 type Hints = Partial<Record<DatabaseError['code'], string>>;
 
 const HINTS: Hints = {
-  Syntax: 'search_docs explains the syntax of this dialect; a call takes one statement',
-  TableNotFound: 'list_tables tells which tables and views there are',
-  ColumnNotFound: 'describe_table tells the columns of a table',
-  FunctionNotFound: 'search_docs finds functions',
-  NotSupported: 'search_docs tells what is supported instead',
-  TypeMismatch: 'describe_table tells the types of columns; cast(x AS type) converts',
-  Timeout: 'read a shorter interval of time or fewer columns, or ask for more timeout_seconds',
-  ResourceLimit: 'read a shorter interval of time, fewer columns or fewer groups',
-  OutOfMemory: 'read a shorter interval of time, fewer columns or fewer groups',
-  Busy: 'the server has too much to do now: try again in some seconds',
+  Syntax: 'find the syntax of this dialect with search_docs; send one statement per call',
+  TableNotFound: 'list the tables and views with list_tables',
+  ColumnNotFound: 'list the columns of the table with describe_table',
+  FunctionNotFound: 'find functions with search_docs',
+  NotSupported: 'find supported alternatives with search_docs',
+  TypeMismatch: 'check the column types with describe_table; convert a value with cast(x AS type)',
+  Timeout: 'read a shorter time range or fewer columns, or increase timeout_seconds',
+  ResourceLimit: 'read a shorter time range, fewer columns or fewer groups',
+  OutOfMemory: 'read a shorter time range, fewer columns or fewer groups',
+  Busy: 'the server is overloaded: try again in a few seconds',
   ReadOnly:
-    'statements that write need the tool execute, which is there when the configuration of ' +
-    'this client asks for writing and the server allows it',
-  AccessDenied: 'the user of this connection lacks this right; an administrator can grant it',
+    'statements that write require the tool execute, which is available if the configuration of ' +
+    'this client requests write access and the server allows it',
+  AccessDenied: 'the user of this connection lacks this permission; an administrator can grant it',
 };
 
 /** The error message; positions refer to `statement`. */
@@ -37,7 +37,7 @@ export function failureText(error: unknown, statement = ''): string {
   const lines = [
     `${code}: ${message}`,
     ...(start === undefined || statement === '' ? [] : placeOf(statement, start)),
-    // For an internal error, the detail is its id, which is already in the message.
+    // The detail of an internal error is only its id, which the message already contains.
     ...(detail === undefined || code === 'Internal' ? [] : [`detail: ${detail}`]),
     ...[hint ?? HINTS[code]].flatMap((text) => (text === undefined ? [] : [`hint: ${text}`])),
   ];

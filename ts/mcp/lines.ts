@@ -1,4 +1,4 @@
-/** Splits a stream of bytes into lines. Of a line that is too long, only both ends are kept. */
+/** Splits a stream of bytes into lines. Only the two ends of an overlong line are kept. */
 
 const NEW_LINE = 0x0a;
 /** Bytes kept from each end of a line that is too long. */
@@ -35,7 +35,7 @@ export class Lines {
     this.#pieces.push(piece);
     if (this.#bytes > this.#longest) {
       const all = Buffer.concat(this.#pieces);
-      // Discards the middle; only the message id is read from the remainder.
+      // Discards the middle; the ends suffice for reading the message id.
       this.#pieces = [
         Buffer.from(all.subarray(0, KEPT_BYTES)),
         Buffer.from(all.subarray(-KEPT_BYTES)),

@@ -32,7 +32,7 @@ export class PassageIndex<T> {
     this.#averageLength = all / Math.max(entries.length, 1);
   }
 
-  /** Best first; passages that share no word are excluded. */
+  /** Entries that share a word with the question, best first. */
   search(question: string, most: number): T[] {
     const scores = new Map<number, number>();
     for (const word of new Set(wordsOf(question).slice(0, MAX_WORDS))) {

@@ -16,18 +16,18 @@ const PRIMER = 'time-series.md';
 const MAX_TABLES = 20;
 const MAX_PLAN_LINES = 1_000;
 
-const RULES = `The database is Tidemark, whose SQL is QuestDB's dialect. It differs from other SQL:
-- A table has a designated timestamp. Give each query of a large table a condition on it, with
-  intervals: ts IN '2026-03', ts IN '$now - 1h..$now'.
-- SAMPLE BY 1h groups by time, in buckets of the calendar; FILL(PREV), FILL(NULL) or FILL(LINEAR)
-  fill gaps. It needs no GROUP BY: columns that are no aggregates are the keys.
-- LATEST ON ts PARTITION BY key gives the newest row of each key.
-- ASOF JOIN, LT JOIN, SPLICE JOIN and WINDOW JOIN join rows by time; ON names further keys.
-- LIMIT n is the first rows, LIMIT -n the last ones, LIMIT a, b those between.
-- Names with special characters are in double quotes, texts in single ones.
-- Put values into parameters ($1, $2, …) and not into the text.
-Check a statement with check_query before query; where it is refused, read the position and the
-hint, and look into search_docs before the next attempt.`;
+const RULES = `The database is Tidemark, with QuestDB's SQL dialect. Differences from other SQL:
+- A table has a designated timestamp. Filter it in each query of a large table, with interval
+  strings: ts IN '2026-03', ts IN '$now - 1h..$now'.
+- SAMPLE BY 1h groups rows into calendar-aligned buckets; FILL(PREV), FILL(NULL) or FILL(LINEAR)
+  fills gaps. It needs no GROUP BY: the columns that are not aggregates are the keys.
+- LATEST ON ts PARTITION BY key returns the newest row of each key.
+- ASOF JOIN, LT JOIN, SPLICE JOIN and WINDOW JOIN join rows by time; ON adds key columns.
+- LIMIT n returns the first n rows, LIMIT -n the last n rows, LIMIT a, b the rows between a and b.
+- Names with special characters are in double quotes, strings in single quotes.
+- Pass values as parameters ($1, $2, …) and not in the statement text.
+Check a statement with check_query before query. If it is rejected, read the position and the
+hint, and use search_docs before the next attempt.`;
 
 export function addPrompts(server: McpServer, setting: Setting): void {
   addWriteSql(server, setting);
@@ -38,10 +38,10 @@ export function addPrompts(server: McpServer, setting: Setting): void {
 function addWriteSql(server: McpServer, setting: Setting): void {
   const config = {
     title: 'Write SQL',
-    description: 'Answers a question with SQL of this dialect: its rules, the tables, the manual.',
+    description: 'Answers a question with SQL: rules of the dialect, tables, documentation.',
     argsSchema: {
-      question: z.string().describe('What is to be found out.'),
-      tables: z.string().optional().describe('Names of tables, with commas between them.'),
+      question: z.string().describe('The question to answer.'),
+      tables: z.string().optional().describe('Comma-separated names of tables.'),
     },
   };
   server.registerPrompt('write_sql', config, async ({ question, tables }, { signal }) => {
@@ -52,7 +52,7 @@ function addWriteSql(server: McpServer, setting: Setting): void {
       .slice(0, MAX_TABLES);
     const schemas = await Promise.all(names.map((name) => schemaText(setting, name, signal)));
     const shown = names.length === 0 ? 'Find the tables with list_tables first.' : '';
-    const text = [RULES, shown, ...schemas, `The question: ${question}`];
+    const text = [RULES, shown, ...schemas, `Question: ${question}`];
     return promptOf(text, setting);
   });
 }
@@ -60,17 +60,17 @@ function addWriteSql(server: McpServer, setting: Setting): void {
 function addExploreTable(server: McpServer, setting: Setting): void {
   const config = {
     title: 'Explore a table',
-    description: 'Gets to know a table: its columns, its times, its values, what to ask of it.',
+    description: 'Explores a table: its columns, time range, values, and possible questions.',
     argsSchema: { table: tableName(setting) },
   };
   server.registerPrompt('explore_table', config, async ({ table }, { signal }) => {
-    const steps = `Get to know the table '${table}' and tell what is in it:
+    const steps = `Explore the table '${table}' and describe its content:
 1. the meaning of its columns, from their names and from sample_table;
-2. its first and last time, and how many rows it has for each day, with SAMPLE BY;
-3. for each SYMBOL column how many values it has, and the most frequent ones;
-4. for numbers the least, the largest, the average and how many are null;
-5. three questions that it can answer, with a query for each that you have run.
-Ask for few rows at once, and give each query an interval of time where the table is large.`;
+2. its first and last timestamp, and its number of rows per day, with SAMPLE BY;
+3. for each SYMBOL column, the number of distinct values and the most frequent ones;
+4. for each numeric column, the minimum, maximum, average and number of nulls;
+5. three questions that it can answer, each with a query that you have run.
+Request few rows at a time, and limit each query of a large table to a time range.`;
     return promptOf(
       [RULES, await schemaText(setting, table, signal), steps, DATA_IS_DATA],
       setting,
@@ -81,21 +81,21 @@ Ask for few rows at once, and give each query an interval of time where the tabl
 function addDiagnose(server: McpServer, setting: Setting): void {
   const config = {
     title: 'Find out why a query is slow',
-    description: 'Looks at the plan of a query, and makes it faster.',
+    description: 'Analyses the plan of a query, and makes the query faster.',
     argsSchema: { sql: z.string().describe('The query.') },
   };
   server.registerPrompt('diagnose_slow_query', config, async ({ sql }, { signal }) => {
     const steps = `Find out why the query is slow, and make it faster:
-1. Does the plan read only the interval of time that is needed? A condition on the designated
-   timestamp that hides it in a function reads everything: write ts IN '…' or ts >= … AND ts < ….
-2. Does it read only the columns that are needed? Name them in place of *.
-3. Run explain with analyze, for a short interval first: which step has most rows or time?
-4. Could LATEST ON, SAMPLE BY or ASOF JOIN take the place of a window function or a self-join?
-5. Is the same aggregate asked for again and again? A materialized view keeps it:
+1. Does the plan read only the required time range? A condition on the designated
+   timestamp inside a function reads everything: write ts IN '…' or ts >= … AND ts < ….
+2. Does it read only the required columns? Name them instead of *.
+3. Run explain with analyze, first for a short time range: which step has most rows or time?
+4. Could LATEST ON, SAMPLE BY or ASOF JOIN replace a window function or a self-join?
+5. Is the same aggregate queried repeatedly? A materialized view stores it:
    materialized-views.md.
 Compare the rows of the old and the new query before you propose it.`;
     const fence = fenceFor(sql);
-    const asked = `The query:\n\n${fence}sql\n${sql}\n${fence}`;
+    const asked = `Query:\n\n${fence}sql\n${sql}\n${fence}`;
     return promptOf([RULES, asked, await planText(setting, sql, signal), steps], setting);
   });
 }
@@ -110,9 +110,9 @@ async function schemaText(setting: Setting, table: string, signal: AbortSignal):
   try {
     const described = JSON.stringify(await describeTable(setting, table, signal), null, 2);
     const fence = fenceFor(described);
-    return `What describe_table says of '${table}':\n\n${fence}json\n${described}\n${fence}`;
+    return `Output of describe_table for '${table}':\n\n${fence}json\n${described}\n${fence}`;
   } catch (error) {
-    return `describe_table fails for '${table}':\n\n${failureText(error)}`;
+    return `describe_table failed for '${table}':\n\n${failureText(error)}`;
   }
 }
 
@@ -122,9 +122,9 @@ async function planText(setting: Setting, sql: string, signal: AbortSignal): Pro
   const waiting = { limits, timeoutMs: limits.timeoutMs, signal };
   try {
     const { rows } = await run(setting.open('read'), question, waiting);
-    return `Its plan:\n\n\`\`\`\n${rows.map(([line]) => String(line)).join('\n')}\n\`\`\``;
+    return `Query plan:\n\n\`\`\`\n${rows.map(([line]) => String(line)).join('\n')}\n\`\`\``;
   } catch (error) {
-    return `It cannot be explained:\n\n${failureText(error, question.sql)}`;
+    return `EXPLAIN failed:\n\n${failureText(error, question.sql)}`;
   }
 }
 

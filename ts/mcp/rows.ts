@@ -1,6 +1,6 @@
 /**
- * Runs a statement for an agent, within its limits. It is cancelled when the client no longer
- * waits. The response states what was omitted.
+ * Runs a statement for an agent, within the agent's limits. The statement is cancelled when the
+ * client stops waiting. The response states what was omitted.
  */
 import {
   type ExecuteReply,
@@ -16,7 +16,7 @@ import {
 import { ToolError } from './failure.js';
 import type { Limits } from './setting.js';
 
-/** Maximum characters shown of a value. */
+/** Maximum characters to show of a value. */
 const MAX_VALUE_LENGTH = 4096;
 
 export type ParameterValue = string | number | boolean | null;
@@ -25,7 +25,7 @@ interface Question {
   readonly sql: string;
   readonly parameters?: readonly ParameterValue[] | undefined;
   readonly skip?: number | undefined;
-  /** Maximum number of rows. */
+  /** Maximum number of rows to return. */
   readonly take: number;
   /** Whether to count all rows. */
   readonly counts?: boolean | undefined;
@@ -134,13 +134,13 @@ async function collect(
     isFull: kept.isFull,
     largeRowBytes: kept.rows.length === 0 ? kept.largeRowBytes : null,
     shortened: kept.shortened,
-    // If not all rows were counted but the end was reached, the total is still known.
+    // If the end was reached, the total is known even if not all rows were counted.
     total: summary === null || (kept.hasMore && !counts) ? null : summary.rowsTotal,
     affected: summary?.rowsAffected ?? 0,
   };
 }
 
-/** The rows within the limits. */
+/** Collects rows as long as they are within the limits. */
 class KeptRows {
   readonly rows: unknown[][] = [];
   hasMore = false;
@@ -194,19 +194,19 @@ class KeptRows {
       return text;
     }
     this.shortened += 1;
-    // Do not split a surrogate pair.
+    // A surrogate pair must not be split.
     const end = /[\uD800-\uDBFF]/.test(text.charAt(MAX_VALUE_LENGTH - 1)) ? 1 : 0;
     return `${text.slice(0, MAX_VALUE_LENGTH - end)}… (${text.length} characters)`;
   }
 }
 
-/** A number that JSON parsers would round remains a string. */
+/** Converts a number; one that JSON parsers would round remains a string. */
 function numberOf(text: string): number | string {
   const value = Number(text);
   return Number.isSafeInteger(value) ? value : text;
 }
 
-/** A chunk starts with a comma if rows precede it. */
+/** Parses the rows of a chunk, which starts with a comma if rows precede it. */
 function parseRows(bytes: Buffer): unknown[][] {
   const text = bytes.toString('utf8').replace(/^,/, '');
   return JSON.parse(`[${text}]`) as unknown[][];

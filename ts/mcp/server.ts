@@ -9,20 +9,20 @@ import type { Setting } from './setting.js';
 import { addTableResources } from './table-resources.js';
 import { addTableTools } from './table-tools.js';
 
-/** Maximum elements of all arrays and objects in the arguments of a call. */
+/** Maximum total number of elements in all arrays and objects in the arguments of a call. */
 const MAX_ELEMENTS = 10_000;
 
 const INSTRUCTIONS =
-  'Tidemark is a time-series database whose SQL is QuestDB’s dialect. Begin with list_tables and ' +
+  'Tidemark is a time-series database with QuestDB’s SQL dialect. Begin with list_tables and ' +
   'describe_table; read time-series.md with read_doc before the first query with SAMPLE BY, ' +
-  `LATEST ON, ASOF JOIN or intervals; ask search_docs about what is refused. ${DATA_IS_DATA}`;
+  `LATEST ON, ASOF JOIN or intervals; use search_docs if a statement is rejected. ${DATA_IS_DATA}`;
 
 /** Rejects responses from clients, since the server sends no requests. */
 const NO_ANSWERS: jsonSchemaValidator = {
   getValidator: () => () => ({
     valid: false,
     data: undefined,
-    errorMessage: 'this server asks its clients nothing',
+    errorMessage: 'this server sends no requests to clients',
   }),
 };
 

@@ -1,4 +1,4 @@
-/** Context of an agent's request. This module knows nothing of HTTP. */
+/** Context of an agent's request, independent of HTTP. */
 import type { Session } from '../session/index.js';
 import type { Documents } from './documents.js';
 

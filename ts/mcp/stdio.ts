@@ -1,7 +1,7 @@
 /**
- * `tidemark mcp`: forwards the messages of an agent's client, one line of standard input each, to
- * POST /mcp of a running server, and returns the responses. The server provides the tools, the
- * login and the rights.
+ * `tidemark mcp`: reads the messages of an agent's client from standard input, one per line,
+ * forwards each to POST /mcp of a running server, and returns the responses. The server provides
+ * the tools, the login and the permissions.
  */
 import { serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
 import {
@@ -14,7 +14,10 @@ import {
 
 import { Lines } from './lines.js';
 
-/** Maximum bytes of a client line: those of a statement. The server's limit is lower. */
+/**
+ * Maximum bytes of a line from the client, enough for any statement. The server's own limit is
+ * lower.
+ */
 const MAX_LINE_BYTES = 17 * 1024 * 1024;
 /** JSON-RPC code for errors of the server. */
 const SERVER_ERROR = -32_000;
@@ -29,7 +32,7 @@ export interface StdioOptions {
   readonly mayWrite: boolean;
 }
 
-/** The id of a request, first or last in its line as programs write it. */
+/** The id of a request; programs write it at the beginning or the end of the line. */
 const FIRST_ID = /^\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|\d+)\s*,/;
 const LAST_ID = /,\s*"id"\s*:\s*("[^"\\]*"|\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
 
@@ -41,7 +44,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     line: (text) => {
       const message = messageOf(text);
       if (message === null) {
-        complain('a line of standard input is no message of JSON-RPC');
+        complain('a line of standard input is not a JSON-RPC message');
       } else {
         void bridge.take(message);
       }
@@ -97,7 +100,7 @@ class Bridge {
       // The server cancels requests whose client disconnects.
       this.#waiting.get(message.params?.['requestId'] as string | number)?.abort();
     }
-    // Other notifications have no effect at the server.
+    // Other notifications have no effect on the server.
   }
 
   /** Aborts all pending requests. */
@@ -155,7 +158,7 @@ class Bridge {
     };
   }
 
-  /** Later requests repeat the protocol version that the first one negotiated. */
+  /** Notes the protocol version that the first request negotiated; later requests repeat it. */
   #note({ method }: JSONRPCRequest, reply: JSONRPCMessage): void {
     if (method === 'initialize' && 'result' in reply) {
       const version = reply.result['protocolVersion'];
@@ -168,11 +171,11 @@ class Bridge {
     const reason = text.trim().slice(0, 1_000);
     if (status === UNAUTHORISED) {
       return (
-        `the server at ${url} refuses the login (401): set --user and TIDEMARK_PASSWORD, ` +
+        `the server at ${url} rejected the login (401): set --user and TIDEMARK_PASSWORD, ` +
         'or TIDEMARK_TOKEN'
       );
     }
-    return `the server at ${url} answers ${status}: ${reason}`;
+    return `the server at ${url} returned status ${status}: ${reason}`;
   }
 
   #unreachable(error: unknown): string {
@@ -180,8 +183,8 @@ class Bridge {
     const code = (cause as { readonly code?: unknown }).code;
     const reason = cause instanceof Error && cause.message !== '' ? cause.message : String(code);
     return (
-      `no answer from the server at ${this.#options.url} (${reason}): does it run? ` +
-      '`npx tidemark start` starts one, --url names another'
+      `no answer from the server at ${this.#options.url} (${reason}): is it running? ` +
+      'start one with `npx tidemark start`, or set --url'
     );
   }
 }
@@ -194,7 +197,7 @@ function messageOf(text: string): JSONRPCMessage | null {
   }
 }
 
-/** For a tool call the error is the tool's result, because agents read that. */
+/** For a tool call the error becomes the tool's result, because agents read results. */
 function refusal({ id, method }: JSONRPCRequest, message: string): JSONRPCMessage {
   if (method === 'tools/call') {
     const result = { content: [{ type: 'text', text: message }], isError: true };

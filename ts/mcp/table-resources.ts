@@ -8,7 +8,7 @@ import { describeTable, namesOf } from './table-tools.js';
 const SCHEME = 'tidemark://tables/';
 const JSON_TYPE = 'application/json';
 const MAX_LISTED = 1_000;
-/** Maximum completion values in the protocol. */
+/** Maximum number of completion values in the protocol. */
 const MAX_COMPLETIONS = 100;
 
 export function addTableResources(server: McpServer, setting: Setting): void {
@@ -21,7 +21,7 @@ export function addTableResources(server: McpServer, setting: Setting): void {
   });
   const about = {
     title: 'Tables',
-    description: 'What describe_table tells of a table or view.',
+    description: 'Output of describe_table for a table or view.',
     mimeType: JSON_TYPE,
   };
   server.registerResource('tables', template, about, async (uri, { table }, { signal }) => {

@@ -1,4 +1,7 @@
-/** Tools that describe tables and views. The catalog hides those that the user may not see. */
+/**
+ * Tools that describe tables and views. The catalog hides tables and views that the user may not
+ * see.
+ */
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { z } from 'zod';
 
@@ -21,11 +24,7 @@ const KINDS: Readonly<Record<string, string>> = {
   L: 'live view',
 };
 
-const TABLE = z
-  .string()
-  .min(1)
-  .max(1_000)
-  .describe('Name of a table or view, as it is: without quotes around it.');
+const TABLE = z.string().min(1).max(1_000).describe('Name of a table or view, without quotes.');
 
 /** The keyword of each kind in SHOW CREATE. */
 const DDL_WORDS: Readonly<Record<string, string>> = {
@@ -35,7 +34,7 @@ const DDL_WORDS: Readonly<Record<string, string>> = {
   'live view': 'LIVE VIEW',
 };
 
-/** Tables and views by name; figures are null for users who may not read the rows. */
+/** Tables and views by name; sizes are null for users who may not read the rows. */
 const LISTED =
   'SELECT * FROM (SELECT table_name, table_type, designatedTimestamp, partitionBy, dedup, ' +
   'table_row_count, table_min_timestamp, table_max_timestamp FROM tables() ' +
@@ -44,10 +43,10 @@ const LISTED =
 const TABLE_OUTPUT = {
   name: z.string(),
   kind: z.string().describe('table, view, materialized view or live view'),
-  designated_timestamp: z.string().nullable().describe('The column by which rows are ordered.'),
+  designated_timestamp: z.string().nullable().describe('Column that orders the rows.'),
   partition_by: z.string().nullable(),
   deduplicated: z.boolean().nullable(),
-  rows: z.number().nullable().describe('null where it is not known, or not to be seen'),
+  rows: z.number().nullable().describe('null if unknown, or if the user may not see it'),
   first_timestamp: z.string().nullable(),
   last_timestamp: z.string().nullable(),
 };
@@ -67,27 +66,27 @@ function addList(server: McpServer, setting: Setting): void {
   const tool = {
     title: 'List tables',
     description:
-      'Lists the tables and views that the user of this connection may see, by name, with their ' +
-      'designated timestamp, partitions, number of rows and first and last time.',
+      'Lists the tables and views that the user of this connection can see, by name, with their ' +
+      'designated timestamp, partitioning, number of rows, and first and last timestamp.',
     input: {
       name_contains: z
         .string()
         .max(1_000)
         .optional()
-        .describe('Only names with this text in them, in any letter case.'),
+        .describe('Only names that contain this string, case-insensitive.'),
       limit: z
         .number()
         .int()
         .min(0)
         .max(limits.rows)
         .default(Math.min(DEFAULT_TABLES, limits.rows))
-        .describe('Most tables of the answer.'),
-      offset: z.number().int().min(0).default(0).describe('Tables to leave out at the beginning.'),
+        .describe('Maximum tables to return.'),
+      offset: z.number().int().min(0).default(0).describe('Tables to skip at the beginning.'),
     },
     output: {
       tables: z.array(z.object(TABLE_OUTPUT)),
-      total: z.number().int().optional().describe('How many there are.'),
-      next_offset: z.number().int().optional().describe('The offset to go on with.'),
+      total: z.number().int().optional().describe('Number of all tables and views.'),
+      next_offset: z.number().int().optional().describe('Offset of the next tables.'),
     },
   };
   addTool(server, 'list_tables', tool, async (input, signal) => {
@@ -129,11 +128,11 @@ function addDescribe(server: McpServer, setting: Setting): void {
   const tool = {
     title: 'Describe a table',
     description:
-      'Tells the columns of a table or view with their types, its designated timestamp, its ' +
-      'number of rows and, where the user may see all of it, the statement that makes it.',
+      'Returns the columns of a table or view with their types, its designated timestamp, its ' +
+      'number of rows and, if the user can see all of it, the statement that creates it.',
     input: {
       table: TABLE,
-      offset: z.number().int().min(0).default(0).describe('Columns to leave out at the beginning.'),
+      offset: z.number().int().min(0).default(0).describe('Columns to skip at the beginning.'),
     },
     output: {
       ...TABLE_OUTPUT,
@@ -141,13 +140,13 @@ function addDescribe(server: McpServer, setting: Setting): void {
         z.object({
           name: z.string(),
           type: z.string(),
-          designated: z.boolean().describe('Whether it is the designated timestamp.'),
+          designated: z.boolean().describe('Whether the column is the designated timestamp.'),
           indexed: z.boolean(),
-          key: z.boolean().describe('Whether it is part of the key that rows are deduplicated by.'),
+          key: z.boolean().describe('Whether the column is part of the deduplication key.'),
         }),
       ),
-      next_offset: z.number().int().optional().describe('The offset to go on with.'),
-      ddl: z.string().optional().describe('The statement that makes it, unless it is too long.'),
+      next_offset: z.number().int().optional().describe('Offset of the next columns.'),
+      ddl: z.string().optional().describe('The CREATE statement, unless it is too long.'),
     },
   };
   addTool(server, 'describe_table', tool, (input, signal) =>
@@ -185,7 +184,7 @@ export async function describeTable(
   };
 }
 
-/** The first items that fit the limit, but at least one. */
+/** As many of the first items as fit the limit, but at least one. */
 function withinBytes<T>(items: readonly T[], bytes: number): { kept: T[]; isCut: boolean } {
   const kept: T[] = [];
   let left = bytes;
@@ -227,7 +226,7 @@ function asking(setting: Setting, signal: AbortSignal): Ask {
     run(setting.open('read'), { sql, parameters, take: MAX_COLUMNS }, waiting);
 }
 
-/** Requires the right to read the whole table. */
+/** Returns the statement that creates a table; requires the right to read the whole table. */
 async function ddlOf(
   setting: Setting,
   kind: unknown,
@@ -252,8 +251,8 @@ function addSample(server: McpServer, setting: Setting): void {
   const tool = {
     title: 'Sample a table',
     description:
-      'Gives some rows of a table or view, the latest by its order, with those columns that the ' +
-      `user of this connection may read. ${DATA_IS_DATA}`,
+      'Returns some rows of a table or view, by default the latest, with the columns that the ' +
+      `user of this connection can read. ${DATA_IS_DATA}`,
     input: {
       table: TABLE,
       rows: z
@@ -262,11 +261,11 @@ function addSample(server: McpServer, setting: Setting): void {
         .min(0)
         .max(most)
         .default(Math.min(DEFAULT_SAMPLE, most))
-        .describe(`How many rows, at most ${most}.`),
+        .describe(`Number of rows, at most ${most}.`),
       from: z
         .enum(['end', 'start'])
         .default('end')
-        .describe('end: the latest rows; start: the first ones.'),
+        .describe('end: the latest rows; start: the first rows.'),
     },
     output: {
       columns: z.array(z.object({ name: z.string(), type: z.string() })),

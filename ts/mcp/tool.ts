@@ -13,7 +13,7 @@ interface Tool<Input extends z.ZodRawShape> {
   readonly description: string;
   readonly input: Input;
   readonly output: z.ZodRawShape;
-  /** Absent if the tool only reads. */
+  /** Whether the tool writes; absent if it only reads. */
   readonly writes?: boolean;
 }
 

@@ -42,7 +42,7 @@ export interface StoredNotebook {
   /** Oldest first; the last is current. Never empty. */
   readonly versions: readonly Version[];
   readonly shares: readonly Share[];
-  /** Anyone who has this token and may log in may read. */
+  /** Token that lets anyone who has it and may log in read the notebook. */
   readonly link: string | null;
 }
 
@@ -60,7 +60,7 @@ export interface Listed {
   readonly version: number;
   readonly changed: string;
   readonly changedBy: string;
-  /** Only for the owner, like the link. */
+  /** Present only for the owner, like the link. */
   readonly shares?: readonly Pick<Share, 'kind' | 'name' | 'access'>[];
   readonly link?: string | null;
 }
@@ -68,12 +68,15 @@ export interface Listed {
 export function current({ versions }: StoredNotebook): Version {
   const last = versions.at(-1);
   if (last === undefined) {
-    throw new DatabaseError({ code: 'Internal', message: 'a notebook without a version' });
+    throw new DatabaseError({ code: 'Internal', message: 'the notebook has no version' });
   }
   return last;
 }
 
-/** The access of `person`; `null` for none, not even to its existence. */
+/**
+ * The access of `person`; `null` if the person has none and may not even know that the notebook
+ * exists.
+ */
 export function reachOf(notebook: StoredNotebook, person: Person): Reach | null {
   if (person.isAdmin || notebook.owner.key === person.key) {
     return 'own';
@@ -106,7 +109,7 @@ export function listed(notebook: StoredNotebook, person: Person, access: Reach):
   };
 }
 
-/** Why an operation on a notebook is refused. */
+/** The reason why an operation on a notebook is refused. */
 export class NotebookRefusal extends Error {
   readonly reason: 'invalid' | 'denied' | 'absent' | 'outdated' | 'too large' | 'full';
   /** For `outdated`: the current version. */

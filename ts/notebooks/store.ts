@@ -25,7 +25,7 @@ const RECORD_KIND = 'notebook';
 const TEXT_KIND = 'notebook text ';
 /** Records are loaded by kind, so texts are distributed over this many kinds. */
 const SHELVES = 64;
-/** Bytes counted for a notebook and for a version, besides their texts. */
+/** Bytes counted for each notebook and for each version, in addition to their texts. */
 const NOTEBOOK_BYTES = 512;
 const VERSION_BYTES = 256;
 /** Maximum bytes of the retained versions of a notebook. */
@@ -44,13 +44,13 @@ export interface Records {
 }
 
 export interface NotebookLimits {
-  /** Per text. */
+  /** Maximum bytes per text. */
   readonly textBytes: () => number;
-  /** Per owner. */
+  /** Maximum notebooks per owner. */
   readonly count: () => number;
   readonly ownerBytes: () => number;
   readonly versions: () => number;
-  /** For all users. */
+  /** Maximum bytes for all users together. */
   readonly totalBytes: () => number;
 }
 
@@ -94,13 +94,13 @@ export class NotebookStore {
     const wanted = version ?? current(notebook).number;
     const found = notebook.versions.find(({ number }) => number === wanted);
     if (found === undefined) {
-      throw new NotebookRefusal('absent', `there is no version ${wanted} of this notebook`);
+      throw new NotebookRefusal('absent', `version ${wanted} of this notebook does not exist`);
     }
     const text = await this.#textOf(id, found.number);
     return { ...listed(notebook, person, access), title: found.title, version: wanted, text };
   }
 
-  /** Returns the current version; without its text if its number is `known`. */
+  /** Returns the current version; omits its text if its number is `known`. */
   async look(person: Person, id: string, known: number): Promise<Listed | OpenedNotebook> {
     await this.#open();
     const { notebook, access } = this.#find(person, id, 'read');
@@ -108,12 +108,12 @@ export class NotebookStore {
     return isKnown ? listed(notebook, person, access) : await this.read(person, id);
   }
 
-  /** Returns the notebook of a link. */
+  /** Returns the notebook that a link refers to. */
   async readLinked(person: Person, link: string): Promise<OpenedNotebook> {
     await this.#open();
     const notebook = this.#notebooks.get(this.#links.get(link) ?? '');
     if (notebook === undefined) {
-      throw new NotebookRefusal('absent', 'this link leads to no notebook, or no longer');
+      throw new NotebookRefusal('absent', 'this link is invalid or has been revoked');
     }
     const access = reachOf(notebook, person) ?? 'read';
     const text = await this.#textOf(notebook.id, current(notebook).number);
@@ -132,8 +132,8 @@ export class NotebookStore {
       const own = [...this.#notebooks.values()].filter(({ owner }) => owner.key === person.key);
       const most = this.#limits.count();
       if (own.length >= most) {
-        const what = `you have ${own.length} notebooks, and notebooks.max.count is ${most}`;
-        throw new NotebookRefusal('full', `${what}: delete some`);
+        const facts = `count=${own.length}, limit=${most}, key=notebooks.max.count`;
+        throw new NotebookRefusal('full', `too many notebooks [${facts}]: delete some`);
       }
       const owner = { key: person.key, name: person.name };
       const versions = [{ ...version.facts, number: 1 }];
@@ -143,7 +143,7 @@ export class NotebookStore {
     });
   }
 
-  /** Saves a new version of a notebook that was edited at version `based`. */
+  /** Saves a new version of a notebook whose edits started from version `based`. */
   async save(
     person: Person,
     { id, based, title, text }: { id: string; based: number; title: string; text: string },
@@ -157,7 +157,7 @@ export class NotebookStore {
         return listed(notebook, person, access);
       }
       if (now.number !== based) {
-        const what = `version ${now.number} was saved by '${now.by}' since version ${based}`;
+        const what = `version ${now.number} was saved by '${now.by}' after version ${based}`;
         throw new NotebookRefusal('outdated', what, listed(notebook, person, access));
       }
       const versions = [...notebook.versions, { ...version.facts, number: now.number + 1 }];
@@ -175,7 +175,7 @@ export class NotebookStore {
     hasLink: boolean,
   ): Promise<Listed> {
     if (shares.length > MAX_SHARES) {
-      throw new NotebookRefusal('invalid', `shared with more than ${MAX_SHARES} names`);
+      throw new NotebookRefusal('invalid', `too many shares [limit=${MAX_SHARES}]`);
     }
     return await this.#change(async () => {
       const { notebook, access } = this.#find(person, id, 'own');
@@ -189,7 +189,8 @@ export class NotebookStore {
   async remove(person: Person, id: string): Promise<Listed> {
     return await this.#change(async () => {
       const { notebook, access } = this.#find(person, id, 'own');
-      // Texts are removed last: without its record, a text cannot be found.
+      // Texts are removed last: a text without a record cannot be found, so failing here does no
+      // harm.
       await this.#records.commitRecords(RECORD_KIND, new Map([[id, null]]));
       this.#forget(notebook);
       const texts = notebook.versions.map(({ number }): [string, null] => [key(id, number), null]);
@@ -202,14 +203,11 @@ export class NotebookStore {
     const notebook = this.#notebooks.get(id);
     const access = notebook === undefined ? null : reachOf(notebook, person);
     if (notebook === undefined || access === null) {
-      throw new NotebookRefusal(
-        'absent',
-        'there is no such notebook, or it is not shared with you',
-      );
+      throw new NotebookRefusal('absent', 'the notebook does not exist, or is not shared with you');
     }
     if (RANKS[access] < RANKS[needs]) {
-      const may = needs === 'own' ? 'its owner' : 'those with whom it is shared for writing';
-      throw new NotebookRefusal('denied', `only ${may} may do this to the notebook`);
+      const may = needs === 'own' ? 'its owner' : 'users with write access';
+      throw new NotebookRefusal('denied', `only ${may} can do this with the notebook`);
     }
     return { notebook, access };
   }
@@ -221,7 +219,7 @@ export class NotebookStore {
   ): Promise<{ facts: Omit<Version, 'number'>; bytes: Buffer }> {
     const most = this.#limits.textBytes();
     if (Buffer.byteLength(text) > most) {
-      const what = `the notebook is larger than notebooks.max.size, ${most} bytes`;
+      const what = `the notebook is too large [limit=${most} bytes, key=notebooks.max.size]`;
       throw new NotebookRefusal('too large', what);
     }
     const name = checkTitle(title);
@@ -236,7 +234,7 @@ export class NotebookStore {
     return { facts, bytes };
   }
 
-  /** The newest versions within the limits, but at least the current one. */
+  /** Selects the newest versions within the limits, but at least the current one. */
   #kept(versions: readonly Version[]): readonly Version[] {
     const kept = versions.slice(-Math.max(1, this.#limits.versions()));
     let bytes = kept.reduce((sum, version) => sum + version.bytes, 0);
@@ -289,19 +287,25 @@ export class NotebookStore {
       .filter(({ owner }) => owner.key === next.owner.key)
       .reduce((sum, notebook) => sum + sizeOf(notebook), 0);
     if (own + more > ownerBytes()) {
-      const what = `the notebooks of '${next.owner.name}' would take more than`;
-      throw new NotebookRefusal('full', `${what} notebooks.max.user.size, ${ownerBytes()} bytes`);
+      const what = `the notebooks of '${next.owner.name}' are too large`;
+      throw new NotebookRefusal(
+        'full',
+        `${what} [limit=${ownerBytes()} bytes, key=notebooks.max.user.size]`,
+      );
     }
     if (this.#totalBytes + more > totalBytes()) {
-      const what = 'the notebooks of all users would take more than notebooks.max.total.size';
-      throw new NotebookRefusal('full', `${what}, ${totalBytes()} bytes`);
+      const what = 'the notebooks of all users are too large';
+      throw new NotebookRefusal(
+        'full',
+        `${what} [limit=${totalBytes()} bytes, key=notebooks.max.total.size]`,
+      );
     }
   }
 
   async #textOf(id: string, version: number): Promise<string> {
     const bytes = (await this.#records.loadRecords(shelfOf(id))).get(key(id, version));
     if (bytes === undefined) {
-      throw new NotebookRefusal('absent', 'this version was replaced meanwhile');
+      throw new NotebookRefusal('absent', 'this version no longer exists');
     }
     return (await inflate(bytes)).toString('utf8');
   }
@@ -366,7 +370,7 @@ function decoded(id: string, bytes: Buffer): StoredNotebook {
     return JSON.parse(bytes.toString('utf8')) as StoredNotebook;
   } catch (cause) {
     throw new DatabaseError(
-      { code: 'Internal', message: `the record of notebook ${id}` },
+      { code: 'Internal', message: `the record of notebook ${id} is invalid` },
       { cause },
     );
   }

@@ -1,6 +1,6 @@
 /**
  * The workspace of each user who logs in: tabs, drafts and query log of the console. It consists of
- * entries whose content only the console interprets. Each entry has the time of its last change. Of
+ * entries whose content only the console interprets. Each entry has the time of its last change; of
  * two changes the later one is stored, so that several windows can write. Only its user can read
  * it.
  */
@@ -20,22 +20,22 @@ const KEY_BYTES = 32;
 const MAX_ENTRIES = 2000;
 const LOG = 'log/';
 const ENTRY_NAME = /^(?:tab|log)\/[\w.-]{1,80}$/;
-/** Bytes counted for an entry, besides its content. */
+/** Bytes counted for each entry, in addition to its content. */
 const ENTRY_BYTES = 128;
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
 
 interface WorkspaceLimits {
-  /** Per user, compressed. */
+  /** Maximum compressed bytes per user. */
   readonly userBytes: () => number;
-  /** For all users, compressed. */
+  /** Maximum compressed bytes for all users together. */
   readonly totalBytes: () => number;
 }
 
 /**
- * Data that a client needs to write to the workspace, and to encrypt the data it stores in the
- * browser.
+ * Data that a client needs in order to write to the workspace, and to encrypt the data that it
+ * stores in the browser.
  */
 interface Identity {
   readonly id: string;
@@ -89,7 +89,8 @@ export class WorkspaceStore {
   }
 
   /**
-   * `id` must be that of the workspace that was read, so that a page of another user cannot write.
+   * `id` must be the id of the workspace that was read, so that a page of another user cannot
+   * write.
    */
   async write(user: string, id: string, { put, remove }: WorkspaceChanges): Promise<void> {
     const invalid = [...put.keys(), ...remove].find((name) => !ENTRY_NAME.test(name));
@@ -105,7 +106,7 @@ export class WorkspaceStore {
     await this.#exclusively(async () => {
       const owner = hashOf(user);
       if ((await this.#identityOf(owner)).id !== id) {
-        throw new NotebookRefusal('denied', 'this is the workspace of another user: sign in again');
+        throw new NotebookRefusal('denied', 'the workspace of a different user: sign in again');
       }
       await this.#commit(owner, changes);
     });
@@ -154,7 +155,7 @@ export class WorkspaceStore {
     this.#totalBytes += growth;
   }
 
-  /** The oldest log entries to remove, so that drafts can always be saved. */
+  /** The oldest log entries, to be removed so that drafts can always be saved. */
   #oldLog(entries: Entries): readonly string[] {
     let bytes = sizeOf(entries) - this.#limits.userBytes();
     let count = entries.size - MAX_ENTRIES;
@@ -189,12 +190,12 @@ export class WorkspaceStore {
     ] as const;
     for (const [what, wanted, most] of limits) {
       if (wanted > most) {
-        throw new NotebookRefusal('full', `${wanted} ${what} exceed the limit, ${most}`);
+        throw new NotebookRefusal('full', `${wanted} ${what} exceed the limit of ${most}`);
       }
     }
   }
 
-  /** Runs changes sequentially, after the stored state is loaded. */
+  /** Runs changes one at a time, after the stored state has been loaded. */
   #exclusively<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#last.then(async () => {
       this.#loaded ??= this.#load().catch((error: unknown) => {
@@ -234,7 +235,7 @@ function sizeOf(entries: Entries | undefined): number {
   );
 }
 
-/** Encodes the time of the change in digits, a line feed, and the content. */
+/** Encodes the time of the change as digits, then a line feed, then the content. */
 function encoded({ changed, bytes }: Entry): Buffer {
   return Buffer.concat([Buffer.from(`${changed}\n`), bytes]);
 }
@@ -243,7 +244,10 @@ function decoded(key: string, record: Buffer): Entry {
   const end = record.indexOf('\n');
   const changed = Number(record.subarray(0, end).toString());
   if (end < 1 || !Number.isSafeInteger(changed)) {
-    throw new DatabaseError({ code: 'Internal', message: `the record of workspace ${key}` });
+    throw new DatabaseError({
+      code: 'Internal',
+      message: `the record of workspace ${key} is invalid`,
+    });
   }
   return { changed, bytes: record.subarray(end + 1) };
 }

@@ -1,13 +1,13 @@
 /**
- * Limits events that clients can cause: a maximum number of lines per minute, and a count of the
- * others.
+ * Limits the logging of events that clients can cause: at most a certain number of lines per
+ * minute, then only a count of the others.
  */
 import type { Logger } from './logger.js';
 
 const WINDOW_MS = 60_000;
 const MAX_LINES = 60;
 
-/** Event names: of a single event, and of the count. */
+/** Names of the log events: for a single event, and for the count. */
 interface BoundedEvents {
   readonly one: string;
   readonly more: string;

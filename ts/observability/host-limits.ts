@@ -14,7 +14,7 @@ interface HostLimit {
   readonly pattern: RegExp;
 }
 
-/** QuestDB's documentation recommends the same. */
+/** The value that QuestDB's documentation recommends. */
 const RECOMMENDED = 1_048_576;
 
 const LIMITS: readonly HostLimit[] = [

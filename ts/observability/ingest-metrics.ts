@@ -8,11 +8,11 @@ export interface ProtocolMetrics {
   readonly commits: Counter;
   readonly errors: Counter;
   readonly commitSeconds: Histogram;
-  /** From the start of a request to its response; `null` for a protocol without responses. */
+  /** Time from the start of a request to its response; `null` for a protocol without responses. */
   readonly requestSeconds: Histogram | null;
 }
 
-/** Ingestion protocols. Each has its counters from the start, so that rates begin at zero. */
+/** Ingestion protocols. The counters of each exist from the start, so that rates begin at zero. */
 type IngestProtocol = 'line_http' | 'line_tcp' | 'qwp';
 
 export class IngestMetrics {
@@ -21,16 +21,16 @@ export class IngestMetrics {
   constructor(registry: MetricsRegistry) {
     const of = (protocol: IngestProtocol): ProtocolMetrics => ({
       rows: registry.counter('ingest_rows_total', 'Rows committed.', { protocol }),
-      bytes: registry.counter('ingest_bytes_total', 'Bytes received, inflated.', { protocol }),
+      bytes: registry.counter('ingest_bytes_total', 'Bytes received, decompressed.', { protocol }),
       commits: registry.counter('ingest_commits_total', 'Commits of rows.', { protocol }),
       errors: registry.counter(
         'ingest_errors_total',
-        'Requests, or lines of a connection, that were refused.',
+        'Rejected requests, or rejected lines of a connection.',
         { protocol },
       ),
       commitSeconds: registry.histogram(
         'ingest_commit_seconds',
-        'Seconds of a commit of rows, from when they are read to when it is made.',
+        'Seconds that a commit takes after its rows have been read.',
         { protocol },
       ),
       requestSeconds:
@@ -38,7 +38,7 @@ export class IngestMetrics {
           ? null
           : registry.histogram(
               'ingest_request_seconds',
-              'Seconds from when a request or message of rows begins to its answer.',
+              'Seconds from the start of a request or message with rows to its response.',
               { protocol },
             ),
     });

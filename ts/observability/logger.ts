@@ -111,7 +111,7 @@ function plainValue(_name: string, value: unknown): unknown {
   return value;
 }
 
-/** JSON does not escape DEL, the C1 controls and the two Unicode line ends. */
+/** Escapes DEL, the C1 controls and the two Unicode line ends, which JSON does not escape. */
 function escapeControls(json: string): string {
   return json.replace(
     /[\u007f-\u009f\u2028\u2029]/g,

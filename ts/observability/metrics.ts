@@ -22,7 +22,7 @@ const SECONDS = [
 
 /** A histogram of durations in seconds. */
 export class Histogram {
-  /** Counts by bucket; the last counts values beyond all bounds. */
+  /** Counts by bucket; the last bucket counts values above all bounds. */
   readonly #counts = Array<number>(SECONDS.length + 1).fill(0);
   #sum = 0;
 
@@ -46,10 +46,10 @@ export class Histogram {
   }
 }
 
-/** A value of a metric; `part` is the suffix of the metric's name. */
+/** A value of a metric; `part` is a suffix to the metric's name. */
 interface Sample {
   readonly part: string;
-  /** Bound of a bucket. */
+  /** Upper bound of a bucket. */
   readonly le?: string;
   readonly value: number;
 }
@@ -64,7 +64,7 @@ export interface MetricMeaning {
 
 /** A metric as listed in the documentation. */
 interface ListedMetric extends MetricMeaning {
-  /** Including the prefix. */
+  /** Full name, including the prefix. */
   readonly name: string;
   readonly labels: readonly string[];
 }
@@ -98,17 +98,19 @@ export class MetricsRegistry {
     return histogram;
   }
 
-  /** Registers a metric read by a callback, with a standard name without this server's prefix. */
+  /**
+   * Registers a metric that a callback reads, under a standard name without this server's prefix.
+   */
   common(name: string, meaning: MetricMeaning, read: () => number | null): void {
     this.#add(name, meaning, {}, read);
   }
 
-  /** Registers a metric read by a callback. */
+  /** Registers a metric that a callback reads. */
   read(name: string, meaning: MetricMeaning, read: () => number | null): void {
     this.#add(PREFIX + name, meaning, {}, read);
   }
 
-  /** A `null` value is omitted. */
+  /** Adds a metric; a `null` value is omitted from the output. */
   #add(name: string, meaning: MetricMeaning, labels: Labels, read: () => number | null): void {
     this.#addSeries(name, meaning, labels, () => {
       const value = read();

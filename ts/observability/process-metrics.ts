@@ -22,7 +22,7 @@ export function registerProcessMetrics(registry: MetricsRegistry): void {
   );
   registry.common(
     'process_resident_memory_bytes',
-    { kind: 'gauge', help: 'Memory of the process in RAM, mapped files among it.' },
+    { kind: 'gauge', help: 'Resident memory of the process, including mapped files.' },
     () => process.memoryUsage.rss(),
   );
   registry.common(

@@ -36,7 +36,7 @@ export class ServerMetrics {
     const { registry } = this;
     registry.gauge(
       'line_tcp_waiting_bytes',
-      'Bytes of lines over TCP that wait for their commit.',
+      'Uncommitted bytes of the line protocol over TCP.',
       sources.waitingLines,
     );
     for (const protocol of LISTENERS) {
@@ -46,14 +46,14 @@ export class ServerMetrics {
     const seconds = (protocol: StatementProtocol): Histogram =>
       registry.histogram(
         'statement_seconds',
-        'Seconds from when a statement comes to its last row, however slowly a client reads.',
+        'Seconds from the arrival of a statement to its last row, including waits for the client.',
         { protocol },
       );
     this.statements = { http: seconds('http'), pgwire: seconds('pgwire'), qwp: seconds('qwp') };
     registerEngineMetrics(registry, sources.engine);
     const disk = (part: 'bavail' | 'blocks') => (): number | null => diskBytes(sources.root, part);
-    registry.gauge('storage_free_bytes', 'Free bytes on the disk of the data.', disk('bavail'));
-    registry.gauge('storage_size_bytes', 'Bytes of that disk.', disk('blocks'));
+    registry.gauge('storage_free_bytes', 'Free bytes on the data disk.', disk('bavail'));
+    registry.gauge('storage_size_bytes', 'Size of the data disk in bytes.', disk('blocks'));
     registerProcessMetrics(registry);
   }
 }

@@ -1,4 +1,4 @@
-/** The listener of the PostgreSQL wire protocol. */
+/** The listener for the PostgreSQL wire protocol. */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
 import {
@@ -31,7 +31,7 @@ interface PgWireServices {
   readonly authenticator?: Authenticator;
 }
 
-/** All settings from the configuration; tests set them directly. */
+/** All settings; they come from the configuration, except in tests. */
 export interface PgWireOptions extends PgWireLimits {
   /** `null` for loopback. */
   readonly host: string | null;
@@ -41,7 +41,7 @@ export interface PgWireOptions extends PgWireLimits {
   readonly idleMs: number;
   /** Time limit from the connection to the end of its login. */
   readonly loginMs?: number;
-  /** A client that reads nothing for this long counts as gone. */
+  /** A client that reads nothing for this long counts as disconnected. */
   readonly stallMs?: number;
   /** Whether connections from other machines must be encrypted. */
   readonly requireEncryption: boolean;
@@ -53,23 +53,23 @@ export interface PgWireOptions extends PgWireLimits {
 interface PgWireLimits {
   readonly accounts: readonly Account[];
   readonly connectionsMax: number;
-  /** Maximum connections of one remote address; 0: a quarter of all. */
+  /** Maximum connections per remote address; 0 means a quarter of all connections. */
   readonly addressConnectionsMax?: number | undefined;
-  /** Maximum connections without a login; 0: half of all. */
+  /** Maximum connections without a login; 0 means half of all connections. */
   readonly withoutLoginMax?: number | undefined;
   readonly statementsMax: number;
   readonly messageBytesMax: number;
 }
 
 export interface RunningPgWire {
-  /** The address as printed in the ready line: `127.0.0.1:8812`. */
+  /** The address as printed in the startup message: `127.0.0.1:8812`. */
   readonly address: string;
   readonly port: number;
   /** Number of open connections. */
   readonly connections: number;
   /** Applies settings that a configuration reload changed. */
   reconfigure(): Promise<void>;
-  /** Closes idle connections and refuses new work; resolves when no statement is running. */
+  /** Closes idle connections and refuses new work. Resolves when no statement is running. */
   drain(): Promise<void>;
   /** Cancels running statements; their clients receive an error. */
   interrupt(): void;
@@ -79,7 +79,7 @@ export interface RunningPgWire {
 
 const LOGIN_MS = 10_000;
 const STALL_MS = 60_000;
-/** Time for outgoing bytes to reach clients when the server closes. */
+/** Time that outgoing bytes have to reach clients when the server closes. */
 const LAST_BYTES_MS = 150;
 
 /** Serves at `pg.net.bind.to`; offers encryption if there are `credentials`. */
@@ -91,7 +91,7 @@ export async function startPgWire(
   const listener = await listenPgWire(optionsOf(config), services, credentials);
   return {
     ...listener,
-    // A getter, because a copied value would become stale.
+    // A getter, because a copy would become stale.
     get connections() {
       return listener.connections;
     },

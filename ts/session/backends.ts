@@ -1,4 +1,4 @@
-/** Open connections, by the process id that their clients received. */
+/** Open connections by process id, which their clients have received. */
 import { DatabaseError } from '../engine/error.js';
 
 /** The operations that other sessions can perform on a connection. */

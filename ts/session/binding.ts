@@ -1,6 +1,7 @@
 /**
  * Binds a statement's SQL text for one user, one visibility of the catalog and one transaction
- * block. A query that was already bound for the same user is shared; anything else is bound again.
+ * block. A query that was already bound for the same user is shared; any other statement is bound
+ * again.
  */
 import type { Access, Owner, Statement, StatementContext, Transaction } from '../engine/types.js';
 import type { Tree } from '../sql/index.js';
@@ -32,9 +33,9 @@ interface Terms {
   readonly transaction: Transaction | null;
   /** Whether its result depends on data besides tables: users, rights or sequence values. */
   readonly isListing: boolean;
-  /** Permissions required for accesses to the server itself. */
+  /** Permissions that the statement's accesses to the server itself require. */
   readonly serverAccesses: readonly Access[];
-  /** Operations that the server performs at every execution; `null` for none. */
+  /** Operations that the server performs at every execution; `null` if there are none. */
   readonly operated: Omit<Operated, 'tree'> | null;
 }
 
@@ -72,7 +73,7 @@ export function knownBinding(wanted: Wanted): Binding | null {
   }
 }
 
-/** Binds a SQL text; rejects with a `DatabaseError`. */
+/** Binds SQL text; rejects with a `DatabaseError`. */
 export async function newBinding(
   wanted: Wanted,
   { timeoutMs, elapsedMs, signal }: PrepareOptions,
@@ -103,8 +104,8 @@ export async function newBinding(
 }
 
 /**
- * Whether a binding belongs to a different transaction, user or visibility, or must be renewed each
- * time.
+ * Whether a binding belongs to a different transaction, user or visibility, or must be renewed for
+ * every execution.
  */
 export function isOutdated(
   { terms }: Binding,
@@ -124,7 +125,7 @@ export function isOutdated(
 function termsOf({ host, session, read, types }: Wanted): Terms {
   const { principal, transaction } = session;
   const visibilityVersion = host.guard?.visibilityVersion(principal) ?? 0;
-  // An identity may have a different name at the next login.
+  // The name is included because an identity may have a different one at its next login.
   const who = `${principalKey(principal)} ${principal.name}`;
   const text = boundText(read);
   return {

@@ -1,6 +1,6 @@
 /**
- * Change feed of a table, shared by all protocols. Each step is a separate execution of its
- * statement; nothing is held between steps.
+ * The change feed of a table, shared by all protocols. Each step executes the feed's statement
+ * separately; nothing is held in between.
  */
 import { DatabaseError } from '../engine/error.js';
 import type {
@@ -18,20 +18,20 @@ interface FollowedQuery {
     parameters: readonly [],
     how: (bound: StatementDescription) => Pick<ExecuteOptions, 'rows' | 'skip' | 'changes'>,
   ): Promise<ExecuteReply>;
-  /** Throws if the user may no longer read it. */
+  /** Throws if the user may no longer read the table. */
   authorise(): void;
   /** Cancels the running execution. */
   cancel(): void;
   close(): void;
 }
 
-/** The position after a transaction and a number of rows of the next one. */
+/** A feed position: after a transaction, and after a number of rows of the next transaction. */
 interface FeedPosition {
   readonly txn: number;
   readonly rows: number;
 }
 
-/** Where a feed begins; `start` reports the existing rows first, then changes. */
+/** Start position of a feed; `start` reports the existing rows first, then the changes. */
 export type FeedStart = FeedPosition | 'now' | 'start';
 
 interface FeedOptions {
@@ -40,11 +40,11 @@ interface FeedOptions {
   readonly quoteLargeNumbers?: boolean;
 }
 
-/** A change of the table, and its rows. */
+/** A change to the table, and its rows. */
 export interface FeedStep {
   readonly change: TableChange;
   readonly reply: ExecuteReply;
-  /** Description of the rows; differs after a change of the table. */
+  /** Description of the rows; it differs after the table's columns change. */
   readonly description: StatementDescription;
 }
 
@@ -52,7 +52,10 @@ export interface FeedStep {
 interface FeedPiece {
   readonly bytes: Buffer;
   readonly rows: number;
-  /** Where a feed resumes after reporting these rows; `null` if it must repeat the whole change. */
+  /**
+   * Position from which a feed resumes after reporting these rows; `null` if it must repeat the
+   * whole change.
+   */
   readonly position: FeedPosition | null;
 }
 
@@ -85,7 +88,7 @@ export class ChangeFeed {
     { closed, quoteLargeNumbers = false }: FeedOptions = {},
   ) {
     if (statement.description.kind !== 'select') {
-      const message = 'a feed of changes follows SELECT columns FROM table WHERE condition';
+      const message = 'change feeds support only SELECT columns FROM table WHERE condition';
       throw new DatabaseError({ code: 'NotSupported', message, start: 0 });
     }
     this.#statement = statement;
@@ -106,7 +109,7 @@ export class ChangeFeed {
     return this.#isClosed;
   }
 
-  /** `null` until it is known. */
+  /** Position of the feed; `null` until it is known. */
   get position(): FeedPosition | null {
     return typeof this.#at === 'string' ? null : this.#at;
   }
@@ -129,7 +132,10 @@ export class ChangeFeed {
     const { change } = reply;
     if (change === undefined) {
       reply.stream?.cancel();
-      throw new DatabaseError({ code: 'NotSupported', message: 'this statement has no changes' });
+      throw new DatabaseError({
+        code: 'NotSupported',
+        message: 'this statement has no change feed',
+      });
     }
     // Rights may have been revoked during the wait.
     this.#statement.authorise();
@@ -139,7 +145,9 @@ export class ChangeFeed {
     return { change, reply, description };
   }
 
-  /** Yields the rows of a step. The step counts as reported with its last rows. */
+  /**
+   * Yields the rows of a step. The step counts as reported once its last rows have been yielded.
+   */
   async *pieces({ change, reply }: FeedStep): AsyncGenerator<FeedPiece> {
     const before = this.position;
     let rows = before?.rows ?? 0;
@@ -162,7 +170,7 @@ async function nextOf({ stream }: ExecuteReply): Promise<Chunk | null> {
   return (await stream?.next()) ?? null;
 }
 
-/** A chunk that follows others of one stream starts with a comma. */
+/** Removes the leading comma of a chunk that follows other chunks of a stream. */
 function withoutComma(bytes: Buffer): Buffer {
   return bytes[0] === COMMA ? bytes.subarray(1) : bytes;
 }

@@ -1,6 +1,6 @@
 /** Channels through which sessions send messages to each other. */
 
-/** A message of NOTIFY. */
+/** A message sent by NOTIFY. */
 export interface Notification {
   readonly channel: string;
   readonly payload: string;

@@ -1,6 +1,6 @@
 /**
  * Dispatches statements by the root of their syntax tree, for all protocols. The tables have an
- * entry for each node kind, so a new kind does not compile until its runner is specified.
+ * entry for each node kind, so a new kind does not compile until it has a runner.
  */
 import { DatabaseError } from '../engine/error.js';
 import type { Node, SessionStatement, Statement, Tree } from '../sql/index.js';
@@ -11,10 +11,10 @@ export type ServerKind = 'Access' | 'Copy';
 export type Dispatch =
   | { readonly runner: 'engine' }
   | { readonly runner: 'server'; readonly kind: ServerKind; readonly tree: Tree }
-  /** Run by the connection, if it is persistent. */
+  /** The connection runs the statement, if it is persistent. */
   | { readonly runner: 'session'; readonly statement: SessionStatement };
 
-/** `null` for nodes that are part of a statement. */
+/** The runner of each node kind; `null` for nodes that are only parts of statements. */
 const RUNNERS: Readonly<Record<Node['kind'], 'engine' | 'server' | null>> = {
   Access: 'server',
   AlterTable: 'engine',
@@ -89,15 +89,15 @@ export function dispatch({ tree, session }: Statement): Dispatch {
   const root = tree.nodes[tree.root];
   const runner = root === undefined ? null : RUNNERS[root.kind];
   if (root === undefined || runner === null) {
-    const message = `'${root?.kind ?? 'nothing'}' is no statement`;
+    const message = `'${root?.kind ?? 'nothing'}' is not a statement`;
     throw new DatabaseError({ code: 'Internal', message });
   }
   return runner === 'server' ? { runner, kind: root.kind as ServerKind, tree } : { runner };
 }
 
 /**
- * How connection statements are handled without a persistent connection: `null` means no effect.
- * Others are refused with this name, because they need lasting state.
+ * How session statements are handled without a persistent connection. `null` means that they have
+ * no effect. The others need lasting state and are refused under this name.
  */
 const WITHOUT_CONNECTION: Readonly<Record<SessionStatement['kind'], string | null>> = {
   Begin: null,
@@ -130,7 +130,7 @@ const WITHOUT_CONNECTION: Readonly<Record<SessionStatement['kind'], string | nul
 export function refuseWithoutConnection({ kind }: SessionStatement): void {
   const refused = WITHOUT_CONNECTION[kind];
   if (refused !== null) {
-    const message = `${refused} needs a connection of the PostgreSQL wire protocol`;
+    const message = `${refused} requires a connection of the PostgreSQL wire protocol`;
     throw new DatabaseError({ code: 'NotSupported', message, start: 0, end: 0 });
   }
 }

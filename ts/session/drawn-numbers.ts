@@ -6,7 +6,7 @@ import type { Tree } from '../sql/index.js';
 const MAX_SEQUENCES = 1_000;
 
 export class DrawnNumbers {
-  /** By sequence, in order of use. */
+  /** Last value by sequence, in order of use. */
   readonly #last = new Map<string, DrawnNumber>();
 
   note(numbers: readonly DrawnNumber[] = []): void {

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 
 import { DatabaseError } from '../engine/error.js';
 
-/** A parser error, recognised by its members: a message and UTF-16 offsets. */
+/** An error from the parser, recognised by its members: a message and UTF-16 offsets. */
 interface PositionedError {
   readonly message: string;
   readonly start: number;
@@ -42,9 +42,9 @@ export class ChangedResult extends DatabaseError {
   constructor() {
     super({
       code: 'Replan',
-      // Drivers recognise this message.
+      // Drivers recognise this exact message.
       message: 'cached plan must not change result type',
-      detail: 'the tables of this statement changed, and its columns with them',
+      detail: 'the columns of this statement changed because its tables changed',
       hint: 'prepare the statement again',
       retryable: true,
     });

@@ -1,4 +1,4 @@
-/** Limits concurrent change feeds over all protocols. */
+/** Limits concurrent change feeds across all protocols. */
 import { DatabaseError } from '../engine/error.js';
 
 export class FeedSlots {
@@ -17,7 +17,7 @@ export class FeedSlots {
   take(): () => void {
     const most = this.#most();
     if (this.#open >= most) {
-      const message = `too many feeds of changes [limit=${most}, key=changes.max.feeds]`;
+      const message = `too many change feeds [limit=${most}, key=changes.max.feeds]`;
       throw new DatabaseError({ code: 'Busy', message, retryable: true });
     }
     this.#open += 1;

@@ -1,4 +1,4 @@
-/** Access control as sessions see it; `ts/access` implements it. */
+/** Access control from the session's point of view; `ts/access` implements it. */
 import { type Identity, identityKey } from '../auth/index.js';
 import type {
   Access,
@@ -16,7 +16,7 @@ export interface Principal {
   readonly identity?: Identity;
 }
 
-/** Unique per identity, whatever the names of others. */
+/** A key that is unique per identity, even if several identities have the same name. */
 export function principalKey({ name, identity }: Principal): string {
   return identity === undefined ? `name ${name}` : identityKey(identity);
 }
@@ -28,11 +28,11 @@ export interface CatalogChange {
   readonly description: StatementDescription;
 }
 
-/** Lists of users and rights, which the engine does not know. */
+/** Lists of users and rights, which the engine does not have. */
 export interface Listed {
   /** Lists by name. */
   readonly lists: Readonly<Record<string, ListedRows>>;
-  /** The statement to run instead; `null` for the original. */
+  /** The statement to run instead; `null` to run the original. */
   readonly tree: object | null;
 }
 
@@ -52,11 +52,11 @@ export interface Guard {
   watch(changed: () => void): void;
   /** Throws `AccessDenied` if `principal` lacks a right; called before every execution. */
   authorise(principal: Principal, accesses: readonly Access[]): void;
-  /** The catalog entries that `principal` may see; `undefined` means all. */
+  /** The catalog entries that `principal` may see; `undefined` means all entries. */
   visibility(principal: Principal): Visibility | undefined;
-  /** Changes when the visibility changes; 0 for users who see everything. */
+  /** A number that changes when the visibility changes; 0 for users who see everything. */
   visibilityVersion(principal: Principal): number;
-  /** Permissions that a statement requires for accesses to the server itself. */
+  /** Permissions that a statement's accesses to the server itself require. */
   serverAccesses(tree: object): readonly Access[];
   /** Whether a statement reads users or rights. */
   asksLists(tree: object): boolean;
@@ -64,16 +64,21 @@ export interface Guard {
   lists(principal: Principal, tree: object, text: string): Promise<Listed>;
   /** Whether a statement creates a view. */
   makesView(tree: object): boolean;
-  /** Returns its future owner; throws `AccessDenied` if `principal` may not act as that owner. */
+  /**
+   * Returns the future owner of the view that a statement creates. Throws `AccessDenied` if
+   * `principal` may not act as that owner.
+   */
   viewOwner(principal: Principal, tree: object): Owner;
   /** Runs a change of the catalog, and updates the rights accordingly. */
   follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T>;
   /**
-   * Throws `AccessDenied` if `principal` could not have run a statement that failed to bind,
-   * because the reason of the failure may be confidential.
+   * Checks a statement that failed to bind, because the reason for the failure may be confidential.
+   * Throws `AccessDenied` if `principal` could not have run the statement.
    */
   authoriseUnbound(principal: Principal, tree: object): void;
-  /** The permissions that an import requires. Throws if its table could not have an owner. */
+  /**
+   * Returns the permissions that an import requires. Throws if its table could not have an owner.
+   */
   importAccesses(principal: Principal, target: ImportTarget): readonly Access[];
   /** Runs an import that creates tables or columns, and grants those to their owners. */
   creating<T>(
@@ -81,11 +86,14 @@ export interface Guard {
     targets: readonly ImportTarget[],
     run: () => Promise<T>,
   ): Promise<T>;
-  /** Receives executed statements other than queries and row changes. */
+  /** Called with each executed statement other than queries and row changes. */
   ran(principal: Principal, text: string, description: Pick<StatementDescription, 'command'>): void;
 }
 
-/** Checks a single access, for statements that ask while they are bound. */
+/**
+ * Returns a function that checks a single access, for statements that need the answer while they
+ * are bound.
+ */
 export function allowing(guard: Guard, principal: Principal): (access: Access) => boolean {
   return (access) => {
     try {

@@ -33,7 +33,7 @@ export type { Operations } from './operations.js';
 export type { TemporaryTable } from './temporary.js';
 export { errorMeaning, httpStatusOf, sqlStateOf } from './status.js';
 export { type ParsedStatement } from './statement-cache.js';
-// Session statements; a protocol with persistent connections executes them.
+// Statements that a session runs itself; a protocol with persistent connections executes them.
 export type {
   CopyStream,
   CopyStreamOptions,
@@ -42,9 +42,9 @@ export type {
   FetchCursor,
   SessionStatement,
 } from '../sql/index.js';
-// For splitting SQL text into statements: protocols do not import the parser.
+// Re-exported for splitting SQL text into statements, because protocols do not import the parser.
 export { firstQuestionMark, splitStatements, type StatementText } from '../sql/lexer/split.js';
-// Re-exports the engine's types and its error: protocols do not import the engine.
+// The engine's types and its error are re-exported, because protocols do not import the engine.
 export { DatabaseError } from '../engine/error.js';
 export { type KeptMessages, WebSocketReader } from '../engine/websocket.js';
 export { isSentAsText, ParameterBatch, parameterHeader } from '../engine/parameters.js';

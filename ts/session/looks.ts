@@ -7,9 +7,9 @@ import { timedOut } from './time-bounds.js';
 export type Looks = (ask: TextAsk, signal: AbortSignal) => Promise<TextShape>;
 
 interface Limits {
-  /** Milliseconds; 0 means no limit. */
+  /** Timeout in milliseconds; 0 means no limit. */
   readonly timeoutMs: number;
-  /** Milliseconds already elapsed. */
+  /** Milliseconds that have already elapsed. */
   readonly elapsedMs: number;
   readonly cancelled: AbortSignal | undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * Functions that act on the server instead of its data: `SELECT reload_config()`. Each call in the
- * syntax tree is replaced by a parameter after those of the client. At every execution, the session
- * supplies the function's result as its value.
+ * Functions that act on the server instead of on its data: `SELECT reload_config()`. Each call in
+ * the syntax tree is replaced by a parameter that follows those of the client. At every execution,
+ * the session passes the function's result as the parameter's value.
  */
 import { DatabaseError } from '../engine/error.js';
 import type { ParameterBatch } from '../engine/parameters.js';
@@ -27,13 +27,13 @@ interface Operation {
   readonly type: 'BOOLEAN' | 'INT';
   /** Allowed numbers of arguments. */
   readonly takes: readonly number[];
-  /** Whether it changes state, so that it must run once and never per row. */
+  /** Whether the function changes state, so that it must run exactly once and never per row. */
   readonly isChange: boolean;
   /** Resolves to the result of the function. */
   run(setting: OperationSetting, numbers: readonly number[]): Promise<boolean | number>;
 }
 
-/** A number, or a client parameter that contains it. */
+/** A number, or the client parameter that contains the number. */
 type Argument = { readonly number: string } | { readonly parameter: number };
 
 /** A call of such a function. */
@@ -44,12 +44,12 @@ export interface OperationCall {
   readonly span: Span;
 }
 
-/** A syntax tree in which such calls are replaced. */
+/** A syntax tree in which the calls of such functions are replaced. */
 export interface Operated {
   readonly tree: Tree;
-  /** In parameter order. */
+  /** The calls, in parameter order. */
   readonly calls: readonly OperationCall[];
-  /** Number of parameters before those of the calls. */
+  /** Number of parameters that precede those for the calls. */
   readonly parameters: number;
 }
 
@@ -85,7 +85,7 @@ const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
   ['reload_config', reload('reload_config')],
   ['reload_tls', reload('reload_tls')],
   ['pg_cancel_backend', stop('cancel', [1])],
-  // PostgreSQL also accepts a timeout for the wait.
+  // PostgreSQL also accepts a second argument: the timeout of the wait.
   ['pg_terminate_backend', stop('terminate', [1, 2])],
   [
     'pg_backend_pid',
@@ -138,8 +138,8 @@ function parameterOf(node: Node): number {
 }
 
 /**
- * `pg_cancel_backend(pid)` over rows of pg_stat_activity is executed by the engine, like CANCEL
- * QUERY.
+ * Whether a call is `pg_cancel_backend(pid)` over rows of pg_stat_activity, which the engine
+ * executes like CANCEL QUERY.
  */
 function isOfRows(nodes: readonly Node[], call: CallNode): boolean {
   const [only] = call.arguments;
@@ -164,7 +164,7 @@ function argumentsOf(nodes: readonly Node[], call: CallNode): readonly Argument[
     if (node?.kind === 'Integer') {
       return { number: node.text };
     }
-    throw failed(call.name, `${nameOf(call)}() takes a number or a parameter`);
+    throw failed(call.name, `${nameOf(call)}() expects a number or a parameter`);
   });
 }
 
@@ -190,10 +190,10 @@ function belowCasts(nodes: readonly Node[], id: NodeId): NodeId {
   return node?.kind === 'Cast' ? belowCasts(nodes, node.operand) : id;
 }
 
-/** Checks where calls are allowed in a syntax tree. */
+/** Finds the positions in a syntax tree where calls are allowed. */
 class Places {
   private readonly root: Node | undefined;
-  /** Select items of the statement's outermost SELECT, if it has no FROM. */
+  /** The items in the statement's outermost SELECT, if it has no FROM. */
   private readonly once: ReadonlySet<NodeId>;
   private readonly tables: ReadonlySet<NodeId>;
 
@@ -212,15 +212,15 @@ class Places {
     const isPlain = !node.distinct && node.filter === null && node.over === null;
     if (!operation.takes.includes(given.length)) {
       const takes = operation.takes.join(' or ');
-      throw failed(node.name, `${name}() takes ${takes} arguments, found ${given.length}`);
+      throw failed(node.name, `${name}() expects ${takes} arguments, found ${given.length}`);
     }
     if (!isPlain || isView || this.tables.has(id)) {
-      const place = isView ? 'in a view' : this.tables.has(id) ? 'as a table' : 'over rows';
-      throw failed(node.name, `${name}() is answered by the session: it cannot stand ${place}`);
+      const place = isView ? 'in a view' : this.tables.has(id) ? 'as a table' : 'over many rows';
+      throw failed(node.name, `${name}() is a session function: it cannot be used ${place}`);
     }
     if (operation.isChange && !this.once.has(id)) {
       const example = `SELECT ${name}(${operation.takes[0] === 0 ? '' : '7'})`;
-      const message = `${name}() runs once, in the list of a SELECT without FROM: ${example}`;
+      const message = `${name}() can be used only in a SELECT without FROM: ${example}`;
       throw failed(node.name, message);
     }
   }
@@ -241,7 +241,7 @@ function isOfOneRow(select: SelectNode): boolean {
   return !isGrouped && clauses.every((clause) => clause === null);
 }
 
-/** The types of the client's parameters, followed by those of the results. */
+/** The types of the client's parameters, followed by the types of the results. */
 export function typesWithResults(
   { calls, parameters }: Omit<Operated, 'tree'>,
   declared: readonly (string | null)[] = [],
@@ -261,7 +261,7 @@ export function numbersOf(call: OperationCall, values: ParameterBatch): readonly
     const text = 'number' in argument ? argument.number : values.integerAt(argument.parameter - 1);
     const number = Number(text ?? Number.NaN);
     if (!Number.isSafeInteger(number) || text?.trim() === '') {
-      const message = `${call.name}() takes a number, found ${text ?? 'null'}`;
+      const message = `${call.name}() expects a number, found ${text ?? 'null'}`;
       throw new DatabaseError({ code: 'InvalidValue', message, ...call.span });
     }
     return number;

@@ -1,4 +1,6 @@
-/** A statement that the server executes itself: parsed when prepared, executed when run. */
+/**
+ * A statement that the server executes itself. It is parsed when prepared and executed when run.
+ */
 import { DatabaseError } from '../engine/error.js';
 import type {
   Access,
@@ -15,7 +17,7 @@ import type {
 export interface OwnAction {
   readonly accesses: readonly Access[];
   readonly notice?: string;
-  /** Empty if it returns no rows. */
+  /** Column names; empty if the statement returns no rows. */
   readonly columns: readonly string[];
   run(): Promise<readonly string[]>;
 }
@@ -29,7 +31,7 @@ const NO_ROWS: ExecuteReply = {
 export class OwnStatement implements Statement {
   readonly description: StatementDescription;
   readonly #action: OwnAction;
-  /** A query for the row, because the engine encodes it for the client. */
+  /** A query that returns the row, so that the engine encodes it for the client. */
   readonly #answer: Statement | null;
 
   private constructor(command: string, action: OwnAction, answer: Statement | null) {
@@ -64,12 +66,12 @@ export class OwnStatement implements Statement {
   }
 
   executeBatch(): Promise<BatchReply> {
-    const message = `${this.description.command} runs once, not for many rows of parameters`;
+    const message = `${this.description.command} cannot run with several rows of parameters`;
     return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
   }
 
   openCopy(): Promise<CopyAppender> {
-    const message = `${this.description.command} takes no data of COPY`;
+    const message = `${this.description.command} does not accept COPY data`;
     return Promise.reject(new DatabaseError({ code: 'NotSupported', message }));
   }
 

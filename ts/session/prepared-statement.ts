@@ -38,30 +38,33 @@ import type { ParsedStatement } from './statement-cache.js';
 import type { TemporaryTable } from './temporary.js';
 import { ALL_TIME, timeBounds, type TimeBounds } from './time-bounds.js';
 
-/** Maximum attempts of a statement whose tables keep changing before it runs. */
+/** Maximum attempts to run a statement whose tables keep changing before it starts. */
 const MAX_ATTEMPTS = 64;
-/** Number of immediate attempts; later ones pause, so that concurrent changes can finish. */
+/**
+ * Number of attempts without a pause; before later ones there is a pause, so that concurrent
+ * changes can finish.
+ */
 const QUICK_ATTEMPTS = 4;
 const MAX_PAUSE_MS = 64;
 
 /**
- * How a statement runs. Pass a function if the row description has not been sent yet: it is called
- * again after the statement was rebound to changed tables.
+ * How a statement runs. If the row description has not been sent yet, pass a function: it is called
+ * again if the statement was rebound to changed tables.
  */
 type Execute = RowOptions | ((description: StatementDescription) => RowOptions);
 
 /** The requested rows and their format. */
 export type RowOptions = Omit<ExecuteOptions, 'timeoutMs' | 'elapsedMs' | 'queryId' | 'text'>;
 
-/** Whether the error, or its position, may differ for the SQL text with its literals. */
+/** Whether the error, or its position, may differ for the original SQL text with its literals. */
 export function isOfText(error: unknown): boolean {
   return errorMeaning(asDatabaseError(error).code).isOfText;
 }
 
-/** Types for which an untyped parameter equals a quoted literal. */
+/** Types for which an untyped parameter means the same as a quoted literal. */
 const AS_IN_QUOTES = new Set<string>(['SYMBOL', 'VARCHAR', 'STRING', 'TIMESTAMP', 'TIMESTAMP_NS']);
 
-/** An execution without a reply so far. Its statement may be rebound in between. */
+/** An execution that has no reply yet; its statement may still be rebound. */
 interface Execution {
   readonly queryId: bigint;
   isCancelled: boolean;
@@ -69,21 +72,24 @@ interface Execution {
 
 export class PreparedStatement {
   readonly text: string;
-  /** The temporary table that it creates. */
+  /** The temporary table that the statement creates, if any. */
   readonly temporary: TemporaryTable | null;
   readonly #host: StatementHost;
   readonly #session: StatementSession;
   readonly #declared: ParameterTypes | undefined;
-  /** The parameterised query that is bound instead of the text. */
+  /** The parameterised query that is bound instead of the original text. */
   #lifted: LiftedQuery | null;
-  /** `null` before binding and after closing. */
+  /** The binding; `null` before binding and after closing. */
   #binding: Binding | null = null;
   /** The description that the client received, if the current one may differ; otherwise `null`. */
   #described: StatementDescription | null = null;
-  /** Executions without a reply. */
+  /** Executions that have no reply yet. */
   readonly #waiting: Execution[] = [];
 
-  /** Internal; use `Session.prepare`. `declared` applies to a text that contains its literals. */
+  /**
+   * Internal; call `Session.prepare` instead. `declared` applies to a text that contains its
+   * literals.
+   */
   constructor(
     host: StatementHost,
     session: StatementSession,
@@ -113,16 +119,16 @@ export class PreparedStatement {
   }
 
   /**
-   * The statement that the engine may run on its own with different values, as long as rights do
-   * not change. `null` if the session must act at every execution.
+   * The statement that the engine may run without the session, with different values, as long as
+   * rights do not change. `null` if the session must act at every execution.
    */
   get handedOff(): Statement | null {
     return this.#lifted === null ? this.#plain : null;
   }
 
   /**
-   * The same for a SQL text that repeats, exactly or except for its literals. Uses only existing
-   * shared bindings.
+   * Like `handedOff`, for SQL text that repeats, either exactly or except for its literals. Uses
+   * only existing shared bindings.
    */
   eligible(read: ParsedStatement): Statement | null {
     try {
@@ -166,7 +172,7 @@ export class PreparedStatement {
     }
   }
 
-  /** The reply to an execution that began at `sinceMs`, possibly in the engine. */
+  /** The reply to an execution that began at `sinceMs` and that the engine may have started. */
   resumed(reply: ExecuteReply, sinceMs: number): ExecuteReply {
     const { stream } = reply;
     const ended = (): void => {
@@ -185,7 +191,7 @@ export class PreparedStatement {
   /** Executes an INSERT for many parameter rows, in one native call and one commit. */
   async executeBatch(rows: ParameterBatch): Promise<Summary> {
     if (this.#bound().terms.operated !== null) {
-      const message = 'functions of the server run once, not for many rows of parameters';
+      const message = 'server functions cannot run with several rows of parameters';
       throw new DatabaseError({ code: 'NotSupported', message });
     }
     const began = performance.now();
@@ -198,12 +204,12 @@ export class PreparedStatement {
     }
   }
 
-  /** Opens an appender for COPY data. The data goes to the parameters of this INSERT. */
+  /** Opens an appender for COPY data, whose values become the parameters of this INSERT. */
   async openCopy(form: CopyForm): Promise<CopyAppender> {
     return await this.#run((statement) => statement.openCopy(form));
   }
 
-  /** Cancels executions that wait for their first rows; a stream has a separate `cancel`. */
+  /** Cancels executions that are waiting for their first rows; a stream has its own `cancel`. */
   cancel(): void {
     for (const execution of this.#waiting) {
       execution.isCancelled = true;
@@ -273,7 +279,7 @@ export class PreparedStatement {
     return this.#binding;
   }
 
-  /** The description of the current binding. */
+  /** The current binding's description. */
   #current(): StatementDescription {
     const { statement, terms } = this.#bound();
     const { description } = statement;
@@ -281,7 +287,7 @@ export class PreparedStatement {
     if (this.#lifted !== null) {
       return { ...description, parameters: [] };
     }
-    // Without the parameters for results of server functions.
+    // Leaves out the parameters that represent results of server functions.
     return operated === null
       ? description
       : { ...description, parameters: description.parameters.slice(0, -operated.calls.length) };
@@ -307,8 +313,8 @@ export class PreparedStatement {
   }
 
   /**
-   * Options of an execution that starts now; throws if it must not start. Listed member by member,
-   * because a spread with additions takes several times as long.
+   * Options for an execution that starts now; throws if it must not start. They are listed member
+   * by member, because spreading and adding members takes several times as long.
    */
   #options(
     { queryId, isCancelled }: Execution,
@@ -319,7 +325,7 @@ export class PreparedStatement {
     if (isCancelled) {
       throw new DatabaseError({ code: 'Cancelled', message: 'cancelled by user' });
     }
-    // A feed has no end; the wait is specified for each of its steps.
+    // A feed has no end, so it has no timeout; each of its steps specifies a wait instead.
     const timeoutMs = changes === undefined ? this.#host.timeoutMs(given) : 0;
     const text = this.#lifted === null ? undefined : withoutSecrets(this.text);
     const bounds = { timeoutMs, elapsedMs, queryId, text };
@@ -333,7 +339,7 @@ export class PreparedStatement {
   ): Promise<ParameterBatch> {
     const row = parameters instanceof ParameterBatch ? parameters : ParameterBatch.row(parameters);
     if (row.width < given) {
-      const message = `the statement has ${given} parameters, ${row.width} are given`;
+      const message = `the statement has ${given} parameters, found ${row.width} values`;
       throw new DatabaseError({ code: 'InvalidValue', message });
     }
     this.authorise();
@@ -360,7 +366,7 @@ export class PreparedStatement {
 
   /**
    * Runs the statement. If it fails with an error about the SQL text, the text with its literals
-   * runs instead, so that message and position refer to it.
+   * runs instead, so that message and position refer to that text.
    */
   async #run<T>(step: Step<T>, again: BindingAgain = BOUND_AS_FIRST): Promise<T> {
     try {
@@ -380,7 +386,10 @@ export class PreparedStatement {
     return await this.#attempt(step, again);
   }
 
-  /** Runs a statement that changes the catalog: rights are updated and the audit log records it. */
+  /**
+   * Runs a statement that changes the catalog; afterwards updates the rights and records the
+   * statement in the audit log.
+   */
   async #followed<T>(guard: Guard, step: Step<T>, again: BindingAgain): Promise<T> {
     const { principal } = this.#session;
     const { text, description } = this;
@@ -413,8 +422,8 @@ export class PreparedStatement {
   }
 
   /**
-   * Binds the statement again. A client that received the columns must not get different ones. If
-   * binding fails, the next execution tries again.
+   * Binds the statement again. A client that already received the columns must not get different
+   * ones. If binding fails, the next execution tries again.
    */
   async #rebind({ mayChange, bounds }: BindingAgain): Promise<void> {
     const described = this.description;
@@ -433,9 +442,9 @@ type Step<T> = (statement: Statement) => Promise<T>;
 
 /** How to rebind a statement during an execution. */
 interface BindingAgain {
-  /** Whether its columns may differ afterwards. */
+  /** Whether the columns may differ after rebinding. */
   readonly mayChange: boolean;
-  /** The remaining time. */
+  /** Returns the remaining time. */
   readonly bounds: () => TimeBounds;
 }
 

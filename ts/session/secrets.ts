@@ -1,8 +1,9 @@
 /**
- * Hides passwords and tokens in statements from users who can see the statements of others.
+ * Hides passwords and tokens in statements from users who can see other users' statements.
  *
- * The syntax tree locates them: the parser recognises a password regardless of quotes, comments and
- * line ends. In a text that cannot be parsed, everything that may be a password is hidden.
+ * The syntax tree locates them, because the parser recognises a password regardless of quotes,
+ * comments and line ends. In a text that cannot be parsed, everything that may be a password is
+ * hidden.
  */
 import {
   type AccessStatement,
@@ -46,7 +47,7 @@ export function withoutSecrets(text: string): string {
   return (shown + text.slice(from)).replace(TOKEN, MASK);
 }
 
-/** `null` if the SQL text cannot be parsed. */
+/** Secrets found through the syntax tree; `null` if the SQL text cannot be parsed. */
 function spansOfTree(text: string): readonly Span[] | null {
   try {
     const { nodes } = parse(text);
@@ -73,8 +74,8 @@ function secretsOf(access: AccessStatement): readonly Span[] {
 }
 
 /**
- * Values after PASSWORD, `PASSWORD =` and TOKEN TYPE REST. `isUnread`: the text cannot be parsed,
- * so the value is hidden whatever its form, with everything after it.
+ * Values after PASSWORD, `PASSWORD =` and TOKEN TYPE REST. With `isUnread`, the text cannot be
+ * parsed, so the value is hidden whatever its form, together with everything after it.
  */
 function spansOfWords({ kinds, values, starts, ends, text }: Tokens, isUnread: boolean): Span[] {
   const spans: Span[] = [];

@@ -1,8 +1,8 @@
 /**
  * The path of a statement in every protocol: parse → prepare → authorise → execute.
  *
- * A session is the context of one client (user, read-only or not). It knows nothing of HTTP or the
- * wire protocol, and has no socket.
+ * A session is the context of one client (user, read-only or not). It is independent of HTTP and
+ * the wire protocol, and has no socket.
  */
 import { DatabaseError } from '../engine/error.js';
 import type { LiftedQuery } from '../engine/literals.js';
@@ -41,7 +41,10 @@ const MAX_STATEMENT_LENGTH = 16 * 1024 * 1024;
 interface SessionHostOptions {
   readonly database: Database;
   readonly parse: Parse;
-  /** Without an entry, the engine reports that it cannot run such statements. */
+  /**
+   * Handlers for server statements. Without a handler, the engine reports that it cannot run the
+   * statement.
+   */
   readonly server?: Readonly<Partial<Record<ServerKind, ServerStatements>>>;
   /** Absent without access control. */
   readonly guard?: Guard;
@@ -49,7 +52,7 @@ interface SessionHostOptions {
   readonly operations?: Operations;
   /** Schema detection of text files; absent if none can be read. */
   readonly looks?: Looks;
-  /** Timeout of a statement without a timeout from the client. */
+  /** Timeout for statements for which the client sets none. */
   readonly defaultTimeoutMs?: number;
   /** Maximum timeout that a client can request. */
   readonly maxTimeoutMs?: number;
@@ -65,7 +68,7 @@ export class SessionHost implements StatementHost {
   readonly guard: Guard | undefined;
   readonly operations: Operations | null;
   readonly looks: Looks | undefined;
-  /** Connections of all protocols whose clients know their process id. */
+  /** Connections in all protocols whose clients know their process id. */
   readonly backends = new Backends();
   readonly feeds: FeedSlots;
   /** Channels for notifications between sessions. */
@@ -87,7 +90,7 @@ export class SessionHost implements StatementHost {
     this.operations = options.operations ?? null;
     this.looks = options.looks;
     this.feeds = new FeedSlots(options.mostFeeds ?? (() => DEFAULT_FEEDS));
-    // Handed off connections return, so that their rights are checked again.
+    // Connections that were handed off are revoked, so that their rights are checked again.
     options.guard?.watch(() => {
       this.revokeHandoffs();
     });
@@ -96,7 +99,8 @@ export class SessionHost implements StatementHost {
   }
 
   /**
-   * `isLasting`: whether the session runs several statements. `seconds` records their durations.
+   * `isLasting` states whether the session runs several statements. `seconds` records their
+   * durations.
    */
   open(principal: Principal, isLasting = false, seconds?: Seconds): Session {
     return new Session(this, principal, isLasting, seconds);
@@ -107,8 +111,8 @@ export class SessionHost implements StatementHost {
   }
 
   /**
-   * Hands a connection off to the engine. It returns when the client sends anything else, when the
-   * rights of any user change, and at the latest after a second.
+   * Hands a connection off to the engine. The handoff ends when the client sends anything else,
+   * when the rights of any user change, and at the latest after a second.
    */
   handOff(descriptor: number, terms: HandoffTerms, statements: readonly Statement[]): Handoff {
     const handoff = this.database.handOff(descriptor, terms, statements);
@@ -143,8 +147,8 @@ export class SessionHost implements StatementHost {
   }
 
   /**
-   * Converts an error for the client: if the server is stopping, a cancellation is reported as
-   * such.
+   * Converts an error for the client; if the server is stopping, a cancellation is reported as a
+   * shutdown.
    */
   failure(error: unknown): DatabaseError {
     const failure = asDatabaseError(error);
@@ -164,9 +168,9 @@ export class Session implements StatementSession {
    * their next execution.
    */
   transaction: Transaction | null = null;
-  /** Process id of its connection, if the client receives one. */
+  /** Process id of the session's connection, if its client receives one. */
   backend = 0;
-  /** Sequence values for `lastval()`. */
+  /** Sequence values that `lastval()` returns. */
   readonly drawn = new DrawnNumbers();
   readonly #host: SessionHost;
   readonly #login: Principal;
@@ -206,7 +210,7 @@ export class Session implements StatementSession {
   ): Handoff {
     const terms = { timeoutMs: this.#host.timeoutMs(timeoutMs), conversation };
     const handoff = this.#host.handOff(descriptor, terms, statements);
-    // An error about the SQL text leads to another execution, which is then measured.
+    // An error about the SQL text leads to another execution, whose duration is recorded instead.
     const runsAgain = (error: unknown): boolean =>
       conversation.protocol === 'http' && error !== null && isOfText(error);
     const ended = handoff.ended.then((back) => {
@@ -216,7 +220,7 @@ export class Session implements StatementSession {
     return { ...handoff, ended };
   }
 
-  /** Records the durations of handed off executions, whatever happened to their connection. */
+  /** Records the durations of executions during a handoff, whatever happened to the connection. */
   #observe({ micros }: HandoffResult, lastGoesOn: boolean): void {
     for (const one of lastGoesOn ? micros.subarray(0, -1) : micros) {
       this.seconds?.observe(one / MICROS);
@@ -224,9 +228,9 @@ export class Session implements StatementSession {
   }
 
   /**
-   * Returns the statement that the engine may run on its own for a SQL text, or for all texts that
-   * differ only in literals. `null` if it is not bound, or if the session must act at every
-   * execution.
+   * Returns the statement that the engine may run without the session for a SQL text, or for all
+   * texts that differ from it only in literals. `null` if it is not bound, or if the session must
+   * act at every execution.
    */
   eligible(text: string, lifted: LiftedQuery | null): Statement | null {
     const known = this.#host.statements.known(text, lifted);
@@ -237,8 +241,8 @@ export class Session implements StatementSession {
   }
 
   /**
-   * Follows the changes of a table from now on, with the rights of this session's user. It does not
-   * include uncommitted changes of the session's own block. Occupies a feed slot until it is
+   * Follows the changes to a table from now on, with the rights of this session's user. Uncommitted
+   * changes in the session's own block are not included. The feed occupies a slot until it is
    * closed.
    */
   async follow(table: string): Promise<ChangeFeed> {
@@ -265,14 +269,14 @@ export class Session implements StatementSession {
     }
     const nul = text.indexOf('\0');
     if (nul >= 0) {
-      // C clients would stop reading at the NUL, and see a different statement.
+      // C clients would stop reading at the NUL and thus see a different statement.
       const message = 'a statement cannot contain a NUL character';
       throw new DatabaseError({ code: 'Syntax', message, start: nul, end: nul + 1 });
     }
     return this.#host.statements.parsed(text);
   }
 
-  /** Parses, binds and authorises a SQL text; rejects with a `DatabaseError`. */
+  /** Parses, binds and authorises SQL text; rejects with a `DatabaseError`. */
   async prepare(
     text: string | ParsedStatement,
     parameterTypes?: ParameterTypes,
@@ -300,7 +304,10 @@ export class Session implements StatementSession {
     return statement;
   }
 
-  /** Binds the parameterised query; `null` if it would return a different result than the text. */
+  /**
+   * Binds the parameterised query; returns `null` if its result would differ from that of the
+   * original text.
+   */
   async #prepareLifted(
     parsed: ParsedStatement,
     lifted: LiftedQuery,

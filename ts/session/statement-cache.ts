@@ -1,6 +1,6 @@
 /**
- * Caches data for SQL texts that repeat. The syntax tree does not depend on tables, so it is never
- * stale. The bound query is checked before use.
+ * Caches data for SQL texts that repeat. A syntax tree does not depend on tables, so it is never
+ * stale. A bound query is checked before it is used.
  */
 import { LRUCache } from 'lru-cache';
 
@@ -21,33 +21,33 @@ export interface ParsedStatement {
   readonly text: string;
   /** The runner of the statement. */
   readonly dispatch: Dispatch;
-  /** The syntax tree as JSON in UTF-8, for the engine. */
+  /** Operations that the server performs at every execution; `null` if there are none. */
   readonly tree: Buffer;
   /** Operations that the server performs at every execution; `null` for none. */
   readonly operated: Omit<Operated, 'tree'> | null;
-  /** The syntax tree, if it reads lists of users and rights. */
+  /** The syntax tree, if the statement reads lists of users and rights. */
   readonly listing: object | null;
-  /** Whether it reads the session's sequence values. */
+  /** Whether the statement reads the session's sequence values. */
   readonly asksNumbers: boolean;
-  /** The syntax tree, if it creates a view, which needs an owner. */
+  /** The syntax tree, if the statement creates a view, which needs an owner. */
   readonly view: object | null;
-  /** The setting that it shows, if any. */
+  /** The setting that the statement shows, if any. */
   readonly shows: string | null;
-  /** The temporary table that it creates, if any. */
+  /** The temporary table that the statement creates, if any. */
   readonly temporary: TemporaryTable | null;
-  /** Permissions required for accesses to the server itself. */
+  /** Permissions that the statement's accesses to the server itself require. */
   readonly accesses: readonly Access[];
   /** The parameterised query that the other members describe; `null` if they describe `text`. */
   readonly lifted: LiftedQuery | null;
 }
 
-/** Properties to determine from a syntax tree. */
+/** Functions that determine properties of a syntax tree. */
 interface TreeQuestions {
-  /** Whether it reads lists of users and rights. */
+  /** Whether the tree reads lists of users and rights. */
   asksLists(tree: object): boolean;
-  /** Whether it creates a view. */
+  /** Whether the tree creates a view. */
   makesView(tree: object): boolean;
-  /** Permissions required for accesses to the server itself. */
+  /** Permissions that the tree's accesses to the server itself require. */
   serverAccesses(tree: object): readonly Access[];
 }
 
@@ -57,13 +57,18 @@ const NO_QUESTIONS: TreeQuestions = {
   serverAccesses: () => [],
 };
 
-/** Maximum bytes of SQL texts and trees together. */
+/** Maximum bytes of all cached SQL texts and trees together. */
 const CACHE_BYTES = 32 * 1024 * 1024;
-/** Longer texts are almost always a single large INSERT, which does not repeat. */
+/**
+ * Maximum length of a cached text; longer ones are almost always a single large INSERT, which does
+ * not repeat.
+ */
 const MAX_CACHED_TEXT_LENGTH = 64 * 1024;
 /** Maximum bound queries; each may have a plan of about 10 KiB until the next commit. */
 const MAX_QUERIES = 512;
-/** Lower than the number of queries, so that a repeated text still finds its plan. */
+/**
+ * Maximum remembered texts; fewer than the queries, so that a repeated text still finds its plan.
+ */
 const MAX_SEEN = MAX_QUERIES / 2;
 const MAX_REFUSED = 2_048;
 
@@ -76,9 +81,12 @@ export class StatementCache {
   });
 
   readonly #queries = new LRUCache<string, Statement>({ max: MAX_QUERIES });
-  /** SQL texts seen once recently. A text seen again gets a separate plan and cached result. */
+  /**
+   * SQL texts that were recently seen once. When a text is seen again, it gets a separate plan and
+   * cached result.
+   */
   readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN });
-  /** Parameterised queries whose results differ from those of the original texts. */
+  /** Parameterised queries whose results differ from those of their original texts. */
   readonly #refused = new LRUCache<string, true>({ max: MAX_REFUSED });
 
   constructor(parse: Parse, questions: TreeQuestions = NO_QUESTIONS) {
@@ -88,7 +96,7 @@ export class StatementCache {
 
   /**
    * Cache key of a query; `null` if the text is too long. `visibility` separates users who see
-   * different parts of the catalog.
+   * different catalog entries.
    */
   static key(
     user: string,
@@ -106,7 +114,7 @@ export class StatementCache {
     return `${who}${declared} ${text}`;
   }
 
-  /** The query bound under `key`, if it is current. */
+  /** The query bound under `key`, if it is still current. */
   query(key: string | null): Statement | undefined {
     if (key === null) {
       return undefined;
@@ -120,9 +128,9 @@ export class StatementCache {
   }
 
   /**
-   * Shares a query with later preparations of the same text, user and parameter types, which are
-   * all in the key. Returns false if the statement cannot be shared. A shared statement is never
-   * closed, because another session may be about to run it.
+   * Shares a query with later preparations for which text, user and parameter types are the same;
+   * the key contains all of these. Returns false if the statement cannot be shared. A shared
+   * statement is never closed, because another session may be about to run it.
    */
   share(key: string | null, statement: Statement): boolean {
     if (key === null || statement.description.kind !== 'select') {
@@ -139,7 +147,7 @@ export class StatementCache {
     }
   }
 
-  /** Parses a SQL text. On its first occurrence, literals are replaced by parameters. */
+  /** Parses SQL text. If the text has not occurred before, literals are replaced by parameters. */
   parsed(text: string): ParsedStatement {
     if (text.length > MAX_CACHED_TEXT_LENGTH) {
       return this.#parseText(text);
@@ -147,7 +155,7 @@ export class StatementCache {
     return this.#trees.get(text) ?? this.#lifted(text) ?? this.plain(text);
   }
 
-  /** Parses a SQL text with its literals. */
+  /** Parses SQL text without replacing its literals. */
   plain(text: string): ParsedStatement {
     if (text.length > MAX_CACHED_TEXT_LENGTH) {
       return this.#parseText(text);
@@ -219,7 +227,7 @@ export class StatementCache {
   }
 }
 
-/** Whether the engine alone evaluates it, from table data only. */
+/** Whether the engine can evaluate the query without the server, from table data only. */
 function isPlainQuery({ dispatch, operated, listing, asksNumbers }: ParsedStatement): boolean {
   return dispatch.runner === 'engine' && operated === null && listing === null && !asksNumbers;
 }

@@ -1,4 +1,4 @@
-/** Interfaces of the server and of the session that a statement needs. */
+/** The interfaces of the server and of the session that statements need. */
 import type { DatabaseError } from '../engine/error.js';
 import type { Database, Statement, StatementContext, Transaction } from '../engine/types.js';
 import type { Tree } from '../sql/index.js';
@@ -20,9 +20,9 @@ export interface Actor {
   become(principal: Principal | null): void;
 }
 
-/** Statements of a kind that the server runs instead of the engine: COPY, GRANT. */
+/** Statements of a kind that the server runs instead of the engine, such as COPY or GRANT. */
 export interface ServerStatements {
-  /** Rejects with a `DatabaseError`. */
+  /** Prepares a statement; rejects with a `DatabaseError`. */
   prepare(tree: Tree, context: StatementContext, actor: Actor): Promise<Statement>;
 }
 
@@ -47,7 +47,7 @@ export interface StatementSession extends Actor {
   readonly seconds: Seconds | undefined;
   /** The open BEGIN … COMMIT block. */
   readonly transaction: Transaction | null;
-  /** Process id of its connection, if the client receives one. */
+  /** Process id of the session's connection, if its client receives one. */
   readonly backend: number;
   readonly drawn: DrawnNumbers;
 }

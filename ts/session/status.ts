@@ -7,7 +7,7 @@ import type { ErrorCode } from '../engine/types.js';
 interface ErrorMeaning {
   readonly httpStatus: number;
   readonly sqlState: string;
-  /** `error`: requires action; `warn`: degraded; `debug`: caused by the client. */
+  /** `error` requires action, `warn` means degraded, `debug` is caused by the client. */
   readonly logLevel: 'error' | 'warn' | 'debug';
   /** Whether the error concerns the SQL text and has a position in it. */
   readonly isOfText: boolean;
@@ -43,7 +43,7 @@ const MEANINGS: Readonly<Record<ErrorCode, ErrorMeaning>> = {
   InvalidName: ofText('42602'),
   InvalidState: ofText('55000'),
   NotSupported: ofText('0A000'),
-  // The session retries; a client sees this only if the catalog keeps changing.
+  // The session retries; a client sees this error only if the catalog keeps changing.
   Replan: meaning(503, '40001', 'warn'),
   // HTTP clients expect status 400 for timeouts and cancellations.
   Cancelled: meaning(400, '57014'),

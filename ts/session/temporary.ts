@@ -1,4 +1,4 @@
-/** Temporary tables and views: recognises the statements that create them. */
+/** Recognises statements that create temporary tables and views. */
 import { DatabaseError } from '../engine/error.js';
 import type { Tree } from '../sql/index.js';
 
@@ -10,7 +10,7 @@ export interface TemporaryTable {
   readonly endsWithBlock: boolean;
 }
 
-/** The temporary table or view that a statement creates; `null` for none. */
+/** The temporary table or view that a statement creates, if any. */
 export function temporaryTable({ nodes, root }: Tree): TemporaryTable | null {
   const node = nodes[root];
   if (node?.kind !== 'CreateTable' && node?.kind !== 'CreateView') {
@@ -24,11 +24,13 @@ export function temporaryTable({ nodes, root }: Tree): TemporaryTable | null {
   return { name: node.name.text, isView: node.kind === 'CreateView', endsWithBlock };
 }
 
-/** Throws if no persistent connection exists that could drop it. */
+/**
+ * Throws for a temporary table or view, because no persistent connection exists that could drop it.
+ */
 export function refuseTemporary(table: TemporaryTable | null): void {
   if (table !== null) {
     const what = table.isView ? 'views' : 'tables';
-    const message = `temporary ${what} need a connection of the PostgreSQL wire protocol`;
+    const message = `temporary ${what} require a connection of the PostgreSQL wire protocol`;
     throw new DatabaseError({ code: 'NotSupported', message, start: 0, end: 0 });
   }
 }

@@ -1,4 +1,4 @@
-/** The time limit of a statement: from its arrival through every step. */
+/** The time limit of a statement, which covers every step from its arrival on. */
 
 import { DatabaseError } from '../engine/error.js';
 
@@ -6,14 +6,14 @@ import { DatabaseError } from '../engine/error.js';
 export interface TimeBounds {
   /** Milliseconds; absent for the server's limit. */
   readonly timeoutMs?: number;
-  /** Milliseconds already elapsed. */
+  /** Milliseconds that have already elapsed. */
   readonly elapsedMs: number;
 }
 
-/** For a statement that starts now. */
+/** Bounds of a statement that starts now. */
 export const ALL_TIME: TimeBounds = { elapsedMs: 0 };
 
-/** For a statement that arrived at `sinceMs`, by `performance.now()`. */
+/** Bounds of a statement that arrived at `sinceMs`, by `performance.now()`. */
 export function timeBounds(timeoutMs: number | undefined, sinceMs: number): TimeBounds {
   const elapsedMs = Math.floor(performance.now() - sinceMs);
   return timeoutMs === undefined ? { elapsedMs } : { timeoutMs, elapsedMs };

@@ -1,6 +1,6 @@
 /**
  * Handles rows that arrive without a statement, in every protocol. Checks whether the user may
- * write them, sets the owner of a table that they create, and records them in the audit log.
+ * write them, gives an owner to a table that they create, and records them in the audit log.
  */
 import type { Access } from '../engine/types.js';
 import { DatabaseError } from '../engine/error.js';
@@ -47,12 +47,12 @@ export class WriteDoor {
     this.#guard?.authorise(this.#principal, accesses);
   }
 
-  /** Runs a commit; a table that it creates has an owner from the start. */
+  /** Runs a commit; if it creates a table, the table has an owner from the start. */
   async commit<T>(target: WriteTarget, run: () => Promise<T>): Promise<T> {
     return await this.commitAll([target], run);
   }
 
-  /** The same for rows of several tables. */
+  /** Like `commit`, for rows of several tables. */
   async commitAll<T>(targets: readonly WriteTarget[], run: () => Promise<T>): Promise<T> {
     const began = performance.now();
     try {

@@ -1,18 +1,18 @@
 /**
  * Busy-polls the event loop between a reply and the client's next request. Waking a sleeping thread
  * takes longer than most requests (60 to 100 µs on a virtual machine). The thread therefore stays
- * awake for a client that sends its next request immediately. A client that was slower is not
- * polled for until it is fast again.
+ * awake for a client that sends its next request immediately. For a client that turned out slower,
+ * it does not poll again until that client is fast.
  */
 
-/** Maximum milliseconds to poll; an unsuccessful wait costs no more than this. */
+/** Maximum milliseconds to poll, which is also the cost of an unsuccessful wait. */
 export const SOON_MS = 0.25;
 
 /** Clock and iterations of the event loop. */
 interface EventLoop {
   /** Milliseconds, with a fraction. */
   now(): number;
-  /** Calls `turn` after the next poll of the sockets, which does not sleep. */
+  /** Calls `turn` after the sockets have been polled once more, without sleeping. */
   next(turn: () => void): void;
 }
 
@@ -23,7 +23,7 @@ const NODE: EventLoop = {
   },
 };
 
-/** One instance for all connections of a thread. */
+/** One instance is shared by all connections of a thread. */
 export class BusyPoll {
   readonly #loop: EventLoop;
   /** Keyed by socket, because other code owns the sockets. */
@@ -73,12 +73,12 @@ export class Pace {
     this.#stayAwake = stayAwake;
   }
 
-  /** Bytes of a request arrived. */
+  /** Called when bytes of a request have arrived. */
   asked(): void {
     this.#isQuick = this.#loop.now() - this.#answeredAt < SOON_MS;
   }
 
-  /** All requests are answered. */
+  /** Called when all requests have been answered. */
   answered(): void {
     this.#answeredAt = this.#loop.now();
     if (this.#isQuick) {

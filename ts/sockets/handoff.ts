@@ -1,4 +1,7 @@
-/** Prepares a socket for a handoff to the engine and back: Node must not read from it meanwhile. */
+/**
+ * Prepares a socket for a handoff to the engine and for its return. Node must not read from the
+ * socket during the handoff.
+ */
 import type { Socket } from 'node:net';
 
 /** Undocumented members of Node's socket handle. */
@@ -16,7 +19,9 @@ interface HandoffSocket {
   resume(): void;
 }
 
-/** Stops reading from the socket; `null` if it cannot be handed off, and then reading continues. */
+/**
+ * Stops reading from the socket. Returns `null` if it cannot be handed off; reading then continues.
+ */
 export function stopReading(socket: Socket): HandoffSocket | null {
   const handle = handleOf(socket);
   const isQuiet =
@@ -40,7 +45,7 @@ export function stopReading(socket: Socket): HandoffSocket | null {
   };
 }
 
-/** `null` for an encrypted socket, and on platforms where sockets are not descriptors. */
+/** Returns `null` for an encrypted socket, and on platforms where sockets are not descriptors. */
 function handleOf(socket: Socket): Handle | null {
   const handle = (socket as unknown as { readonly _handle?: Partial<Handle> | null })._handle;
   const { fd = -1, reading, readStart, readStop } = handle ?? {};
@@ -55,9 +60,9 @@ function handleOf(socket: Socket): Handle | null {
 
 /** Consecutive repetitions before the first handoff of a connection. */
 const FIRST_RUNS = 3;
-/** Maximum after handoffs that ended early. */
+/** Maximum repetitions required, after handoffs that ended early. */
 const MAX_RUNS = 64;
-/** A handoff with fewer replies does not pay off. */
+/** Number of replies below which a handoff does not pay off. */
 const FEW_ANSWERED = 16;
 
 /** Decides when a client has repeated its requests often enough for a handoff. */
@@ -70,7 +75,7 @@ export class Patience {
     this.#runs += 1;
   }
 
-  /** Notes any other request. */
+  /** Notes a request that is not a repetition. */
   interrupt(): void {
     this.#runs = 0;
   }

@@ -1,11 +1,11 @@
 /**
  * The connections of a listener: limits their number, chooses which one to displace, and ends them.
  *
- * A server checks its connections several times a second. Code that ends a connection therefore
- * need not handle clients that hang. A client that was asked to close, or has half-closed, is
- * disconnected after a grace period of one second. A client that reads nothing is disconnected at
- * the stall limit. Connections without a login never exclude others: when slots are short, the one
- * idle for longest is closed.
+ * A server checks its connections several times a second, so code that ends a connection need not
+ * handle clients that hang. A client that was asked to close, or has half-closed, is disconnected
+ * after a grace period of one second. A client that reads nothing is disconnected at the stall
+ * limit. Connections without a login never keep others out: when slots are short, the one that has
+ * been idle longest is closed.
  */
 import { setMaxListeners } from 'node:events';
 import type { Socket } from 'node:net';
@@ -15,7 +15,7 @@ import { isLoopback, machineOf, plainAddress } from '../config/index.js';
 export interface SlotLimits {
   /** Maximum open connections. */
   readonly all: number;
-  /** Maximum connections of one remote address. */
+  /** Maximum connections per remote address. */
   readonly perAddress: number;
   /** Maximum connections without a login. */
   readonly withoutLogin: number;
@@ -26,24 +26,25 @@ export interface SlotLimits {
 /** Time between the announced end of a connection and its close. */
 const GRACE_MS = 1_000;
 /**
- * Maximum connections over a limit that receive a reply, each within this time; further ones are
- * dropped.
+ * Maximum connections over a limit that still receive a reply, each within `REFUSED_MS`
+ * milliseconds. Any further connections are dropped.
  */
 export const REFUSED_AT_ONCE = 64;
 const REFUSED_MS = 2_000;
 const LOOK_MS = 250;
 /**
- * A client that sends nothing at first, or then pauses, can be displaced. The limits count polls,
- * between which all sockets are read, so that delays of the server do not count against clients.
+ * Numbers of polls after which a client can be displaced: one that has not sent anything yet, and
+ * one that pauses later. Between two polls all sockets are read, so that delays in the server do
+ * not count against clients.
  */
 const SILENT_LOOKS = 2;
 const PAUSE_LOOKS = 5;
-/** Limit even for an active client: no login takes that long. */
+/** Limit in polls that applies even to an active client, because no login takes that long. */
 const WITHOUT_LOGIN_LOOKS = 40;
 
 const slots = new WeakMap<object, Slot>();
 
-/** The slot of a connection, by any of its sockets. */
+/** Returns the slot of a connection, given any of its sockets. */
 export function slotOf(socket: object): Slot | undefined {
   return slots.get(socket);
 }
@@ -51,7 +52,8 @@ export function slotOf(socket: object): Slot | undefined {
 /** Code that temporarily answers a connection. */
 interface HandedOff {
   /**
-   * Resolves when the connection is back, and already received bytes of the next request were read.
+   * Resolves when the connection has returned and the bytes of the next request that already
+   * arrived have been read.
    */
   readonly ended: Promise<void>;
   /** Revokes the handoff. With `gently`, the running statement may finish. */
@@ -74,11 +76,11 @@ export class Slot {
   readonly address: string;
   readonly machine: string;
   readonly openedAt: number;
-  /** Aborts when the server stops, and ends running work. */
+  /** Aborts when the server stops; it also ends work in progress. */
   readonly stopping: AbortSignal;
   /** The handoff, while one is active. */
   handedOff: HandedOff | null = null;
-  /** Closes the connection in favour of another; a protocol can send an error message first. */
+  /** Closes the connection in favour of another one; a protocol can first send an error message. */
   displace: () => void;
   readonly #socket: Socket;
   readonly #mayHandOff: () => boolean;
@@ -96,7 +98,7 @@ export class Slot {
   #takenAt: number;
   #endedAt = Infinity;
 
-  /** Internal; use `Slots.take`. */
+  /** Internal; call `Slots.take` instead. */
   constructor(socket: Socket, { refusal, now, stopping, mayHandOff, left }: SlotSetting) {
     this.#socket = socket;
     this.#outer = socket;
@@ -126,7 +128,7 @@ export class Slot {
     this.#hasEntered = true;
   }
 
-  /** Runs work of the server, during which the waiting client is not displaced. */
+  /** Runs work of the server; meanwhile the waiting client cannot be displaced. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     this.#work += 1;
     try {
@@ -177,8 +179,8 @@ export class Slot {
   }
 
   /**
-   * Since when the connection could be displaced; `null` if it cannot. `anyWay`: even if it was
-   * active recently.
+   * Time since which the connection could be displaced; `null` if it cannot. With `anyWay`, it can
+   * even if it was active recently.
    */
   idleSince(now: number, anyWay = false): number | null {
     if (this.#hasEntered || this.refusal !== null || this.#work > 0) {
@@ -215,7 +217,9 @@ export class Slot {
 export class Slots {
   readonly #limits: () => SlotLimits;
   readonly #now: () => number;
-  /** By the client's address and port, since an encrypted connection has two sockets here. */
+  /**
+   * Slots by the client's address and port, because an encrypted connection has two sockets here.
+   */
   readonly #open = new Map<string, Slot>();
   readonly #byMachine = new Map<string, number>();
   readonly #stop = new AbortController();
@@ -227,7 +231,7 @@ export class Slots {
   constructor(limits: () => SlotLimits, now: () => number = () => performance.now()) {
     this.#limits = limits;
     this.#now = now;
-    // Every running request and response adds a listener.
+    // Unlimited, because every running request and response adds a listener.
     setMaxListeners(0, this.#stop.signal);
   }
 
@@ -323,9 +327,9 @@ export class Slots {
   }
 
   /**
-   * Displaces the longest idle connection without a login, of the machine with the most such
-   * connections. Returns false if none is idle. `anyWay`: displaces the one open for longest, even
-   * if it was active recently.
+   * Displaces a connection without a login: of the machine with the most such connections, the one
+   * idle longest. Returns false if none is idle. With `anyWay`, displaces the one open longest,
+   * even if it was active recently.
    */
   #makeRoom(now: number, machine: string | null = null, anyWay = false): boolean {
     const idle = new Map<string, { count: number; slot: Slot; since: number }>();

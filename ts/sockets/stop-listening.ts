@@ -1,12 +1,12 @@
 /** Stops a listener, without resetting connections that were just opened. */
 import type { Server } from 'node:net';
 
-/** Event loop iterations; each accepts one connection from the system's queue. */
+/** Number of event loop iterations; each accepts one connection from the system's queue. */
 const TURNS = 64;
 
 /**
- * Stops listening; resolves when every connection has ended. Connections in the system's queue are
- * accepted first, because the operating system would reset them.
+ * Stops listening; resolves when every connection has ended. Connections that are still in the
+ * system's queue are accepted first, because the operating system would reset them.
  */
 export async function stopListening(server: Server): Promise<void> {
   for (let turn = 0; turn < TURNS; turn += 1) {

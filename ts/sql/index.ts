@@ -2,7 +2,7 @@
  * Converts SQL text to a syntax tree, and back. It has no semantics: no table, type or function is
  * looked up.
  *
- * Imports only this folder and no Node module, because the console runs it in the browser.
+ * It imports only this folder and no Node module, because the console runs it in the browser.
  */
 import type { Tree } from './ast.generated.js';
 import { parseExpression, parseOperand } from './expressions/expression.js';
@@ -35,16 +35,19 @@ const GRAMMAR: Grammar = {
 };
 
 const END = TokenKind.End;
-/** Minimum letters of a word that may be a mistyped keyword; shorter words resemble too many. */
+/**
+ * Minimum letters of a word that may be a mistyped keyword; shorter words resemble too many
+ * keywords.
+ */
 const MIN_WORD = 3;
 /** Matches errors about an unexpected token, rather than about its meaning. */
 const SAYS_EXPECTED = /^unexpected token| expected$/;
-/** UTF-16 code units after an error in which to look for its word. */
+/** Maximum UTF-16 code units after an error in which its word is searched. */
 const MAX_WORD = 64;
 
 /** A statement that any client may send. */
 export interface Statement {
-  /** As the engine and the server read it; a session statement has no effect there. */
+  /** The tree as the engine and the server read it; a session statement has no effect there. */
   readonly tree: Tree;
   /** The session statement; `null` for any other. */
   readonly session: SessionStatement | null;
@@ -62,7 +65,7 @@ export function readStatement(text: string): Statement {
   }
 }
 
-/** Adds the intended keyword to the error if a word seems mistyped: `WERE`, `ODER BY`. */
+/** Adds the intended keyword to the error if a word seems to be mistyped: `WERE`, `ODER BY`. */
 function withMeant(text: string, error: SyntaxError_): SyntaxError_ {
   if (!SAYS_EXPECTED.test(error.message)) {
     return error;
@@ -79,8 +82,8 @@ function withMeant(text: string, error: SyntaxError_): SyntaxError_ {
 }
 
 /**
- * Words that may have caused a syntax error at an offset: the one there, the one before, and the
- * first of the statement. The first word determines how the remainder is parsed.
+ * Words that may have caused a syntax error at an offset: the word there, the word before it, and
+ * the first word of the statement, which determines how the remainder is parsed.
  */
 function wordsAt(text: string, offset: number): { word: string; end: number }[] {
   const { kinds, starts, ends } = scan(text.slice(0, offset + MAX_WORD));
@@ -98,7 +101,7 @@ export function parse(text: string): Tree {
   return readStatement(text).tree;
 }
 
-/** The valid input at an offset of a text. */
+/** The valid input at an offset in a text. */
 interface Expected {
   /** Start of the word at the cursor, which a completion replaces. */
   readonly start: number;
@@ -109,8 +112,8 @@ interface Expected {
 }
 
 /**
- * Returns the valid input after the text before `offset`. The parser reads the text up to there,
- * and records every word that it accepts at the end.
+ * Returns the valid input after the text before `offset`. The parser reads up to that offset and
+ * records every word that it would accept there.
  */
 export function expectedAt(text: string, offset: number): Expected {
   let before = text.slice(0, offset);

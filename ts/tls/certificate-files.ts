@@ -1,6 +1,6 @@
 /**
- * Determines whether an endpoint is encrypted, and with which files: its own keys take precedence
- * over `tls.*`.
+ * Determines whether an endpoint is encrypted, and with which files. The endpoint's own keys take
+ * precedence over `tls.*`.
  */
 import { type Config, ConfigError, type Key, KEYS } from '../config/index.js';
 
@@ -34,7 +34,10 @@ const ENDPOINT_KEYS: Readonly<Record<TlsEndpoint, EndpointKeys>> = {
   },
 };
 
-/** `null` if the endpoint is not encrypted. Throws `ConfigError` if a file is not specified. */
+/**
+ * The files of an endpoint; `null` if it is not encrypted. Throws `ConfigError` if a file is not
+ * specified.
+ */
 export function certificateFiles(config: Config, endpoint: TlsEndpoint): CertificateFiles | null {
   const keys = ENDPOINT_KEYS[endpoint];
   const own = config.source(keys.enabled) === 'default' ? KEYS.tls : keys.enabled;
@@ -44,7 +47,9 @@ export function certificateFiles(config: Config, endpoint: TlsEndpoint): Certifi
   const named = (key: Key<string>, shared: Key<string>): string => {
     const file = config.get(key) === '' ? config.get(shared) : config.get(key);
     if (file === '') {
-      throw new ConfigError(`${own.name}=true needs ${key.name} or ${shared.name}: a PEM file`);
+      throw new ConfigError(
+        `${own.name}=true requires a PEM file in ${key.name} or ${shared.name}`,
+      );
     }
     return file;
   };

@@ -1,6 +1,6 @@
 /**
- * A certificate with its key, and listeners for its replacement. The files are replaced one after
- * the other; until they match, the previous pair remains in use.
+ * A certificate with its key, and listeners for its replacement. An operator replaces the two files
+ * one after the other; until they match, the previous pair remains in use.
  */
 import { readFileSync, unwatchFile, watchFile } from 'node:fs';
 import { createSecureContext, type SecureContext, type SecureVersion } from 'node:tls';
@@ -9,7 +9,9 @@ import type { CertificateFiles } from './certificate-files.js';
 import { endPointBinding } from './end-point-binding.js';
 
 const OLDEST_VERSION: SecureVersion = 'TLSv1.2';
-/** Polling detects changes of symbolic links and renamed directories, unlike events. */
+/**
+ * Polling interval. Unlike events, polling detects changed symbolic links and renamed directories.
+ */
 const WATCH_MS = 2_000;
 
 /** Unusable files; the message is one line for the operator. */
@@ -18,14 +20,14 @@ export class TlsError extends Error {
 }
 
 export interface Credentials {
-  /** For `https.createServer` and `setSecureContext`. */
+  /** Options for `https.createServer` and `setSecureContext`. */
   readonly options: {
     readonly cert: Buffer;
     readonly key: Buffer;
     readonly minVersion: SecureVersion;
   };
   readonly context: SecureContext;
-  /** Data that `tls-server-end-point` binds a login to; `null` if the hash is undefined. */
+  /** Data to which `tls-server-end-point` binds a login; `null` if no hash is defined. */
   readonly endPoint: Buffer | null;
 }
 
@@ -37,7 +39,7 @@ export class CredentialStore {
   readonly #listeners: Listener[] = [];
   #watch: (() => void) | null = null;
 
-  /** Throws `TlsError`. */
+  /** Reads the files; throws `TlsError` if they are unusable. */
   constructor(files: CertificateFiles) {
     this.#files = files;
     this.#current = read(files);
@@ -53,8 +55,8 @@ export class CredentialStore {
   }
 
   /**
-   * Reads the files, which may have changed. Returns true if the pair changed. Throws `TlsError`
-   * and keeps the previous pair if they are unusable.
+   * Reads the files again, which may have changed. Returns true if the pair changed. If the files
+   * are unusable, throws `TlsError` and keeps the previous pair.
    */
   reload(files: CertificateFiles = this.#files): boolean {
     const next = read(files);
@@ -88,7 +90,7 @@ export class CredentialStore {
 
   #setWatch(files: CertificateFiles, changed: () => void): void {
     this.close();
-    // A separate listener, since stores may share files and must end only their own watch.
+    // A separate listener, because stores may share files, and each must end only its own watch.
     this.#watch = (): void => {
       changed();
     };

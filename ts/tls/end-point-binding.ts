@@ -1,7 +1,7 @@
 /**
- * Channel binding `tls-server-end-point` (RFC 5929): the certificate's digest, with the hash of its
- * signature, or SHA-256 instead of MD5 and SHA-1. Only later Node releases report that algorithm,
- * so it is read from the certificate.
+ * Channel binding `tls-server-end-point` (RFC 5929): the certificate's digest, computed with the
+ * hash algorithm of its signature, or with SHA-256 instead of MD5 and SHA-1. Only later Node
+ * releases report that algorithm, so it is read from the certificate.
  */
 import { createHash, X509Certificate } from 'node:crypto';
 
@@ -21,7 +21,10 @@ const HASHES: Readonly<Record<string, string>> = {
 const SEQUENCE = 0x30;
 const OBJECT_IDENTIFIER = 0x06;
 
-/** `null` if the signature has no single hash (Ed25519, RSA-PSS). Throws if `pem` is invalid. */
+/**
+ * Returns `null` if the signature has no single hash (Ed25519, RSA-PSS). Throws if `pem` is
+ * invalid.
+ */
 export function endPointBinding(pem: Buffer): Buffer | null {
   const { raw } = new X509Certificate(pem);
   const algorithm = signatureAlgorithm(raw);
@@ -43,14 +46,14 @@ function signatureAlgorithm(certificate: Buffer): string | null {
     : null;
 }
 
-/** Tag and range of the DER value at `at`. */
+/** Reads the tag and range of the DER value at `at`. */
 function readHeader(bytes: Buffer, at: number): { tag: number; start: number; end: number } {
   const tag = bytes[at] ?? 0;
   const first = bytes[at + 1] ?? 0;
   if (first < 0x80) {
     return { tag, start: at + 2, end: at + 2 + first };
   }
-  // Long form: `count` length bytes follow.
+  // In the long form, `count` bytes contain the length.
   const count = first & 0x7f;
   let length = 0;
   for (let index = 0; index < count; index += 1) {

@@ -102,9 +102,9 @@ pub enum TokenType {
 pub struct Permission {
     /// The permission's name in upper case, its words separated by single spaces.
     pub name: String,
-    /// The account of ASSUME SERVICE ACCOUNT.
+    /// Account name in ASSUME SERVICE ACCOUNT.
     pub account: Option<Name>,
-    /// Its span in the SQL text.
+    /// Span of the permission in the SQL text.
     pub span: Span,
 }
 

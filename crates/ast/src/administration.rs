@@ -10,7 +10,7 @@ use crate::{Name, NodeId, OptionValue, Span};
 pub struct MaterialClauses {
     /// WITH BASE.
     pub base: Option<Name>,
-    /// REFRESH …; `None` without such a clause.
+    /// REFRESH clause; `None` if absent.
     pub refresh: Option<RefreshPolicy>,
     /// TIMESTAMP(column).
     pub timestamp: Option<Name>,

@@ -150,7 +150,7 @@ pub struct CallNode {
     pub over: Option<WindowSpec>,
 }
 
-/// The window after OVER, or the body of a named window.
+/// The window after OVER, or the definition of a named window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct WindowSpec {
@@ -173,7 +173,7 @@ pub struct WindowSpec {
 pub struct Anchor {
     /// The event that starts a period.
     pub period: AnchorPeriod,
-    /// Its span in the SQL text.
+    /// Span of the clause in the SQL text.
     pub span: Span,
 }
 
@@ -200,7 +200,7 @@ pub struct Frame {
     pub end: Option<FrameBound>,
     /// Whether EXCLUDE CURRENT ROW is given.
     pub exclude_current_row: bool,
-    /// Its span in the SQL text.
+    /// Span of the frame in the SQL text.
     pub span: Span,
 }
 

@@ -68,7 +68,7 @@ pub struct Name {
     pub text: String,
     /// Whether it was quoted.
     pub quoted: bool,
-    /// Its span in the SQL text, including quotes.
+    /// Span of the identifier in the SQL text, including quotes.
     pub span: Span,
 }
 
@@ -82,7 +82,7 @@ pub struct TypeName {
     pub arguments: Vec<String>,
     /// Number of `[]` pairs after the name.
     pub dimensions: u32,
-    /// Its span in the SQL text.
+    /// Span of the type in the SQL text.
     pub span: Span,
 }
 
@@ -148,7 +148,8 @@ impl Tree {
         self.spans.get(self.place(id)).copied().unwrap_or_default()
     }
 
-    /// The index of a node in `nodes` and `spans`; out of bounds if this tree does not contain it.
+    /// Index of a node in `nodes` and `spans`; out of bounds if this tree does not contain the
+    /// node.
     fn place(&self, id: NodeId) -> usize {
         id.wrapping_sub(self.first) as usize
     }

@@ -28,7 +28,7 @@ pub struct LiftedQuery<'t> {
 }
 
 impl<'t> LiftedQuery<'t> {
-    /// Derives the parameterized query of an SQL text; `None` if no literal can be replaced.
+    /// Derives the parameterized query from SQL text; `None` if no literal can be replaced.
     #[must_use]
     pub fn of(text: &'t str) -> Option<Self> {
         if text.len() > MAX_TEXT_BYTES {
@@ -49,7 +49,7 @@ impl<'t> LiftedQuery<'t> {
     }
 }
 
-/// The token classes that matter here.
+/// Token classes that this module distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Select,
@@ -59,10 +59,10 @@ enum Kind {
     And,
     Or,
     Not,
-    /// The first word of the clause that ends WHERE.
+    /// First word of a clause that ends the WHERE clause.
     Clause,
     Comparison,
-    /// An opening parenthesis, then any other opening bracket.
+    /// `Open` is an opening parenthesis; `OpenOther` is any other opening bracket.
     Open,
     OpenOther,
     Close,
@@ -82,7 +82,7 @@ struct Token {
     end: usize,
 }
 
-/// Tokenizes an SQL text that begins with SELECT. Returns `None` if it already has parameters or
+/// Tokenizes SQL text that begins with SELECT. Returns `None` if it already has parameters or
 /// variables, or contains syntax that is not handled here.
 fn tokens(text: &str) -> Option<Vec<Token>> {
     let bytes = text.as_bytes();
@@ -148,7 +148,8 @@ fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 128
 }
 
-/// The end of the word that continues at `at`; `None` at a non-ASCII character that may be a space.
+/// Returns the end of the word that continues at `at`; `None` at a non-ASCII character that may be
+/// a space.
 fn word_end(text: &str, mut at: usize) -> Option<usize> {
     let is_ascii_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'_' | b'$');
     loop {

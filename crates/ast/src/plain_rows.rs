@@ -42,16 +42,16 @@ pub enum PlainKind {
 pub enum PlainPart<'t> {
     /// A cell.
     Cell {
-        /// Its kind of literal.
+        /// Kind of the literal.
         kind: PlainKind,
-        /// Its text without a leading plus sign.
+        /// Text of the literal, without a leading plus sign.
         text: Cow<'t, str>,
-        /// Offset of its first UTF-16 unit in the statement.
+        /// Statement offset of the cell's first UTF-16 unit.
         start: u32,
     },
     /// The end of a row.
     RowEnd {
-        /// Offset in the statement after the last UTF-16 unit of the row's last cell.
+        /// Statement offset just past the row's last cell, in UTF-16 units.
         last_end: u32,
     },
 }
@@ -75,7 +75,7 @@ pub struct PlainParts<'t> {
     start: usize,
     /// Bytes before `at` minus UTF-16 units before `at`.
     narrower: usize,
-    /// Offset in the statement of the end of the last cell.
+    /// Statement offset where the last cell ends.
     last_end: u32,
 }
 
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_have_their_kind_and_offset() {
+    fn cells_report_their_kind_and_offset() {
         assert_eq!(
             read("(1, -2.5 ,+3,\tNULL,'a'),\n( true,fAlse, 1e-3, -1E+5)", 10),
             cells(&[

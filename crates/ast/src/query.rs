@@ -95,7 +95,7 @@ pub struct LatestOn {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SampleBy {
-    /// Duration, Variable or another expression.
+    /// A Duration node, a Variable node or another expression.
     pub interval: NodeId,
     /// FROM.
     pub from: Option<NodeId>,
@@ -103,7 +103,7 @@ pub struct SampleBy {
     pub to: Option<NodeId>,
     /// FILL list; empty when there is no FILL clause.
     pub fill: Vec<Fill>,
-    /// ALIGN TO; `None` when there is no such clause.
+    /// ALIGN TO; `None` if absent.
     pub align: Option<SampleAlign>,
     /// The clause's span in the SQL text.
     pub span: Span,
@@ -240,7 +240,8 @@ pub struct AsofTolerance {
 pub struct PivotNode {
     /// Aggregates with their aliases.
     pub aggregates: Vec<SelectItem>,
-    /// FOR columns and their values; a list of one Query node is a sub-query for the values.
+    /// FOR columns and their values. A value list that consists of one Query node is a sub-query
+    /// that supplies the values.
     pub axes: Vec<(NodeId, Vec<SelectItem>)>,
     /// GROUP BY inside the pivot.
     pub group_by: Vec<NodeId>,

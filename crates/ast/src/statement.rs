@@ -14,7 +14,7 @@ pub struct CreateTableNode {
     pub if_not_exists: bool,
     /// Columns; empty with `like` and, unless casts are given, with `query`.
     pub columns: Vec<ColumnDefinition>,
-    /// (LIKE other).
+    /// The table named in `(LIKE other)`.
     pub like: Option<Name>,
     /// AS (query): a Query node.
     pub query: Option<NodeId>,
@@ -28,7 +28,7 @@ pub struct CreateTableNode {
     pub wal: Option<bool>,
     /// DEDUP UPSERT KEYS (…).
     pub dedup_keys: Vec<Name>,
-    /// PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK, of the table and of its columns.
+    /// PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK constraints, on the table and on single columns.
     pub constraints: Vec<ConstraintNode>,
     /// TTL as written, `30d` or `4 WEEKS`, with its span.
     pub ttl: Option<Name>,
@@ -38,8 +38,8 @@ pub struct CreateTableNode {
     pub options: Vec<OptionValue>,
 }
 
-/// `(TO PARQUET 3d, TO REMOTE 7d, DROP LOCAL 1 MONTH)` of STORAGE POLICY. Ages have the syntax of
-/// TTL.
+/// Stages in a STORAGE POLICY: `(TO PARQUET 3d, TO REMOTE 7d, DROP LOCAL 1 MONTH)`. Ages have the
+/// same syntax as TTL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct PolicyStages {
@@ -57,15 +57,15 @@ pub struct PolicyStages {
 pub struct ConstraintNode {
     /// Name after CONSTRAINT or CREATE INDEX.
     pub name: Option<Name>,
-    /// Its kind.
+    /// Kind of the constraint.
     pub constraint: ConstraintKind,
-    /// Its columns; empty for CHECK and for an index over expressions.
+    /// Columns of the constraint; empty for CHECK and for an index over expressions.
     pub columns: Vec<Name>,
-    /// REFERENCES of a foreign key.
+    /// REFERENCES clause of a foreign key.
     pub references: Option<ReferenceNode>,
     /// Whether IF NOT EXISTS is given in CREATE INDEX.
     pub if_not_exists: bool,
-    /// Its span in the SQL text.
+    /// Span of the constraint in the SQL text.
     pub span: Span,
 }
 
@@ -123,7 +123,7 @@ pub enum ReferenceAction {
 pub struct ColumnDefinition {
     /// The column's name.
     pub name: Name,
-    /// Its type.
+    /// The column's type.
     pub type_name: TypeName,
     /// SYMBOL CAPACITY, as written.
     pub symbol_capacity: Option<Name>,
@@ -147,7 +147,7 @@ pub struct ColumnDefinition {
 pub struct OptionValue {
     /// The option's name as written.
     pub name: Name,
-    /// Its value as written, quotes removed.
+    /// The option's value as written, quotes removed.
     pub value: Option<Name>,
 }
 
@@ -191,11 +191,11 @@ pub struct Conflict {
     pub assignments: Vec<(Name, NodeId)>,
     /// WHERE.
     pub filter: Option<NodeId>,
-    /// Its span in the SQL text.
+    /// Span of the clause in the SQL text.
     pub span: Span,
 }
 
-/// Rows of VALUES that contain more than plain literals. Literals are not stored as nodes but in
+/// VALUES rows that contain more than plain literals. Literals are not stored as nodes but in
 /// parallel lists, row by row.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]

@@ -24,7 +24,7 @@ pub struct AppenderSpec {
     /// Partitioning of a created table.
     #[serde(default)]
     pub partition_by: Option<String>,
-    /// Number of staged rows after which they are written to disk.
+    /// Staged rows are written to disk once there are this many.
     #[serde(default)]
     pub max_uncommitted_rows: Option<u64>,
     /// Expected out-of-order lag in microseconds.
@@ -63,7 +63,7 @@ pub struct CopySpec {
     pub delimiter: char,
     /// CSV only: the quote character.
     pub quote: char,
-    /// CSV only: the character that escapes a quote inside a value.
+    /// CSV only: the character that escapes a quote character inside a value.
     pub escape: char,
     /// The string that represents NULL.
     pub null_text: String,
@@ -93,7 +93,7 @@ pub enum CopyFormat {
 pub enum CopyHeader {
     /// The first line is a row.
     None,
-    /// The first line contains names, which are skipped.
+    /// The first line contains names and is skipped.
     Skip,
     /// The first line contains the names of the columns and must match them.
     Match,
@@ -119,7 +119,7 @@ pub struct CopyColumnSpec {
 pub struct CopyReply {
     /// Number of rows written.
     pub rows: u64,
-    /// Why no rows were written, on failure.
+    /// If the COPY failed, why no rows were written.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub failure: Option<CopyMistake>,
@@ -140,7 +140,7 @@ pub struct CopyMistake {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub detail: Option<String>,
-    /// Hint how to fix the error, if any.
+    /// Line number from 1; for binary data, the row number.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub hint: Option<String>,
@@ -161,11 +161,11 @@ pub struct LinesSpec {
     pub create_columns: bool,
     /// Partitioning of created tables.
     pub partition_by: String,
-    /// Maximum bytes of a line.
+    /// Maximum length of a line in bytes.
     pub most_line_bytes: usize,
-    /// Maximum bytes of all rows in memory.
+    /// Maximum size in bytes of all rows held in memory.
     pub most_held_bytes: usize,
-    /// Whether another message follows; an incomplete last line then belongs to it.
+    /// Whether another message follows. If so, an incomplete last line continues in that message.
     pub goes_on: bool,
 }
 
@@ -182,17 +182,17 @@ pub struct ColumnsSpec {
     pub create_columns: bool,
     /// Partitioning of created tables.
     pub partition_by: String,
-    /// Maximum rows of one table in a message.
+    /// Maximum number of rows per table in a message.
     pub most_rows: usize,
-    /// Maximum number of tables that a connection names.
+    /// Maximum number of tables that a connection may name.
     pub most_tables: usize,
-    /// Maximum bytes of the strings in a connection's dictionary.
+    /// Maximum total bytes of the strings in a connection's dictionary.
     pub most_dictionary_bytes: usize,
-    /// Number of pending rows from which a commit is required.
+    /// Once this many rows are pending, they must be committed.
     pub most_waiting_rows: u64,
-    /// Maximum bytes of pending rows in memory.
+    /// Maximum bytes of pending rows held in memory.
     pub most_held_bytes: usize,
-    /// Maximum bytes of pending rows and dictionaries of all connections together.
+    /// Maximum bytes of pending rows and dictionaries over all connections.
     pub most_open_bytes: u64,
 }
 
@@ -225,29 +225,29 @@ pub enum LinePrecision {
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "state")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum RowsReply {
-    /// A line, or a message of the columnar protocol, is rejected; none of it is written.
+    /// A line, or a message of the columnar protocol, was rejected. None of it is written.
     Refused {
         /// Number of the line or message, from 1.
         line: u64,
-        /// Offset of the line or message in bytes.
+        /// Byte offset of the line or message.
         at: u64,
         /// The reason.
         reason: String,
         /// Whether the rows together exceed a limit although no single row is wrong.
         is_too_large: bool,
-        /// Table of the line, if known; the reason may reveal facts about it.
+        /// Table that the line names, if known. The reason may reveal facts about this table.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         table: Option<String>,
         /// Whether that table exists.
         exists: bool,
-        /// Status code of the columnar protocol for the error.
+        /// The columnar protocol's status code for the error.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         status: Option<u8>,
     },
-    /// Everything was read, and these are the changes. The next call commits them, or plans again
-    /// if the tables changed meanwhile.
+    /// Everything was read, and these are the planned changes. The next call commits them, or plans
+    /// again if the tables have changed in the meantime.
     Planned {
         /// The tables that receive rows.
         tables: Vec<PlannedTable>,
@@ -255,13 +255,14 @@ pub enum RowsReply {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         read: Option<LinesRead>,
-        /// Columnar protocol only: the requested commits that become this one transaction, in
-        /// order.
+        /// Columnar protocol only: the requested commits that are combined into this transaction,
+        /// in order.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[cfg_attr(test, ts(as = "Option<Vec<AskedCommit>>", optional))]
         commits: Vec<AskedCommit>,
     },
-    /// Columnar protocol only: the rows cannot be written, possibly because no rows can be.
+    /// Columnar protocol only: the rows cannot be written. The cause may be unrelated to these
+    /// rows.
     Failed {
         /// Number of the message that requested the commit, from 1.
         line: u64,
@@ -278,31 +279,33 @@ pub enum RowsReply {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         transaction: Option<u64>,
-        /// Columnar protocol only: the requested commits, when there was nothing to plan.
+        /// Columnar protocol only: the requested commits for which there was nothing to plan.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[cfg_attr(test, ts(as = "Option<Vec<AskedCommit>>", optional))]
         commits: Vec<AskedCommit>,
-        /// Columnar protocol only: whether there is more to commit or to report.
+        /// Columnar protocol only: whether more remains to be committed or reported.
         more: bool,
     },
 }
 
-/// A commit that a client of the columnar protocol requested. One transaction may contain several.
+/// A commit that a client of the columnar protocol requested. One transaction may contain several
+/// such commits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct AskedCommit {
-    /// Number of messages that it answers.
+    /// Number of messages that this commit acknowledges.
     pub messages: u64,
     /// Number of rows in all its tables.
     pub rows: u64,
     /// Indexes of its tables in the plan.
     pub tables: Vec<usize>,
-    /// Whether the commit was forced although the client deferred it, because too much was pending.
+    /// Whether the commit was forced although the client had deferred it, because too much was
+    /// pending.
     pub forced: bool,
 }
 
-/// Lines of a message that were read, without an incomplete last line that the next message
-/// completes.
+/// The lines of a message that were read. An incomplete last line, which the next message
+/// completes, is not included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LinesRead {
@@ -317,13 +320,13 @@ pub struct LinesRead {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct PlannedTable {
-    /// Its name.
+    /// The table's name.
     pub table: String,
-    /// Whether it is created.
+    /// Whether the message creates the table.
     pub creates: bool,
-    /// Columns that are added; empty when the table is created.
+    /// Columns that the message adds to the table; empty if it creates the table.
     pub adds: Vec<String>,
-    /// Number of rows.
+    /// Number of rows for the table.
     pub rows: u64,
 }
 
@@ -375,10 +378,10 @@ pub struct CsvColumnSpec {
     /// numbers.
     #[serde(default)]
     pub pattern: Option<String>,
-    /// Whether the type was guessed. A value that does not fit then requests a wider type.
+    /// Whether the type was guessed. If so, a value that does not fit requests a wider type.
     #[serde(default)]
     pub guessed: Option<bool>,
-    /// Strings that are read as null unless they are values of the type.
+    /// Strings that are read as null, unless they are valid values of the type.
     #[serde(default)]
     pub null_texts: Option<Vec<String>>,
 }
@@ -391,7 +394,7 @@ pub struct AppendProgress {
     pub bytes: u64,
     /// Number of rows parsed.
     pub rows: u64,
-    /// Set when the result is already known and further bytes are ignored.
+    /// Set once the result is already known. Further bytes are then ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<bool>,
 }
@@ -403,15 +406,15 @@ pub struct AppendProgress {
 pub struct MessagesProgress {
     /// Number of messages read since the connection began, including a rejected one.
     pub messages: u64,
-    /// Bytes of these messages.
+    /// Total bytes of these messages.
     pub bytes: u64,
     /// Number of messages not read yet.
     pub left: u64,
-    /// Bytes of these messages.
+    /// Total bytes of these messages.
     pub left_bytes: u64,
-    /// Whether there is something to commit.
+    /// Whether a commit has been requested and is waiting to run.
     pub whole: bool,
-    /// Whether it must be committed before more is read.
+    /// Whether the pending rows must be committed before more is read.
     pub full: bool,
     /// Whether reading has ended; the last `finish` reports why.
     pub ended: bool,
@@ -430,8 +433,8 @@ pub struct TextReport {
     pub column_errors: Vec<u64>,
     /// The first bad lines: `line 4, field 3: bad syntax`.
     pub bad_lines: Vec<String>,
-    /// Per column of the input, the type it needs if the guess was too narrow. In that case the
-    /// input must be read again: an appender that read it commits nothing.
+    /// For each input column, the wider type it needs if the guess was too narrow. The input must
+    /// then be read again; an appender that read it commits nothing.
     pub widened: Vec<Option<WidenedColumn>>,
 }
 

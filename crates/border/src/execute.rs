@@ -57,11 +57,11 @@ pub struct ChangesOptions {
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<bool>", optional))]
     pub all: bool,
-    /// Whether to omit the rows.
+    /// Whether to omit the rows from the report.
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<bool>", optional))]
     pub without_rows: bool,
-    /// Maximum milliseconds to wait for a change.
+    /// Maximum time to wait for a change, in milliseconds.
     pub wait_ms: u64,
 }
 
@@ -147,7 +147,7 @@ pub enum RowFormat {
     Qwp {
         /// Maximum rows of a message.
         max_rows: usize,
-        /// Number of bytes after which a message is closed.
+        /// A message is closed once it has this many bytes.
         max_bytes: usize,
         /// Compression level from 1 to 9; absent: uncompressed.
         #[serde(default)]

@@ -45,11 +45,11 @@ pub struct PgHandoff {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct HandoffStatement {
-    /// Body of the Bind message up to the number of values.
+    /// Body of the Bind message up to and including the number of values.
     pub head: Vec<u8>,
     /// Body of the Bind message after the values.
     pub tail: Vec<u8>,
-    /// Header of the parameter row for values sent this way.
+    /// Header of the parameter row that describes values sent this way.
     pub header: Vec<u8>,
     /// Format code per column: 0 text, 1 binary.
     pub format_codes: Vec<i16>,
@@ -57,7 +57,7 @@ pub struct HandoffStatement {
     pub row_description: Vec<u8>,
 }
 
-/// Requests that differ only in their SQL text.
+/// Requests that are identical except for their SQL text.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -66,12 +66,12 @@ pub struct HttpHandoff {
     pub before: String,
     /// The bytes of a request after the SQL text.
     pub after: String,
-    /// Maximum bytes of a request.
+    /// Maximum length of a request in bytes.
     pub longest: usize,
     /// The response head in three strings: the body length is inserted after the first, the date
     /// after the second.
     pub head: [String; 3],
-    /// Maximum bytes of a response body.
+    /// Maximum length of a response body in bytes.
     pub largest: usize,
     /// Whether the response repeats the SQL text.
     pub names_query: bool,
@@ -81,7 +81,7 @@ pub struct HttpHandoff {
     pub skip: u64,
     /// Maximum number of rows to return, after `skip`.
     pub take: Option<u64>,
-    /// Whether rows beyond `take` are counted, too.
+    /// Whether rows beyond `take` are counted as well.
     pub count_all: bool,
     /// The response text after the row count.
     pub end: String,
@@ -96,7 +96,7 @@ pub struct HttpHandoff {
 pub struct HandoffQuery {
     /// The SQL text, with parameters in place of literals if `types` is not empty.
     pub text: String,
-    /// Types of the literals, which are the statement's parameters; `None` for strings.
+    /// Types of the literals, which become the statement's parameters; `None` for strings.
     pub types: Vec<Option<String>>,
     /// The response text between the SQL text and the rows.
     pub columns: String,

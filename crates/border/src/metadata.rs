@@ -37,7 +37,7 @@ pub struct TableColumn {
 pub struct ActiveQuery {
     /// Its id, for `cancelQuery`.
     pub query_id: u64,
-    /// Name of the user who runs it.
+    /// Name of the user who runs the query.
     pub user: String,
     /// Distinguishes users of the same name.
     #[serde(skip)]

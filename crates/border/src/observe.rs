@@ -11,7 +11,7 @@ pub struct Observed {
     /// Counters and gauges by name.
     #[cfg_attr(test, ts(type = "{ readonly [name: string]: number }"))]
     pub numbers: serde_json::Value,
-    /// Known damage. A table counts as intact until a damaged file of it is read.
+    /// Known damage. A table counts as intact until one of its damaged files is read.
     pub damages: Vec<Damage>,
     /// The running queries, oldest first.
     pub queries: Vec<ActiveQuery>,
@@ -23,7 +23,7 @@ pub struct Observed {
 pub struct Damage {
     /// The table's name; its id if the definition is lost; empty if no table is affected.
     pub table: String,
-    /// The file and the error.
+    /// The damaged file and the error.
     pub what: String,
 }
 

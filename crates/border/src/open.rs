@@ -21,11 +21,12 @@ pub struct OpenOptions {
     pub import_root: Option<PathBuf>,
     /// Directory that COPY … TO writes to and `export_files()` lists; default `ROOT/export`.
     pub export_root: Option<PathBuf>,
-    /// Maximum bytes of the process; default the memory of the machine or of its control group.
+    /// Maximum memory of the process in bytes; default the memory of the machine or of its control
+    /// group.
     pub process_memory_bytes: Option<u64>,
-    /// Maximum bytes of all queries together; default half of `processMemoryBytes`.
+    /// Maximum memory of all queries together in bytes; default half of `processMemoryBytes`.
     pub memory_limit_bytes: Option<u64>,
-    /// Maximum bytes of one query; default a quarter of `memoryLimitBytes`.
+    /// Maximum memory of one query in bytes; default a quarter of `memoryLimitBytes`.
     pub query_memory_limit_bytes: Option<u64>,
     /// Maximum bytes of rows that exist only in memory and the log; default an eighth of
     /// `processMemoryBytes`.
@@ -46,20 +47,20 @@ pub struct OpenOptions {
     pub refresh_views: Option<bool>,
     /// Whether live views can be created and are refreshed from their base tables; default true.
     pub live_views: Option<bool>,
-    /// Maximum IN MEMORY of a live view in microseconds; default one hour.
+    /// Maximum IN MEMORY interval of a live view, in microseconds; default one hour.
     pub live_view_memory_micros: Option<i64>,
     /// Maximum bytes of state that all views retain between refreshes; default a 32nd of
     /// `processMemoryBytes`, at most 256 MiB.
     pub view_state_bytes: Option<usize>,
     /// Whether queries over base tables may be answered from materialized views; default true.
     pub answers_from_views: Option<bool>,
-    /// Maximum bytes of recent changes of followed tables cached in memory; default a 64th of
+    /// Maximum memory in bytes for caching recent changes of followed tables; default a 64th of
     /// `processMemoryBytes`, at most 64 MiB.
     pub recent_changes_bytes: Option<usize>,
-    /// Milliseconds between two checks of the partitions of a table with a storage policy; default
-    /// five minutes.
+    /// How often the partitions of a table with a storage policy are checked, in milliseconds;
+    /// default five minutes.
     pub policy_check_ms: Option<u64>,
-    /// Milliseconds for which a table stays followed without a change feed; default one week.
+    /// How long a table stays followed without a change feed, in milliseconds; default one week.
     pub followed_for_ms: Option<u64>,
     /// Number of manifests retained: 2 (default), or 1 for no fallback.
     pub keep_generations: Option<u32>,
@@ -67,11 +68,12 @@ pub struct OpenOptions {
     pub verify: Option<Verify>,
     /// Free disk bytes below which writes stop; default 5 % of the disk, at most 1 GiB.
     pub disk_watermark_bytes: Option<u64>,
-    /// Disk bytes reserved for the last checkpoint; default 64 MiB, at most 2 % of the disk.
+    /// Disk space in bytes reserved for the last checkpoint; default 64 MiB, at most 2 % of the
+    /// disk.
     pub disk_reserve_bytes: Option<u64>,
     /// Maximum bytes that all queries may spill; default a quarter of the free disk space.
     pub spill_limit_bytes: Option<u64>,
-    /// Maximum rows of an import that a new table holds in memory; default 500,000.
+    /// Maximum number of imported rows that a new table holds in memory; default 500,000.
     pub max_uncommitted_rows: Option<u64>,
     /// Expected out-of-order lag of a new table in milliseconds; default ten minutes.
     pub o3_max_lag_ms: Option<i64>,
@@ -81,11 +83,11 @@ pub struct OpenOptions {
     pub max_partitions: Option<usize>,
     /// Maximum number of columns per table.
     pub max_columns: Option<usize>,
-    /// Maximum bytes of a string or BINARY value.
+    /// Maximum size of a string or BINARY value in bytes.
     pub max_cell_bytes: Option<usize>,
     /// Maximum number of elements of an array value.
     pub max_array_elements: Option<usize>,
-    /// Maximum bytes of a line in an import.
+    /// Maximum length of an imported line in bytes.
     pub max_line_bytes: Option<usize>,
 }
 
@@ -97,9 +99,9 @@ pub enum CommitMode {
     /// Power loss.
     #[default]
     Sync,
-    /// Death of the process immediately, power loss after a short delay.
+    /// The death of the process at once, and a power loss after a short delay.
     Async,
-    /// Death of the process.
+    /// The death of the process, but not a power loss.
     NoSync,
     /// The same as `sync`.
     Adaptive,
@@ -110,9 +112,9 @@ pub enum CommitMode {
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Verify {
-    /// All when the database is opened.
+    /// All of them, when the database is opened.
     Open,
-    /// Those of a column on its first read.
+    /// Those of a column, when the column is first read.
     #[default]
     First,
     /// Never.

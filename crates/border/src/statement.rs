@@ -13,9 +13,9 @@ use crate::{Permission, Shared, TextAsk, TextShape};
 pub struct StatementContext {
     /// The session's user, for `current_user()` and the list of active queries.
     pub user: String,
-    /// Distinguishes users of the same name; absent: the name does.
+    /// Distinguishes users of the same name. If absent, the name alone identifies the user.
     pub identity: Option<String>,
-    /// Owner of a view that the statement creates; absent: the user.
+    /// Owner of a view that the statement creates. If absent, the user owns it.
     pub owner: Option<Owner>,
     /// The SQL text, for the list of active queries.
     #[cfg_attr(test, ts(as = "Option<String>", optional))]
@@ -36,15 +36,15 @@ pub struct StatementContext {
     #[cfg_attr(test, ts(as = "Option<Visibility>", optional))]
     pub visibility: Option<Shared<Visibility>>,
     /// Rows of `SHOW USERS` and similar statements, by key (`Users:`, `Permissions:name`,
-    /// `all_permissions`). Only the lists that the statement requests.
+    /// `all_permissions`). Contains only the lists that the statement requests.
     #[cfg_attr(test, ts(as = "Option<HashMap<String, ListedRows>>", optional))]
     pub lists: Shared<HashMap<String, ListedRows>>,
-    /// The last value the session got from each sequence, least recent first. Only the sequences
-    /// that the statement requests.
+    /// The last value that the session got from each sequence, least recent first. Contains only
+    /// the sequences that the statement requests.
     #[cfg_attr(test, ts(as = "Option<Vec<DrawnNumber>>", optional))]
     pub numbers: Shared<Vec<DrawnNumber>>,
-    /// Results of the permission checks that an earlier binding requested, by key; absent: binding
-    /// cannot request checks.
+    /// Results of the permission checks that an earlier binding requested, by key. If absent,
+    /// binding cannot request checks.
     pub answers: Option<HashMap<String, bool>>,
     /// Detected formats of text files that an earlier binding requested, by key.
     #[cfg_attr(test, ts(as = "Option<HashMap<String, TextShape>>", optional))]
@@ -55,7 +55,7 @@ pub struct StatementContext {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct DrawnNumber {
-    /// Name of the sequence, as used elsewhere.
+    /// Name of the sequence, as in other statements.
     pub sequence: String,
     /// The 64-bit value as a string.
     pub value: String,
@@ -84,9 +84,10 @@ pub struct Owner {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Visibility {
-    /// Folded column names by folded table name. Null columns: all columns; null map: every table.
+    /// Folded column names by folded table name. A null list means all columns; a null map means
+    /// all tables.
     pub tables: Option<HashMap<String, Option<Vec<String>>>>,
-    /// The same for readable columns, which require SELECT.
+    /// The same for readable columns, on which the user has SELECT.
     pub reads: Option<HashMap<String, Option<Vec<String>>>>,
     /// Whether the user may read files of the server.
     #[serde(default)]
@@ -157,22 +158,22 @@ pub struct StatementDescription {
     pub command: String,
     /// Columns of the result; empty if it has none.
     pub columns: Vec<ResultColumn>,
-    /// Index of the designated timestamp in `columns`, or -1.
+    /// Index of the designated timestamp in `columns`; -1 if the result has none.
     pub timestamp: i64,
     /// Inferred type of each parameter `$1`, `$2`, …
     pub parameters: Vec<String>,
-    /// The tables and columns it accesses.
+    /// The tables and columns that the statement accesses.
     pub accesses: Vec<Access>,
-    /// Notice to send with success, when a requested option has no effect here.
+    /// Notice to send on success if a requested option has no effect in this database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
-    /// Permissions to check before binding, because binding already reads data. Prepare the
-    /// statement again with the results.
+    /// Permissions to check before binding, because binding already reads data. The caller must
+    /// prepare the statement again with the results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, ts(as = "Option<Vec<Ask>>", optional))]
     pub asks: Vec<Ask>,
-    /// Text files whose format must be detected before binding. Prepare the statement again with
-    /// the results.
+    /// Text files whose format must be detected before binding. The caller must prepare the
+    /// statement again with the results.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(test, ts(as = "Option<Vec<TextAsk>>", optional))]
     pub texts: Vec<TextAsk>,
@@ -229,7 +230,8 @@ pub struct Access {
     pub columns: Vec<String>,
     /// The required permission.
     pub permission: Permission,
-    /// The view whose query accesses it; the view's owner then needs the permission.
+    /// The view whose query makes this access, if any. In that case the view's owner needs the
+    /// permission.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<String>,
     /// Owner of that view.

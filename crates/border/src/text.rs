@@ -49,7 +49,7 @@ pub struct TextPlace {
 pub struct TextShape {
     /// How the files are read, in the order of the request.
     pub files: Vec<TextFile>,
-    /// Why the files cannot be read, if so.
+    /// Why the files cannot be read; absent if they can.
     #[serde(default)]
     pub problem: Option<String>,
 }
@@ -61,12 +61,13 @@ pub struct TextShape {
 pub struct TextFile {
     /// Path shown to users.
     pub name: String,
-    /// Version of the file that was examined: device, inode, size in bytes and modification time in
-    /// nanoseconds since 1970, separated by colons.
+    /// Version of the file when it was examined: device, inode, size in bytes and modification time
+    /// in nanoseconds since 1970, separated by colons.
     pub version: String,
     /// Time of the examination in milliseconds since 1970.
     pub looked_at: u64,
-    /// Its first and last 64 bytes in hexadecimal; a file that only grew still contains them there.
+    /// The first and last 64 bytes in hexadecimal. A file that has only grown still contains them
+    /// at the same offsets.
     pub edges: String,
     /// Path of the copy converted to UTF-8 CSV, if the file itself has another format.
     #[serde(default)]

@@ -102,7 +102,7 @@ fn typescript_twin_is_written() {
         PlannedTable,
     );
     for declaration in declarations.into_iter().chain(of_copy()).chain(of_handoffs()) {
-        // JSON has no other numbers, and the received arrays are read-only.
+        // JSON has only one number type, and received arrays are read-only.
         let declaration =
             declaration.replace("bigint", "number").replace("Array<", "ReadonlyArray<");
         writeln!(text, "\nexport {declaration}").expect("a string takes all");

@@ -43,14 +43,14 @@ impl TableBuilder {
         self
     }
 
-    /// Sets the unit of the partitions.
+    /// Sets the partition unit.
     #[must_use]
     pub fn partition_by(mut self, unit: PartitionBy) -> Self {
         self.schema.partition_by = unit;
         self
     }
 
-    /// Sets the maximum rows an import may hold in memory.
+    /// Sets the maximum number of rows that an import may hold in memory.
     #[must_use]
     pub fn max_uncommitted_rows(mut self, rows: u64) -> Self {
         self.schema.max_uncommitted_rows = rows;
@@ -78,7 +78,7 @@ impl TableBuilder {
         if !identifier::is_valid_table_name(&schema.name) {
             let name = &schema.name;
             let message = if identifier::is_reserved_table_name(name) {
-                format!("'{name}' is a name of the catalog: choose another one")
+                format!("'{name}' is reserved for the system catalog: choose another name")
             } else {
                 format!("table name is not valid [table={name}]")
             };
@@ -90,7 +90,10 @@ impl TableBuilder {
             schema.columns.push(column);
         }
         if schema.columns.is_empty() {
-            return Err(EngineError::new(ErrorCode::InvalidValue, "table without columns"));
+            return Err(EngineError::new(
+                ErrorCode::InvalidValue,
+                "a table needs at least one column",
+            ));
         }
         if let Some(name) = timestamp {
             schema.timestamp = Some(timestamp_index(&schema, &name)?);

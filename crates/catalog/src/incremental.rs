@@ -53,7 +53,7 @@ pub struct IncrementalView {
     pub base_name: String,
     /// When the view is refreshed.
     pub trigger: RefreshTrigger,
-    /// Whether it is left empty when created.
+    /// Whether the view is left empty when it is created.
     pub deferred: bool,
     /// The last transaction before the view was created or got its current policy.
     pub made_after: u64,
@@ -63,12 +63,12 @@ pub struct IncrementalView {
     pub has_start: bool,
     /// Time zone of the timer.
     pub time_zone: Option<String>,
-    /// The periods that are shown; `None` for all rows.
+    /// The periods that the view shows; `None` if it shows all rows.
     pub period: Option<RefreshPeriod>,
     /// How far back new rows of the base are considered: hours when positive, months when negative,
     /// 0 for no limit.
     pub limit_hours_or_months: i64,
-    /// EXPIRE ROWS, which hides rows; without it all rows are shown.
+    /// EXPIRE ROWS, which hides rows. Without this clause all rows are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expire: Option<ExpirePolicy>,
     /// The clauses of a live view, from a separate record; `None` for a materialized view.
@@ -119,18 +119,18 @@ pub enum RefreshPeriod {
 pub enum RefreshRequest {
     /// Recompute everything.
     Full,
-    /// Recompute everything after resolving the names in the query again.
+    /// Resolve the names in the query again, then recompute everything.
     Rebuild,
     /// Refresh only changes.
     Incremental,
-    /// Recompute a range, in the base's unit of time, end exclusive.
+    /// Recompute a range, given in the base's time unit, with an exclusive end.
     Range(i64, i64),
 }
 
 /// The refresh state of an incremental view.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncrementalState {
-    /// The transaction of the base that the view shows; `None` before the first refresh.
+    /// The base's transaction that the view reflects; `None` before the first refresh.
     pub position: Option<u64>,
     /// With PERIOD: the exclusive upper bound of the base timestamps that are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -144,14 +144,14 @@ pub struct IncrementalState {
     /// Number of refresh requests so far.
     #[serde(default)]
     pub requests: u64,
-    /// For a live view that resumes: the transaction it must reach.
+    /// For a live view that is resuming: the transaction that it must reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed_target: Option<u64>,
     /// Whether ALTER LIVE VIEW … SUSPEND WAL suspended it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
-    /// For a live view: time ranges (first and last timestamp) that the base retired and that have
-    /// shown rows since then.
+    /// For a live view: time ranges (first and last timestamp) that the base retired but in which
+    /// rows have been shown again since.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revived: Vec<(i64, i64)>,
     /// Start of the last refresh, microseconds since 1970.
@@ -163,7 +163,7 @@ pub struct IncrementalState {
 }
 
 impl IncrementalView {
-    /// Whether it stays empty until the next commit to its base.
+    /// Whether the view stays empty until the next commit to its base.
     #[must_use]
     pub fn waits_for_commit(&self) -> bool {
         self.deferred && self.trigger == RefreshTrigger::Immediate
@@ -208,7 +208,8 @@ impl IncrementalView {
         records.filter_map(|(key, bytes)| Self::read(snapshot, key.parse().ok()?, bytes))
     }
 
-    /// Returns why refreshes are refused: the owner lost a permission that the query needs.
+    /// Returns why refreshes are refused, if they are: the owner has lost a permission that the
+    /// query needs.
     #[must_use]
     pub fn refusal(snapshot: &Snapshot, table: TableId) -> Option<String> {
         let bytes = record(snapshot, RecordKind::RefreshRefusal, table)?;
@@ -229,7 +230,8 @@ impl IncrementalState {
         bytes.and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default()
     }
 
-    /// Returns the state shown to clients: a view whose refreshes are refused is invalid.
+    /// Returns the state as shown to clients. A view whose refreshes are refused is shown as
+    /// invalid.
     #[must_use]
     pub fn shown(snapshot: &Snapshot, table: TableId) -> Self {
         let state = Self::of(snapshot, table);
@@ -242,7 +244,8 @@ impl IncrementalState {
         put(RecordKind::MaterializedState, table, self)
     }
 
-    /// Returns a change that fails the commit if the state differs from this snapshot's.
+    /// Returns a change that makes the commit fail if the state differs from the one in this
+    /// snapshot.
     #[must_use]
     pub fn expect(snapshot: &Snapshot, table: TableId) -> Change {
         let kind = RecordKind::MaterializedState;

@@ -12,7 +12,7 @@ struct Unit {
     suffix: &'static str,
     /// The name shown in catalog tables.
     word: &'static str,
-    /// Its length; for months and years the shortest possible.
+    /// The unit's length; for months and years, the shortest possible.
     micros: i64,
 }
 
@@ -20,7 +20,7 @@ const fn unit(suffix: &'static str, word: &'static str, micros: i64) -> Unit {
     Unit { suffix, word, micros }
 }
 
-/// All units; [`LiveUnit`] indexes them from the first.
+/// All units. The variants of [`LiveUnit`] index the first ones.
 static UNITS: [Unit; 8] = [
     unit("ms", "MILLISECOND", 1_000),
     unit("s", "SECOND", MICROS_PER_SECOND),
@@ -53,7 +53,7 @@ impl Every {
         self.unit().word
     }
 
-    /// Returns the length in microseconds; for months and years the shortest possible.
+    /// Returns the length in microseconds; for months and years, the shortest possible.
     #[must_use]
     pub fn micros(self) -> i64 {
         self.unit().micros.saturating_mul(i64::from(self.count))

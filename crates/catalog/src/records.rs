@@ -1,4 +1,4 @@
-//! Durable records that are stored beside the tables.
+//! Durable records that are stored alongside the tables.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ impl RecordKind {
 }
 
 /// An object that a view's query named when the view was created. The view keeps referring to this
-/// object even if the name later refers to another one.
+/// object even if the name later refers to a different one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ViewSource {
@@ -81,8 +81,8 @@ pub struct ViewColumn {
 pub struct Owner {
     /// The name, for display.
     pub name: String,
-    /// Distinguishes owners who share the name, also over time. Absent in records of older versions
-    /// and on servers without users.
+    /// Distinguishes owners of the same name, including past ones. Absent in records of older
+    /// versions and on servers without users.
     #[serde(default)]
     pub id: Option<String>,
 }
@@ -94,7 +94,7 @@ pub struct View {
     pub name: String,
     /// The SQL text of the query.
     pub query: String,
-    /// The syntax tree of the query, as JSON; its reader knows the trees of statements.
+    /// The syntax tree of the query, as JSON. The catalog does not interpret it.
     pub tree: String,
     /// The owner. The query runs with the owner's permissions.
     pub owner: String,
@@ -107,7 +107,7 @@ pub struct View {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// Objects that the query names, by syntax tree node. Absent in records of older versions until
-    /// the next start; the names are resolved instead.
+    /// the next start; until then the names are resolved on each use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<u32, ViewSource>>,
 }
@@ -146,8 +146,8 @@ impl View {
     }
 }
 
-/// SET TYPE: changes whether the table is declared WAL from the next start on. The last change
-/// wins.
+/// SET TYPE: changes whether the table counts as declared WAL, from the next start on. The last
+/// change wins.
 #[must_use]
 pub fn set_table_type(table: TableId, wal: bool) -> Change {
     Change::PutRecord {

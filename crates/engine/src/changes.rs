@@ -24,7 +24,7 @@ use crate::runtime::guard;
 use crate::runtime::registry::Registration;
 use crate::statement::{ExecuteReply, Parameters, Statement};
 
-/// Interval between commit announcements; feeds on busy tables report several commits together.
+/// Interval between commit announcements. Feeds on busy tables report several commits at once.
 const ANNOUNCE_EVERY: Duration = Duration::from_millis(10);
 /// Additional announcement interval per waiting feed, so that many feeds use only a fraction of a
 /// core.
@@ -79,7 +79,7 @@ enum Found {
 }
 
 impl Statement {
-    /// Returns the next change, or after the wait time the fact that there was none.
+    /// Returns the next change. If there is none within the wait time, reports that.
     pub(crate) async fn run_change(
         &self,
         mut registration: Registration,
@@ -87,7 +87,7 @@ impl Statement {
         mut options: ExecuteOptions,
     ) -> EngineResult<ExecuteReply> {
         let Some(asked) = options.changes.take() else {
-            return Err(EngineError::internal("a step of no feed"));
+            return Err(EngineError::internal("the options of the change feed are missing"));
         };
         let database = Arc::clone(self.database());
         let mut commits = database.followers.commits.subscribe();
@@ -143,7 +143,7 @@ impl Statement {
     fn reading(&self, snapshot: &Arc<Snapshot>, parameters: &Parameters) -> EngineResult<Reading> {
         let (bound, is_stable) = self.bound_again(snapshot, parameters.clone())?;
         let BoundStatement::Query(query) = bound else {
-            let message = "a feed of changes follows a query";
+            let message = "a change feed requires a query";
             return Err(EngineError::new(ErrorCode::NotSupported, message));
         };
         let table = Planner::followed_table(&query.plan)?;
@@ -235,13 +235,13 @@ fn shown(schema: &TableSchema, TimeRange { lo, hi }: TimeRange) -> ChangedRange 
 }
 
 fn unknown_table() -> EngineError {
-    EngineError::new(ErrorCode::Replan, "the table is not there any more")
+    EngineError::new(ErrorCode::Replan, "the table no longer exists")
 }
 
 fn lost(schema: &TableSchema, after: u64) -> EngineError {
     let name = &schema.name;
     let message = format!(
-        "the changes of table '{name}' after {after} are not known: begin anew, with from=start"
+        "changes of table '{name}' after {after} are no longer available: restart with from=start"
     );
     EngineError::new(ErrorCode::HistoryGone, message)
 }

@@ -29,7 +29,7 @@ pub(crate) struct Call<'a> {
     pub(crate) random: Option<&'a Mutex<ChaCha8Rng>>,
 }
 
-/// A type among whose values is a null of the dialect.
+/// A type in which one value represents null in the SQL dialect.
 pub(crate) trait Canonical: Copy {
     /// Whether this value represents null.
     fn is_null_value(self) -> bool;
@@ -57,7 +57,7 @@ canonical! {
     f64: |value| !value.is_finite();
 }
 
-/// An Arrow type whose nulls are sentinel values in the dialect.
+/// An Arrow type whose nulls are represented by a sentinel value in the SQL dialect.
 pub(crate) trait Lane: ArrowPrimitiveType<Native: Canonical + Default> {
     /// Whether the SQL type has nulls; BYTE and SHORT use 0 instead.
     const NULLABLE: bool = true;
@@ -107,7 +107,7 @@ impl<T: ArrowPrimitiveType> Primitives<T> {
 
 /// Bytes that a kernel reads or writes between two checks of the query's deadline and cancellation.
 const LOOK_BYTES: usize = 256 << 10;
-/// Bytes that a string counts in addition to its content.
+/// Bytes counted per string in addition to its content.
 const LOOK_TEXT: usize = 64;
 
 /// A text argument.
@@ -123,7 +123,7 @@ impl Texts {
         Self { array, scalar, read: Cell::new(0) }
     }
 
-    /// Returns the string of a row. Once the query must stop, it returns `None`: the kernel ends
+    /// Returns the string of a row. Returns `None` once the query must stop: the kernel then ends
     /// soon and its result is discarded.
     #[inline]
     pub(crate) fn get(&self, row: usize) -> Option<&str> {
@@ -259,7 +259,8 @@ pub(crate) fn stopped(error: EngineError) -> DataFusionError {
 }
 
 /// Builds a primitive column from computed values. A row is null if an input was null or if the
-/// value represents null. The first pass only tests whether any value does, which vectorises.
+/// value represents null. The first pass, which vectorises, only tests whether any value represents
+/// null.
 pub(crate) fn canonical<T: Lane>(
     values: Vec<T::Native>,
     nulls: Option<NullBuffer>,
@@ -290,7 +291,7 @@ pub(crate) fn internal(message: impl Into<String>) -> DataFusionError {
 }
 
 fn unexpected(array: &ArrayRef, expected: &str) -> DataFusionError {
-    internal(format!("argument of type {} where {expected} was bound", array.data_type()))
+    internal(format!("argument has type {}, expected {expected}", array.data_type()))
 }
 
 /// Returns a BOOLEAN column with nulls replaced by false, for results of `DataFusion` functions.

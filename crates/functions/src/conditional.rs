@@ -59,8 +59,8 @@ fn coalesce(name: &str, arguments: &[Argument]) -> Resolved {
     Ok(resolved("coalesce", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-/// Types of the arguments whose common type is determined; constant text next to a PERIOD is a
-/// PERIOD.
+/// Returns the types of the arguments from which the common type is determined. Constant text
+/// beside a PERIOD counts as a PERIOD.
 fn beside_lengths(arguments: &[Argument]) -> Vec<SqlType> {
     let has_length = arguments.iter().any(|argument| argument.sql_type == SqlType::Period);
     let read = |argument: &Argument| match argument.text() {
@@ -85,7 +85,7 @@ fn null_if(name: &str, arguments: &[Argument]) -> Resolved {
         (SqlType::Null, common) => common,
         (own, _) => own,
     };
-    // The first value is returned unchanged, but compared in the common type.
+    // The values are compared in the common type, but the first one is returned unchanged.
     let compared = common_type(returns, common).ok_or_else(none)?;
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
         let (left, right) = (column(call, 0)?, column(call, 1)?);
@@ -103,7 +103,7 @@ fn null_if(name: &str, arguments: &[Argument]) -> Resolved {
     Ok(resolved("nullif", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-/// Returns where two columns of one type have equal values, with the semantics of `=`.
+/// Returns which rows of two columns of the same type are equal, with the semantics of `=`.
 fn equal_values(left: &ArrayRef, right: &ArrayRef, of: SqlType) -> Result<BooleanArray> {
     match of {
         SqlType::Double => {
@@ -152,7 +152,7 @@ fn type_of(name: &str, arguments: &[Argument]) -> Resolved {
         })
     });
     let types = types_of(arguments);
-    // The type name of a string has the string's own type.
+    // For VARCHAR, the result has the argument's type.
     let returns = match argument.sql_type {
         SqlType::Varchar => SqlType::Varchar,
         _ => SqlType::String,
@@ -161,8 +161,8 @@ fn type_of(name: &str, arguments: &[Argument]) -> Resolved {
 }
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    special("coalesce", coalesce, "first argument that is not null"),
-    special("nullif", null_if, "null when both arguments are equal, else the first"),
-    special("concat", concat, "the arguments' texts put together; also written ||"),
+    special("coalesce", coalesce, "first non-null argument"),
+    special("nullif", null_if, "null if both arguments are equal, otherwise the first argument"),
+    special("concat", concat, "concatenates the arguments as strings; also written ||"),
     special("typeOf", type_of, "name of the argument's type"),
 ];

@@ -48,9 +48,9 @@ fn within_radius([x, y, centre_x, centre_y, radius]: [f64; 5]) -> bool {
     (x - centre_x).hypot(y - centre_y) <= radius
 }
 
-/// Returns the distance between two points in metres, the shorter way around the globe. A degree of
-/// longitude has the length it has at the first point's latitude, which is accurate for near
-/// points.
+/// Returns the distance between two points in metres, along the shorter way around the globe. A
+/// degree of longitude counts as long as it is at the first point's latitude, which is accurate for
+/// points that are close together.
 fn distance([lat, lon, to_lat, to_lon]: [f64; 4]) -> f64 {
     let east = (to_lon - lon + 540.0).rem_euclid(360.0) - 180.0;
     METRES_PER_DEGREE * (to_lat - lat).hypot(east * lat.to_radians().cos())
@@ -170,7 +170,7 @@ fn make_geohash(
     Ok(resolved("make_geohash", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-/// Whether a geohash lies in one of the others, which must not have more bits.
+/// Whether a geohash lies within one of the others, which must not have more bits than it.
 fn within(name: &str, arguments: &[Argument]) -> std::result::Result<ResolvedScalar, ResolveError> {
     let none = || mismatch(name, [1, 2].into_iter(), arguments);
     let [inner, outer @ ..] = arguments else { return Err(none()) };
@@ -217,26 +217,26 @@ const SIX: &[crate::signature::Param] =
     &[Is(Double), Is(Double), Is(Double), Is(Double), Is(Double), Is(Double)];
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    special("within", within, "whether a geohash lies in one of the others"),
+    special("within", within, "whether a geohash is inside one of the others"),
     pure(
         "within_box",
         &[direct(SIX, Boolean, |call| test(call, within_box))],
-        "whether a point lies in a rectangle: (x, y, min_x, min_y, max_x, max_y)",
+        "whether a point is inside a rectangle: (x, y, min_x, min_y, max_x, max_y)",
     ),
     pure(
         "within_radius",
         &[direct(FIVE, Boolean, |call| test(call, within_radius))],
-        "whether a point lies in a circle: (x, y, centre_x, centre_y, radius)",
+        "whether a point is inside a circle: (x, y, centre_x, centre_y, radius)",
     ),
     pure(
         "geo_within_radius_latlon",
         &[made(FIVE, Gives::Is(Boolean), near)],
-        "whether a point lies within metres of another: (lat, lon, lat, lon, metres)",
+        "whether two points are within a distance: (lat, lon, lat, lon, metres)",
     ),
     pure(
         "geo_distance_meters",
         &[made(FOUR, Gives::Is(Double), distance_of)],
-        "distance of two near points: (lat, lon, lat, lon)",
+        "distance between two nearby points in metres: (lat, lon, lat, lon)",
     ),
     special("make_geohash", make_geohash, "geohash of a point: (lon, lat, bits)"),
 ];
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn borders_are_part_of_the_shape() {
+    fn points_on_the_border_are_within_the_shape() {
         assert!(within_box([2.0, 0.0, 0.0, 0.0, 2.0, 2.0]));
         assert!(!within_box([2.1, 0.0, 0.0, 0.0, 2.0, 2.0]));
         assert!(within_radius([3.0, 4.0, 0.0, 0.0, 5.0]));

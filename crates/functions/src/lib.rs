@@ -1,5 +1,5 @@
-//! Functions, operators and casts of the dialect: tables of the forms that exist for which types,
-//! and the vectorised kernels that compute them.
+//! Functions, operators and casts of the dialect: tables of the supported forms and types, and the
+//! vectorised kernels that compute them.
 //!
 //! The binder calls `resolve_scalar`, `resolve_aggregate`, `resolve_operator` and `cast` and gets
 //! `DataFusion` expressions. Every result is canonical: a null has its validity bit cleared, and no

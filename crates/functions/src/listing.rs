@@ -8,7 +8,7 @@ use crate::reference::{self, Other, Shown};
 /// An entry of the function list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FunctionDoc {
-    /// Name, in the letter case of the reference.
+    /// Name, in `QuestDB`'s letter case.
     pub name: &'static str,
     /// Family: `numeric`, `text`, `datetime`, …
     pub family: &'static str,

@@ -1,4 +1,4 @@
-//! Functions about the server and the session that depend on neither.
+//! Functions about the server and the session whose results depend on neither.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -29,12 +29,13 @@ macro_rules! constant {
     };
 }
 
-/// A function that the binder resolves itself; other arguments are rejected.
+/// A function that the binder resolves itself. Calls that get here have unsupported arguments and
+/// are rejected.
 fn bound_elsewhere(name: &str, arguments: &[Argument]) -> Result<ResolvedScalar, ResolveError> {
     Err(mismatch(name, std::iter::once(1), arguments))
 }
 
-/// Returns the bytes of a batch in its first row, and 0 in the other rows.
+/// Returns the size of a batch in bytes in its first row, and 0 in the other rows.
 pub fn row_bytes(columns: Vec<Expr>) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
         let mut bytes = 0;
@@ -57,7 +58,7 @@ fn read_bytes(array: &ArrayRef) -> usize {
     }
 }
 
-/// Returns the position of a string in `names`, counted from `first`; null if it is not there.
+/// Returns the position of a string in `names`, counted from `first`; null if it is not among them.
 pub fn number_of(text: Expr, names: &[String], first: i32) -> Expr {
     let identity = format!("{first} {}", names.len());
     let numbers: HashMap<String, i32> = names.iter().cloned().zip(first..).collect();
@@ -96,29 +97,29 @@ pub(crate) const VERSION: &str =
     concat!("PostgreSQL 14.0, compiled by Tidemark ", env!("CARGO_PKG_VERSION"));
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    special("cancel_query", bound_elsewhere, "stops a running query; false when there is none"),
-    special("pause_job", bound_elsewhere, "lets work in the background rest; see jobs()"),
-    special("resume_job", bound_elsewhere, "lets work in the background go on"),
-    special("touch", bound_elsewhere, "reads all a query reads, and says how many pages that is"),
-    constant!("version", VERSION, "PostgreSQL version text"),
+    special("cancel_query", bound_elsewhere, "cancels a running query; false if it does not exist"),
+    special("pause_job", bound_elsewhere, "pauses a background job; see jobs()"),
+    special("resume_job", bound_elsewhere, "resumes a background job; see jobs()"),
+    special("touch", bound_elsewhere, "reads all data of a query and returns the number of pages"),
+    constant!("version", VERSION, "version string, in PostgreSQL's format"),
     constant!(
         "build",
         concat!("Build Information: Tidemark ", env!("CARGO_PKG_VERSION")),
-        "version"
+        "version of the server"
     ),
     constant!("current_database", "qdb", "name of the database"),
     constant!("current_schema", "public", "name of the schema"),
-    constant!("current_user", "admin", "login name; the session replaces it"),
-    constant!("session_user", "admin", "login name; the session replaces it"),
+    constant!("current_user", "admin", "login name of the session"),
+    constant!("session_user", "admin", "login name of the session"),
     pure(
         "flush_query_cache",
         &[direct(&[], Boolean, |call| Ok(build_flags(call.rows, |_| true)))],
-        "true: plans follow their tables by themselves, so there is nothing to drop",
+        "true; has no effect, because cached plans are always up to date",
     ),
     pure(
         "wait_wal_table",
         &[direct(&[Text], Boolean, |call| Ok(build_flags(call.rows, |_| true)))],
-        "true: what was committed is seen at once",
+        "true; has no effect, because committed rows are visible immediately",
     ),
     pure(
         "hydrate_table_metadata",
@@ -128,11 +129,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             gives: Gives::Is(Boolean),
             body: Body::Direct(|call| Ok(build_flags(call.rows, |_| true))),
         }],
-        "true: what is known of tables never differs from the disk",
+        "true; has no effect, because table metadata is always up to date",
     ),
     pure(
         "reload_config",
         &[direct(&[], Boolean, |call| Ok(build_flags(call.rows, |_| false)))],
-        "reads server.conf again; it runs once, in a SELECT without FROM",
+        "reloads server.conf; runs once, in a SELECT without FROM",
     ),
 ];

@@ -22,9 +22,9 @@ use tidemark_types::{SqlType, account};
 
 use crate::column::{Call, stopped};
 
-/// Maximum bytes of an expression name that is kept in full.
+/// Maximum length in bytes of an expression name that is kept in full.
 const MAX_NAME_BYTES: usize = 512;
-/// Bytes of the prefix that is kept of a longer name.
+/// Length in bytes of the prefix that is kept of a longer name.
 const KEPT_NAME_BYTES: usize = 64;
 
 /// Returns a long name's prefix and digest; the digest keeps names unique.
@@ -44,7 +44,8 @@ fn bounded_name(name: String) -> String {
 /// Computes a column with as many rows as the call has.
 pub(crate) type Kernel = Arc<dyn Fn(&Call<'_>) -> Result<ArrayRef> + Send + Sync>;
 
-/// A kernel with the types it was resolved for. Two are equal if name, types and options are.
+/// A kernel with the types it was resolved for. Two kernels are equal if their names, types and
+/// options are equal.
 pub(crate) struct Native {
     name: &'static str,
     /// Distinguishes kernels with the same name: bound types and constants.
@@ -95,7 +96,7 @@ impl Native {
         Self { keeps_order: true, ..self }
     }
 
-    /// Converts an untyped argument to a column of nulls of the type that the kernel reads. The
+    /// Converts an untyped argument to a column of nulls with the type that the kernel reads. The
     /// optimizer passes such arguments to evaluate a predicate over missing rows.
     fn typed(&self, index: usize, value: ColumnarValue) -> ColumnarValue {
         match (value, self.takes.get(index)) {
@@ -158,8 +159,8 @@ impl Native {
     }
 }
 
-/// Whether the expression is a call whose result length depends on a number that is not constant:
-/// `repeat('x', n)`.
+/// Whether the expression is a call whose result length depends on a number that is not constant,
+/// such as `repeat('x', n)`.
 pub fn is_as_long_as_said(expr: &Expr) -> bool {
     let Expr::ScalarFunction(function) = expr else { return false };
     let Some(native) = function.func.inner().downcast_ref::<Native>() else { return false };

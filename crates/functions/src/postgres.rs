@@ -15,8 +15,8 @@ use crate::json::json_build::push_quoted;
 use crate::signature::Param::{Any, Is, Text};
 use crate::signature::{Function, Overload, Param, direct, pure};
 
-/// `PostgreSQL` settings that clients request, with their values here. Drivers choose their catalog
-/// queries by the version.
+/// `PostgreSQL` settings that clients query, with their values in this database. Drivers choose
+/// their catalog queries by the version.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", ""),
     ("bytea_output", "hex"),
@@ -68,7 +68,7 @@ fn array_to_string(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Encoding id of UTF-8, which every string has.
+/// Encoding id of UTF-8, the encoding of all strings.
 const UTF8: i32 = 6;
 
 fn pretty_size(call: &Call<'_>) -> Result<ArrayRef> {
@@ -115,7 +115,7 @@ fn second_number(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |row| numbers.get(row)))
 }
 
-/// The error for the last value of a sequence: no session has drawn one.
+/// Fails: no session has drawn a value from the sequence.
 fn undefined(call: &Call<'_>) -> Result<ArrayRef> {
     let names = if call.arguments.is_empty() { None } else { Some(call.texts(0)?) };
     for row in 0..call.rows {
@@ -132,12 +132,12 @@ fn undefined(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |_| None))
 }
 
-/// The error for drawing a value of a sequence.
+/// Fails: the sequence from which to draw a value does not exist.
 fn no_sequence(call: &Call<'_>) -> Result<ArrayRef> {
     let names = call.texts(0)?;
     if let Some(name) = (0..call.rows).find_map(|row| names.get(row)) {
         let message = format!(
-            "there is no sequence \"{name}\": columns of SERIAL and IDENTITY number their rows"
+            "sequence \"{name}\" does not exist: SERIAL and IDENTITY columns assign their numbers"
         );
         return Err(failure(ErrorCode::NotSupported, message));
     }
@@ -184,8 +184,8 @@ fn narrowed(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Formats `numeric(10,2)`, `character varying(8)`, `timestamp(3) without time zone[]`: the
-/// modifier is encoded in a way specific to the type; -1 means none.
+/// Formats `numeric(10,2)`, `character varying(8)`, `timestamp(3) without time zone[]`. The
+/// modifier is encoded in a type-specific way; -1 means that there is none.
 fn narrowed_name(name: &str, modifier: Option<i64>) -> std::string::String {
     let (element, array) = name.strip_suffix("[]").map_or((name, ""), |element| (element, "[]"));
     let narrow = match (element, modifier) {
@@ -209,7 +209,7 @@ fn narrowed_name(name: &str, modifier: Option<i64>) -> std::string::String {
     format!("{}{array}", narrow.as_deref().unwrap_or(element))
 }
 
-/// Returns the position of a string in `{a,b}` or `a b`, from 1.
+/// Returns the position, counted from 1, of a string in `{a,b}` or `a b`.
 fn position(call: &Call<'_>) -> Result<ArrayRef> {
     let (arrays, wanted) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int32Type>(call.rows, |row| {
@@ -219,7 +219,7 @@ fn position(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-/// Returns the item at a position of `{a,b}`, from 1.
+/// Returns the item of `{a,b}` at a position, counted from 1.
 fn item(call: &Call<'_>) -> Result<ArrayRef> {
     let (arrays, places) = (call.texts(0)?, call.primitive::<Int64Type>(1)?);
     build_text(call.rows, |row, out| {
@@ -241,7 +241,7 @@ fn last_place(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-/// Returns 1 for each array that has a last position.
+/// Returns 1, the first position, for each non-empty array.
 fn first_places(last: &ArrayRef) -> Result<ArrayRef> {
     let last = last.as_primitive::<Int32Type>();
     Ok(build::<Int32Type>(last.len(), |row| last.is_valid(row).then_some(1)))
@@ -299,7 +299,7 @@ fn json_array(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Returns one number of a row `(x,n)` that `_pg_expandarray` produced.
+/// Returns one of the numbers from a row `(x,n)` that `_pg_expandarray` produced.
 fn row_field(call: &Call<'_>) -> Result<ArrayRef> {
     let (rows, names) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int64Type>(call.rows, |row| {
@@ -313,7 +313,7 @@ fn row_field(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-const ADVISORY: &str = "granted always: advisory locks of PostgreSQL exclude no other session here";
+const ADVISORY: &str = "always granted: PostgreSQL advisory locks do not block other sessions";
 
 /// A function that returns the same result for all arguments.
 macro_rules! always {
@@ -330,19 +330,19 @@ macro_rules! always {
     };
 }
 
-/// A function that returns null because such objects do not exist.
+/// A function that returns null, because objects of this kind do not exist.
 macro_rules! nothing {
     ($name:literal, $what:literal) => {
-        always!($name, String, no_text, concat!($what, "; there is none"))
+        always!($name, String, no_text, concat!($what, "; null if there is none"))
     };
 }
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    always!("current_setting", String, |call| word(call, ""), "a setting of PostgreSQL"),
+    always!("current_setting", String, |call| word(call, ""), "value of a PostgreSQL setting"),
     pure(
         "set_config",
         &[direct(&[Text, Text, Is(Boolean)], String, |call| argument(call, 1))],
-        "the value; settings of PostgreSQL are fixed",
+        "returns the value without effect: PostgreSQL settings are fixed",
     ),
     pure(
         "array_to_string",
@@ -350,32 +350,32 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Text, Text], String, array_to_string),
             direct(&[Text, Text, Text], String, array_to_string),
         ],
-        "the items of an array with a text between them; nulls are left out, or another text",
+        "joins array elements with a separator; nulls are skipped, or shown as the third argument",
     ),
     pure(
         "pg_encoding_to_char",
         &[direct(&[Is(Int)], String, |call| word(call, "UTF8"))],
-        "name of an encoding",
+        "name of an encoding by its number",
     ),
     pure(
         "pg_get_userbyid",
         &[direct(&[Is(Int)], String, |call| word(call, "admin"))],
-        "name of a user",
+        "name of a user by its OID",
     ),
     pure(
         "pg_array_position",
         &[direct(&[Text, Text], Int, position)],
-        "place of a value in an array of the catalog, from 1; null when it is not there",
+        "position of a value in a catalog array, from 1; null if not found",
     ),
     pure(
         "array_remove",
         &[direct(&[Text, Text], String, |call| argument(call, 0))],
-        "an array of the catalog as it is: none holds nulls or doubles",
+        "returns a catalog array unchanged: it contains no nulls or duplicates",
     ),
     pure(
         "pg_array_item",
         &[direct(&[Text, Is(Long)], String, item)],
-        "value at a place of an array of the catalog, from 1; also written array[place]",
+        "element of a catalog array at a position, from 1; also written array[position]",
     ),
     pure(
         "array_upper",
@@ -383,7 +383,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Param::Array, Is(Int)], Int, lengths),
             direct(&[Text, Is(Int)], Int, last_place),
         ],
-        "last place of an array's dimension; null where there is none",
+        "upper bound of an array dimension; null if it does not exist",
     ),
     pure(
         "array_lower",
@@ -391,7 +391,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Param::Array, Is(Int)], Int, |call| first_places(&lengths(call)?)),
             direct(&[Text, Is(Int)], Int, |call| first_places(&last_place(call)?)),
         ],
-        "first place of an array's dimension, which is 1; null where there is none",
+        "lower bound of an array dimension, which is 1; null if it does not exist",
     ),
     pure(
         "array_length",
@@ -399,32 +399,32 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Param::Array, Is(Int)], Int, lengths),
             direct(&[Text, Is(Int)], Int, last_place),
         ],
-        "length of a dimension, counted from 1; null where there is none",
+        "length of dimension n, from 1; null if it does not exist",
     ),
     pure(
         "cardinality",
         &[direct(&[Param::Array], Int, elements), direct(&[Text], Int, items)],
-        "number of the elements of an array",
+        "number of elements of an array",
     ),
     pure(
         "num_nonnulls",
         &[Overload { variadic: true, ..direct(&[Any], Int, |call| count(call, false)) }],
-        "how many arguments are not null",
+        "number of non-null arguments",
     ),
     pure(
         "num_nulls",
         &[Overload { variadic: true, ..direct(&[Any], Int, |call| count(call, true)) }],
-        "how many arguments are null",
+        "number of null arguments",
     ),
     pure(
         "array_to_json",
         &[direct(&[Text], String, json_array)],
-        "an array of the catalog as JSON",
+        "converts a catalog array to JSON",
     ),
     pure(
         "row_field",
         &[direct(&[Text, Text], Long, row_field)],
-        "a field of a row of _pg_expandarray: its number n, or its value x",
+        "field of a row of _pg_expandarray: the number n or the value x",
     ),
     pure("current_schemas", &[direct(&[Is(Boolean)], String, schemas)], "names of the schemas"),
     pure(
@@ -435,81 +435,82 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "pg_char_to_encoding",
         &[direct(&[Text], Int, |call| Ok(build::<Int32Type>(call.rows, |_| Some(UTF8))))],
-        "number of an encoding",
+        "number of an encoding by its name",
     ),
-    pure(
-        "pg_size_pretty",
-        &[direct(&[Is(Long)], String, pretty_size)],
-        "a number of bytes in a larger unit",
+    pure("pg_size_pretty", &[direct(&[Is(Long)], String, pretty_size)], "size in B, KiB, MiB, …"),
+    always!("pg_database_size", Long, no_bytes, "size of the database on disk in bytes"),
+    always!("pg_conversion_is_visible", Boolean, yes, "whether the object is on the search path"),
+    always!("pg_collation_is_visible", Boolean, yes, "whether the object is on the search path"),
+    always!("pg_ts_config_is_visible", Boolean, yes, "whether the object is on the search path"),
+    always!("pg_opclass_is_visible", Boolean, yes, "whether the object is on the search path"),
+    always!("pg_opfamily_is_visible", Boolean, yes, "whether the object is on the search path"),
+    always!("pg_operator_is_visible", Boolean, yes, "whether the object is on the search path"),
+    always!("pg_ts_dict_is_visible", Boolean, yes, "whether the object is on the search path"),
+    always!("pg_ts_parser_is_visible", Boolean, yes, "whether the object is on the search path"),
+    always!("pg_ts_template_is_visible", Boolean, yes, "whether the object is on the search path"),
+    always!(
+        "pg_statistics_obj_is_visible",
+        Boolean,
+        yes,
+        "whether the object is on the search path"
     ),
-    always!("pg_database_size", Long, no_bytes, "bytes of a database on disk"),
-    always!("pg_conversion_is_visible", Boolean, yes, "whether it is on the search path"),
-    always!("pg_collation_is_visible", Boolean, yes, "whether it is on the search path"),
-    always!("pg_ts_config_is_visible", Boolean, yes, "whether it is on the search path"),
-    always!("pg_opclass_is_visible", Boolean, yes, "whether it is on the search path"),
-    always!("pg_opfamily_is_visible", Boolean, yes, "whether it is on the search path"),
-    always!("pg_operator_is_visible", Boolean, yes, "whether it is on the search path"),
-    always!("pg_ts_dict_is_visible", Boolean, yes, "whether it is on the search path"),
-    always!("pg_ts_parser_is_visible", Boolean, yes, "whether it is on the search path"),
-    always!("pg_ts_template_is_visible", Boolean, yes, "whether it is on the search path"),
-    always!("pg_statistics_obj_is_visible", Boolean, yes, "whether it is on the search path"),
-    always!("pg_tablespace_size", Long, no_bytes, "bytes of a tablespace on disk"),
-    always!("pg_stat_get_numscans", Long, no_bytes, "uses of an index"),
-    nothing!("pg_get_function_sqlbody", "body of a function in SQL"),
-    nothing!("pg_describe_object", "description of an object of the catalog"),
+    always!("pg_tablespace_size", Long, no_bytes, "size of a tablespace on disk in bytes"),
+    always!("pg_stat_get_numscans", Long, no_bytes, "number of scans of an index"),
+    nothing!("pg_get_function_sqlbody", "SQL body of a function"),
+    nothing!("pg_describe_object", "description of a catalog object"),
     pure(
         "setval",
         &[
             direct(&[Text, Is(Long)], Long, second_number),
             direct(&[Text, Is(Long), Is(Boolean)], Long, second_number),
         ],
-        "the number: columns that number their rows begin behind the greatest one they have",
+        "returns the number without effect: generated numbers continue after the column's maximum",
     ),
     pure(
         "lastval",
         &[direct(&[], Long, undefined)],
-        "the last number that SERIAL or IDENTITY gave a row of the session",
+        "last number that the session generated for a SERIAL or IDENTITY column",
     ),
     pure(
         "currval",
         &[direct(&[Text], Long, undefined)],
-        "the last number of this sequence, of a column of SERIAL or IDENTITY, in the session",
+        "last number that the session generated for the given SERIAL or IDENTITY column",
     ),
     pure(
         "nextval",
         &[direct(&[Text], Long, no_sequence)],
-        "an error: there are no sequences; columns of SERIAL and IDENTITY number their rows",
+        "error: sequences are not supported; SERIAL and IDENTITY columns number their rows",
     ),
     always!(
         "pg_index_column_has_property",
         Boolean,
         no,
-        "whether a column of an index has a property: those of btree"
+        "whether an index column has a property of btree indexes"
     ),
     always!(
         "pg_index_has_property",
         Boolean,
         no,
-        "whether an index has a property: those of btree"
+        "whether an index has a property of btree indexes"
     ),
     pure(
         "pg_indexam_has_property",
         &[direct(&[Is(Int), Text], Boolean, access_method_can)],
-        "whether an access method has a property: those of btree, 403",
+        "whether an access method has a property; only btree (403) has any",
     ),
     nothing!("pg_tablespace_location", "directory of a tablespace"),
-    always!("pg_typeof", String, |call| word(call, ""), "name of a value's type in PostgreSQL"),
+    always!("pg_typeof", String, |call| word(call, ""), "PostgreSQL type name of a value"),
     pure(
         "format_type",
         &[direct(&[Text, Is(Long)], String, narrowed)],
-        "name of a type of PostgreSQL by its number, with what narrows it",
+        "name of a PostgreSQL type by its OID, with its type modifier",
     ),
-    always!("to_regclass", Int, no_number, "number of a table by its name"),
-    always!("to_regtype", Int, no_number, "number of a type of PostgreSQL by its name"),
-    always!("pg_get_viewdef", String, no_text, "query of a view by its number"),
-    always!("pg_table_size", Long, no_bytes, "bytes of a table on disk"),
-    always!("pg_relation_size", Long, no_bytes, "bytes of a table on disk"),
-    always!("pg_total_relation_size", Long, no_bytes, "bytes of a table on disk"),
+    always!("to_regclass", Int, no_number, "OID of a table by its name"),
+    always!("to_regtype", Int, no_number, "OID of a PostgreSQL type by its name"),
+    always!("pg_get_viewdef", String, no_text, "query of a view by its OID"),
+    always!("pg_table_size", Long, no_bytes, "size of a table on disk in bytes"),
+    always!("pg_relation_size", Long, no_bytes, "size of a table on disk in bytes"),
+    always!("pg_total_relation_size", Long, no_bytes, "size of a table on disk in bytes"),
     pure(
         "pg_get_expr",
         &[
@@ -517,7 +518,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Text, Any], String, |call| argument(call, 0)),
             direct(&[Text, Any, Any], String, |call| argument(call, 0)),
         ],
-        "text of an expression, which is text already",
+        "returns the expression, which is already a string",
     ),
     nothing!("obj_description", "comment on an object"),
     nothing!("col_description", "comment on a column"),
@@ -526,22 +527,22 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     nothing!("pg_get_constraintdef", "definition of a constraint"),
     nothing!("pg_get_triggerdef", "definition of a trigger"),
     nothing!("pg_get_ruledef", "definition of a rule"),
-    nothing!("pg_get_partkeydef", "partition key of PostgreSQL"),
-    nothing!("pg_get_serial_sequence", "sequence of a column of SERIAL or IDENTITY"),
+    nothing!("pg_get_partkeydef", "PostgreSQL partition key of a table"),
+    nothing!("pg_get_serial_sequence", "sequence of a SERIAL or IDENTITY column"),
     nothing!("pg_get_functiondef", "definition of a function"),
-    nothing!("pg_get_function_result", "declared type of a function's answer"),
+    nothing!("pg_get_function_result", "declared result type of a function"),
     nothing!("pg_get_function_arguments", "declared arguments of a function"),
     nothing!("pg_get_function_identity_arguments", "declared arguments of a function"),
     nothing!("pg_get_statisticsobjdef_columns", "columns of extended statistics"),
     always!("pg_table_is_visible", Boolean, yes, "whether a table is on the search path"),
     always!("pg_type_is_visible", Boolean, yes, "whether a type is on the search path"),
     always!("pg_function_is_visible", Boolean, yes, "whether a function is on the search path"),
-    always!("pg_relation_is_publishable", Boolean, yes, "whether a table could be published"),
-    always!("pg_is_other_temp_schema", Boolean, no, "whether a schema is another session's"),
+    always!("pg_relation_is_publishable", Boolean, yes, "whether a table can be published"),
+    always!("pg_is_other_temp_schema", Boolean, no, "whether it is another session's temp schema"),
     pure(
         "pg_my_temp_schema",
         &[direct(&[], Int, |call| Ok(build::<Int32Type>(call.rows, |_| Some(0))))],
-        "0: there is no schema of the session's own",
+        "0: there are no temporary schemas",
     ),
     always!("pg_advisory_lock", String, |call| word(call, ""), ADVISORY),
     always!("pg_advisory_lock_shared", String, |call| word(call, ""), ADVISORY),
@@ -558,12 +559,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "txid_current",
         &[direct(&[], Long, |call| Ok(build::<Int64Type>(call.rows, |_| Some(1))))],
-        "number of the transaction; always 1: transactions have none",
+        "transaction id; always 1, because transactions have no ids",
     ),
     always!("has_schema_privilege", Boolean, yes, "whether a schema may be used"),
     always!("has_table_privilege", Boolean, yes, "whether a table may be used"),
     always!("has_column_privilege", Boolean, yes, "whether a column may be used"),
-    always!("has_any_column_privilege", Boolean, yes, "whether some column may be used"),
+    always!("has_any_column_privilege", Boolean, yes, "whether any column may be used"),
     always!("has_database_privilege", Boolean, yes, "whether the database may be used"),
     always!("has_function_privilege", Boolean, yes, "whether a function may be used"),
 ];

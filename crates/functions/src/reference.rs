@@ -1,5 +1,5 @@
 //! Additions to the function list: signatures of functions with special type rules, window and
-//! table functions, which the binder implements, and an example of each function. A test runs the
+//! table functions that the binder implements, and an example of each function. A test runs the
 //! examples; the documentation shows their results.
 
 /// Documentation of a function.
@@ -7,7 +7,7 @@ pub(crate) struct Shown {
     pub(crate) name: &'static str,
     /// Signatures that no overload describes, separated by `; `.
     pub(crate) forms: &'static str,
-    /// The expression after SELECT.
+    /// Example expression, written after SELECT.
     pub(crate) example: &'static str,
 }
 
@@ -544,85 +544,85 @@ pub(crate) const WINDOWS: &[Other] = &[
     other(
         "row_number",
         "() -> LONG",
-        "number of the row in its partition",
+        "row number within the partition, from 1",
         "row_number() OVER (ORDER BY x) FROM long_sequence(3)",
     ),
     other(
         "rank",
         "() -> LONG",
-        "rank among the rows of the partition, with gaps after equals",
+        "rank within the partition, with gaps after ties",
         "rank() OVER (ORDER BY x / 2) FROM long_sequence(4)",
     ),
     other(
         "dense_rank",
         "() -> LONG",
-        "rank without gaps",
+        "rank within the partition, without gaps",
         "dense_rank() OVER (ORDER BY x / 2) FROM long_sequence(4)",
     ),
     other(
         "percent_rank",
         "() -> DOUBLE",
-        "rank less one as a share of the other rows",
+        "relative rank: (rank - 1) / (rows - 1)",
         "percent_rank() OVER (ORDER BY x) FROM long_sequence(3)",
     ),
     other(
         "cume_dist",
         "() -> DOUBLE",
-        "share of the rows at or before this one",
+        "fraction of rows at or before the current row",
         "cume_dist() OVER (ORDER BY x) FROM long_sequence(4)",
     ),
     other(
         "ntile",
         "(INT) -> LONG",
-        "number of the bucket when the rows are dealt out evenly",
+        "bucket number when the rows are divided evenly into n buckets",
         "ntile(2) OVER (ORDER BY x) FROM long_sequence(4)",
     ),
     other(
         "lag",
         "(ANY [, INT [, default]]) -> type of the first",
-        "value of an earlier row",
+        "value of a preceding row",
         "lag(x) OVER (ORDER BY x) FROM long_sequence(3)",
     ),
     other(
         "lead",
         "(ANY [, INT [, default]]) -> type of the first",
-        "value of a later row",
+        "value of a following row",
         "lead(x) OVER (ORDER BY x) FROM long_sequence(3)",
     ),
     other(
         "first_value",
         "(ANY) -> same",
-        "value on the first row of the frame",
+        "value in the first row of the frame",
         "first_value(x) OVER (ORDER BY x) FROM long_sequence(3)",
     ),
     other(
         "last_value",
         "(ANY) -> same",
-        "value on the last row of the frame",
+        "value in the last row of the frame",
         "last_value(x) OVER (ORDER BY x) FROM long_sequence(3)",
     ),
     other(
         "locf",
         "(ANY) -> the same",
-        "last value that is not null, from the row back; the same as last_value IGNORE NULLS",
+        "last non-null value up to the current row; same as last_value IGNORE NULLS",
         "locf(nullif(x, 2)) OVER (ORDER BY x) FROM long_sequence(3)",
     ),
     other(
         "interpolate",
         "(DOUBLE) -> DOUBLE",
-        "nulls on the line between the values around them; ORDER BY is the time",
+        "replaces nulls by linear interpolation over the time in ORDER BY",
         "interpolate(nullif(x, 2)) OVER (ORDER BY x) FROM long_sequence(3)",
     ),
     other(
         "lttb",
         "(DOUBLE, INT) -> BOOLEAN",
-        "whether the row is among so many that show the shape of the curve best; after QUALIFY",
+        "LTTB downsampling for QUALIFY: whether the row is one of n that preserve the curve",
         "x FROM long_sequence(100) QUALIFY lttb(abs(x - 50), 3) OVER (ORDER BY x)",
     ),
     other(
         "nth_value",
         "(ANY, INT) -> same",
-        "value on a row of the frame, counted from 1",
+        "value in the nth row of the frame, from 1",
         "nth_value(x, 2) OVER (ORDER BY x) FROM long_sequence(3)",
     ),
 ];
@@ -632,13 +632,13 @@ pub(crate) const TABLES: &[Other] = &[
     other(
         "long_sequence",
         "(LONG [, LONG, LONG])",
-        "rows 1 to n in a column x; two seeds make random functions repeat",
+        "rows 1 to n in column x; two seeds make random functions reproducible",
         "x FROM long_sequence(3)",
     ),
     other(
         "generate_series",
         "(start, end [, step])",
-        "numbers or times with a step between them, both ends included",
+        "numbers or timestamps from start to end inclusive, with a step",
         "* FROM generate_series(1, 9, 4)",
     ),
     other(
@@ -659,11 +659,11 @@ pub(crate) const TABLES: &[Other] = &[
         "partitions of a table",
         "count() >= 0 FROM table_partitions('demo')",
     ),
-    other("wal_tables", "()", "state of each table's log", "count() >= 0 FROM wal_tables()"),
+    other("wal_tables", "()", "WAL state of each table", "count() >= 0 FROM wal_tables()"),
     other(
         "wal_transactions",
         "('table')",
-        "transactions that a table's pieces came with",
+        "transactions recorded in a table's segments",
         "rowCount FROM wal_transactions('demo')",
     ),
     other(
@@ -673,74 +673,69 @@ pub(crate) const TABLES: &[Other] = &[
         "tableName, partitionCount, rowCount FROM table_storage()",
     ),
     other("views", "()", "views and their state", "count() FROM views()"),
-    other("query_activity", "()", "queries that run", "state FROM query_activity()"),
+    other("query_activity", "()", "running queries", "state FROM query_activity()"),
     other(
         "memory_metrics",
         "()",
-        "bytes of memory by what holds them",
+        "memory use in bytes by category",
         "count() FROM memory_metrics() WHERE bytes >= 0",
     ),
     other(
         "reader_pool",
         "()",
-        "tables and the snapshots of them that readers hold",
+        "tables with the snapshots that readers hold",
         "count() > 0 FROM reader_pool()",
     ),
     other(
         "writer_pool",
         "()",
-        "tables that a change holds while other writers wait",
+        "tables locked by a change while other writers wait",
         "count() FROM writer_pool()",
     ),
     other(
         "checkpoint_status",
         "()",
-        "whether CHECKPOINT CREATE has left a copy, and since when",
+        "whether a checkpoint from CHECKPOINT CREATE exists, and since when",
         "* FROM checkpoint_status()",
     ),
-    other("snapshots", "()", "snapshots that queries hold", "count() >= 0 FROM snapshots()"),
-    other("functions", "()", "this list", "count() > 200 FROM functions()"),
-    other(
-        "keywords",
-        "()",
-        "words that have a meaning in statements",
-        "count() > 50 FROM keywords()",
-    ),
+    other("snapshots", "()", "snapshots held by queries", "count() >= 0 FROM snapshots()"),
+    other("functions", "()", "this list of functions", "count() > 200 FROM functions()"),
+    other("keywords", "()", "keywords of the SQL dialect", "count() > 50 FROM keywords()"),
     other(
         "read_parquet",
         "('file', …)",
-        "rows of Parquet files; also patterns, `parquet_scan` is the same",
+        "rows of Parquet files; accepts patterns; alias: `parquet_scan`",
         "* FROM read_parquet('demo.parquet')",
     ),
     other(
         "read_csv",
         "('file', … [, option => value, …])",
-        "rows of CSV files, in the forms that an import takes; also patterns",
+        "rows of CSV files, in the formats that imports accept; accepts patterns",
         "* FROM read_csv('demo.csv')",
     ),
     other(
         "read_json",
         "('file', … [, option => value, …])",
-        "rows of JSON files: objects one after the other, or in an array",
+        "rows of JSON files: a sequence of objects, or an array of objects",
         "* FROM read_json('demo.json')",
     ),
     other(
         "files",
         "('directory')",
-        "files below a directory of the import folder; `import_files()` lists all of it",
+        "files under a directory of the import folder; `import_files()` lists the whole folder",
         "path FROM files('.') WHERE path = 'demo.csv'",
     ),
     other(
         "glob",
         "('pattern')",
-        "files of the import folder that a pattern names",
+        "files in the import folder that match a pattern",
         "path FROM glob('demo.j*')",
     ),
     other(
         "import_files",
         "()",
-        "files of the folder that COPY … FROM and queries read",
+        "files in the import folder, for COPY … FROM and queries",
         "count() > 0 AS any FROM import_files()",
     ),
-    other("export_files", "()", "files that COPY … TO wrote", "count() AS n FROM export_files()"),
+    other("export_files", "()", "files written by COPY … TO", "count() AS n FROM export_files()"),
 ];

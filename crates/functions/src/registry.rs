@@ -145,9 +145,9 @@ fn unknown(name: &str, arguments: &[Argument]) -> ResolveError {
         .map(|(_, name)| name);
     let is_named = |other: &&reference::Other| other.shown.name == lower;
     let hint = if reference::WINDOWS.iter().any(|other| is_named(&other)) {
-        Some(format!(": it is computed over other rows, write {lower}(…) OVER (…)"))
+        Some(format!(": it is a window function, write {lower}(…) OVER (…)"))
     } else if reference::TABLES.iter().any(|other| is_named(&other)) {
-        Some(format!(": it gives rows, write FROM {lower}(…)"))
+        Some(format!(": it is a table function, write FROM {lower}(…)"))
     } else {
         near.map(|near| format!(", did you mean '{near}'?"))
     };
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_use_the_reference_wording() {
+    fn error_messages_match_questdb() {
         use SqlType::{Int, Long};
         assert_eq!(message("no_such_one", &[Int]), "unknown function name: no_such_one(INT)");
         assert_eq!(message("upper", &[]), "function `upper` requires arguments");
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_closest_signature_wins() {
+    fn the_closest_signature_is_selected() {
         let returns = |name: &str, sql_type| {
             resolve_scalar(name, &[Argument::column(sql_type)]).unwrap().return_type
         };
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn every_function_has_an_example_and_signatures() {
+    fn every_function_has_an_example_and_a_signature() {
         for doc in all_functions() {
             assert!(!doc.example.is_empty() && !doc.signatures.is_empty(), "{}", doc.name);
         }

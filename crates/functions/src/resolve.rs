@@ -8,7 +8,7 @@ use tidemark_types::{EngineError, ErrorCode, SqlType};
 
 use crate::native::Native;
 
-/// An argument, as far as resolution needs it.
+/// What resolution needs to know about an argument.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Argument {
     /// SQL type; `Null` for the untyped NULL.
@@ -153,8 +153,8 @@ pub struct ResolvedOperator {
     pub build: BuildOperator,
 }
 
-/// Why a call or a cast cannot be bound. `message` uses the reference's wording; the binder adds
-/// the position.
+/// The reason why a call or a cast cannot be bound. `message` uses `QuestDB`'s wording; the binder
+/// adds the position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.message())]
 pub enum ResolveError {
@@ -164,7 +164,7 @@ pub enum ResolveError {
         name: String,
         /// Types of the arguments.
         types: Vec<SqlType>,
-        /// A suggested alternative, appended to the reference's message.
+        /// A suggested alternative, appended to `QuestDB`'s message.
         hint: Option<String>,
     },
     /// The name is known, but no signature has these types.
@@ -229,7 +229,7 @@ pub enum ResolveError {
         /// Error message.
         message: String,
     },
-    /// Any other error of a constant, not tied to an argument.
+    /// Any other error in a constant that is not tied to one argument.
     Invalid {
         /// Error message.
         message: String,
@@ -237,7 +237,7 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    /// Returns the message in the reference's wording.
+    /// Returns the message in `QuestDB`'s wording.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
@@ -305,7 +305,7 @@ impl From<ResolveError> for EngineError {
     }
 }
 
-/// `inconvertible value: …` in the reference's wording.
+/// The message `inconvertible value: …` in `QuestDB`'s wording.
 pub(crate) fn inconvertible_value(value: &str, from: SqlType, to: SqlType) -> String {
     let quote = if from.is_text() { "`" } else { "" };
     format!("inconvertible value: {quote}{value}{quote} [{} -> {}]", from.name(), to.name())

@@ -28,20 +28,20 @@ pub(crate) enum Param {
     Any,
 }
 
-/// The type of a result.
+/// How the result type is determined.
 #[derive(Clone, Copy)]
 pub(crate) enum Gives {
     Is(SqlType),
-    /// The type an argument was cast to.
+    /// The type that the argument with this index is cast to.
     SameAs(usize),
     /// A type that this function derives from the cast argument types and the arguments.
     Decided(SqlType, fn(&[SqlType], &[Argument]) -> SqlType),
-    /// A numeric type, and a function that returns the minimum and maximum result for all rows.
-    /// GROUP BY of numbers in a small range needs no hashing.
+    /// A numeric type, and a function that returns the minimum and maximum result over all rows.
+    /// With a small range, GROUP BY needs no hashing.
     Near(SqlType, fn(&[Argument]) -> Option<(i64, i64)>),
 }
 
-/// The source of a kernel.
+/// How a kernel is obtained.
 #[derive(Clone, Copy)]
 pub(crate) enum Body {
     /// A kernel that needs only its arguments.
@@ -52,7 +52,7 @@ pub(crate) enum Body {
 
 /// A call for which a kernel is being built.
 pub(crate) struct Bound<'a> {
-    /// Types the arguments are cast to.
+    /// Types that the arguments are cast to.
     pub(crate) types: &'a [SqlType],
     pub(crate) arguments: &'a [Argument],
     pub(crate) returns: SqlType,
@@ -255,7 +255,7 @@ pub(crate) fn implicit_cost(from: SqlType, to: SqlType) -> Option<u32> {
         }
     };
     step(&[T::Byte, T::Short, T::Int, T::Long, T::Float, T::Double]).or_else(|| match (from, to) {
-        // A type that is never null loses the information that the argument was null.
+        // Conversion to a type that is never null loses the information that the argument was null.
         (T::Null, to) => Some(if to.is_nullable() { 1 } else { 2 }),
         (T::Symbol | T::Varchar | T::Char, T::String) | (T::String, T::Varchar) => Some(1),
         (T::Symbol | T::Char, T::Varchar) | (T::String | T::Varchar, T::Symbol) => Some(2),

@@ -1,5 +1,5 @@
 //! Scalar functions through the binder's entry points: resolve, cast the arguments, run, and
-//! compare the result as a string. The expected values are the reference's.
+//! compare the result as a string. The expected values are `QuestDB`'s.
 
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ fn resolve(name: &str, given: &[Given]) -> Result<ResolvedScalar, ResolveError> 
     resolve_scalar(name, &arguments)
 }
 
-/// Runs a function over three rows. Its arguments are columns with `expanded`, otherwise scalars.
+/// Runs a function over three rows. Its arguments are columns if `expanded`, otherwise scalars.
 fn run(name: &str, given: &[Given], expanded: bool) -> (SqlType, ArrayRef) {
     let resolved = resolve(name, given).unwrap_or_else(|error| panic!("{name}: {error}"));
     let arguments: Vec<ColumnarValue> = given
@@ -257,7 +257,7 @@ fn calendar_fields_match_the_reference() {
 }
 
 #[test]
-fn dates_are_shifted_and_differences_are_measured() {
+fn date_addition_and_difference_return_the_reference_results() {
     for (letter, number, from, to) in [
         ('s', 90, "2024-01-31T00:00:00Z", "2024-01-31T00:01:30.000000Z"),
         ('m', -1, "2024-01-31T00:00:00Z", "2024-01-30T23:59:00.000000Z"),
@@ -292,7 +292,7 @@ fn dates_are_shifted_and_differences_are_measured() {
 }
 
 #[test]
-fn times_are_rounded_to_grid_steps() {
+fn timestamps_are_rounded_to_multiples_of_a_step() {
     for (step, at, expected) in [
         ("1s", "2024-05-17T13:45:56.123456Z", "2024-05-17T13:45:56.000000Z"),
         ("5m", "2024-05-17T13:47:56Z", "2024-05-17T13:45:00.000000Z"),
@@ -336,7 +336,7 @@ fn times_are_rounded_to_grid_steps() {
 }
 
 #[test]
-fn times_are_parsed_and_formatted() {
+fn timestamps_are_parsed_and_formatted() {
     check(
         "to_timestamp",
         &[s("2024-05-17 13:45 CET"), s("yyyy-MM-dd HH:mm z")],

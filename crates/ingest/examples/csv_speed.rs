@@ -33,8 +33,8 @@ fn trades() -> String {
     text
 }
 
-/// CPU time of this thread, so that load on the machine does not distort the result; wall-clock
-/// time if the system does not report it.
+/// CPU time of this thread, so that load on the machine does not distort the result. If the system
+/// does not report it, wall-clock time.
 fn processor_time(start: Instant) -> Duration {
     let nanos = std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()

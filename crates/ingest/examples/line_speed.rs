@@ -12,7 +12,7 @@ use tidemark_types::EngineResult;
 
 const ROWS: usize = 75_000;
 const ROUNDS: usize = 20;
-/// The size in which the server reads request bodies.
+/// Chunk size in which the server reads request bodies.
 const CHUNK_BYTES: usize = 64 * 1024;
 
 struct Nothing;
@@ -23,7 +23,7 @@ impl Targets for Nothing {
     }
 }
 
-/// As clients of protocol versions 2 and 3 write them, with binary doubles.
+/// Lines with binary doubles, as clients of protocol versions 2 and 3 write them.
 fn binary_lines() -> Vec<u8> {
     let mut lines = Vec::new();
     for row in 0..ROWS {

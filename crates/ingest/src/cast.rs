@@ -1,5 +1,5 @@
-//! Values of a self-typed protocol: the column type that a value creates, and assignment of values
-//! to existing columns. Lossless except for digits of floating-point numbers and the part of a
+//! Values of a self-typed protocol: which column type a value creates, and how values are assigned
+//! to existing columns. Nothing is lost except digits of floating-point numbers, and the part of a
 //! timestamp that is finer than the column's unit.
 
 use std::borrow::Cow;
@@ -26,7 +26,7 @@ impl Instant {
         Self::Nanos(i64::try_from(since.as_nanos()).unwrap_or(i64::MAX))
     }
 
-    /// Converts to another unit, rounding down; `None` on overflow of 64 bits.
+    /// Converts to another unit, rounding down; `None` if the result overflows 64 bits.
     pub(crate) fn in_units_of(self, nanos: i64) -> Option<i64> {
         let (value, own) = match self {
             Self::Micros(value) => (value, 1_000),
@@ -46,7 +46,7 @@ pub(crate) enum Value<'b> {
     Symbol(Cow<'b, [u8]>),
     Text(Cow<'b, [u8]>),
     Integer(i64),
-    /// With its source string, if it arrived as a string.
+    /// A double, with its source string if it arrived as a string.
     Double(f64, Option<&'b [u8]>),
     Long256(&'b [u8]),
     /// Digits without the type suffix.
@@ -55,7 +55,7 @@ pub(crate) enum Value<'b> {
     Boolean(bool),
     Instant(Instant),
     Array(u8, &'b [u8]),
-    /// A null of any type that has nulls.
+    /// A null, which fits any type that has nulls.
     Null,
     NullArray,
 }
@@ -79,7 +79,7 @@ impl Value<'_> {
     }
 }
 
-/// Why a value cannot be assigned to a column.
+/// The reason why a value cannot be assigned to a column.
 #[derive(Debug)]
 pub(crate) enum Problem {
     /// The column's type accepts no values of this kind.
@@ -98,7 +98,7 @@ impl From<EngineError> for Problem {
 
 type Put = Result<(), Problem>;
 
-/// Appends a value. After a problem, the column may or may not have one extra cell.
+/// Appends a value. If this fails, the column may or may not contain an extra cell.
 #[inline]
 pub(crate) fn put(column: &mut ColumnBuilder, value: &Value<'_>) -> Put {
     match (&mut *column, value) {
@@ -148,7 +148,7 @@ pub(crate) fn put(column: &mut ColumnBuilder, value: &Value<'_>) -> Put {
     }
 }
 
-/// Formats a value that is not text as a symbol: digits without the type suffix, and booleans as
+/// Formats a value other than a string as a symbol: digits without the type suffix, and booleans as
 /// clients write them.
 #[cold]
 fn symbol_text(value: &Value<'_>) -> Result<Option<String>, Problem> {
@@ -262,7 +262,7 @@ pub(crate) fn instant(column: &mut ColumnBuilder, value: Instant) -> Put {
     Ok(())
 }
 
-/// An empty string is null in columns that are not text.
+/// An empty string is null in columns that do not hold strings.
 fn text(column: &mut ColumnBuilder, text: &[u8]) -> Put {
     match column {
         ColumnBuilder::Char(_)
@@ -328,7 +328,8 @@ fn unscaled(column: &mut ColumnBuilder, value: i256, scale: u8) -> Put {
             Ok(())
         }
         ColumnBuilder::Float(_) | ColumnBuilder::Double(_) => {
-            // Parsed from its decimal text, which yields the nearest floating-point number.
+            // The value is parsed from its decimal text, which yields the nearest floating-point
+            // number.
             let text = format!("{value}e-{scale}");
             let value: f64 = fast_float2::parse(&text).map_err(|_| Problem::Value)?;
             floating(column, value)

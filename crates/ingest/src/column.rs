@@ -161,13 +161,13 @@ impl ColumnBuilder {
                 let (column, name) = (&field.name, sql_type.name());
                 let message = format!("column '{column}': no adapter for type [name={name}]");
                 return Err(EngineError::new(ErrorCode::NotSupported, message)
-                    .with_hint("leave the column out of the file, or use INSERT"));
+                    .with_hint("omit the column from the file, or use INSERT"));
             }
         })
     }
 
-    /// Whether every UTF-8 string is a value of this type. Such columns are appended last in each
-    /// row, so a dropped row has not reached them.
+    /// Whether every UTF-8 string is a value of this type. Such columns are filled last in each
+    /// row, so a dropped row has not reached them yet.
     pub(crate) fn takes_any_text(&self) -> bool {
         matches!(self, Self::Text(_) | Self::Symbol { .. })
     }
@@ -219,7 +219,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends null, or false or 0 if the type has no null.
+    /// Appends null, or false or 0 for types without null.
     pub(crate) fn append_null(&mut self) {
         self.append_nulls(1);
     }
@@ -260,7 +260,7 @@ impl ColumnBuilder {
             Self::Long256(values) => values.ends_with_null(),
             Self::Ipv4(values) => values.ends_with_null(),
             Self::Decimal { values, .. } => values.ends_with_null(),
-            // Types without null, and types whose only null is an empty string.
+            // Types without null, and types in which only an empty string is null.
             Self::Boolean(_)
             | Self::Byte(_)
             | Self::Short(_)
@@ -270,7 +270,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Removes values from row `rows` on; never needed for columns that accept any text.
+    /// Removes values from row `rows` on. Never needed for columns that accept any text.
     pub(crate) fn truncate(&mut self, rows: usize) {
         match self {
             Self::Boolean(values) => values.truncate(rows),
@@ -292,7 +292,8 @@ impl ColumnBuilder {
         }
     }
 
-    /// Returns the collected values as an array and resets the builder, which keeps its symbols.
+    /// Returns the collected values as an array and resets the builder. The builder keeps its
+    /// symbols.
     pub(crate) fn finish(&mut self) -> EngineResult<ArrayRef> {
         Ok(match self {
             Self::Boolean(values) => {
@@ -330,7 +331,7 @@ impl ColumnBuilder {
     }
 }
 
-/// Returns a column without input values: nulls, or the type's substitute for null.
+/// Returns a column that has no input values: all nulls, or the type's substitute for null.
 #[must_use]
 pub fn absent_column(sql_type: SqlType, rows: usize) -> ArrayRef {
     match sql_type {
@@ -423,5 +424,5 @@ fn decimal_array(precision: u8, scale: u8, values: &mut Nullable<i256>) -> Engin
 }
 
 fn unexpected(error: &arrow_schema::ArrowError) -> EngineError {
-    EngineError::internal(format!("values of an import do not form a column: {error}"))
+    EngineError::internal(format!("imported values do not form a column: {error}"))
 }

@@ -19,9 +19,9 @@ use crate::record::{FieldRange, split_record};
 
 /// Maximum rows of a batch.
 const BATCH_ROWS: usize = 65_536;
-/// Bytes of input after which a batch is full regardless of its rows.
+/// A batch is full once this many input bytes have been read, regardless of its rows.
 const BATCH_BYTES: usize = 32 * 1024 * 1024;
-/// Bytes that are tried first to complete a split record.
+/// How many bytes are tried first to complete a split record.
 const TOP_UP_BYTES: usize = 4 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
@@ -38,9 +38,9 @@ pub struct CsvReader {
     line_fields: usize,
     schema: SchemaRef,
     types: Vec<SqlType>,
-    /// In the order in which they are parsed.
+    /// Inputs, in the order in which they are parsed.
     inputs: Vec<Input>,
-    /// Text inputs that must not be empty; they are checked first, because parsed text cannot be
+    /// Text inputs that must not be empty. They are checked first, because parsed text cannot be
     /// dropped.
     required_texts: Vec<usize>,
     /// Input of each target column, if any.
@@ -53,8 +53,8 @@ pub struct CsvReader {
     fields: Vec<FieldRange>,
     scratch: Vec<u8>,
     digits: Vec<u8>,
-    /// Whether a guessed type was too narrow: the remaining input is only scanned for the types
-    /// that it needs.
+    /// Whether a guessed type was too narrow. If so, the remaining input is only scanned for the
+    /// types that it needs.
     widens: bool,
     /// Data lines read, without blank lines.
     lines: u64,
@@ -76,7 +76,7 @@ enum Designated {
     None,
     /// The first input supplies it.
     FirstInput,
-    /// The target has one, but no field supplies it: every row is rejected.
+    /// The target has a designated timestamp but no field supplies it, so every row is rejected.
     Missing,
 }
 
@@ -97,7 +97,7 @@ impl CsvReader {
                 EngineError::internal(format!("import column {} has no target", column.index))
             })?;
             if feeds[column.target].replace(reported).is_some() {
-                let message = format!("two fields feed column \"{}\"", field.name);
+                let message = format!("more than one field maps to column \"{}\"", field.name);
                 return Err(EngineError::new(ErrorCode::DuplicateColumn, message));
             }
             inputs.push(Input::new(column, reported, field, timestamp == Some(column.target))?);
@@ -175,11 +175,11 @@ impl CsvReader {
 
     fn line_too_long(&self) -> EngineError {
         let most = self.most_line_bytes;
-        let message = format!("a line of more than {most} bytes: at most {most} are allowed");
+        let message = format!("line is longer than {most} bytes [http.text.line.limit={most}]");
         EngineError::new(ErrorCode::ResourceLimit, message).with_hint("see http.text.line.limit")
     }
 
-    /// Ends the input; the last line may lack a line end.
+    /// Ends the input. The last line need not end with a line end.
     pub fn finish(&mut self, sink: Sink<'_>) -> EngineResult<()> {
         self.at_start = false;
         let carry = std::mem::take(&mut self.carry);
@@ -188,7 +188,7 @@ impl CsvReader {
         while at < carry.len() {
             let rest = &carry[at..];
             let length = split_record(rest, self.delimiter, true, &mut fields)
-                .ok_or_else(|| EngineError::internal("a complete text has an open record"))?;
+                .ok_or_else(|| EngineError::internal("the last CSV record is incomplete"))?;
             self.take_record(&rest[..length], &fields, sink)?;
             at += length;
         }
@@ -202,7 +202,7 @@ impl CsvReader {
         &self.report
     }
 
-    /// Skips a byte order mark; `None` while too few bytes have arrived.
+    /// Skips a byte order mark; returns `None` while too few bytes have arrived.
     fn skip_byte_order_mark<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         if !self.carry.is_empty() || bytes.len() < BYTE_ORDER_MARK.len() {
             self.carry.extend_from_slice(bytes);
@@ -220,8 +220,7 @@ impl CsvReader {
         Some(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes))
     }
 
-    /// Completes the split record while copying as few bytes as possible; returns the remaining
-    /// `bytes`.
+    /// Completes the split record, copying as few bytes as possible. Returns the bytes after it.
     fn complete_carry<'a>(&mut self, bytes: &'a [u8], sink: Sink<'_>) -> EngineResult<&'a [u8]> {
         if self.carry.is_empty() {
             return Ok(bytes);
@@ -373,7 +372,7 @@ impl CsvReader {
         Ok(RowOutcome::Taken)
     }
 
-    /// Handles a malformed value. Ends the row or the import; `None` if only the value is replaced
+    /// Handles a malformed value. Returns how the row ended; `None` if only the value is replaced
     /// by null.
     #[cold]
     fn misfit(
@@ -404,7 +403,7 @@ impl CsvReader {
         }
     }
 
-    /// Widens guessed types until they also hold this row; no value of the row is appended.
+    /// Widens guessed types until they also fit this row. No value of the row is appended.
     #[cold]
     fn widen(&mut self, record: &[u8], fields: &[FieldRange]) -> EngineResult<RowOutcome> {
         for input in &mut self.inputs {
@@ -423,8 +422,8 @@ impl CsvReader {
         Ok(RowOutcome::Dropped)
     }
 
-    /// Rejects a row with text that is not UTF-8 before any of its values is appended; `None` if
-    /// only the column's value is replaced by null.
+    /// Rejects a row whose text is not UTF-8, before any of its values is appended. Returns `None`
+    /// if only the column's value is replaced by null.
     #[cold]
     fn bad_text(
         &mut self,
@@ -479,7 +478,7 @@ impl CsvReader {
         Ok(RowOutcome::Dropped)
     }
 
-    /// Records the error of the current line; if bad lines end the import, returns it.
+    /// Records the error in the current line. Returns it if bad lines end the import.
     #[cold]
     fn note(&mut self, field: Option<usize>, problem: String) -> EngineResult<()> {
         let line = self.text_line;
@@ -517,7 +516,7 @@ impl CsvReader {
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(|error| {
-                EngineError::internal(format!("columns of an import differ: {error}"))
+                EngineError::internal(format!("cannot assemble imported columns: {error}"))
             })?;
         sink(batch)
     }
@@ -532,9 +531,9 @@ fn arrow_schema_of(target: &[Field]) -> Schema {
 }
 
 const BAD_VALUE: &str = "bad syntax";
-const BAD_TEXT: &str = "not UTF-8: name the encoding of the text (encoding=)";
+const BAD_TEXT: &str = "not UTF-8: add the encoding of the text (encoding=)";
 const NO_TIMESTAMP: &str = "no designated timestamp";
-const BAD_TIMESTAMP: &str = "the designated timestamp cannot be read";
+const BAD_TIMESTAMP: &str = "invalid designated timestamp";
 
 fn bad_value(line: u64, field: usize) -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, format!("bad syntax [line={line}, col={field}]"))
@@ -631,7 +630,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_lines_are_reported_by_line_and_field() {
+    fn malformed_lines_are_reported_with_line_and_field() {
         let columns = [("ts", SqlType::Timestamp), ("x", SqlType::Int), ("s", SqlType::Varchar)];
         let mut spec = spec(&columns);
         spec.timestamp = Some(0);
@@ -641,7 +640,7 @@ mod tests {
         let expected = [
             "line 5, field 2: bad syntax",
             "line 6, field 1: no designated timestamp",
-            "line 7, field 1: the designated timestamp cannot be read",
+            "line 7, field 1: invalid designated timestamp",
             "line 8: 4 fields, expected 3",
         ];
         for text in [text.to_owned(), text.replace('\n', "\r\n"), format!("\u{feff}{text}")] {
@@ -653,7 +652,7 @@ mod tests {
             }
             spec.atomicity = CsvAtomicity::AbortLine;
             for (at, message) in expected.iter().enumerate() {
-                // Each of these lines ends the import when the ones before it are removed.
+                // Each of these lines ends the import once the ones before it are removed.
                 let kept: Vec<&str> = text.split_inclusive('\n').collect();
                 let first: String = kept[..4].concat();
                 let rest: String = kept[4 + at..].concat();
@@ -680,7 +679,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mode_handles_bad_values() {
+    fn each_error_mode_handles_invalid_values() {
         let text = "a,b\n0,0\n1,1\n2,2\nx,7\n9,9\n";
         let mut spec = spec(&[("a", SqlType::Int), ("b", SqlType::Int)]);
         let (rows, report) = read(&spec, text);
@@ -709,7 +708,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_without_a_required_value_are_dropped_or_end_the_import() {
+    fn a_row_without_a_required_value_is_skipped_or_aborts_the_import() {
         let mut spec = spec(&[
             ("s", SqlType::Symbol),
             ("i", SqlType::Int),
@@ -736,14 +735,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unsupported_type_is_rejected_with_its_column() {
+    fn an_unsupported_column_type_is_rejected_with_the_column_name() {
         let spec = spec(&[("a", SqlType::Int), ("b", SqlType::Binary)]);
         let error = CsvReader::new(spec).unwrap_err();
         assert_eq!(error.message, "column 'b': no adapter for type [name=BINARY]");
     }
 
     #[test]
-    fn a_dropped_row_leaves_no_value_in_any_column() {
+    fn a_skipped_row_leaves_no_value_in_any_column() {
         let mut spec = spec(&[
             ("s", SqlType::Symbol),
             ("t", SqlType::Varchar),
@@ -757,7 +756,7 @@ mod tests {
     }
 
     #[test]
-    fn arrays_are_parsed_as_written() {
+    fn array_literals_in_csv_are_parsed() {
         let mut spec = spec(&[("a", SqlType::DoubleArray(1)), ("b", SqlType::DoubleArray(2))]);
         spec.atomicity = CsvAtomicity::SkipRow;
         let text =
@@ -780,7 +779,7 @@ mod tests {
     const FINEST: &str = "2024-01-01T10:00:00.123456789Z";
 
     #[test]
-    fn guessed_types_widen_to_fit_all_values() {
+    fn inferred_types_are_widened_to_fit_all_values() {
         let long = "9999999999";
         let beyond = "18446744073709551615";
         let smallest = "-9223372036854775808";
@@ -838,7 +837,7 @@ mod tests {
     }
 
     #[test]
-    fn null_strings_are_not_bad_values() {
+    fn null_strings_are_not_invalid_values() {
         let mut spec = spec(&[("a", SqlType::Double), ("b", SqlType::Varchar)]);
         for column in &mut spec.columns {
             column.null_texts = vec!["n/a".into(), "-".into()];
@@ -861,7 +860,7 @@ mod tests {
         let error = CsvReader::new(spec).unwrap_err();
         assert_eq!(
             error.message,
-            "column 'a': the pattern of a number is its decimal mark, , or ."
+            "column 'a': the pattern of a number must be its decimal separator, , or ."
         );
     }
 

@@ -12,20 +12,21 @@ pub struct CsvColumn {
     pub index: usize,
     /// Index of the column in [`CsvSpec::target`].
     pub target: usize,
-    /// For DATE, TIMESTAMP and `TIMESTAMP_NS` their format (`None`: ISO formats; `epoch_s`,
-    /// `epoch_ms`, `epoch_us`, `epoch_ns`: a number since 1970); for numbers their decimal mark.
+    /// For DATE, TIMESTAMP and `TIMESTAMP_NS`, the format (`None`: ISO formats; `epoch_s`,
+    /// `epoch_ms`, `epoch_us`, `epoch_ns`: a number since 1970). For numbers, the decimal mark.
     pub pattern: Option<String>,
-    /// Whether the column is NOT NULL: a row without a value is dropped, or ends the import if bad
-    /// values do.
+    /// Whether the column is NOT NULL. A row without a value is then dropped; if bad values end the
+    /// import, it ends the import.
     pub required: bool,
-    /// Whether the type is a guess from the beginning of the file. A value that does not fit is
-    /// then not bad but widens the type, and the word `null` is null.
+    /// Whether the type was guessed from the beginning of the file. If so, a value that does not
+    /// fit is not an error but widens the type, and the word `null` is null.
     pub guessed: bool,
-    /// Strings that are null if they are not a value of the type: `n/a` in a numeric column.
+    /// Strings that are null unless they are valid values of the type, such as `n/a` in a numeric
+    /// column.
     pub null_texts: Vec<String>,
 }
 
-/// Default maximum bytes of a line.
+/// Default maximum length of a line in bytes.
 pub const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// Configuration of the reader.
@@ -44,7 +45,7 @@ pub struct CsvSpec {
     pub skip_extra_values: bool,
     /// Number of fields in a line; a line with more is too long.
     pub line_fields: usize,
-    /// Maximum bytes of a line, including quotes and embedded line ends.
+    /// Maximum length of a line in bytes, including quotes and embedded line ends.
     pub most_line_bytes: usize,
     /// Columns of the output batches; columns without an input field are null.
     pub target: Vec<Field>,
@@ -59,13 +60,13 @@ pub struct CsvReport {
     pub rows_imported: u64,
     /// Rows dropped.
     pub rows_rejected: u64,
-    /// Values that failed to convert or were missing in a required column, per entry of
+    /// Number of values that failed to convert or were missing in a required column, per entry of
     /// [`CsvSpec::columns`].
     pub column_errors: Vec<u64>,
-    /// The first bad lines, at most [`MAX_BAD_LINES`].
+    /// The first bad lines; at most [`MAX_BAD_LINES`] of them.
     pub bad_lines: Vec<BadLine>,
-    /// Guessed types that were too narrow, per entry of [`CsvSpec::columns`]. If there is any, the
-    /// rows are incomplete and the file must be read again with these types.
+    /// For guessed types that were too narrow, the wider types, per entry of [`CsvSpec::columns`].
+    /// If there are any, the rows are incomplete and the file must be read again with these types.
     pub widened: Vec<Option<Widened>>,
 }
 
@@ -74,9 +75,9 @@ pub struct CsvReport {
 pub struct Widened {
     /// A type that holds all values of the column.
     pub sql_type: SqlType,
-    /// Line of the first value that fits no narrower type, from 1.
+    /// Line number, from 1, of the first value that does not fit a narrower type.
     pub line: u64,
-    /// The value, truncated for a message.
+    /// The value, truncated for use in a message.
     pub text: String,
 }
 
@@ -86,7 +87,7 @@ pub const MAX_BAD_LINES: usize = 10;
 /// A line with an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
-    /// Line at which it begins, from 1, including the header and blank lines.
+    /// Number of the line's first line in the file, from 1, including the header and blank lines.
     pub line: u64,
     /// Number of the field, from 1; `None` for the line as a whole.
     pub field: Option<usize>,

@@ -1,4 +1,4 @@
-//! One column of a CSV file: parsing of its values, and the type that they need.
+//! One column of a CSV file: how its values are parsed, and which type they need.
 
 use memchr::memchr;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
@@ -7,28 +7,28 @@ use crate::column::ColumnBuilder;
 use crate::csv_spec::{CsvColumn, Widened};
 use crate::number_text::plain_number;
 
-/// Maximum characters of a value in a message.
+/// Maximum number of characters of a value that a message shows.
 const SHOWN_CHARACTERS: usize = 40;
-/// Minimum digits from which a number with a plus sign counts as a telephone number.
+/// A number with a plus sign and at least this many digits counts as a telephone number.
 const PHONE_DIGITS: usize = 7;
-/// Minimum digits of an integer that exceeds LONG.
+/// An integer that exceeds LONG has at least this many digits.
 const LONG_DIGITS: usize = 19;
 
 /// One column of the CSV file.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) field: usize,
-    /// Its index in [`crate::CsvSpec::columns`].
+    /// Index of the column in [`crate::CsvSpec::columns`].
     pub(crate) reported: usize,
     /// Column name if the column is NOT NULL.
     pub(crate) required: Option<String>,
-    /// Whether its type is a guess.
+    /// Whether the column's type was guessed.
     pub(crate) guessed: bool,
-    /// Strings that are null if they are not a value of the type.
+    /// Strings that are null unless they are valid values of the type.
     null_texts: Vec<String>,
     pub(crate) builder: ColumnBuilder,
     sql_type: SqlType,
-    /// Decimal mark, if its numbers are in a localised format.
+    /// Decimal mark, if the column's numbers are in a localised format.
     mark: Option<u8>,
     has_pattern: bool,
 }
@@ -41,7 +41,7 @@ impl Input {
         is_designated: bool,
     ) -> EngineResult<Self> {
         let sql_type = field.sql_type;
-        // Separate rules apply to the designated timestamp.
+        // The designated timestamp has rules of its own.
         let required = column.required && sql_type.is_nullable() && !is_designated;
         let pattern = column.pattern.as_deref();
         Ok(Self {
@@ -57,7 +57,7 @@ impl Input {
         })
     }
 
-    /// Whether a string that is not a value of the type means null.
+    /// Whether a string that is not a value of the type stands for null.
     #[cold]
     pub(crate) fn is_null(&self, text: &[u8]) -> bool {
         (self.guessed && is_null_word(text))
@@ -140,15 +140,16 @@ fn decimal_mark(field: &Field, pattern: Option<&str>) -> EngineResult<Option<u8>
         Some(".") => Ok(Some(b'.')),
         Some(_) => {
             let column = &field.name;
-            let message =
-                format!("column '{column}': the pattern of a number is its decimal mark, , or .");
+            let message = format!(
+                "column '{column}': the pattern of a number must be its decimal separator, , or ."
+            );
             Err(EngineError::new(ErrorCode::InvalidValue, message))
         }
     }
 }
 
-/// Whether a guessed type preserves the meaning of a string: leading zeros belong to a code, a plus
-/// sign before many digits to a telephone number, and a fraction may be too fine.
+/// Whether a guessed type preserves the meaning of a string. Leading zeros suggest a code, a plus
+/// sign before many digits suggests a telephone number, and a fraction may be too fine.
 #[inline]
 fn keeps(sql_type: SqlType, has_pattern: bool, text: &[u8]) -> bool {
     match sql_type {
@@ -174,8 +175,8 @@ fn keeps(sql_type: SqlType, has_pattern: bool, text: &[u8]) -> bool {
     }
 }
 
-/// Whether a timestamp begins with a date instead of being a number, and has at most this many
-/// digits of a second.
+/// Whether a timestamp begins with a date (that is, it is not a number) and has at most this many
+/// fractional digits.
 fn is_iso(text: &[u8], most_digits: usize) -> bool {
     let fraction = memchr(b'.', text).map_or(&[][..], |point| &text[point + 1..]);
     let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -207,7 +208,7 @@ fn is_integer(text: &[u8], mark: Option<u8>) -> bool {
     !digits.is_empty() && digits.iter().all(is_plain)
 }
 
-/// Whether DOUBLE represents a number as exactly as it is written: an integer beyond LONG must keep
+/// Whether DOUBLE represents a number exactly as it is written. An integer beyond LONG must keep
 /// all of its digits.
 #[cold]
 fn is_exact(text: &[u8]) -> bool {

@@ -20,7 +20,7 @@ enum Form {
     Epoch(i128),
 }
 
-/// Keywords for numbers since 1970, allowed instead of a pattern, and their nanoseconds.
+/// Keywords for numbers since 1970, which may replace a pattern, and their length in nanoseconds.
 const EPOCHS: [(&str, i128); 4] =
     [("epoch_s", 1_000_000_000), ("epoch_ms", 1_000_000), ("epoch_us", 1_000), ("epoch_ns", 1)];
 
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fast_path_agrees_with_the_general_parser() {
+    fn the_fast_path_matches_the_general_parser() {
         for unit in [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos] {
             let mut reader = InstantReader::new(unit, None).unwrap();
             for text in [
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_since_1970_are_read_in_four_units() {
+    fn unix_timestamps_are_parsed_in_four_units() {
         let read = |pattern, unit, text: &str| {
             InstantReader::new(unit, Some(pattern)).unwrap().read(text.as_bytes())
         };
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_replace_the_iso_format() {
+    fn a_custom_pattern_replaces_the_iso_format() {
         let pattern = Some("dd/MM/yyyy HH:mm:ss");
         let mut reader = InstantReader::new(TimestampUnit::Micros, pattern).unwrap();
         assert_eq!(reader.read(b"05/01/2024 10:11:12"), Some(1_704_449_472_000_000));

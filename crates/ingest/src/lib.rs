@@ -1,11 +1,11 @@
 //! Converts CSV, the line protocol and the columnar protocol to typed columns, and bound parameters
 //! to typed values.
 //!
-//! The CSV reader is configured with the full format (delimiter, header, columns, types); detection
-//! is in TypeScript (`ts/ingest`). It knows no tables: batches go to a sink, in the column order of
-//! the target.
+//! The CSV reader is configured with the full format (delimiter, header, columns, types), which
+//! `ts/ingest` detects in TypeScript. The reader does not know about tables: batches go to a sink,
+//! in the column order of the target.
 //!
-//! - `csv_reader` splits chunks into records and decides about rows.
+//! - `csv_reader` splits chunks into records and decides which rows to keep.
 //! - `input` is a column of the file and the type it needs.
 //! - `record` splits a record into fields.
 //! - `column` collects the values of one column.
@@ -15,7 +15,7 @@
 //! - `parameters` decodes the values of Bind messages, `copy` the data of COPY.
 //! - `rows` holds the rows of protocols that write several tables in one message.
 //! - `line` parses the line protocol, `qwp` the columnar protocol.
-//! - `cast` assigns their values to columns of other types.
+//! - `cast` assigns the values of these two protocols to columns of other types.
 
 #![forbid(unsafe_code)]
 

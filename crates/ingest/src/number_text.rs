@@ -1,4 +1,4 @@
-//! Localised numbers: the decimal mark of a country, digits in groups of three.
+//! Localised numbers: country-specific decimal marks, and digits in groups of three.
 
 use memchr::memchr;
 
@@ -25,8 +25,8 @@ pub(crate) fn plain_number<'a>(text: &[u8], mark: u8, out: &'a mut Vec<u8>) -> O
     Some(out)
 }
 
-/// Writes the digits before the decimal mark; all separators must be the same, and three digits
-/// must follow each of them.
+/// Writes the digits before the decimal mark. All separators must be the same, and each must be
+/// followed by three digits.
 fn push_whole(text: &[u8], mark: u8, out: &mut Vec<u8>) -> Option<()> {
     let signed = usize::from(matches!(text.first(), Some(b'-' | b'+')));
     out.extend_from_slice(&text[..signed]);
@@ -49,7 +49,7 @@ fn push_whole(text: &[u8], mark: u8, out: &mut Vec<u8>) -> Option<()> {
             Some(_) => return None,
             None if separator.is_some() && !is_group => return None,
             None => {
-                // An exponent, or not a number.
+                // The remainder is an exponent, or the text is not a number.
                 out.extend_from_slice(tail);
                 return Some(());
             }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn localised_marks_and_groups_are_normalised() {
+    fn localised_decimal_and_group_separators_are_normalised() {
         for (text, mark, plain) in [
             ("1,5", b',', "1.5"),
             ("-1.234.567,25", b',', "-1234567.25"),

@@ -1,8 +1,8 @@
 //! Splits one CSV record into fields and finds its end.
 //!
-//! A field that begins with `"` is quoted: delimiters and line ends inside belong to it, `""` is
-//! one quote. A quoted field with anything but a delimiter or a line end after its closing quote,
-//! and a quote anywhere but at the start of a field, is taken literally.
+//! A field that begins with `"` is quoted: delimiters and line ends inside belong to the field, and
+//! `""` stands for one quote. If anything but a delimiter or a line end follows the closing quote,
+//! the field is taken literally. So is a quote that is not at the start of a field.
 
 use memchr::{memchr, memchr3};
 
@@ -35,10 +35,10 @@ impl FieldRange {
 }
 
 /// Splits the record at the start of `bytes` into `fields` and returns its length, including the
-/// line end. `None`: more bytes are needed, which cannot happen when `complete` (the input ends
-/// here).
+/// line end. Returns `None` if more bytes are needed; this cannot happen if the input is
+/// `complete`, that is, ends here.
 ///
-/// CR LF counts as CR and a blank record; the caller skips blank records.
+/// CR LF counts as a CR followed by a blank record; the caller skips blank records.
 pub(crate) fn split_record(
     bytes: &[u8],
     delimiter: u8,
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_incomplete_record_requests_more_bytes() {
+    fn an_incomplete_record_needs_more_bytes() {
         for text in ["a,b", "\"a", "\"a\"", "a,", "\"a\"\"", "\"a\nb"] {
             assert_eq!(split(text, false), None, "{text:?}");
             assert_eq!(split(text, true).unwrap().0, text.len(), "{text:?}");

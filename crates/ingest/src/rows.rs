@@ -1,5 +1,6 @@
 //! Typed columns of one or several tables, collected from a protocol for the single commit of a
-//! message. This module knows neither the protocol nor the tables; the caller describes the tables.
+//! message. This module knows nothing about the protocol or the tables; the caller describes the
+//! tables.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
@@ -18,7 +19,7 @@ pub struct TargetColumn {
     pub name: String,
     /// Column type.
     pub sql_type: SqlType,
-    /// Whether omitted values get a default instead of null; the rows that omit it are then
+    /// Whether omitted values get a default instead of null. If so, rows that omit the column are
     /// recorded.
     pub has_default: bool,
     /// Whether each row must have a value.
@@ -43,7 +44,7 @@ pub struct TargetTable {
     pub timestamp: Option<usize>,
 }
 
-/// Resolves table names.
+/// Looks up tables by name.
 pub trait Targets {
     /// Returns the table of this name, ignoring case, if it exists. Fails if the name belongs to an
     /// object that cannot be written.
@@ -53,13 +54,13 @@ pub trait Targets {
 /// Rows of one table.
 #[derive(Debug, Clone)]
 pub struct TableRows {
-    /// The table as of its first row; new columns follow the existing ones.
+    /// The table as it was at its first row, with new columns after the existing ones.
     pub table: TargetTable,
     /// Number of existing columns; 0 for a new table.
     pub known: usize,
     /// Whether the table existed.
     pub exists: bool,
-    /// The rows.
+    /// The rows, in chunks.
     pub chunks: Vec<Chunk>,
 }
 
@@ -98,8 +99,8 @@ impl TableRows {
         RefusedTarget { table: self.table.name.clone(), exists: self.exists }
     }
 
-    /// Adds a column with a name that the table lacks; `None` if its values do not determine a
-    /// type, and the values are then ignored.
+    /// Adds a column whose name the table lacks. Returns `None` if the values do not determine a
+    /// type; the values are then ignored.
     #[cold]
     pub(crate) fn add(
         &mut self,
@@ -109,11 +110,13 @@ impl TableRows {
     ) -> Result<Option<usize>, NotAdded> {
         let (table, shown) = (&self.table.name, shown(name.as_bytes()));
         if !is_valid_column_name(name) {
-            return Err(NotAdded::Name(format!("{shown} is no name of a column")));
+            return Err(NotAdded::Name(format!("invalid column name: {shown}")));
         }
         let refused = |reason| Err(NotAdded::Refused(reason));
         if self.exists && !additions.columns {
-            return refused(format!("table '{table}' has no column {shown}, and none is added"));
+            return refused(format!(
+                "table '{table}' has no column {shown}, and creating columns is disabled"
+            ));
         }
         let Some(sql_type) = new_type().map_err(NotAdded::Refused)? else { return Ok(None) };
         if self.table.columns.len() >= additions.most_columns {
@@ -125,7 +128,7 @@ impl TableRows {
         if is_time && (self.table.timestamp.is_some() || !sql_type.is_timestamp()) {
             let found = sql_type.name();
             return refused(format!(
-                "column 'timestamp' is the timestamp of the table, found {found}"
+                "column 'timestamp' is reserved for the designated timestamp, found {found}"
             ));
         }
         let column = self.new_column(name, sql_type);
@@ -175,7 +178,7 @@ pub struct Cells {
     pub column: usize,
     /// Cells in the Arrow type of the column.
     pub array: ArrayRef,
-    /// Rows that omit a column with a default, if any.
+    /// Which rows omit a column that has a default, if any do.
     pub missing: Option<BooleanBuffer>,
 }
 
@@ -188,7 +191,7 @@ pub struct RefusedTarget {
     pub exists: bool,
 }
 
-/// Formats client input for a message, truncated if long.
+/// Formats client input for a message, truncating it if it is long.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     const MAX_BYTES: usize = 64;
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_BYTES)]);

@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-/// Strings of one column in order of first appearance: the reader's own dictionary.
+/// Strings of one column, in order of first appearance. This is the reader's own dictionary.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTexts {
     table: HashTable<i32>,
@@ -57,7 +57,7 @@ impl SymbolTexts {
         let end = i32::try_from(self.bytes.len() + text.len()).map_err(|_| {
             EngineError::new(
                 ErrorCode::ResourceLimit,
-                "a symbol column of one import holds more than 2 GiB of different texts",
+                "a symbol column of the import has more than 2 GiB of distinct values",
             )
         })?;
         let key = self.ends.len() as i32;
@@ -69,7 +69,7 @@ impl SymbolTexts {
         Ok(key)
     }
 
-    /// Builds a column of these keys over the current dictionary.
+    /// Builds a column with these keys over the current dictionary.
     pub(crate) fn column(
         &mut self,
         keys: Vec<i32>,
@@ -99,7 +99,7 @@ impl SymbolTexts {
 }
 
 fn unexpected(error: &arrow_schema::ArrowError) -> EngineError {
-    EngineError::internal(format!("symbols of an import do not form a column: {error}"))
+    EngineError::internal(format!("imported symbols do not form a column: {error}"))
 }
 
 #[cfg(test)]
@@ -109,7 +109,7 @@ mod tests {
     use arrow_array::types::Int32Type;
 
     #[test]
-    fn keys_are_stable_while_the_dictionary_grows() {
+    fn symbol_keys_are_stable_while_the_dictionary_grows() {
         let mut texts = SymbolTexts::default();
         let first: Vec<i32> = ["a", "b", "a"].map(|text| texts.intern(text).unwrap()).into();
         assert_eq!(first, [0, 1, 0]);

@@ -25,7 +25,7 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     if digits.is_empty() {
         return None;
     }
-    // Accumulated as a negative number, because the minimum has no positive counterpart. 18 digits
+    // Accumulates a negative number, because the minimum has no positive counterpart. 18 digits
     // always fit.
     let mut value = 0_i64;
     let (mut head, tail) = digits.split_at(digits.len().min(18));
@@ -81,7 +81,7 @@ pub(crate) fn int(text: &[u8]) -> Read<i32> {
     Some((value != i32::MIN).then_some(value))
 }
 
-/// Parses a LONG, whose digits may end in `L`.
+/// Parses a LONG. The digits may be followed by `L`.
 #[inline]
 pub(crate) fn long(text: &[u8]) -> Read<i64> {
     let digits = text.strip_suffix(b"L").or_else(|| text.strip_suffix(b"l")).unwrap_or(text);
@@ -172,8 +172,8 @@ pub(crate) fn ipv4(text: &[u8]) -> Read<u32> {
     Some((value != 0).then_some(value))
 }
 
-/// Parses the first `bits` bits of a geohash: base 32, or exactly `bits` binary digits if they do
-/// not form whole characters.
+/// Parses the first `bits` bits of a geohash: in base 32, or as exactly `bits` binary digits if the
+/// bits do not form whole characters.
 pub(crate) fn geohash(text: &[u8], bits: u8) -> Option<i64> {
     let width = usize::from(bits);
     if !bits.is_multiple_of(5)

@@ -1,8 +1,7 @@
-//! Aggregates of one contiguous slice.
+//! Aggregates over one contiguous slice.
 //!
-//! Sums and extremes use sixteen accumulators each. A single accumulator would wait for the latency
-//! of the addition at every row; sixteen keep the vector units busy at every x86-64 and arm64
-//! level.
+//! Sums and extremes use sixteen accumulators each. With a single accumulator, each row would wait
+//! for the previous addition; sixteen keep the vector units busy at every x86-64 and arm64 level.
 
 use crate::Native;
 use crate::widest::widest;
@@ -45,7 +44,7 @@ widest! {
     }
 }
 
-// Compiled for the vector width of each caller.
+// Inlined, so that it is compiled for the vector width of each caller.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn extreme<T: Native>(values: &[T], better: impl Fn(T, T) -> bool) -> Option<T> {

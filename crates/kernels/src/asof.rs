@@ -22,7 +22,7 @@ pub struct RightChunk<'a> {
     pub keys: &'a [u32],
 }
 
-/// Position in a list of chunks: the first right row that has not been passed.
+/// Position in a list of chunks: the first right row that the cursor has not passed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cursor {
     /// Index of the chunk.
@@ -48,8 +48,8 @@ pub fn unpack(packed: u64) -> (usize, usize) {
 /// Maximum number of right rows per left row for which the two sides are merged step by step. With
 /// more, right rows are searched.
 const DENSE: usize = 8;
-/// Number of ranges of left rows that one loop matches in an interleaved way. It hides the latency
-/// of the comparisons.
+/// Number of ranges of left rows that one loop matches, interleaved to hide the latency of the
+/// comparisons.
 const LANES: usize = 4;
 
 /// Appends the match of each left row to `matches` and moves `cursor` forward. `before` is the last
@@ -62,13 +62,13 @@ pub fn match_unkeyed(
     strict: bool,
     matches: &mut Vec<u64>,
 ) {
-    // `strict` moves the bound by one unit, so that one comparison serves both.
+    // `strict` moves the bound by one unit, so that the same comparison serves both cases.
     let bias = i64::from(strict);
     let mut rest = left;
     while let Some(chunk) = right.get(cursor.chunk) {
         let times = chunk.timestamps;
         let base = pack(cursor.chunk, 0);
-        // Beyond the chunk's last row, later chunks may hold a later match.
+        // For left rows beyond the chunk's last row, later chunks may contain a later match.
         let inside = match times.last() {
             Some(&last) => gallop(rest, 0, |ts| ts.saturating_sub(bias) < last),
             None => 0,
@@ -107,9 +107,9 @@ pub fn match_unkeyed(
     matches.resize(matches.len() + rest.len(), *before);
 }
 
-/// Matches left rows with the rows of one chunk where both sides have about as many rows. Each step
-/// advances one side by one row, without a branch. A match is `base` plus the number of right rows
-/// that are not after the left row.
+/// Matches left rows with the rows of one chunk if both sides have about equally many rows. Each
+/// step advances one side by one row, without a branch. A match is `base` plus the number of right
+/// rows that are not after the left row.
 fn match_dense(
     left: &[i64],
     (times, rows, base): (&[i64], Range<usize>, u64),

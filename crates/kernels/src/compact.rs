@@ -7,7 +7,7 @@ use crate::Native;
 const FEW: u32 = 12;
 
 /// Returns the values whose bits are set, in order. `kept` has one bit per value, least significant
-/// first; bits past the last value are zero.
+/// bit first; bits past the last value are zero.
 #[must_use]
 pub fn compact<T: Native>(values: &[T], kept: &[u64]) -> Vec<T> {
     let count: usize = kept.iter().map(|word| word.count_ones() as usize).sum();
@@ -142,7 +142,7 @@ mod moved {
 
     use super::{FEW, Native, one_by_one};
 
-    /// For each four-bit mask, the 32-bit halves of the values that it selects.
+    /// For each four-bit mask, the indexes of the 32-bit halves of the selected values.
     const OF_FOUR: [[u32; 8]; 16] = {
         let mut table = [[0; 8]; 16];
         let mut bits = 0;
@@ -161,7 +161,7 @@ mod moved {
         table
     };
 
-    /// For each eight-bit mask, the values that it selects.
+    /// For each eight-bit mask, the indexes of the selected values.
     static OF_EIGHT: [[u32; 8]; 256] = {
         let mut table = [[0; 8]; 256];
         let mut bits = 0;
@@ -196,8 +196,7 @@ mod moved {
             for part in 0..16 {
                 let bits = (word >> (4 * part)) as usize & 15;
                 // SAFETY: four of the chunk's 64 values are read at `4 * part`. The target has
-                // space for 64 values, and four are written at an offset that is not greater than
-                // that.
+                // space for 64 values, and four are written at an offset of at most `4 * part`.
                 unsafe {
                     let four = _mm256_loadu_si256(chunk.as_ptr().add(4 * part).cast());
                     let order = _mm256_loadu_si256(OF_FOUR[bits].as_ptr().cast());
@@ -227,8 +226,7 @@ mod moved {
             for part in 0..8 {
                 let bits = (word >> (8 * part)) as usize & 255;
                 // SAFETY: eight of the chunk's 64 values are read at `8 * part`. The target has
-                // space for 64 values, and eight are written at an offset that is not greater than
-                // that.
+                // space for 64 values, and eight are written at an offset of at most `8 * part`.
                 unsafe {
                     let eight = _mm256_loadu_si256(chunk.as_ptr().add(8 * part).cast());
                     let order = _mm256_loadu_si256(OF_EIGHT[bits].as_ptr().cast());

@@ -1,4 +1,4 @@
-//! Pairs equal values of two sorted slices, such as the timestamps of two tables.
+//! Pairs equal values in two sorted slices, such as the timestamps of two tables.
 //!
 //! If one of the slices has no duplicates, every step costs the same. The side that is ahead
 //! changes from row to row, so a branch on it would be mispredicted half the time.
@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use crate::search::{run_end, upper_bound};
 
-/// Right row of a left row without an equal value.
+/// Marks a left row that has no equal value on the right.
 pub const NO_ROW: u32 = u32::MAX;
 
-/// Maximum rows that are walked before the free space for pairs is checked again.
+/// Maximum number of rows processed before the remaining space for pairs is checked again.
 const BLOCK: usize = 1024;
 
 /// Position of the walk over two slices.
@@ -18,9 +18,10 @@ const BLOCK: usize = 1024;
 pub struct EqualCursor {
     /// The next left row.
     pub left: usize,
-    /// The first right row that may equal it.
+    /// The first right row that may equal the next left row.
     pub right: usize,
-    /// Number of its pairs already returned, if the output limit was reached between them.
+    /// How many pairs of the next left row were already returned, if the output limit was reached
+    /// between them.
     done: usize,
     /// Whether the next left row already has pairs.
     paired: bool,
@@ -77,10 +78,10 @@ impl EqualPairs {
     }
 }
 
-/// Adds pairs of equal values until all of `left` has been walked, or until about `most` pairs
-/// exist, never more. With `unmatched`, left rows without an equal value are added too; they do not
-/// count towards `most`. Values that follow `right` must not equal any left value; values that
-/// follow `left` may equal its last value.
+/// Adds pairs of equal values until all of `left` has been processed or about `most` pairs exist,
+/// but never more than `most`. With `unmatched`, left rows without an equal value are added too;
+/// they do not count towards `most`. Values that follow `right` must not equal any left value;
+/// values that follow `left` may equal its last value.
 pub fn match_equal(
     left: &[i64],
     right: &[i64],
@@ -112,7 +113,7 @@ pub fn match_equal(
 }
 
 /// Skips rows of either side that are smaller than all remaining rows of the other side. Returns
-/// false if the left side ends.
+/// false at the end of the left side.
 fn skip(left: &[i64], right: &[i64], at: &mut EqualCursor) -> bool {
     if let (Some(&one), Some(&other)) = (left.get(at.left), right.get(at.right)) {
         if other < one {
@@ -127,8 +128,8 @@ fn skip(left: &[i64], right: &[i64], at: &mut EqualCursor) -> bool {
     at.left < left.len()
 }
 
-/// Returns the end of a block of at most `most` values from `from` on, and whether the block
-/// ascends strictly, including the value after it.
+/// Returns the end of a block of at most `most` values from `from` on, and whether the block is
+/// strictly ascending, including the value after it.
 fn ascending(values: &[i64], from: usize, most: usize) -> (usize, bool) {
     let end = values.len().min(from + most);
     let seen = &values[from..values.len().min(end + 1)];

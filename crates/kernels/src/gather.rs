@@ -11,8 +11,8 @@ pub struct Stretch {
     pub len: usize,
 }
 
-/// Number of values copied per step where the source has enough: more than most ranges have. A
-/// length known at compile time needs no branch; surplus values are overwritten.
+/// Number of values copied per step if the source has that many; most ranges are shorter. A copy of
+/// fixed length needs no branch; surplus values are overwritten.
 const AT_ONCE: usize = 16;
 
 /// Concatenates the values of all ranges. Panics if a range is out of bounds.
@@ -40,7 +40,7 @@ pub fn gather<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
     portable(sources, stretches)
 }
 
-// Compiled for the vector width of each caller.
+// Inlined, so that it is compiled for the vector width of each caller.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn portable<T: Copy>(sources: &[&[T]], stretches: &[Stretch]) -> Vec<T> {
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gather_agrees_with_a_plain_loop() {
+    fn gather_matches_a_naive_loop() {
         let mut seed = 3_u64;
         let mut random = |bound: usize| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,4 +1,5 @@
-//! Aggregates of rows scattered over groups: one slot per group, indexed, never hashed.
+//! Aggregates over rows scattered over groups. Each group has a slot that is found by its index,
+//! never by a hash.
 
 use crate::{Native, Validity};
 
@@ -53,7 +54,7 @@ pub fn assign_groups(
     }
 }
 
-/// Rows whose groups are looked up together. In most blocks no key is new.
+/// Number of rows whose groups are looked up together. In most blocks no key is new.
 const BLOCK: usize = 64;
 
 /// Returns the groups of a block without nulls if every key has a group.
@@ -109,7 +110,7 @@ mod gathered {
 }
 
 /// Writes each value's distance from `least`, truncated to 32 bits. Returns the bitwise OR of all
-/// distances: a power of two greater than it is greater than every distance.
+/// distances: a power of two that exceeds it also exceeds every distance.
 pub fn distances<T: Native>(values: &[T], least: i64, distances: &mut [i32]) -> u64 {
     let mut bits = 0;
     for (value, distance) in values.iter().zip(distances) {

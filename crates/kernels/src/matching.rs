@@ -1,7 +1,7 @@
 //! Evaluates a predicate for every value of a column, as a bitmap.
 
-/// Returns one bit per value, least significant first: whether `test` holds. The last word is
-/// padded with zeros.
+/// Returns one bit per value that tells whether `test` holds, least significant bit first. The last
+/// word is padded with zeros.
 pub fn matching<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Vec<u64> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -26,7 +26,7 @@ pub fn matching<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Vec<u64> {
 }
 
 /// Converts each chunk of 64 values into a word, and the remainder into one more.
-// Compiled for the vector width of each caller.
+// Inlined, so that it is compiled for the vector width of each caller.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn words<T: Copy>(values: &[T], of: impl Fn(&[T]) -> u64) -> Vec<u64> {
@@ -71,8 +71,8 @@ fn narrow_word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
 /// Maximum keys that fit a bitmap of eight words.
 const FEW_KEYS: usize = 256;
 
-/// Returns one bit per code, in the layout of [`matching`]: whether its key passes. A negative
-/// code, or one beyond the keys, belongs to a null; its bit is undefined.
+/// Returns one bit per code that tells whether its key passes, in the layout of [`matching`]. Only
+/// nulls may have a negative code or one beyond the keys; the bit of a null is undefined.
 #[must_use]
 pub fn matching_keys(codes: &[i32], passes: &[bool]) -> Vec<u64> {
     if passes.len() <= FEW_KEYS {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn words_agree_with_a_plain_loop() {
+    fn match_bitmaps_equal_those_of_a_naive_loop() {
         let mut seed = 11;
         for round in 0..300 {
             let doubles: Vec<f64> =
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn matching_keys_agrees_with_a_table_lookup() {
+    fn matching_keys_equals_a_table_lookup() {
         let mut seed = 12;
         for round in 0..300 {
             let keys = 1 + random(&mut seed, if round % 2 == 0 { 256 } else { 600 });

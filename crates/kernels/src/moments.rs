@@ -24,7 +24,7 @@ impl Moments {
         self.count = count;
     }
 
-    /// Merges another state. Operations have the same order as in adding one value.
+    /// Merges another state. Performs the operations in the same order as for adding one value.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0.0 {
             return;
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_agree_with_their_definition() {
+    fn moments_match_their_definition() {
         let mut seed = 21_u64;
         let mut random = move || {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -11,7 +11,8 @@ pub trait Native: Copy + PartialOrd + Default + Send + Sync + 'static {
 macro_rules! native {
     ($($name:ty),*) => {$(
         impl Native for $name {
-            // One macro body for casts that are lossless for some types and not for others.
+            // Types for which the casts are lossless share the macro body with types for which they
+            // are not.
             #[allow(clippy::cast_lossless)]
             #[inline(always)]
             fn to_f64(self) -> f64 {

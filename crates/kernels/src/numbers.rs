@@ -20,7 +20,8 @@ pub struct NumberTable {
 }
 
 impl NumberTable {
-    /// Creates an empty table. Without the seed, colliding values cannot be constructed.
+    /// Creates an empty table. Clients do not know the seed, so they cannot construct values that
+    /// collide.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { slots: vec![EMPTY; FIRST_SLOTS], keys: vec![], null: None, seed }

@@ -1,5 +1,5 @@
-//! Sorts rows by numeric keys. Rows are first distributed over key ranges; any worker then sorts a
-//! range by itself, within the cache.
+//! Sorts rows by numeric keys. Rows are first distributed over key ranges. Each range is then
+//! sorted by itself, within the cache, by any worker.
 
 use std::ops::Range;
 
@@ -21,8 +21,8 @@ pub fn integer_order(value: i64) -> u64 {
     (value as u64) ^ 1 << 63
 }
 
-/// Key ranges with about as many rows each. Rows are ordered by group, a small number, then by key;
-/// no range contains rows of two groups.
+/// Key ranges with about equally many rows. Rows are ordered by group, which is a small number,
+/// then by key. No range contains rows of two groups.
 #[derive(Debug)]
 pub struct Ranges {
     /// Greatest key of each range, except for the last range of a group.
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_keys_preserve_the_order_of_numbers() {
+    fn sort_keys_preserve_the_order_of_numbers() {
         let doubles = [
             f64::NEG_INFINITY,
             f64::MIN,
@@ -160,7 +160,7 @@ mod tests {
 
     /// Concatenated sorted ranges have the order of a stable sort.
     #[test]
-    fn sorted_ranges_concatenate_to_a_stable_sort() {
+    fn concatenated_sorted_ranges_equal_a_stable_sort() {
         let mut seed = 11_u64;
         let mut random = |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

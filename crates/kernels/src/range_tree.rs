@@ -9,7 +9,7 @@ const FAN_OUT: usize = 16;
 pub trait Combine: Send + Sync + 'static {
     /// Type of the values.
     type Value: Copy + Send + Sync + 'static;
-    /// The identity element: the value of a null.
+    /// The identity element, which stands for null.
     const NEUTRAL: Self::Value;
     /// Combines the earlier value with the later one.
     fn combine(earlier: Self::Value, later: Self::Value) -> Self::Value;

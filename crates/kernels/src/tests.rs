@@ -22,7 +22,7 @@ fn sorted(rng: &mut ChaCha8Rng, len: usize, spread: i64) -> Vec<i64> {
 }
 
 #[test]
-fn searches_agree_with_a_scan() {
+fn binary_searches_match_a_linear_scan() {
     let mut rng = random();
     for _ in 0..2_000 {
         let len = rng.random_range(0..80);
@@ -37,7 +37,7 @@ fn searches_agree_with_a_scan() {
 }
 
 #[test]
-fn aggregates_agree_with_a_loop() {
+fn aggregates_match_a_naive_loop() {
     let mut rng = random();
     for _ in 0..500 {
         let len = rng.random_range(0..200);
@@ -53,7 +53,7 @@ fn aggregates_agree_with_a_loop() {
 }
 
 #[test]
-fn range_trees_agree_with_a_loop() {
+fn range_trees_match_a_naive_loop() {
     let mut rng = random();
     for _ in 0..200 {
         let len = rng.random_range(0..2_000);
@@ -103,7 +103,7 @@ fn validity_runs_cover_exactly_the_valid_rows() {
 }
 
 #[test]
-fn groups_number_keys_by_first_appearance() {
+fn groups_are_numbered_in_order_of_first_appearance() {
     let mut rng = random();
     for round in 0..300 {
         let len = rng.random_range(0..500);
@@ -135,7 +135,7 @@ fn groups_number_keys_by_first_appearance() {
 }
 
 #[test]
-fn keyed_aggregates_agree_with_a_loop() {
+fn keyed_aggregates_match_a_naive_loop() {
     let mut rng = random();
     let len = 5_000;
     let groups: Vec<u32> = (0..len).map(|_| rng.random_range(0..50)).collect();
@@ -172,7 +172,7 @@ fn naive_match(ts: i64, right: &[(i64, u32, u64)], key: Option<u32>, strict: boo
 }
 
 #[test]
-fn asof_agrees_with_a_scan() {
+fn asof_matches_a_linear_scan() {
     let mut rng = random();
     for _ in 0..1_000 {
         let (left_len, right_len) = (rng.random_range(0..200), rng.random_range(0..200));
@@ -247,7 +247,7 @@ fn note_last_rows_stores_the_last_row_of_each_code() {
 }
 
 #[test]
-fn matching_sets_the_bits_of_passing_values() {
+fn matching_sets_the_bits_of_matching_values() {
     for length in [0, 1, 7, 63, 64, 65, 128, 200] {
         let values: Vec<i32> = (0..length).map(|value| value * 7 % 13).collect();
         let words = matching(&values, |value| value > 5);
@@ -261,7 +261,7 @@ fn matching_sets_the_bits_of_passing_values() {
 }
 
 #[test]
-fn numbers_are_indexed_by_first_appearance() {
+fn numbers_are_indexed_in_order_of_first_appearance() {
     let mut rng = random();
     for round in 0..200 {
         let different = [1, 5, 3_000, u64::MAX][round % 4];
@@ -297,7 +297,7 @@ fn numbers_are_indexed_by_first_appearance() {
 }
 
 #[test]
-fn distances_return_the_or_of_all_distances() {
+fn distances_returns_the_bitwise_or_of_all_distances() {
     let mut rng = random();
     for _ in 0..300 {
         let least = [i64::MIN, -5, 0, i64::MAX - 40][rng.random_range(0..4)];
@@ -317,7 +317,7 @@ fn distances_return_the_or_of_all_distances() {
 }
 
 #[test]
-fn match_equal_agrees_with_a_nested_loop() {
+fn match_equal_matches_a_nested_loop() {
     let mut rng = random();
     let mut found = 0;
     for _ in 0..600 {

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn views_agree_with_their_strings() {
+    fn string_views_match_their_strings() {
         let mut rng = random();
         for _ in 0..20_000 {
             let len = rng.random_range(0..40);

@@ -57,8 +57,8 @@ impl Rows<'_> {
     }
 }
 
-/// Values with their positions: the first `entered` are in the frame, the others are still ahead of
-/// it.
+/// Queued values with their positions. The first `entered` values are in the frame; the others have
+/// not entered it yet.
 #[derive(Debug, Clone)]
 struct Queue<T> {
     values: VecDeque<(i64, T)>,
@@ -131,8 +131,8 @@ impl SumState {
         self.count
     }
 
-    /// Neumaier summation: a value that leaves the frame does not take digits of the other values
-    /// with it.
+    /// Neumaier summation: removing a value that leaves the frame loses no digits of the other
+    /// values.
     #[inline]
     fn add(&mut self, value: f64) {
         let sum = self.sum + value;
@@ -147,8 +147,8 @@ impl SumState {
 
 /// Appends the sum and the count of each row's frame.
 ///
-/// Frames from the first row to the current row use plain addition. Values leave all other frames,
-/// so those sums compensate for rounding errors.
+/// Frames from the first row to the current row use plain addition. In all other frames values also
+/// leave, so their sums compensate for rounding errors.
 pub fn frame_sums(
     rows: Rows<'_>,
     values: &[f64],
@@ -278,7 +278,7 @@ impl<T: Copy> ExtremeState<T> {
         self.ahead.values.len() + self.best.len()
     }
 
-    /// The best value of the frame.
+    /// The best value in the frame.
     #[must_use]
     pub fn value(&self) -> Option<T> {
         self.best.front().map(|&(_, value)| value)
@@ -361,7 +361,7 @@ impl PickState {
         self.queue.values.iter_mut().map(|(_, row)| row)
     }
 
-    /// Sets the state that follows the last of these rows; `rows` must cover the look-back
+    /// Sets the state as it is after the last of these rows; `rows` must cover the look-back
     /// distance.
     pub fn stand_after(&mut self, rows: std::ops::Range<u64>) {
         self.queue.values.clear();
@@ -406,7 +406,8 @@ pub fn frame_picks(
             if reach.from.is_some() {
                 continue;
             }
-            // If the frame starts at the first row, rows that can no longer be picked are dropped.
+            // In a frame that starts at the first row, rows that can no longer be picked are
+            // dropped.
             let kept = match pick {
                 Pick::Nth(n) => n,
                 _ => 1,
@@ -500,7 +501,7 @@ mod tests {
             }
         }
 
-        /// Returns the rows with a value in a row's frame, straight from the definition.
+        /// Returns the rows with a value in a row's frame, computed directly from the definition.
         fn frame(&self, row: usize) -> Vec<usize> {
             let own = |other: &usize| self.partitions[*other] == self.partitions[row];
             let before: Vec<usize> = (0..=row).filter(own).collect();
@@ -531,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_agree_with_the_definition() {
+    fn window_sums_match_their_definition() {
         cases(|case, first, second| {
             let values: Vec<f64> = case.values.iter().map(|&value| value as f64).collect();
             let (mut states, mut sums, mut counts) = (vec![], vec![], vec![]);
@@ -549,7 +550,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes_agree_with_the_definition() {
+    fn window_minimum_and_maximum_match_their_definition() {
         cases(|case, first, second| {
             for greatest in [false, true] {
                 let (mut states, mut found) = (vec![], vec![]);
@@ -567,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn picks_agree_with_the_definition() {
+    fn first_last_nth_lag_and_lead_match_their_definition() {
         cases(|case, first, second| {
             for pick in [Pick::First, Pick::Last, Pick::Nth(2), Pick::Back(1), Pick::Back(3)] {
                 let (mut states, mut found) = (vec![], vec![]);
@@ -596,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn values_leaving_a_frame_do_not_reduce_precision() {
+    fn values_leaving_a_window_frame_do_not_reduce_precision() {
         let rows = Rows { partitions: &[], times: None, validity: None, count: 4 };
         let (mut sums, mut counts) = (vec![], vec![]);
         let reach = Reach { from: Some(1), to: 0 };

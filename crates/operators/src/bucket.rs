@@ -118,9 +118,9 @@ impl BucketSpec {
         }
     }
 
-    /// Returns the buckets of `timestamp_floor` and `date_trunc` with this step, if SAMPLE BY has
-    /// the same buckets. It has them for any number of seconds, minutes, hours or days, and for
-    /// single weeks, months and years.
+    /// Returns the buckets of `timestamp_floor` and `date_trunc` with this step; `None` unless
+    /// SAMPLE BY has the same buckets. It has them for any number of seconds, minutes, hours or
+    /// days, and for single weeks, months and years.
     #[must_use]
     pub fn of_floor(step: &str) -> Option<Self> {
         let word = match step.to_ascii_lowercase().as_str() {

@@ -115,11 +115,11 @@ impl ScalarUDFImpl for Choice {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;
         let [condition, then, otherwise] = args.args.as_slice() else {
-            return internal_err!("a choice of one of two");
+            return internal_err!("expected a condition and two values");
         };
         let condition = condition.to_array(rows)?;
         let Some(condition) = condition.as_boolean_opt() else {
-            return internal_err!("a choice by {}", condition.data_type());
+            return internal_err!("unexpected condition of type {}", condition.data_type());
         };
         let (then, otherwise) = (then.to_array(rows)?, otherwise.to_array(rows)?);
         chosen(condition, &then, &otherwise).map(ColumnarValue::Array)
@@ -134,7 +134,7 @@ fn chosen(condition: &BooleanArray, then: &ArrayRef, otherwise: &ArrayRef) -> Re
         ($($pattern:ident => $arrow:ty),*) => {
             match then.data_type() {
                 $(DataType::$pattern => Ok(Arc::new(numbers::<$arrow>(mask, then, otherwise))),)*
-                other => internal_err!("a choice of {other}"),
+                other => internal_err!("unexpected value of type {other}"),
             }
         };
     }
@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn choice_agrees_with_case() {
+    fn vectorised_choice_matches_a_case_expression() {
         let field = |name, data_type| Field::new(name, data_type, true);
         let schema = Arc::new(Schema::new(vec![
             field("c", DataType::Boolean),
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn case_over_strings_stays_a_case() {
+    fn case_over_strings_is_not_vectorised() {
         let schema = Arc::new(Schema::new(vec![
             Field::new("c", DataType::Boolean, true),
             Field::new("t", DataType::Utf8, true),

@@ -1,6 +1,6 @@
-//! Converts errors of `DataFusion` and Arrow into engine errors. Only this module knows the
+//! Converts errors from `DataFusion` and Arrow into engine errors. Only this module knows the
 //! libraries' messages, which no client may see. Known errors get our own message; the text of
-//! other errors goes to the log.
+//! other errors goes only to the log.
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::SchemaError;
@@ -46,15 +46,15 @@ fn of_datafusion(error: &DataFusionError) -> EngineError {
         DataFusionError::ResourcesExhausted(text) => exhausted(text),
         DataFusionError::IoError(error) => spilling(error),
         DataFusionError::Execution(text) if text.starts_with("Placeholder") => {
-            let message = "a parameter has no value where a constant is needed";
+            let message = "a constant is required, but a parameter has no value";
             EngineError::new(ErrorCode::InvalidValue, message).with_inner(text)
         }
         DataFusionError::Execution(text) => {
-            let message = "a value cannot be computed: it is out of its range, or of a wrong kind";
+            let message = "a value cannot be computed: it is out of range or has the wrong type";
             EngineError::new(ErrorCode::InvalidValue, message).with_inner(text)
         }
         DataFusionError::NotImplemented(text) => {
-            let message = "a part of the statement is not supported in this place";
+            let message = "part of the statement is not supported here";
             EngineError::new(ErrorCode::NotSupported, message).with_inner(text)
         }
         DataFusionError::SchemaError(of, _) => schema(of, error),
@@ -62,13 +62,13 @@ fn of_datafusion(error: &DataFusionError) -> EngineError {
     }
 }
 
-/// Reports a column that no longer exists where it is read. After grouping, only keys and
+/// Reports a column that is read where it no longer exists. After grouping, only keys and
 /// aggregates exist.
 fn schema(of: &SchemaError, error: &DataFusionError) -> EngineError {
     match of {
         SchemaError::FieldNotFound { .. } => {
-            let message = "a column is read where the rows do not have it any more: after GROUP BY \
-                there are its keys and aggregates, after a set operation the columns of its list";
+            let message = "column is not available: after GROUP BY only keys and aggregates are, \
+                after a set operation only the columns of its SELECT list";
             EngineError::new(ErrorCode::ColumnNotFound, message).with_inner(error.to_string())
         }
         _ => EngineError::internal(error.to_string()),
@@ -76,8 +76,8 @@ fn schema(of: &SchemaError, error: &DataFusionError) -> EngineError {
 }
 
 fn exhausted(text: &str) -> EngineError {
-    let hint = "raise query.memory.limit or query.memory.pool, or let the query touch fewer rows";
-    // Our own errors may follow a list of memory consumers, which is removed.
+    let hint = "raise query.memory.limit or query.memory.pool, or make the query read fewer rows";
+    // A list of memory consumers may precede our own error; it is removed.
     let error = match text.find(MEMORY) {
         Some(start) => EngineError::new(ErrorCode::OutOfMemory, &text[start..]),
         None => EngineError::new(ErrorCode::OutOfMemory, MEMORY).with_inner(text),
@@ -85,15 +85,15 @@ fn exhausted(text: &str) -> EngineError {
     error.with_hint(hint)
 }
 
-/// Reports a temporary file that cannot be written. The size limit of temporary files arrives as an
-/// error that names a `DataFusion` setting.
+/// Reports a temporary file that cannot be written. An error about the size limit of temporary
+/// files names a `DataFusion` setting.
 fn spilling(error: &std::io::Error) -> EngineError {
     if error.to_string().contains("max_temp_directory_size") {
-        let message = "disk full: queries hold as much in temporary files as they may";
+        let message = "disk full: the temporary files of all queries have reached their limit";
         return EngineError::new(ErrorCode::DiskFull, message)
-            .with_hint("retry when other queries have ended, or raise spill.limit");
+            .with_hint("retry after other queries have finished, or raise spill.limit");
     }
-    EngineError::io("a file of the query", error)
+    EngineError::io("cannot use a temporary file of the query", error)
 }
 
 fn from_arrow(error: ArrowError) -> EngineError {
@@ -120,19 +120,17 @@ fn of_arrow(error: &ArrowError) -> EngineError {
         }
         ArrowError::IoError(_, error) => return spilling(error),
         ArrowError::NotYetImplemented(_) => {
-            (ErrorCode::NotSupported, "a part of the statement is not supported in this place")
+            (ErrorCode::NotSupported, "part of the statement is not supported here")
         }
         ArrowError::DivideByZero => (ErrorCode::InvalidValue, "division by zero"),
-        ArrowError::ArithmeticOverflow(_) => {
-            (ErrorCode::InvalidValue, "a number is out of its range")
-        }
+        ArrowError::ArithmeticOverflow(_) => (ErrorCode::InvalidValue, "a number is out of range"),
         ArrowError::CastError(_) | ArrowError::ParseError(_) => {
             (ErrorCode::InvalidValue, "a value cannot be converted")
         }
         ArrowError::OffsetOverflowError(_)
         | ArrowError::DictionaryKeyOverflowError
         | ArrowError::RunEndIndexOverflowError => {
-            (ErrorCode::ResourceLimit, "texts of the answer take more than 2 GiB at once")
+            (ErrorCode::ResourceLimit, "the strings of one batch are larger than 2 GiB")
         }
         other => return EngineError::internal(other.to_string()),
     };

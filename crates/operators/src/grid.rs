@@ -67,7 +67,7 @@ pub(crate) struct Grid {
     /// Column units per microsecond.
     scale: i64,
     zone: Option<Zone>,
-    /// Start and offset from UTC of each period around the timestamps requested so far.
+    /// Start and UTC offset of each period around the timestamps requested so far.
     regimes: Vec<(i64, i64)>,
     /// Time range covered by `regimes`.
     covered: (i64, i64),
@@ -164,7 +164,8 @@ impl Grid {
     /// Returns the first timestamp, near `ts`, at which local clocks show `local`. A local time
     /// that does not exist (start of daylight saving) maps to the time of the change.
     fn utc_of(&mut self, local: i64, ts: i64) -> i64 {
-        // The offset before any change within the bucket selects the earlier of two readings.
+        // Uses the offset before any change within the bucket, which selects the earlier of two
+        // possible timestamps.
         let guess = local.saturating_sub(self.regime(ts).0);
         let day = MICROS_PER_DAY.saturating_mul(self.scale);
         let early = self.regime(guess.saturating_sub(day));
@@ -265,7 +266,7 @@ mod tests {
 
     /// Whole buckets contain exactly their rows, also when clocks change.
     #[test]
-    fn whole_buckets_contain_exactly_their_rows() {
+    fn bucket_boundaries_around_clock_changes_enclose_their_rows() {
         let units = [(7, StepUnit::Minute), (30, StepUnit::Minute), (1, StepUnit::Hour)];
         let longer = [(5, StepUnit::Hour), (1, StepUnit::Day), (1, StepUnit::Month)];
         for change in [at(2024, 3, 31, 1, 0), at(2024, 10, 27, 1, 0)] {
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn first_observation_buckets_keep_its_day_and_time() {
+    fn first_observation_buckets_keep_the_day_and_time_of_the_first_row() {
         let alignment = Alignment::FirstObservation;
         let spec = BucketSpec { alignment, ..BucketSpec::new(1, StepUnit::Month) };
         let first = at(2024, 1, 31, 7, 30);
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn autumn_merges_the_repeated_hour() {
+    fn autumn_clock_change_merges_the_repeated_hour() {
         // 2024-10-27 03:00 CEST becomes 02:00 CET at 01:00 UTC.
         let mut grid = berlin(1, StepUnit::Hour);
         assert_eq!(grid.run(at(2024, 10, 27, 0, 10)).label, at(2024, 10, 27, 0, 0));
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn spring_skips_the_missing_hour() {
+    fn spring_clock_change_skips_the_missing_hour() {
         // 2024-03-31 02:00 CET becomes 03:00 CEST at 01:00 UTC.
         let mut grid = berlin(1, StepUnit::Hour);
         assert_eq!(grid.run(at(2024, 3, 31, 0, 59)).end, at(2024, 3, 31, 1, 0));

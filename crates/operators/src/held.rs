@@ -82,8 +82,7 @@ pub(crate) fn begin<T: Send + 'static>(
 }
 
 impl Held {
-    /// Reads an input with the values of its keys. Each row counts as `row_bytes` more than its own
-    /// bytes.
+    /// Reads an input with the values of its keys. Each row counts its own bytes plus `row_bytes`.
     pub(crate) async fn with_keys(
         run: &Run,
         keys: &[PhysicalSortExpr],
@@ -115,8 +114,8 @@ impl Held {
 }
 
 impl<K: Send + 'static> Held<K> {
-    /// Reads `rows` of each partition of an input and applies `prepare` to them. Each row counts as
-    /// `row_bytes` more than its own bytes.
+    /// Reads the rows of each partition of an input, as returned by `rows`, and applies `prepare`
+    /// to them. Each row counts its own bytes plus `row_bytes`.
     pub(crate) async fn read(
         run: &Run,
         rows: impl Fn(usize) -> Result<SendableRecordBatchStream>,
@@ -234,7 +233,8 @@ async fn read_part<K>(
     Ok((batches, Some(rows)))
 }
 
-/// Returns partitions of rows, each in this order, as an input that can be read once.
+/// Returns partitions of rows as an input that can be read once. The rows of each partition are in
+/// this order.
 pub(crate) fn again(
     rows: Vec<SendableRecordBatchStream>,
     schema: &SchemaRef,
@@ -324,6 +324,6 @@ impl Operator for Again {
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let rows = self.rows.lock().get_mut(run.partition).and_then(Option::take);
-        rows.ok_or_else(|| internal_datafusion_err!("held rows are read twice"))
+        rows.ok_or_else(|| internal_datafusion_err!("materialized rows were read twice"))
     }
 }

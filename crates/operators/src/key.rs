@@ -59,12 +59,12 @@ impl ScalarUDFImpl for KeyValue {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        let [only] = types else { return internal_err!("a key has one value") };
+        let [only] = types else { return internal_err!("expected one key value") };
         Ok(only.clone())
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let [only] = args.arg_fields else { return internal_err!("a key has one value") };
+        let [only] = args.arg_fields else { return internal_err!("expected one key value") };
         Ok(Arc::clone(only))
     }
 
@@ -76,7 +76,7 @@ impl ScalarUDFImpl for KeyValue {
                 let key = ScalarValue::try_from_array(&key, 0)?;
                 Ok(ColumnarValue::Scalar(key))
             }
-            _ => internal_err!("a key has one value"),
+            _ => internal_err!("expected one key value"),
         }
     }
 }

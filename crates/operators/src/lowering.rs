@@ -116,8 +116,8 @@ impl Lowering<'_> {
     }
 }
 
-/// Returns the arguments of an aggregate without a FILTER. `count(1)` counts rows, so it evaluates
-/// nothing.
+/// Returns the arguments of an aggregate without a FILTER. `count(1)` counts rows, so it needs no
+/// arguments.
 pub(crate) fn counted_rows(aggregate: &AggregateFunctionExpr) -> Vec<Arc<dyn PhysicalExpr>> {
     let mut arguments = aggregate.expressions();
     if aggregate.fun().name() == "count" && !aggregate.is_distinct() {
@@ -128,7 +128,7 @@ pub(crate) fn counted_rows(aggregate: &AggregateFunctionExpr) -> Vec<Arc<dyn Phy
     arguments
 }
 
-/// Number of symbols that an aggregate may encounter, if its argument is a symbol of one table
+/// Number of symbols that an aggregate may encounter, if its argument is a symbol from one table
 /// column.
 pub(crate) fn symbols_of(
     input: &Arc<dyn ExecutionPlan>,
@@ -160,7 +160,7 @@ pub(crate) fn symbol_of_text(
     (is_cast && is_symbol).then(|| Arc::clone(symbol))
 }
 
-/// Chooses how rows find the groups of these keys.
+/// Chooses how rows are assigned to groups by these keys.
 pub(crate) fn key_plan(
     input: &Arc<dyn ExecutionPlan>,
     keys: &[Arc<dyn PhysicalExpr>],
@@ -209,7 +209,7 @@ fn may_be_near(input: &Input, key: &Arc<dyn PhysicalExpr>) -> bool {
     }
 }
 
-/// Returns the minimum and maximum result of a function for any arguments.
+/// Returns the minimum and maximum result of a function, whatever its arguments.
 fn range_of(key: &Arc<dyn PhysicalExpr>) -> Option<(i64, i64)> {
     let call = key.downcast_ref::<ScalarFunctionExpr>()?;
     let any = call.args().iter().map(|_| Interval::make_unbounded(&DataType::Int64));
@@ -233,7 +233,7 @@ pub(crate) fn unbucketed(plan: KeyPlan) -> KeyPlan {
     }
 }
 
-/// Groups by the values of these keys, independent of symbol dictionaries.
+/// Groups by the values of these keys, independently of symbol dictionaries.
 pub(crate) fn hashed_keys(
     input: &Arc<dyn ExecutionPlan>,
     keys: &[Arc<dyn PhysicalExpr>],

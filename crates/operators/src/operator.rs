@@ -54,7 +54,7 @@ pub struct Facts<'a> {
     pub keeps: Keeps,
     /// Number of rows processed.
     pub work: Work,
-    /// Whether the plan is the same for any rows of a table.
+    /// Whether the same plan would be chosen for any rows of a table.
     pub suits_any_rows: bool,
     /// The table scan, if the operator is one.
     pub scan: Option<&'a Scan>,
@@ -65,7 +65,7 @@ pub struct Facts<'a> {
 pub struct Keeps {
     /// Whether the order of rows within a partition is preserved.
     pub rows: bool,
-    /// Whether the order of partitions is that of the scan below.
+    /// Whether the partitions are in the order of the scan below.
     pub partitions: bool,
     /// Whether an input that runs backward produces the same rows in reverse order.
     pub direction: bool,
@@ -79,10 +79,10 @@ impl Keeps {
         Self { rows: false, partitions: false, direction: false, every_row: false };
 }
 
-/// Operators that can spill leave this fraction (1/n) of the query's memory free.
+/// Operators that can spill leave 1/n of the query's memory free.
 const LEFT_SHARE: usize = 4;
 
-/// Assumed rows per group, for lack of statistics.
+/// Assumed number of rows per group, for lack of statistics.
 pub(crate) const ROWS_PER_GROUP: usize = 8;
 
 /// Number of rows that an operator processes.
@@ -156,14 +156,14 @@ impl Run {
         MemoryConsumer::new(self.memory).register(self.context.memory_pool())
     }
 
-    /// Reserves memory if a fraction of 1/[`LEFT_SHARE`] of the query's memory remains free.
-    /// Returns whether it did.
+    /// Reserves memory if at least 1/[`LEFT_SHARE`] of the query's memory remains free. Returns
+    /// whether it did.
     pub fn hold(&self, memory: &MemoryReservation, bytes: usize) -> bool {
         let reserved = self.context.memory_pool().reserved();
         reserved.saturating_add(bytes) <= self.held_at_most() && memory.try_grow(bytes).is_ok()
     }
 
-    /// Maximum memory of all operators that could spill instead.
+    /// Maximum total memory of all operators that could spill instead.
     pub fn held_at_most(&self) -> usize {
         match self.context.memory_pool().memory_limit() {
             MemoryLimit::Finite(limit) => limit - limit / LEFT_SHARE,
@@ -185,7 +185,9 @@ impl Run {
         let make = || async move { Ok(Arc::new(make.await?) as Arc<dyn Any + Send + Sync>) };
         let shared: Result<_> = self.shared.get_or_try_init(make).await;
         let shared = Arc::clone(shared?).downcast::<T>();
-        shared.map_err(|_| internal_datafusion_err!("an operator shares two things"))
+        shared.map_err(|_| {
+            internal_datafusion_err!("the shared state of an operator has an unexpected type")
+        })
     }
 
     /// Returns the rows of a stream that is created asynchronously.
@@ -253,15 +255,15 @@ impl OperatorExec {
         Some((operator.downcast_ref()?, &self.inputs))
     }
 
-    /// Returns the source of a column: its input, its index there, and whether it may be unmatched.
+    /// Returns the source of a column: the input, the column's index there, and whether it may be
+    /// unmatched.
     pub fn lineage(&self, column: usize) -> Option<(&Input, usize, bool)> {
         let Lineage { input, column, unmatched } = self.operator.lineage(column, &self.inputs)?;
         Some((self.inputs.get(input)?, column, unmatched))
     }
 }
 
-/// Returns the source of a column that comes from the first input. The first input's columns come
-/// first in the output.
+/// Returns the source of a column from the first input, whose columns come first in the output.
 pub(crate) fn of_first(column: usize, inputs: &[Input]) -> Option<Lineage> {
     let width = inputs.first()?.schema().fields().len();
     (column < width).then_some(Lineage { input: 0, column, unmatched: false })

@@ -24,7 +24,7 @@ use crate::scan::kind::Scan;
 /// Number of batches that a partition may read ahead.
 const BATCHES_AHEAD: usize = 16;
 
-/// Maximum limit that the rows of one scan partition usually satisfy.
+/// A limit of up to this many rows is usually satisfied by one scan partition.
 const FEW_ROWS: usize = 10_000;
 
 /// Whether partition `i` of this plan precedes partition `i + 1` in scan order. This holds for
@@ -73,8 +73,8 @@ pub(crate) fn in_time_order(
     Ok(Arc::new(SortPreservingMergeExec::new(ordering, plan)))
 }
 
-/// Returns the plan with its scan reversed, if only row-by-row operators are above it. The scan
-/// reads at most `limit` rows if no operator above drops rows.
+/// Returns the plan with its scan reversed, if only row-by-row operators are above the scan. If
+/// none of them drops rows, the scan reads at most `limit` rows.
 pub fn reversed(
     plan: &Arc<dyn ExecutionPlan>,
     limit: Option<usize>,
@@ -126,7 +126,8 @@ impl Operator for TimeConcat {
             name: "TimeConcatExec",
             // The queues have a bounded number of batches.
             memory: None,
-            // A sort above must not move below: concatenating sorted partitions does not sort them.
+            // A sort above must not move below this operator: concatenating sorted partitions does
+            // not sort them.
             keeps: Keeps { rows: is_one, partitions: false, direction: true, every_row: true },
             work: Work::Inputs,
             suits_any_rows: false,

@@ -13,9 +13,9 @@ pub(crate) fn hashes(keys: &[ArrayRef], rows: usize, seed: u64) -> Result<Vec<u6
     Ok(hashes)
 }
 
-/// Sorts rows by partition, in their original order within each. `starts` must contain zeros and be
-/// one longer than the number of partitions. It receives the start of each partition, and the end
-/// of the last one.
+/// Sorts rows by partition; within each partition they keep their original order. `starts` must
+/// contain zeros, and have one entry more than there are partitions. It receives the start of each
+/// partition and the end of the last one.
 #[inline]
 pub(crate) fn in_parts(
     batch: &RecordBatch,
@@ -39,7 +39,7 @@ pub(crate) fn in_parts(
     Ok(take_record_batch(batch, &UInt32Array::from(order))?)
 }
 
-/// Concatenates batches. Symbols of one dictionary keep it.
+/// Concatenates batches. Symbols that share one dictionary keep it.
 pub(crate) fn joined(schema: &SchemaRef, mut batches: Vec<RecordBatch>) -> Result<RecordBatch> {
     match batches.pop() {
         Some(only) if batches.is_empty() => Ok(only),

@@ -107,7 +107,7 @@ impl<'a> PlanNode<'a> {
         matches!(self, Self::Filter(_) | Self::Projection(_) | Self::LocalLimit | Self::Values)
     }
 
-    /// Number of a leaf's rows, if they exist before it runs.
+    /// Number of rows of a leaf, if they exist before it runs.
     pub fn known_rows(&self) -> Option<usize> {
         match self {
             Self::OneRow => Some(1),
@@ -157,7 +157,7 @@ pub fn with_first_input(
     plan.replace_children(inputs, options)
 }
 
-/// Returns the skipped rows and the maximum rows of a limit, and its input.
+/// Returns how many rows a limit skips, the maximum number that it returns, and its input.
 pub(crate) fn limit_of(
     plan: &Arc<dyn ExecutionPlan>,
 ) -> Option<(usize, Option<usize>, &Arc<dyn ExecutionPlan>)> {
@@ -173,7 +173,7 @@ pub(crate) struct Ranking<'a> {
     pub(crate) input: &'a Arc<dyn ExecutionPlan>,
 }
 
-/// Returns the rankings of a window operator, if it computes nothing else.
+/// Returns the rankings that a window operator computes, if it computes nothing else.
 pub(crate) fn ranking(plan: &Arc<dyn ExecutionPlan>) -> Option<Ranking<'_>> {
     let bounded = plan.downcast_ref::<BoundedWindowAggExec>();
     let bounded = bounded.map(|window| (window.window_expr(), window.input()));
@@ -200,8 +200,8 @@ pub(crate) struct Grouping<'a> {
     pub(crate) input: &'a Arc<dyn ExecutionPlan>,
 }
 
-/// Returns the parts of a GROUP BY whose input is not ordered by its keys, before an exchange is
-/// inserted between its two steps.
+/// Returns the parts of a two-step GROUP BY whose input is not ordered by its keys, before an
+/// exchange is inserted between the steps.
 pub(crate) fn grouping(plan: &Arc<dyn ExecutionPlan>) -> Option<Grouping<'_>> {
     let last = plan.downcast_ref::<AggregateExec>()?;
     let first = last.input().downcast_ref::<AggregateExec>()?;

@@ -1,4 +1,4 @@
-//! Orders and plan properties of operators for `DataFusion`.
+//! Orderings and plan properties of operators, for `DataFusion`.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use datafusion::physical_expr::{
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType, SchedulingType};
 use datafusion::physical_plan::{Partitioning, PlanProperties};
 
-/// Returns the properties of an output with these orders.
+/// Returns the properties of an output with these orderings.
 pub(crate) fn properties(
     schema: &SchemaRef,
     orders: impl IntoIterator<Item = Vec<PhysicalSortExpr>>,

@@ -24,7 +24,7 @@ impl StateMemory {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Creates a share without any memory.
+    /// Creates an empty reservation for one state.
     pub(crate) fn share(self: &Arc<Self>) -> StateShare {
         StateShare { of: Arc::clone(self), bytes: 0 }
     }
@@ -42,7 +42,7 @@ impl StateShare {
         self.bytes
     }
 
-    /// Changes the reservation to `bytes` in total. Returns false, without any change, if the
+    /// Changes the reservation to a total of `bytes`. Returns false, and changes nothing, if the
     /// budget does not suffice.
     pub(crate) fn try_resize(&mut self, bytes: usize) -> bool {
         let StateMemory { limit, used } = self.of.as_ref();
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_have_a_common_limit_and_release_their_memory() {
+    fn memory_shares_have_a_common_limit_and_free_their_bytes() {
         let memory = StateMemory::new(100);
         let (mut one, mut other) = (memory.share(), memory.share());
         assert!(one.try_resize(60) && other.try_resize(40));

@@ -10,9 +10,9 @@ use tidemark_storage::SymbolDictionary;
 use crate::plan_node::PlanNode;
 use crate::scan::exec::SliceScan;
 
-/// Property that must be that of the scan: the values, in scan order, or the keys of symbols.
-/// Sorted or merged rows have the scan's values. If they were spilled, their symbol keys differ,
-/// because each file is read with a separate dictionary.
+/// What must still be as in the scan: the values, in scan order, or the keys of symbols. Sorted or
+/// merged rows have the scan's values. If they were spilled, their symbol keys differ, because each
+/// file is read with a separate dictionary.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
     Values,
@@ -22,7 +22,8 @@ enum Cells {
 /// A scan and one of its output columns.
 pub(crate) type Origin<'a> = (&'a SliceScan, usize);
 
-/// Returns the scan column that this expression passes on unchanged, if it does.
+/// Returns the scan column that this expression passes on unchanged; `None` for any other
+/// expression.
 pub fn origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
     expr: &Arc<dyn PhysicalExpr>,
@@ -42,7 +43,8 @@ pub(crate) fn nullable_origin<'a>(
     Some(((scan, output), unmatched || scan.has_nulls(output)))
 }
 
-/// Sets `unmatched` if the column comes from a join that may have no match for it.
+/// Finds the scan column that a column comes from. Sets `unmatched` if a join on the way may have
+/// no match for it.
 fn column_origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
     index: usize,

@@ -8,7 +8,7 @@ use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
-/// Maximum conditions of a chain that is left as it is.
+/// Maximum number of conditions in a chain that is left unchanged.
 const SHORT: usize = 32;
 
 /// Joins the conditions by AND, as a balanced tree.
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_chain_becomes_a_balanced_tree() {
+    fn a_chain_of_conditions_becomes_a_balanced_tree() {
         let conditions = || (0..10_000).map(|at| col("a").not_eq(lit(at)));
         let chain = conditions().take(1_000).reduce(Expr::and).unwrap();
         assert!(is_chain(&chain));

@@ -1,5 +1,5 @@
-//! Plans logical plans physically: size limits, rules, sub-queries as joins, and time order
-//! preserved from scan to result.
+//! Turns logical plans into physical plans: size limits, rules, sub-queries as joins, and time
+//! order preserved from scan to result.
 //!
 //! [`PlanSession`] is the planner. The logical `rules` rewrite a plan, `lower` turns each of its
 //! nodes into an operator. [`tidemark_operators::Facts`] describes the properties of an operator.

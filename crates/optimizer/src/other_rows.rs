@@ -66,7 +66,7 @@ impl PlanSession {
         condition(predicate, names, filtered.scan(), self)
     }
 
-    /// Lowers a condition in the form in which the filter of such a plan has it.
+    /// Lowers a condition to the form in which the filter of such a plan uses it.
     pub fn lowered(
         &self,
         plan: &Arc<dyn ExecutionPlan>,

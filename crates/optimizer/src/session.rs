@@ -48,7 +48,7 @@ use crate::rules::push_filters::PushFilters;
 use crate::rules::stoppable::{Stoppable, StoppableStatistics};
 use tidemark_operators::{PartRows, ShareLiterals, SharedRows};
 
-/// Memory that a sort reserves for merging: this fraction of the query's memory, up to a maximum.
+/// A sort reserves 1/n of the query's memory for merging, up to a maximum.
 const MERGE_SHARE: usize = 16;
 const MAX_MERGE_BYTES: usize = 10 << 20;
 
@@ -56,7 +56,8 @@ const MAX_MERGE_BYTES: usize = 10 << 20;
 /// memory and cannot spill them: with batches as large as a scan's, two sorted inputs took 20 MiB.
 const MERGED_ROWS: usize = 16 * 1024;
 
-/// Maximum rows, or bytes if known, of a build side that all workers share.
+/// Maximum rows of a build side that all workers share, or maximum bytes if its size in bytes is
+/// known.
 const HELD_ROWS: usize = 1 << 20;
 const HELD_BYTES: usize = 64 << 20;
 
@@ -107,9 +108,10 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         Arc::new(SimplifyExpressions::new()),
         // DISTINCT has no physical operator.
         Arc::new(GroupDistinct::default()),
-        // Tidemark: fewer keys are hashed and compared.
+        // Tidemark: reduces the keys that are hashed and compared.
         Arc::new(DependentKeys),
-        // Tidemark: joins with a condition in WHERE or beside an equality would be nested loops.
+        // Tidemark: turns equalities into keys. Joins with a condition in WHERE, or beside an
+        // equality, would otherwise be nested loops.
         Arc::new(JoinKeys),
         // Removes `WHERE true`, empties `WHERE false`.
         Arc::new(EliminateFilter::new()),
@@ -292,7 +294,7 @@ impl Session for PlanSession {
 }
 
 impl OptimizerConfig for PlanSession {
-    /// `None`: the binder has already replaced `now()` by the time of the statement.
+    /// `None`: the binder has already replaced `now()` with the statement's time.
     fn query_execution_start_time(&self) -> Option<DateTime<Utc>> {
         None
     }

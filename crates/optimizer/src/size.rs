@@ -10,16 +10,16 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use crate::rules::decorrelate::subquery::{captured, subquery_of};
 use tidemark_operators::LogicalNode;
 
-/// Maximum operators and expressions of a plan. Sub-queries, common table expressions and views
-/// count at each use.
+/// Maximum number of operators and expressions in a plan. Sub-queries, common table expressions and
+/// views count each time they are used.
 pub const MAX_PLAN_NODES: usize = 150_000;
 /// Maximum nesting depth of operators and expressions.
 pub const MAX_PLAN_DEPTH: usize = 3_000;
 
-/// Maximum sum, over all expressions, of the depth of their nodes. Rules request the type of a node
-/// repeatedly, and each time visit all nodes below it.
+/// Maximum sum of the depths of all expression nodes. Rules request the type of a node repeatedly,
+/// and each request visits all nodes below it.
 const MAX_NESTING: usize = 4_000_000;
-/// Maximum keys of an ORDER BY; its planning time grows with the cube of their number.
+/// Maximum keys of an ORDER BY; planning time grows with the cube of their number.
 const MAX_SORT_KEYS: usize = 300;
 /// Maximum keys of a GROUP BY or LATEST ON.
 const MAX_GROUP_KEYS: usize = 1_000;
@@ -34,11 +34,11 @@ const MAX_TIME_WINDOWS: usize = 1_000;
 /// Maximum window functions that are computed one after the other, because they sort by different
 /// keys.
 const MAX_WINDOWS: usize = 100;
-/// Maximum columns of a list times input columns that they are looked up in. Allows `SELECT *` of
-/// the widest table, and a PIVOT with the maximum number of values.
+/// Maximum product of the columns of a list and the input columns that they are looked up in.
+/// Allows `SELECT *` of the widest table, and a PIVOT with the maximum number of values.
 const MAX_LOOKUPS: usize = 30_000_000;
 
-/// A plan larger than this is built on a separate stack.
+/// A plan with more nodes than this is built on a separate stack.
 const FEW_NODES: usize = 400;
 const SHALLOW: usize = 60;
 
@@ -105,16 +105,16 @@ impl PlanSize {
     fn keys(&mut self, plan: &LogicalPlan) -> EngineResult<()> {
         match plan {
             LogicalPlan::Sort(sort) if sort.expr.len() > MAX_SORT_KEYS => {
-                refuse("keys of ORDER BY", sort.expr.len(), MAX_SORT_KEYS)
+                refuse("ORDER BY keys", sort.expr.len(), MAX_SORT_KEYS)
             }
             LogicalPlan::Aggregate(node) if node.group_expr.len() > MAX_GROUP_KEYS => {
-                refuse("keys of GROUP BY", node.group_expr.len(), MAX_GROUP_KEYS)
+                refuse("GROUP BY keys", node.group_expr.len(), MAX_GROUP_KEYS)
             }
             LogicalPlan::Projection(list) => {
                 check_lookups(list.expr.len(), list.input.schema().fields().len())
             }
             LogicalPlan::Join(join) if join.on.len() > MAX_JOIN_KEYS => {
-                refuse("keys of a join", join.on.len(), MAX_JOIN_KEYS)
+                refuse("join keys", join.on.len(), MAX_JOIN_KEYS)
             }
             LogicalPlan::Extension(_) => match LogicalNode::of_plan(plan) {
                 Some(LogicalNode::Windows(node)) => check_time_windows(node.functions().len()),
@@ -124,7 +124,7 @@ impl PlanSize {
                 if input.schema().fields().len() > MAX_DISTINCT_COLUMNS =>
             {
                 let count = input.schema().fields().len();
-                refuse("columns of rows without duplicates", count, MAX_DISTINCT_COLUMNS)
+                refuse("DISTINCT columns", count, MAX_DISTINCT_COLUMNS)
             }
             LogicalPlan::Window(node) => {
                 self.windows += 1;
@@ -136,7 +136,7 @@ impl PlanSize {
                     let params = &function.params;
                     let (partition, order) = (params.partition_by.len(), params.order_by.len());
                     if partition > MAX_SORT_KEYS || order > MAX_SORT_KEYS {
-                        return refuse("keys of a window", partition.max(order), MAX_SORT_KEYS);
+                        return refuse("window keys", partition.max(order), MAX_SORT_KEYS);
                     }
                     Ok(())
                 })
@@ -149,7 +149,7 @@ impl PlanSize {
         self.enter(depth)?;
         self.nesting += level;
         if self.nesting > MAX_NESTING {
-            return Err(too_complex("deep [max=4000000 levels, of all expressions together]"));
+            return Err(too_complex("deep [max=4000000 levels, summed over all expressions]"));
         }
         if matches!(expr, Expr::Column(_) | Expr::Literal(..)) {
             return Ok(());
@@ -158,7 +158,7 @@ impl PlanSize {
             if let Expr::ScalarSubquery(_) = expr {
                 self.scalar_queries += 1;
                 if self.scalar_queries > MAX_SCALAR_QUERIES {
-                    let what = "sub-queries used as values";
+                    let what = "scalar sub-queries";
                     return refuse(what, self.scalar_queries, MAX_SCALAR_QUERIES);
                 }
             }
@@ -194,7 +194,7 @@ pub fn check_time_windows(count: usize) -> EngineResult<()> {
 /// Rejects too many keys of LATEST ON.
 pub fn check_latest_keys(count: usize) -> EngineResult<()> {
     if count > MAX_GROUP_KEYS {
-        return refuse("keys of LATEST ON", count, MAX_GROUP_KEYS);
+        return refuse("LATEST ON keys", count, MAX_GROUP_KEYS);
     }
     Ok(())
 }
@@ -204,9 +204,9 @@ pub fn check_lookups(count: usize, among: usize) -> EngineResult<()> {
     if count.saturating_mul(among) <= MAX_LOOKUPS {
         return Ok(());
     }
-    let message = format!("too many columns [{count} of {among}]");
+    let message = format!("too many columns [{count} selected of {among}]");
     let error = EngineError::new(ErrorCode::StatementTooComplex, message);
-    Err(error.with_hint("name the columns that are wanted instead of *"))
+    Err(error.with_hint("list the required columns instead of *"))
 }
 
 fn refuse(what: &str, count: usize, most: usize) -> EngineResult<()> {
@@ -222,7 +222,7 @@ fn internal(error: &DataFusionError) -> EngineError {
     EngineError::internal(error.to_string())
 }
 
-/// The error of a plan with more than [`MAX_PLAN_NODES`].
+/// The error for a plan with more than [`MAX_PLAN_NODES`] nodes.
 pub fn too_many_nodes() -> EngineError {
     too_complex(&format!("large [max={MAX_PLAN_NODES} operators and expressions]"))
 }
@@ -230,7 +230,7 @@ pub fn too_many_nodes() -> EngineError {
 fn too_complex(how: &str) -> EngineError {
     let message = format!("the plan of the statement is too {how}");
     EngineError::new(ErrorCode::StatementTooComplex, message)
-        .with_hint("common tables, views and names given to expressions count at each use")
+        .with_hint("common table expressions, views and column aliases count at each use")
 }
 
 /// Fails if planning has made a plan too large.

@@ -1,5 +1,6 @@
-//! Compares joins that continue in files with loops, over random rows of every kind of key. Memory
-//! is so low that `DataFusion`'s hash join rejects many of them; Tidemark's joins reject none.
+//! Checks joins that spill to files against nested loops, over random rows with every kind of key.
+//! Memory is so low that `DataFusion`'s hash join rejects many of them; Tidemark's joins reject
+//! none.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -164,8 +165,8 @@ impl Join {
         use JoinType::*;
         let mut join = Self::random(rng, keys);
         let kinds: &[_] = match (round, is_shared) {
-            // Other kinds, partitioned by key, have an order and are not taken over by a Tidemark
-            // join.
+            // Other kinds, partitioned by key, have an order, and Tidemark's joins do not replace
+            // them.
             (..6, false) => &[Left, Full, LeftSemi],
             (..6, true) if round % 3 == 2 => &[Inner, Right, RightSemi],
             // With a shared build side, the left side is the outer one.
@@ -255,7 +256,7 @@ impl Join {
         rows
     }
 
-    /// Whether rows are in the order of the right side, or of the left one where the hash join has
+    /// Whether rows are in the order of the right side, or of the left side if the hash join has
     /// that order.
     fn is_in_order(&self, ours: Ours, rows: &[Cells]) -> bool {
         use JoinType::*;
@@ -337,7 +338,7 @@ fn numbers_ascend(keys: usize) -> JoinFilter {
 }
 
 /// A memory pool like the engine's: consumers that can spill share the remainder evenly, and leave
-/// a part to the others.
+/// a part for the others.
 #[derive(Debug)]
 struct Shared {
     pool: GreedyMemoryPool,
@@ -480,7 +481,7 @@ async fn assert_given_back(runtime: &Arc<RuntimeEnv>, shown: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn joins_with_files_agree_with_loops() {
+async fn joins_that_spill_to_files_match_nested_loops() {
     let mut rng = random();
     let (mut found, mut refused) = (0, [0; 4]);
     for round in 0..LARGE_ROUNDS + 6 {

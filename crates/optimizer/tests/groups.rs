@@ -55,7 +55,7 @@ async fn answer(plan: &LogicalPlan, options: &SessionOptions) -> Answer {
     answer_of(physical, options).await.unwrap()
 }
 
-/// Computes the same with `DataFusion`'s operators.
+/// Computes the same result with `DataFusion`'s operators.
 async fn plain_answer(plan: &LogicalPlan, options: &SessionOptions) -> Result<Answer> {
     answer_of(by_library(plan, options).await?, options).await
 }
@@ -140,7 +140,7 @@ async fn timestamp_floors_are_planned_as_buckets() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn groups_agree_with_datafusion() {
+async fn groups_match_datafusion() {
     let mut rng = random();
     let (mut found, mut ours) = (0, 0);
     let store = Store::new();
@@ -159,7 +159,7 @@ async fn groups_agree_with_datafusion() {
             let plain = SessionOptions { target_partitions: 1, ..own.clone() };
             let expected = plain_answer(&plan, &plain).await.unwrap();
             assert!(!expected.plan.contains("GroupRowsExec"), "{}", expected.plan);
-            // Unlimited memory, or hardly more than the reservation of a sort.
+            // Unlimited memory, or hardly more than a sort reserves.
             for memory in [usize::MAX >> 1, 64 << 20] {
                 let own = SessionOptions { runtime: with_memory(memory), ..own.clone() };
                 let got = answer(&plan, &own).await;
@@ -175,7 +175,7 @@ async fn groups_agree_with_datafusion() {
 
 /// Rows that exceed the memory go to the spilling operators.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn groups_that_exceed_the_memory_spill() {
+async fn groups_that_exceed_the_memory_limit_spill() {
     let mut rng = random();
     let store = Store::new();
     let mut all = rows(&mut rng, 300_000, 1 << 40, 12);

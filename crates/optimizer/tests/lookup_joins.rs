@@ -1,4 +1,4 @@
-//! Compares lookup joins with `DataFusion`'s hash joins, over random rows of every kind of key.
+//! Compares lookup joins with `DataFusion`'s hash joins, over random rows with every kind of key.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -116,7 +116,7 @@ fn in_memory(parts: &[Vec<RecordBatch>]) -> Arc<dyn ExecutionPlan> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lookup_joins_agree_with_hash_joins() {
+async fn lookup_joins_match_hash_joins() {
     let mut rng = random();
     let kinds_of_join = [
         JoinType::Inner,
@@ -192,7 +192,7 @@ fn numbers_ascend(keys: usize) -> JoinFilter {
 
 /// One row of a join produces very many rows, in batches of the usual size.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_key_with_many_matches_returns_bounded_batches() {
+async fn one_key_with_many_matches_produces_small_batches() {
     let alike = |name: &str, rows: usize| {
         let keys: ArrayRef = Arc::new(Int64Array::from(vec![7; rows]));
         let schema = Schema::new(vec![Field::new(name, keys.data_type().clone(), true)]);
@@ -219,7 +219,7 @@ async fn one_key_with_many_matches_returns_bounded_batches() {
 
 /// Lists are copied, so a batch with long lists has few rows.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn long_lists_return_small_batches() {
+async fn long_list_values_produce_small_batches() {
     let keys = |rows: usize| Arc::new(Int64Array::from(vec![7; rows])) as ArrayRef;
     let long = vec![Some((0..100_000).map(|at| Some(f64::from(at))).collect::<Vec<_>>())];
     let lists: ArrayRef = Arc::new(LargeListArray::from_iter_primitive::<Float64Type, _, _>(long));
@@ -245,9 +245,9 @@ async fn long_lists_return_small_batches() {
 /// The memory of the keys is counted while they are numbered: if it is exceeded, the build side
 /// goes to a file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn keys_that_exceed_the_memory_go_to_files() {
+async fn keys_that_exceed_the_memory_limit_spill_to_files() {
     let keys = |name: &str, rows: i64| {
-        // Far apart, so that a direct table of them is not worth it.
+        // Far apart, so that a table indexed by the keys is not worthwhile.
         let keys = (0..rows).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64));
         let keys: ArrayRef = Arc::new(keys.collect::<Int64Array>());
         in_memory(&[vec![RecordBatch::try_from_iter([(name, keys)]).unwrap()]])

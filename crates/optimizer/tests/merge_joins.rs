@@ -106,7 +106,7 @@ fn pairs(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn merge_joins_agree_with_nested_loops() {
+async fn merge_joins_match_nested_loops() {
     let mut rng = random();
     let (mut found, mut merged) = (0, 0);
     for _ in 0..120 {
@@ -179,7 +179,7 @@ fn one_time(number: i32) -> Row {
 /// All rows have the same time: the pairs arrive in batches of the usual size, and rows of the
 /// other side that a condition copies are counted as memory.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_rows_with_one_time_stay_within_the_memory_limit() {
+async fn many_rows_with_one_timestamp_stay_within_the_memory_limit() {
     let store = Store::new();
     let many: Vec<Row> = (0..200_000).map(|at| one_time(at % 10)).collect();
     let few: Vec<Row> = (0..15).map(one_time).collect();
@@ -222,9 +222,9 @@ async fn many_rows_with_one_time_stay_within_the_memory_limit() {
     }
 }
 
-/// Sides that suit a lookup table better are not merged, nor are sides without the order.
+/// Sides that suit a lookup table better, and sides that are not in order, are not merged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn small_sides_use_a_lookup_join() {
+async fn small_inputs_use_a_lookup_join() {
     let store = Store::new();
     let mut rng = random();
     let (t, _) = stored(&store, &mut rng, "t", 60);

@@ -112,7 +112,7 @@ fn expected(rows: &[Row]) -> Vec<String> {
     ]
 }
 
-/// A comparison of doubles under the name of the real function, row by row.
+/// A naive comparison of doubles, row by row, under the name of the production function.
 fn double_comparison(name: &str, holds: fn(f64, f64) -> bool) -> ScalarUDF {
     let compare = move |arguments: &[ColumnarValue]| {
         let sides = ColumnarValue::values_to_arrays(arguments)?;
@@ -166,7 +166,7 @@ fn condition(rng: &mut ChaCha8Rng) -> (Expr, Test) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn filters_agree_with_a_loop() {
+async fn filters_match_a_naive_loop() {
     let mut rng = random();
     let mut kept = 0;
     for _ in 0..60 {
@@ -194,7 +194,7 @@ fn bucket(count: u32, unit: StepUnit) -> Bucket {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sample_by_agrees_with_a_loop() {
+async fn sample_by_matches_a_naive_loop() {
     let mut rng = random();
     for _ in 0..40 {
         let store = Store::new();
@@ -319,7 +319,7 @@ fn plan_of_one_table(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn plain_plans_agree_with_optimised_plans() {
+async fn unoptimised_and_optimised_plans_return_the_same_rows() {
     let mut rng = random();
     for _ in 0..20 {
         let store = Store::new();
@@ -376,7 +376,7 @@ fn ranges(rng: &mut ChaCha8Rng) -> Vec<TimeRange> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reused_plan_for_different_rows_equals_a_new_plan() {
+async fn a_plan_reused_for_different_rows_returns_the_same_as_a_new_plan() {
     let mut rng = random();
     let (mut moved, mut all) = (0, 0);
     for _ in 0..20 {
@@ -411,7 +411,7 @@ async fn a_reused_plan_for_different_rows_equals_a_new_plan() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reused_filter_with_different_values_equals_a_new_plan() {
+async fn a_filter_reused_with_different_values_returns_the_same_as_a_new_plan() {
     let mut rng = random();
     let mut moved = 0;
     for _ in 0..20 {
@@ -483,7 +483,7 @@ async fn partial_results_of_several_workers_merge_in_time_order() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn asof_agrees_with_a_loop() {
+async fn asof_join_matches_a_naive_loop() {
     let mut rng = random();
     for _ in 0..40 {
         let store = Store::new();
@@ -548,7 +548,7 @@ fn all_cells(rows: &[Row]) -> Vec<Vec<String>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn latest_on_agrees_with_a_loop() {
+async fn latest_on_matches_a_naive_loop() {
     let mut rng = random();
     for _ in 0..40 {
         let store = Store::new();
@@ -574,7 +574,7 @@ type Keeps<'a> = Box<dyn Fn(&Row) -> bool + 'a>;
 
 /// Filters that a scan evaluates on the dictionary, on the rows, and on both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn filtered_scans_agree_with_a_loop() {
+async fn filtered_scans_match_a_naive_loop() {
     let mut rng = random();
     for _ in 0..20 {
         let store = Store::new();
@@ -606,7 +606,8 @@ async fn filtered_scans_agree_with_a_loop() {
     }
 }
 
-/// Equality with a symbol under the name of the real function. It is looked up, never evaluated.
+/// Equality with a symbol, under the name of the production function. It is looked up, never
+/// evaluated.
 fn symbol_equal(text: &str) -> Expr {
     let symbol = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let computed = |_: &[ColumnarValue]| Err(DataFusionError::NotImplemented("looked up".into()));
@@ -618,7 +619,7 @@ fn symbol_equal(text: &str) -> Expr {
 
 /// Tables with so many rows that the last rows of symbols become known during the queries.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn last_rows_of_named_symbols_agree_with_a_loop() {
+async fn latest_rows_of_given_symbols_match_a_naive_loop() {
     let mut rng = random();
     for round in 0..3 {
         let store = Store::new();
@@ -694,7 +695,7 @@ async fn scans_keep_time_order_and_read_no_more_rows_than_needed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn counts_and_time_bounds_need_no_scan() {
+async fn count_and_min_max_timestamp_need_no_scan() {
     let mut rng = random();
     let store = Store::new();
     let rows = rows(&mut rng, 1_000, 86_400 * SECOND, 5);
@@ -821,7 +822,7 @@ async fn aggregation_resumes_from_cached_groups_at_the_watermark() {
 }
 
 #[tokio::test]
-async fn groups_are_cached_if_they_fit_and_can_be_copied() {
+async fn groups_are_cached_if_they_fit_and_support_copying() {
     let mut rng = random();
     let store = Store::new();
     let rows = rows(&mut rng, 500, 3_600 * SECOND, 4);
@@ -858,7 +859,7 @@ async fn groups_are_cached_if_they_fit_and_can_be_copied() {
 }
 
 #[tokio::test]
-async fn from_and_to_limit_rows_and_set_the_grid() {
+async fn from_and_to_limit_the_rows_and_anchor_the_buckets() {
     let mut rng = random();
     let store = Store::new();
     let rows = rows(&mut rng, 500, 3_600 * SECOND, 4);

@@ -102,7 +102,7 @@ impl Plans<'_> {
         self.named(plan, own)
     }
 
-    /// A join by a key, by a condition, or of all pairs; the latter two only of scans, which are
+    /// A join by a key, by a condition, or of all pairs. The latter two join only scans, which are
     /// short.
     fn join(&mut self, depth: usize) -> (LogicalPlan, String) {
         let key = self.rng.random_range(0..6);
@@ -110,7 +110,7 @@ impl Plans<'_> {
         let ((left, one), (right, other)) = (self.relation(depth), self.relation(depth));
         let of = |name: &str, column: &str| Expr::Column(Column::new(Some(name), column));
         let kind = KINDS[self.rng.random_range(0..KINDS.len())];
-        // As EXISTS and IN produce it: a DISTINCT directly below the join.
+        // EXISTS and IN produce a DISTINCT directly below the join.
         let distinct = self.rng.random_bool(0.5);
         let distinct = |side: LogicalPlan, is_looked_for: bool| {
             let side = LogicalPlanBuilder::from(side);
@@ -156,7 +156,7 @@ async fn rows_of(session: &PlanSession, plan: Arc<dyn ExecutionPlan>) -> Vec<Vec
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn plans_agree_with_datafusion() {
+async fn random_plans_return_the_same_rows_as_datafusion() {
     let mut rng = random();
     let mut made = BTreeMap::new();
     for _ in 0..40 {

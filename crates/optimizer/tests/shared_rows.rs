@@ -57,7 +57,7 @@ async fn rows_of(session: &PlanSession, plan: &Arc<dyn ExecutionPlan>) -> Vec<Ve
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn shared_groups_equal_groups_computed_twice() {
+async fn shared_groups_equal_separately_computed_groups() {
     let mut rng = random();
     let (store, mut shared, mut apart) = (Store::new(), 0, 0);
     for round in 0..80 {
@@ -102,7 +102,7 @@ async fn shared_groups_equal_groups_computed_twice() {
 /// A reader that ends immediately, or reads one side before the other, does not block other
 /// readers. Rows that exceed the memory are computed twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_do_not_block_each_other() {
+async fn readers_of_shared_rows_do_not_block_each_other() {
     let mut rng = random();
     let (store, rows) = (Store::new(), rows(&mut rng, 3_000, 1_000, 12));
     let table = store.table("t", rows.chunks(500).map(batch_of).collect());

@@ -1,4 +1,4 @@
-//! Compares groups by keys with few values with `DataFusion`'s and with loops over the rows.
+//! Checks GROUP BY keys with few values against `DataFusion` and against loops over the rows.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -102,7 +102,7 @@ fn stored(store: &Store, name: &str, rows: &[Row], rng: &mut ChaCha8Rng) -> Arc<
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn groups_of_near_numbers_agree_with_datafusion() {
+async fn groups_over_a_narrow_number_range_match_datafusion() {
     let mut rng = random();
     let (mut found, mut by_slots, mut by_hashes) = (0, 0, 0);
     let store = Store::new();
@@ -137,7 +137,7 @@ async fn groups_of_near_numbers_agree_with_datafusion() {
 
 /// Counts and maximums from a loop; rows that arrive later with distant values are found as well.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_growing_range_loses_no_rows() {
+async fn no_rows_are_lost_when_the_number_range_grows() {
     let mut rng = random();
     let store = Store::new();
     let mut all = numbered(&mut rng, 3_000, 7..=90);

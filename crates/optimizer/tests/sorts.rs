@@ -1,4 +1,5 @@
-//! Compares Tidemark's sorts and ranks with `DataFusion`'s, over random rows of every kind of key.
+//! Compares Tidemark's sorts and ranks with `DataFusion`'s, over random rows with every kind of
+//! key.
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
 mod support;
@@ -168,7 +169,7 @@ fn sorted(input: Arc<dyn ExecutionPlan>, order: &LexOrdering) -> Arc<dyn Executi
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sorts_agree_with_datafusion() {
+async fn sorts_match_datafusion() {
     let mut rng = random();
     let mut found = 0;
     for round in 0..300 {
@@ -201,7 +202,7 @@ fn shown(plan: &Arc<dyn ExecutionPlan>) -> String {
 
 /// Rows with equal keys keep their input order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sorts_are_stable_and_obey_their_limits() {
+async fn sorts_are_stable_and_respect_limits() {
     let rows = 200_000;
     let values = collected::<Float64Array, _>((0..rows).map(|row| Some(f64::from(row % 3))));
     let numbers = collected::<Int64Array, _>((0..i64::from(rows)).map(Some));
@@ -244,7 +245,7 @@ fn window(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ranks_agree_with_datafusion() {
+async fn ranks_match_datafusion() {
     let mut rng = random();
     let mut found = 0;
     for round in 0..200 {
@@ -272,7 +273,7 @@ async fn ranks_agree_with_datafusion() {
 
 /// Rows with an equal first key are sorted by the other keys, in runs that are merged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn rows_with_an_equal_first_key_are_sorted_by_the_next_key() {
+async fn rows_with_equal_first_keys_are_sorted_by_the_next_key() {
     let rows = 400_000_i64;
     let other = |row: i64| row.wrapping_mul(7_919) % 100_003;
     let ones = collected::<Float64Array, _>((0..rows).map(|_| Some(1.0)));

@@ -15,7 +15,7 @@ pub struct Access {
     /// The view whose query makes the access, if any. The permissions of the view's owner apply,
     /// not the user's.
     pub view: Option<String>,
-    /// The owner of that view.
+    /// The owner of the view in `view`.
     pub owner: Option<Owner>,
 }
 
@@ -27,7 +27,7 @@ impl Access {
         Self { table, columns: Vec::new(), permission, view: None, owner: None }
     }
 
-    /// The same access through a view, unless it already goes through another view.
+    /// Returns this access as made through a view, unless it already goes through another view.
     pub(crate) fn through(self, view: &str, owner: &Owner) -> Self {
         if self.view.is_some() {
             return self;
@@ -35,7 +35,7 @@ impl Access {
         Self { view: Some(view.to_owned()), owner: Some(owner.clone()), ..self }
     }
 
-    /// The same access with the user's own permissions.
+    /// Returns this access with the user's own permissions instead of those of a view's owner.
     pub(crate) fn directly(self) -> Self {
         Self { view: None, owner: None, ..self }
     }

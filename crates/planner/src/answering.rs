@@ -1,5 +1,5 @@
 //! Cache of materialized views that can answer queries over their base tables. Views are read and
-//! bound once instead of for each query. The cache holds no rows of a snapshot.
+//! bound once instead of for each query. The cache holds no rows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,22 +27,23 @@ pub(crate) struct AnsweringView {
     bound: Mutex<Option<Bound>>,
 }
 
-/// Schema versions of the base and of the view's table, and the view's bound query.
+/// Schema versions of the base table and of the view's table, and the view's bound query.
 type Bound = ((u64, u64), Option<Arc<Shown>>);
 
-/// A view's aggregation, and the column of its table for each of its outputs.
+/// A view's aggregation and, for each of its outputs, the column in the view's table.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) spec: BucketSpec,
-    /// The time buckets that its refreshes use.
+    /// Time buckets of the view's refreshes.
     pub(crate) buckets: BucketSpec,
-    /// Key columns of the base, and their column indices in the view.
+    /// Key columns of the base table, mapped to their column indices in the view.
     pub(crate) keys: BTreeMap<String, usize>,
     pub(crate) aggregates: Vec<(AggregateFunction, usize)>,
 }
 
 impl AnsweringViews {
-    /// Returns the views of a snapshot; rebuilt after a view was created, altered or dropped.
+    /// Returns the views in a snapshot. The list is rebuilt after a view is created, altered or
+    /// dropped.
     pub(crate) fn of(&self, snapshot: &Snapshot) -> Arc<ViewsOfBases> {
         let kind = RecordKind::MaterializedView.name();
         let version = snapshot.records_version(kind);
@@ -70,15 +71,15 @@ impl ViewsOfBases {
         self.of_base.is_empty()
     }
 
-    /// The views over a base.
+    /// Returns the views over a base table.
     pub(crate) fn over(&self, base: TableId) -> &[AnsweringView] {
         self.of_base.get(&base).map_or(&[], Vec::as_slice)
     }
 }
 
 impl AnsweringView {
-    /// The view's bound query, bound again if its base's or its own schema version changed. `None`
-    /// if the view cannot answer queries.
+    /// Returns the view's bound query, bound again if the schema version of its base table or its
+    /// own changed. `None` if the view cannot answer queries.
     pub(crate) fn shown(
         &self,
         versions: (u64, u64),

@@ -31,7 +31,7 @@ pub struct BoundQuery {
     pub timestamp: Option<usize>,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<ParameterType>,
-    /// The conditions of its WHERE, if all parameters occur in them.
+    /// The conditions in the query's WHERE, if all parameters occur in them.
     pub conditions: Option<Conditions>,
     /// Accesses for permission checks.
     pub accesses: Vec<Access>,
@@ -95,7 +95,7 @@ pub struct BoundSchemaChange {
     pub partitions: Vec<BoundPartitions>,
     /// Partitions to convert to another file format.
     pub formats: Vec<BoundFormat>,
-    /// Values of the only column that is converted or added with a default; `replace` has its
+    /// New values for the one column that is converted, or added with a default; `replace` has its
     /// definition.
     pub conversion: Option<BoundConversion>,
     /// New records of views: renamed views, and views invalidated by the change.
@@ -158,7 +158,7 @@ pub struct BoundIncremental {
 pub struct BoundPartitions {
     /// The table.
     pub table: Arc<TableSnapshot>,
-    /// The action on them.
+    /// The action on these partitions.
     pub action: PartitionAction,
     /// Their start timestamps.
     pub floors: Vec<i64>,
@@ -193,8 +193,8 @@ pub struct BoundUpdate {
     pub table: Arc<TableSnapshot>,
     /// Indices of the changed columns.
     pub columns: Vec<usize>,
-    /// Returns the id of each changed row, then its new values. A row that FROM joins with several
-    /// others occurs several times.
+    /// Plan that returns the id of each changed row, then its new values. A target row that FROM
+    /// joins with several source rows occurs several times.
     pub plan: LogicalPlan,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<ParameterType>,
@@ -304,9 +304,9 @@ pub enum BoundStatement {
     CancelQuery {
         /// The query's id.
         id: u64,
-        /// Its position.
+        /// Position of the id in the SQL text.
         at: tidemark_types::Span,
-        /// The user whose query it must be; `None` if the user may cancel all queries.
+        /// The user who must own the query; `None` if the user may cancel all queries.
         of: Option<String>,
     },
     /// CREATE, ALTER and COMPILE VIEW.

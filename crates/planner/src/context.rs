@@ -83,7 +83,7 @@ pub trait ExternalSources: Send + Sync {
     /// The Parquet files behind `read_parquet('path', …)`; a path may be a pattern.
     fn read_parquet(&self, paths: &[String]) -> EngineResult<ExternalTable>;
 
-    /// The text files of `read_csv('path', …)` or `read_json`, read with the schema in `known`.
+    /// The text files in `read_csv('path', …)` or `read_json`, read with the schema in `known`.
     fn read_text(&self, request: &TextRequest, known: Option<&TextShape>)
     -> EngineResult<TextRows>;
 
@@ -124,13 +124,13 @@ pub struct ViewProgress {
     pub is_refreshing: bool,
     /// Current error of its refreshes, if any.
     pub failure: Option<String>,
-    /// Upper bound of the bytes used by the saved states of its functions.
+    /// Upper bound on the bytes that the saved states of its functions use.
     pub kept_bytes: i64,
     /// Microseconds since its refreshes started to fail; 0 if they do not fail.
     pub stalled_micros: i64,
     /// Number of earlier states from which late rows can resume.
     pub kept_states: i64,
-    /// Rows written by repairs that started from the first row, or from as far back as the
+    /// Rows written by repairs that started from the first row, or from the earliest row that the
     /// functions read.
     pub repaired_rows: i64,
     /// Rows written by repairs that resumed from an earlier state.
@@ -146,7 +146,7 @@ pub struct ViewProgress {
 /// Recomputation of a live view after late rows and changes.
 #[derive(Debug, Clone, Default)]
 pub struct LiveRepair {
-    /// Whether it is running.
+    /// Whether the repair is running.
     pub is_under_way: bool,
     /// Earliest timestamp affected, in microseconds.
     pub first_micros: Option<i64>,
@@ -167,7 +167,7 @@ pub struct LiveRepair {
 pub struct LiveSettings {
     /// Whether they can be created.
     pub is_enabled: bool,
-    /// Maximum of IN MEMORY.
+    /// Maximum duration that IN MEMORY accepts, in microseconds.
     pub longest_micros: i64,
 }
 
@@ -177,7 +177,7 @@ impl Default for LiveSettings {
     }
 }
 
-/// The effect of a function on the engine.
+/// The action that a function performs on the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Cancels the running query whose id, a LONG, is the argument.
@@ -187,9 +187,9 @@ pub enum Action {
     },
     /// Pauses or resumes a background job. The function has no arguments.
     SwitchJob {
-        /// The kind as in `jobs()`.
+        /// Kind of the job, as in `jobs()`.
         kind: String,
-        /// Its table; empty for jobs without a table.
+        /// Table of the job; empty for jobs without a table.
         name: String,
         /// Whether the job is paused.
         is_paused: bool,
@@ -221,7 +221,7 @@ pub struct BindContext {
     pub table_defaults: TableDefaults,
     /// Configuration of live views.
     pub live: LiveSettings,
-    /// The part of the catalog that the user sees; `None` for all of it.
+    /// The subset of the catalog that the user sees; `None` if the user sees everything.
     pub visibility: Option<Visibility>,
     /// Users, groups and permissions that the statement lists.
     pub lists: Lists,

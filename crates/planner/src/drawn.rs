@@ -33,8 +33,8 @@ impl Drawn {
         runs.push(Run { sequence: sequence.to_owned(), last: Arc::clone(last), before, end });
     }
 
-    /// Releases the values of a statement that was not run. Values after which others have already
-    /// been generated leave a gap.
+    /// Releases the values of a statement that was not run. A value is not released if later values
+    /// have already been generated; it then leaves a gap.
     pub fn give_back(&self) {
         let mut runs = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for Run { last, before, end, .. } in runs.drain(..) {

@@ -7,7 +7,7 @@ use tidemark_types::SqlType;
 pub enum ParameterType {
     /// A value of a SQL type.
     Value(SqlType),
-    /// A `PostgreSQL` array in text form, parsed here: `OID[]`, `TEXT[]`, ….
+    /// A `PostgreSQL` array in text form, which the binder parses: `OID[]`, `TEXT[]`, ….
     Array(&'static str),
     /// A number of any precision and scale: NUMERIC without a precision.
     Number,

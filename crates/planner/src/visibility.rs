@@ -1,4 +1,4 @@
-//! The part of the catalog that a user can see, and lists provided by the server.
+//! The subset of the catalog that a user can see, and lists provided by the server.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -39,7 +39,7 @@ impl Visibility {
         }
     }
 
-    /// Whether the user may read all of it, as required for views and definitions.
+    /// Whether the user may read all of the table or view, as required for views and definitions.
     #[must_use]
     pub fn reads_whole(&self, table: &str) -> bool {
         let Some(tables) = &self.reads else { return true };

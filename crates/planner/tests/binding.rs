@@ -55,7 +55,7 @@ fn apply(storage: &Storage, statement: BoundStatement) {
 }
 
 #[test]
-fn statements_bind_as_in_the_recorded_cases() {
+fn recorded_statements_bind_as_expected() {
     let root = Root::new("binding");
     let vfs = RealVfs::new(&root.0).unwrap();
     let storage = Storage::open(Arc::new(vfs), StorageOptions::default()).unwrap();

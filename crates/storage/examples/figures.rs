@@ -1,4 +1,4 @@
-//! Benchmarks of the storage alone, for `docs/benchmarks.md`.
+//! Benchmarks of the storage engine only, for `docs/benchmarks.md`.
 //!
 //! `cargo run --release -p tidemark-storage --example figures -- [WHAT] [--rows N] [--root DIR]`
 //!
@@ -276,7 +276,8 @@ fn sum(values: &[f64]) -> f64 {
     rest + lanes.iter().sum::<f64>()
 }
 
-/// Sync time of the disk that the performance goals assume. A slower disk keeps its own time.
+/// Sync time of the disk that the performance goals assume. A disk that is slower than this is not
+/// slowed further.
 const SYNC: Duration = Duration::from_millis(2);
 
 /// A disk whose syncs take at least [`SYNC`].

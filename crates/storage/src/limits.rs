@@ -18,11 +18,11 @@ pub(crate) fn check_columns(
 ) -> EngineResult<()> {
     refuse(columns > options.max_columns, || {
         let most = options.max_columns;
-        format!("table '{table}' of {columns} columns: at most {most} columns are allowed")
+        format!("table '{table}' has {columns} columns: at most {most} columns are allowed")
     })
 }
 
-/// Refuses a column with a cell that is too long, or an array of too many elements.
+/// Refuses a column with a cell that is too long, or with an array of too many elements.
 pub(crate) fn check_cells(
     column: &ColumnSchema,
     cells: &ArrayRef,
@@ -33,14 +33,14 @@ pub(crate) fn check_cells(
         let (longest, most) = (longest_array(cells)?, options.max_array_elements);
         return refuse(longest > most, || {
             format!(
-                "column '{name}': an array of {longest} elements, at most {most} elements are \
+                "column '{name}': array has {longest} elements: at most {most} elements are \
                  allowed"
             )
         });
     }
     let (longest, most) = (longest_cell(cells), options.max_cell_bytes);
     refuse(longest > most, || {
-        format!("column '{name}': a value of {longest} bytes, at most {most} bytes are allowed")
+        format!("column '{name}': value has {longest} bytes: at most {most} bytes are allowed")
     })
 }
 
@@ -49,10 +49,10 @@ pub(crate) fn refuse(is_over: bool, message: impl FnOnce() -> String) -> EngineR
     if is_over { Err(EngineError::new(ErrorCode::ResourceLimit, message())) } else { Ok(()) }
 }
 
-/// Number of elements of the longest array.
+/// Number of elements in the longest array.
 fn longest_array(cells: &ArrayRef) -> EngineResult<usize> {
     let arrays = DoubleArrays::new(cells.as_ref())
-        .ok_or_else(|| EngineError::internal("an array column that holds no arrays"))?;
+        .ok_or_else(|| EngineError::internal("expected a column of arrays"))?;
     let lengths = (0..arrays.len()).filter_map(|row| Some(arrays.get(row)?.values.len()));
     Ok(lengths.max().unwrap_or(0))
 }

@@ -1,6 +1,6 @@
-//! The manifest: the content of the database at one transaction. A base names everything, an edit
-//! the changes since its parent. Files are written once and never modified; `CURRENT` names the
-//! newest and is replaced only by renaming.
+//! The manifest: the content of the database at one transaction. A base lists everything; an edit
+//! lists the changes since its parent. Files are written once and never modified; `CURRENT` names
+//! the newest and is replaced only by renaming.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ pub(crate) struct Generations {
 pub(crate) struct Previous {
     pub(crate) chain: Vec<u64>,
     pub(crate) first_log: u64,
-    /// Its content, needed to write an edit of it.
+    /// The manifest's content, needed to write an edit based on it.
     said: Option<Manifested>,
 }
 
@@ -293,7 +293,7 @@ pub(crate) fn load_chain(
         let bytes = read_known(vfs.system(), &path)?;
         let parent = check(&bytes, next).map_err(|error| damaged(&path, error.reason()))?;
         if parent != 0 && parent >= next {
-            return Err(damaged(&path, "its parent is newer"));
+            return Err(damaged(&path, "its parent manifest is newer"));
         }
         files.push((next, bytes));
         next = parent;
@@ -328,14 +328,15 @@ pub(crate) fn read_current(vfs: &dyn Vfs) -> EngineResult<u64> {
 
 /// Verifies the checksum and returns the parent's number.
 fn check(bytes: &[u8], number: u64) -> EngineResult<u64> {
-    let (covered, crc) =
-        bytes.split_last_chunk::<4>().ok_or_else(|| EngineError::internal("it ends too early"))?;
+    let (covered, crc) = bytes
+        .split_last_chunk::<4>()
+        .ok_or_else(|| EngineError::internal("the data ends too early"))?;
     if crc32c::crc32c(covered) != u32::from_le_bytes(*crc) {
-        return Err(EngineError::internal("the checksum does not hold"));
+        return Err(EngineError::internal("checksum mismatch"));
     }
     let mut input = Decoder::new(covered);
     if input.take(8)? != MANIFEST_MAGIC || input.u64()? != number {
-        return Err(EngineError::internal("its first bytes are not this manifest's"));
+        return Err(EngineError::internal("its header does not match this manifest"));
     }
     input.u64()
 }
@@ -505,7 +506,7 @@ fn read_entry(
             snapshot.put_record(kind, key, input.blob()?.into());
         }
         DELETE_RECORD => snapshot.delete_record(input.text()?, input.text()?),
-        other => return Err(EngineError::internal(format!("an entry of unknown kind {other}"))),
+        other => return Err(EngineError::internal(format!("unknown kind of entry: {other}"))),
     }
     Ok(())
 }
@@ -524,7 +525,7 @@ fn read_partition(
     }
     // While a manifest is read, the map is not shared and can be changed in place.
     let table = snapshot.tables.remove(&id);
-    let table = table.ok_or_else(|| EngineError::internal("a partition of no table"))?;
+    let table = table.ok_or_else(|| EngineError::internal("a partition belongs to no table"))?;
     let mut table = Arc::unwrap_or_clone(table);
     let partition = Partition::new(segments, Vec::new(), 0);
     let new_rows = partition.rows();

@@ -114,14 +114,14 @@ impl Memory {
         let message = if self.own() == Pressure::High {
             let (unwritten, limit) = (self.unwritten() >> 20, self.limit >> 20);
             format!(
-                "memory is full: {unwritten} MiB of rows wait to be written to segments, at most \
-                 {limit} MiB may, writes have stopped"
+                "memory is full: {unwritten} MiB of rows are not yet written to segments, at most \
+                 {limit} MiB are allowed, writes are paused"
             )
         } else {
-            "memory is full: the server uses nearly all it may, writes have stopped".to_owned()
+            "memory is full: the server uses nearly all of its memory, writes are paused".to_owned()
         };
         EngineError::new(ErrorCode::OutOfMemory, message).with_hint(
-            "retry later: writes go on by themselves; see cairo.unwritten.limit and memory.limit",
+            "retry later: writes resume automatically; see cairo.unwritten.limit and memory.limit",
         )
     }
 }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_are_slowed_then_refused_then_resumed() {
+    fn writes_are_throttled_then_refused_then_accepted_again() {
         let memory = Memory::new(100, true);
         memory.add(49);
         memory.admit(|| panic!("there is enough")).unwrap();
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn process_memory_pressure_also_refuses_writes() {
+    fn writes_are_also_refused_under_process_memory_pressure() {
         let memory = Memory::new(100, false);
         memory.set_outside(Pressure::Low);
         memory.admit(|| ()).unwrap();

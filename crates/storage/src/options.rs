@@ -1,4 +1,4 @@
-//! Options of a storage.
+//! Storage options.
 
 use tidemark_types::double_array::MAX_ARRAY_ELEMENTS;
 
@@ -81,7 +81,7 @@ pub enum PlantedFault {
 pub struct StorageOptions {
     /// Durability of an acknowledged commit.
     pub commit_mode: CommitMode,
-    /// Bytes of a log file.
+    /// Size of a log file in bytes.
     pub log_file_bytes: u64,
     /// Bytes of zeros written ahead of the log in `sync` mode. Syncing an already written block
     /// costs one disk write; growing a file costs a journal commit in addition.
@@ -107,26 +107,26 @@ pub struct StorageOptions {
     pub disk_reserve_bytes: u64,
     /// Rows of an in-memory run above which it is not merged with the next one.
     pub run_rows: usize,
-    /// Maximum number of rows of a segment.
+    /// Maximum number of rows per segment.
     pub segment_rows: usize,
     /// Bytes that a bulk write may hold in memory before it writes segments.
     pub bulk_memory_bytes: usize,
     /// Maximum number of tables.
     pub max_tables: usize,
-    /// Maximum number of partitions of a table.
+    /// Maximum number of partitions per table.
     pub max_partitions: usize,
-    /// Maximum number of columns of a table.
+    /// Maximum number of columns per table.
     pub max_columns: usize,
     /// Maximum bytes of a string or BINARY value.
     pub max_cell_bytes: usize,
-    /// Maximum number of elements of an array in a column. Nothing creates arrays of more than
+    /// Maximum number of elements in an array cell. Nothing creates arrays of more than
     /// [`tidemark_types::double_array::MAX_ARRAY_ELEMENTS`].
     pub max_array_elements: usize,
     /// Maximum bytes of rows that are only in memory and in the log. Above half of it writes are
     /// slowed, above it they are refused, until a checkpoint has written the rows.
     pub unwritten_limit_bytes: u64,
-    /// Bytes of rows of the latest commits to followed tables that are kept in memory. For these
-    /// commits changes are reported one commit at a time.
+    /// Maximum bytes of rows from the latest commits to followed tables that are kept in memory.
+    /// Changes from these commits are reported one commit at a time.
     pub recent_changes_bytes: usize,
     /// Whether a background thread flushes and checkpoints. The crash tests do both themselves, to
     /// stay reproducible.

@@ -105,7 +105,7 @@ impl Snapshot {
 }
 
 pub(crate) fn no_such_table(table: TableId) -> EngineError {
-    EngineError::new(ErrorCode::Replan, format!("table {table} does not exist any more"))
+    EngineError::new(ErrorCode::Replan, format!("table {table} does not exist"))
 }
 
 pub(crate) fn table_of(snapshot: &Snapshot, id: TableId) -> EngineResult<TableSnapshot> {

@@ -57,7 +57,8 @@ struct Writer {
     log: Log,
     /// Runs up to this transaction are being written by a checkpoint.
     frozen_lsn: u64,
-    /// Files that no table names since this transaction; the manifest may still name them.
+    /// Files that no table references, with the transaction since which this is so; the manifest
+    /// may still name them.
     removed: Vec<(u64, Arc<StoredFile>)>,
     /// Files that only the previous generation needs.
     kept: Vec<Arc<StoredFile>>,
@@ -81,9 +82,9 @@ pub struct Storage {
     next_table: AtomicU64,
     next_file: AtomicU64,
     holds: Holds,
-    /// Error that permanently refuses all writes, if any.
+    /// Error with which all writes are refused permanently, if any.
     refused: Mutex<Option<EngineError>>,
-    /// Error that refuses writes until a checkpoint succeeds, if any.
+    /// Error with which writes are refused until a checkpoint succeeds, if any.
     suspended: Mutex<Option<EngineError>>,
     /// Number of rows that checkpoints wrote since the start.
     folded_rows: AtomicU64,
@@ -118,7 +119,7 @@ pub(crate) struct Background {
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     pub(crate) checkpoint: bool,
-    /// Since when a checkpoint would free disk space, if it would.
+    /// Time since which a checkpoint would free disk space; `None` if it would free none.
     pub(crate) frees: Option<Instant>,
     /// Tables whose files may hold invisible data.
     pub(crate) shrinks: BTreeSet<TableId>,
@@ -186,7 +187,7 @@ impl Storage {
         self.commit_prepared(prepared)
     }
 
-    /// Commits changes of the holder of a table's write hold, without waiting for the hold.
+    /// Commits on behalf of the holder of a table's write hold, without waiting for that hold.
     pub(crate) fn commit_past_holds(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
         let prepared = self.prepare(changes)?;
         self.refuse_growth(&prepared)?;
@@ -474,7 +475,7 @@ impl Storage {
             ErrorCode::ReadOnly,
             format!("the database is read-only after a failure: {}", cause.message),
         );
-        self.refuse(error.with_hint("restart the server once the disk is well again"));
+        self.refuse(error.with_hint("repair the disk, then restart the server"));
     }
 }
 

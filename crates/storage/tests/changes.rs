@@ -219,7 +219,7 @@ fn rewrite_in_bulk(storage: &Arc<Storage>, changes: Vec<Change>) -> EngineResult
     Ok(())
 }
 
-/// Applies one random change to both.
+/// Applies one random change to the storage and the model.
 fn step(storage: &Arc<Storage>, model: &mut Model, random: &mut Random) {
     match random.below(15) {
         0..4 => {
@@ -380,7 +380,8 @@ fn random_changes_match_the_model_during_checkpoints() {
                     storage.checkpoint().unwrap();
                 }
             });
-            // Also after a failed comparison: the scope waits for the checkpoints.
+            // Stops them even after a failed comparison, because the scope waits for the
+            // checkpoints.
             let _stop = StopAtEnd(&stop);
             for _ in 0..120 {
                 step(&storage, &mut model, &mut random);
@@ -400,7 +401,7 @@ fn random_changes_match_the_model_during_checkpoints() {
 
 /// Found by kill tests: INSERTs during ALTER TABLE were refused twice in a row.
 #[test]
-fn an_append_is_refused_only_if_the_schema_version_changed() {
+fn an_append_is_refused_only_after_a_schema_change() {
     let directory = TempDir::new().unwrap();
     let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(directory.path()).unwrap());
     let storage = Storage::open(vfs, StorageOptions::default()).unwrap();
@@ -433,7 +434,7 @@ fn an_append_is_refused_only_if_the_schema_version_changed() {
 }
 
 #[test]
-fn an_update_of_rows_whose_position_changed_is_refused() {
+fn an_update_of_rows_that_have_moved_is_refused() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -452,7 +453,7 @@ fn an_update_of_rows_whose_position_changed_is_refused() {
 }
 
 #[test]
-fn an_update_of_cells_changed_meanwhile_is_refused() {
+fn an_update_of_cells_changed_by_another_commit_is_refused() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -507,7 +508,7 @@ fn checkpoints_do_not_abort_a_bulk_update() {
 }
 
 #[test]
-fn a_write_hold_blocks_writers_but_not_readers() {
+fn a_write_lock_blocks_writers_but_not_readers() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -527,7 +528,7 @@ fn a_write_hold_blocks_writers_but_not_readers() {
 }
 
 #[test]
-fn errors_name_the_missing_partition() {
+fn errors_contain_the_name_of_a_missing_partition() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -573,7 +574,7 @@ fn a_partition_is_dropped_without_opening_its_files() {
 }
 
 #[test]
-fn a_bulk_write_into_a_column_with_a_changed_type_is_refused() {
+fn a_bulk_write_is_refused_when_a_column_type_changed_meanwhile() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(vec![Change::CreateTable(schema(PartitionBy::Day))]).unwrap();
@@ -589,7 +590,7 @@ fn a_bulk_write_into_a_column_with_a_changed_type_is_refused() {
 }
 
 #[test]
-fn a_time_to_live_drops_whole_partitions() {
+fn ttl_drops_only_whole_partitions() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let schema = TableSchema { ttl_hours_or_months: 48, ..schema(PartitionBy::Day) };
@@ -624,7 +625,7 @@ fn a_time_to_live_drops_whole_partitions() {
 }
 
 #[test]
-fn an_aborted_bulk_update_leaves_no_files() {
+fn a_cancelled_bulk_update_leaves_no_files() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let change = Change::CreateTable(schema(PartitionBy::Day));

@@ -100,7 +100,7 @@ fn wait_for(what: &str, is_done: impl Fn() -> bool) {
 }
 
 #[test]
-fn a_checkpoint_without_changes_touches_no_file() {
+fn a_checkpoint_without_changes_writes_no_files() {
     for keep_generations in [1, 2] {
         let disk = SimVfs::new(1);
         let storage = open(&disk, StorageOptions { keep_generations, ..options() });
@@ -134,7 +134,7 @@ fn rows_in_time_order_are_written_once() {
 }
 
 #[test]
-fn a_start_finds_no_unreferenced_file() {
+fn a_start_finds_no_unreferenced_files() {
     for keep_generations in [1, 2] {
         let options = StorageOptions { keep_generations, segment_rows: 8, ..options() };
         let disk = SimVfs::new(1);
@@ -212,7 +212,7 @@ fn the_log_is_preallocated_only_in_sync_mode() {
 }
 
 #[test]
-fn a_closed_storage_returns_closed_to_every_caller() {
+fn a_closed_storage_returns_the_error_closed_from_every_call() {
     let storage = open(&SimVfs::new(1), options());
     let table = create(&storage, "t");
     storage.close().unwrap();
@@ -230,20 +230,20 @@ fn a_closed_storage_returns_closed_to_every_caller() {
 }
 
 #[test]
-fn an_identifier_in_use_is_refused() {
+fn a_table_id_in_use_is_refused() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, options());
     let table = create(&storage, "t");
     append(&storage, "t", &[1], "a");
     let taken = TableSchema { id: table, ..schema("u") };
     let refused = storage.commit(vec![Change::CreateTable(taken)]).unwrap_err();
-    assert!(refused.reason().contains("no free identifier"), "{refused}");
+    assert!(refused.reason().contains("is invalid or in use"), "{refused}");
     assert!(storage.snapshot().table("u").is_none());
     assert_eq!(symbols(&storage, "t"), ["a"]);
 }
 
 #[test]
-fn overlapping_segments_of_one_import_are_joined_in_the_background() {
+fn overlapping_segments_of_one_import_are_merged_in_the_background() {
     let small = StorageOptions { bulk_memory_bytes: 1_000, background: true, ..options() };
     let storage = open(&SimVfs::new(1), small);
     let table = create(&storage, "t");

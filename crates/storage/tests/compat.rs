@@ -183,7 +183,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn roots_of_earlier_versions_can_be_opened() {
+fn databases_of_earlier_versions_can_be_opened() {
     let (major, minor) = FORMAT_VERSION;
     if std::env::var_os("TIDEMARK_WRITE_ROOT").is_some() {
         let root = roots().join(format!("v{major}.{minor}"));
@@ -198,7 +198,7 @@ fn roots_of_earlier_versions_can_be_opened() {
         let storage = open(directory.path());
         assert_eq!(storage.repairs(), [] as [String; 0], "an old root is no damaged one");
         check(&storage);
-        // It continues as a root of this version.
+        // The root can be written to as a root of this version.
         append(&storage, "plain", ROWS..ROWS + 1);
         storage.close().unwrap();
         drop(storage);
@@ -215,7 +215,7 @@ fn roots_of_earlier_versions_can_be_opened() {
 }
 
 #[test]
-fn a_root_with_an_unreadable_format_file_opens_and_reports_a_repair() {
+fn a_database_with_an_unreadable_format_file_opens_and_reports_a_repair() {
     let directory = tempfile::tempdir().unwrap();
     open(directory.path()).close().unwrap();
     let format = directory.path().join("db/FORMAT");
@@ -223,14 +223,14 @@ fn a_root_with_an_unreadable_format_file_opens_and_reports_a_repair() {
     std::fs::write(&format, b"tidemark ?").unwrap();
     let storage = open(directory.path());
     let [repair] = storage.repairs() else { panic!("{:?}", storage.repairs()) };
-    assert!(repair.contains("names no format version"), "{repair}");
+    assert!(repair.contains("contains no format version"), "{repair}");
     drop(storage);
     assert_eq!(std::fs::read(&format).unwrap(), line, "it is written anew");
     assert_eq!(open(directory.path()).repairs(), [] as [String; 0]);
 }
 
 #[test]
-fn a_newer_format_is_refused_without_changing_the_root() {
+fn a_newer_format_is_refused_without_changing_the_database() {
     let (major, minor) = FORMAT_VERSION;
     for (newer, shown) in [((major, minor + 1), "minor"), ((major + 1, 0), "major")] {
         let directory = tempfile::tempdir().unwrap();

@@ -274,13 +274,13 @@ fn deliver(seed: u64) {
 }
 
 #[test]
-fn the_last_row_of_equal_keys_is_kept() {
+fn the_last_row_of_each_key_is_kept() {
     let seeds = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     seeds.map_or(0..60, |seed: u64| seed..seed + 1).for_each(deliver);
 }
 
 #[test]
-fn many_keys_at_one_timestamp_are_resolved() {
+fn many_keys_at_one_timestamp_are_deduplicated() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, false);
     storage.commit(vec![Change::CreateTable(schema(&[1, 4]))]).unwrap();
@@ -297,7 +297,7 @@ fn many_keys_at_one_timestamp_are_resolved() {
 }
 
 #[test]
-fn a_bulk_write_is_refused_if_the_keys_changed_meanwhile() {
+fn a_bulk_write_is_refused_if_the_dedup_keys_changed_meanwhile() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, false);
     storage.commit(vec![Change::CreateTable(schema(&[]))]).unwrap();
@@ -309,12 +309,12 @@ fn a_bulk_write_is_refused_if_the_keys_changed_meanwhile() {
     storage.commit(vec![Change::ReplaceSchema(changed)]).unwrap();
     let error = bulk.finish().unwrap_err();
     assert_eq!(error.code, ErrorCode::InvalidValue);
-    assert!(error.message.contains("DEDUP keys of table 'readings' were changed"));
+    assert!(error.message.contains("DEDUP keys of table 'readings' changed during the write"));
     assert_eq!(read(&storage), []);
 }
 
 #[test]
-fn keys_must_be_existing_columns_including_the_timestamp() {
+fn dedup_keys_must_be_existing_columns_and_include_the_timestamp() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, false);
     for keys in [vec![2], vec![1, 99]] {
@@ -340,7 +340,7 @@ fn set_numbers(storage: &Storage, number: i64) {
 
 /// With every combination of checkpoints and restarts in between.
 #[test]
-fn rows_with_keys_made_equal_by_an_update_stay_until_a_new_row_has_that_key() {
+fn duplicates_created_by_an_update_stay_until_a_row_with_their_key_arrives() {
     const STEPS: u32 = 5;
     let row = |ts, number, arrival| vec![vec![(ts, None, None, Some(number), arrival)]];
     for checkpoints in 0..1_u64 << STEPS {
@@ -379,7 +379,7 @@ fn rows_with_keys_made_equal_by_an_update_stay_until_a_new_row_has_that_key() {
 
 /// A manifest contains no keys: replaced rows of a detached partition are resolved before.
 #[test]
-fn replaced_rows_do_not_reappear_in_a_detached_partition() {
+fn replaced_rows_do_not_reappear_after_their_partition_was_detached() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, false);
     storage.commit(vec![Change::CreateTable(schema(&[1]))]).unwrap();

@@ -195,7 +195,7 @@ fn floors(storage: &Arc<Storage>, parquet: bool) -> Vec<i64> {
 }
 
 #[test]
-fn every_type_survives_every_storage_form() {
+fn values_of_every_type_survive_in_every_storage_format() {
     let directory = TempDir::new().unwrap();
     let mut storage = open(&directory);
     let id = create(&storage).schema().id;
@@ -277,7 +277,7 @@ fn converting_a_missing_partition_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn updated_rows_of_a_parquet_file_become_native() {
+fn updated_rows_of_a_parquet_partition_become_native() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let id = create(&storage).schema().id;

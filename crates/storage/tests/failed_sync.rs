@@ -110,7 +110,7 @@ fn a_failed_log_sync_is_repaired_and_writes_continue() {
 }
 
 #[test]
-fn a_flush_succeeds_only_after_lost_data_is_written_elsewhere() {
+fn a_flush_succeeds_only_after_lost_data_is_rewritten() {
     for mode in [CommitMode::Async, CommitMode::NoSync] {
         let vfs = SimVfs::new(7);
         let storage = open(&vfs, mode);
@@ -128,7 +128,7 @@ fn a_flush_succeeds_only_after_lost_data_is_written_elsewhere() {
 }
 
 #[test]
-fn a_checkpoint_does_not_fall_back_to_a_log_it_failed_to_sync() {
+fn a_checkpoint_does_not_rely_on_a_log_whose_sync_failed() {
     let mode = CommitMode::NoSync;
     let vfs = SimVfs::new(2);
     let storage = open(&vfs, mode);
@@ -150,7 +150,7 @@ fn a_checkpoint_does_not_fall_back_to_a_log_it_failed_to_sync() {
 }
 
 #[test]
-fn a_bulk_segment_whose_sync_failed_is_rewritten_to_another_file() {
+fn a_bulk_segment_whose_sync_failed_is_rewritten_to_a_new_file() {
     for mode in [CommitMode::Async, CommitMode::NoSync] {
         for by_checkpoint in [false, true] {
             let vfs = SimVfs::new(3);
@@ -175,7 +175,7 @@ fn a_bulk_segment_whose_sync_failed_is_rewritten_to_another_file() {
 }
 
 #[test]
-fn rows_lost_in_every_file_damage_only_their_table() {
+fn unrecoverable_rows_damage_only_their_table() {
     let vfs = SimVfs::new(4);
     let storage = open(&vfs, CommitMode::NoSync);
     let table = create(&storage, "lost");
@@ -211,7 +211,7 @@ fn writes_are_refused_while_every_sync_fails_and_resume_afterwards() {
         let refused = append(&storage, "t", 100).unwrap_err();
         assert_eq!(refused.code, ErrorCode::ReadOnly);
         assert!(refused.message.contains("a sync failed"), "{refused}");
-        assert!(refused.hint.unwrap().contains("by themselves"));
+        assert!(refused.hint.unwrap().contains("resume automatically"));
         assert!(storage.begin_bulk(BulkTarget::Existing(1)).is_err());
         assert_eq!(rows(&storage, "t").unwrap(), 10);
         assert!(storage.flush().is_err());

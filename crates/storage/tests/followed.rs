@@ -269,7 +269,7 @@ fn commits_that_exceed_the_memory_limit_are_reported_as_time_ranges() {
 }
 
 #[test]
-fn a_lost_transaction_is_reported_as_a_change_of_all_rows() {
+fn a_lost_transaction_is_reported_as_a_change_to_all_rows() {
     let directory = TempDir::new().unwrap();
     let options = StorageOptions { background: false, ..StorageOptions::default() };
     let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(directory.path()).unwrap());
@@ -400,7 +400,7 @@ fn history(seed: u64) {
 }
 
 #[test]
-fn a_consumer_that_applies_all_reports_has_the_rows_of_the_table() {
+fn applying_all_reported_changes_reproduces_the_table() {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     seed.map_or(0..60, |seed: u64| seed..seed + 1).for_each(history);
 }

@@ -198,7 +198,7 @@ fn late_rows_of_an_import_are_returned_in_time_order() {
 /// 5 % of the rows are late by less than the lag, and memory suffices for the lag: no two segments
 /// overlap, and a checkpoint has nothing to merge.
 #[test]
-fn rows_within_the_lag_cause_no_overlapping_segments() {
+fn rows_within_the_lag_create_no_overlapping_segments() {
     let mut random = Random(5);
     let storage = open(&SimVfs::new(1), 96 << 20);
     let mut schema = schema(true, &mut random);

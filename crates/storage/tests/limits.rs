@@ -106,7 +106,7 @@ impl Limited {
 fn table_count_is_limited() {
     let limited = Limited::new();
     limited.create("u", 4).unwrap();
-    let words = "3 tables: at most 2 tables are allowed";
+    let words = "too many tables: 3, at most 2 tables are allowed";
     limited.refused(limited.create("v", 4), words);
     let bulk = limited.storage.begin_bulk(BulkTarget::Create(Limited::schema("v", 4))).unwrap();
     limited.refused(bulk.finish().map(drop), words);
@@ -117,7 +117,7 @@ fn table_count_is_limited() {
 fn column_count_is_limited() {
     let limited = Limited::new();
     let words =
-        |table: &str| format!("table '{table}' of 6 columns: at most 5 columns are allowed");
+        |table: &str| format!("table '{table}' has 6 columns: at most 5 columns are allowed");
     limited.refused(limited.create("u", 6), &words("u"));
     let table = limited.storage.snapshot().table("t").unwrap();
     let mut schema = TableSchema::clone(table.schema());
@@ -135,7 +135,7 @@ fn partition_count_is_limited() {
     let limited = Limited::new();
     (0..3).for_each(|day| limited.append(day * DAY, "a", b"a").unwrap());
     limited.storage.checkpoint().unwrap();
-    let words = "table 't' of 4 partitions: at most 3 partitions are allowed";
+    let words = "table 't' has 4 partitions: at most 3 partitions are allowed";
     limited.refused(limited.append(5 * DAY, "a", b"a"), words);
     let id = limited.storage.snapshot().table("t").unwrap().schema().id;
     let mut bulk = limited.storage.begin_bulk(BulkTarget::Existing(id)).unwrap();
@@ -148,7 +148,7 @@ fn cell_size_is_limited() {
     let limited = Limited::new();
     let long = "x".repeat(1_025);
     let words = |column: &str| {
-        format!("column '{column}': a value of 1025 bytes, at most 1024 bytes are allowed")
+        format!("column '{column}': value has 1025 bytes: at most 1024 bytes are allowed")
     };
     limited.refused(limited.append(0, &long, b"a"), &words("v"));
     limited.refused(limited.append(0, "a", long.as_bytes()), &words("b"));
@@ -162,7 +162,7 @@ fn cell_size_is_limited() {
 #[test]
 fn array_length_is_limited() {
     let limited = Limited::new();
-    let words = "column 'a': an array of 8 elements, at most 6 elements are allowed";
+    let words = "column 'a': array has 8 elements: at most 6 elements are allowed";
     let with = |array| Limited::batch_with(0, "a", b"a", array);
     limited.append_batch(with(array(3))).unwrap();
     limited.refused(limited.append_batch(with(array(4))), words);

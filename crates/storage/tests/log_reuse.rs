@@ -74,7 +74,7 @@ fn survives_power_loss(vfs: &SimVfs, durable: usize, written: usize) {
 /// A file that lost its beginning continues with transactions that never happened: their numbers
 /// are assigned again before the file could be reused.
 #[test]
-fn transactions_that_never_happened_do_not_reappear_in_a_reused_log_file() {
+fn transactions_that_were_never_durable_do_not_reappear_in_a_reused_log_file() {
     let vfs = SimVfs::new(1);
     let storage = open(&vfs);
     create(&storage);
@@ -162,7 +162,7 @@ fn after_reuse(planted: Option<PlantedFault>) -> BTreeMap<usize, usize> {
 }
 
 #[test]
-fn a_torn_group_is_not_completed_by_old_bytes_of_a_reused_log_file() {
+fn stale_bytes_in_a_reused_log_file_do_not_complete_a_torn_group() {
     assert_eq!(after_reuse(None).get(&0), None);
     let planted = after_reuse(Some(PlantedFault::IgnoreGroupBinding));
     assert!(planted.contains_key(&0), "the planted fault was not seen: {planted:?}");

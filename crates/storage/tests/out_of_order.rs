@@ -163,7 +163,7 @@ fn segments_of_one_import_keep_their_write_order() {
 /// A few rows are joined with their neighbour. It ends at the timestamp at which a large segment
 /// begins, and a late row leaves that segment unchanged.
 #[test]
-fn joined_rows_stay_before_a_large_segment_that_arrived_later() {
+fn merged_rows_stay_before_a_large_segment_that_arrived_later() {
     let disk = SimVfs::new(1);
     let storage = open(&disk);
     let mut rows: Vec<(i64, i64)> = Vec::new();
@@ -185,7 +185,7 @@ fn joined_rows_stay_before_a_large_segment_that_arrived_later() {
 }
 
 #[test]
-fn a_late_row_does_not_rewrite_a_large_segment() {
+fn a_late_row_does_not_cause_a_rewrite_of_a_large_segment() {
     let storage = open(&SimVfs::new(1));
     let in_order: Vec<i64> = (0..1_000_000).map(|at| at * SECOND).collect();
     import(&storage, &in_order, 0);

@@ -100,7 +100,7 @@ fn a_preview_equals_the_later_commit_and_is_invisible_to_other_readers() {
 }
 
 #[test]
-fn discarded_pending_rows_leave_no_trace() {
+fn discarded_pending_rows_leave_nothing_behind() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let committed = storage.snapshot();
@@ -116,7 +116,7 @@ fn discarded_pending_rows_leave_no_trace() {
 }
 
 #[test]
-fn joined_pending_rows_contain_both_batches_in_order() {
+fn merged_pending_rows_contain_both_batches_in_order() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let first = pend(&storage, &[(2, "a", 1), (1, "a", 2)]);
@@ -127,7 +127,7 @@ fn joined_pending_rows_contain_both_batches_in_order() {
 }
 
 #[test]
-fn pending_rows_of_an_older_definition_are_refused() {
+fn pending_rows_of_an_older_schema_are_refused() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let rows = pend(&storage, &[(1, "a", 1)]);

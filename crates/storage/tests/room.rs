@@ -91,7 +91,7 @@ fn rows(storage: &Storage, table: u64) -> u64 {
     storage.snapshot().table_by_id(table).unwrap().row_count().unwrap()
 }
 
-/// Total length of files; the reserve has none.
+/// Total length of files; the reserve file has length 0.
 fn bytes_below(disk: &SimVfs, start: &str) -> u64 {
     let files = disk.files().into_iter().filter(|path| path.starts_with(start));
     let len = |path: String| disk.open(&path, OpenMode::Read).map_or(0, |file| file.len().unwrap());
@@ -204,7 +204,7 @@ impl Way {
     }
 }
 
-/// Table files that no table of the newest snapshot names.
+/// Table files that no table in the newest snapshot references.
 fn unnamed(disk: &SimVfs, storage: &Storage) -> Vec<String> {
     let snapshot = storage.snapshot();
     let mut named = Vec::new();
@@ -218,7 +218,7 @@ fn unnamed(disk: &SimVfs, storage: &Storage) -> Vec<String> {
 }
 
 #[test]
-fn dropped_data_is_freed_without_another_write() {
+fn space_of_dropped_data_is_freed_without_another_write() {
     for way in Way::ALL {
         let disk = SimVfs::new(1);
         let storage = open(&disk, options());
@@ -228,7 +228,7 @@ fn dropped_data_is_freed_without_another_write() {
         storage.checkpoint().unwrap();
         storage.advance_generations().unwrap();
         let before = bytes_below(&disk, "db/t/");
-        // A reader that already holds them keeps the files until it is dropped.
+        // Files that a reader already holds are kept until that reader is dropped.
         let reader = matches!(way, Way::Truncate).then(|| storage.snapshot());
         way.go(&storage, table).unwrap();
         if matches!(way, Way::Update | Way::LateRows) {
@@ -269,7 +269,7 @@ fn dropped_data_is_freed_without_another_write() {
 }
 
 #[test]
-fn a_start_frees_files_dropped_by_the_previous_process() {
+fn a_start_deletes_files_dropped_by_the_previous_process() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, by_hand());
     let table = create(&storage, "t");
@@ -283,7 +283,7 @@ fn a_start_frees_files_dropped_by_the_previous_process() {
 }
 
 #[test]
-fn closing_removes_everything_that_only_an_older_generation_needs() {
+fn closing_deletes_files_that_only_older_generations_need() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, options());
     let table = create(&storage, "t");
@@ -297,7 +297,7 @@ fn closing_removes_everything_that_only_an_older_generation_needs() {
 
 /// The previous generation is a valid fallback: it is older, but has the same content.
 #[test]
-fn a_damaged_manifest_is_recovered_after_advancing_generations() {
+fn a_damaged_manifest_loses_no_rows_after_generations_were_advanced() {
     for rows_after in [0, 70] {
         let disk = SimVfs::new(1);
         let storage = open(&disk, by_hand());
@@ -378,14 +378,14 @@ fn transactions_that_free_space_succeed_on_a_full_disk_and_writes_resume() {
 
 /// A range of rows takes 16 bytes of the reserve, however long it is.
 #[test]
-fn a_delete_of_single_rows_on_a_full_disk_fits_the_reserve_or_reports_why_not() {
+fn a_row_delete_on_a_full_disk_fits_the_reserve_or_reports_why_not() {
     const MANY: i64 = 1_200_000;
     let disk = SimVfs::new(1);
     disk.plant(SimFault::Full { bytes: 512 << 20 });
     let storage = open(&disk, full_options());
     let other = create(&storage, "other");
     let table = create(&storage, "t");
-    // Not through the log, whose files would be kept for reuse.
+    // Writes in bulk and not through the log, whose files would be kept for reuse.
     let mut bulk = storage.begin_bulk(BulkTarget::Existing(table)).unwrap();
     bulk.push(batch(0, MANY)).unwrap();
     bulk.finish().unwrap();
@@ -406,7 +406,7 @@ fn a_delete_of_single_rows_on_a_full_disk_fits_the_reserve_or_reports_why_not() 
     // 16 bytes for each of these exceed the reserve and the preallocated log.
     let refused = delete(&|index| index % 2 == 0).unwrap_err();
     assert_eq!(refused.code, ErrorCode::DiskFull, "{refused}");
-    assert!(refused.message.contains("takes a record of"), "{refused}");
+    assert!(refused.message.contains("KiB of log"), "{refused}");
     assert_eq!(rows(&storage, table), 999_000);
     Way::Truncate.go(&storage, table).unwrap();
     wait_until("writers do not go on", SOON, || append(&storage, other, 0, 10).is_ok());
@@ -433,7 +433,7 @@ fn a_backup_that_runs_out_of_space_leaves_no_files() {
 
 /// The log used to continue in a file of its previous length, however little followed.
 #[test]
-fn a_reused_log_file_takes_no_space_while_nothing_is_written() {
+fn reused_log_files_free_their_space_when_generations_advance() {
     let disk = SimVfs::new(1);
     let storage = open(&disk, by_hand());
     let table = create(&storage, "t");
@@ -456,7 +456,7 @@ fn a_reused_log_file_takes_no_space_while_nothing_is_written() {
 
 /// Each start used to leave its preallocated log space.
 #[test]
-fn repeated_starts_and_closes_take_no_additional_space() {
+fn repeated_restarts_take_no_additional_space() {
     for (clean, writes) in [(true, true), (false, true), (false, false)] {
         let mut disk = SimVfs::new(1);
         disk.plant(SimFault::Full { bytes: 64 << 20 });
@@ -516,7 +516,7 @@ fn a_write_that_fails_on_a_full_disk_leaves_no_files() {
 }
 
 #[test]
-fn close_within_respects_its_time_limit() {
+fn close_within_respects_its_timeout() {
     for commit_mode in [CommitMode::Sync, CommitMode::Async, CommitMode::NoSync] {
         let disk = SimVfs::new(1);
         let storage = open(&disk, StorageOptions { commit_mode, ..by_hand() });

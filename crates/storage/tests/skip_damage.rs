@@ -173,7 +173,7 @@ fn skipped_damage_does_not_reappear_from_the_previous_generation() {
 }
 
 #[test]
-fn skipping_damage_can_remove_whole_and_detached_partitions() {
+fn skip_can_remove_entire_and_detached_partitions() {
     let directory = tempdir().unwrap();
     let storage = open(&directory);
     let table = create(&storage);
@@ -197,7 +197,7 @@ fn skipping_damage_can_remove_whole_and_detached_partitions() {
 }
 
 #[test]
-fn lost_symbols_get_distinct_placeholders() {
+fn lost_symbols_are_replaced_with_distinct_placeholders() {
     let directory = tempdir().unwrap();
     let storage = open(&directory);
     let table = create(&storage);

@@ -256,7 +256,7 @@ fn every_snapshot_is_consistent() {
 }
 
 #[test]
-fn held_snapshots_are_listed_and_keep_their_rows() {
+fn open_snapshots_are_listed_and_keep_their_rows() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     prepare(&storage);

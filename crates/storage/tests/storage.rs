@@ -148,7 +148,7 @@ fn scattered(count: i64) -> Vec<(i64, i64)> {
 }
 
 #[test]
-fn a_commit_without_changes_does_not_hide_later_commits() {
+fn an_empty_commit_does_not_hide_later_commits() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     storage.commit(Vec::new()).unwrap();
@@ -187,7 +187,7 @@ fn out_of_order_commits_are_returned_in_time_order() {
 }
 
 #[test]
-fn many_single_row_commits_leave_few_slices() {
+fn many_single_row_commits_are_merged_into_few_slices() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     create(&storage, trades("t", PartitionBy::Day));
@@ -201,7 +201,7 @@ fn many_single_row_commits_leave_few_slices() {
 }
 
 #[test]
-fn time_ranges_return_exactly_their_rows() {
+fn time_range_queries_return_exactly_their_rows() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     create(&storage, trades("t", PartitionBy::Day));
@@ -221,7 +221,7 @@ fn time_ranges_return_exactly_their_rows() {
 }
 
 #[test]
-fn time_ranges_find_their_partitions_among_many() {
+fn time_range_queries_find_their_partitions_among_many() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     create(&storage, trades("t", PartitionBy::Hour));
@@ -333,7 +333,7 @@ fn replacing_a_table_is_atomic_and_frees_the_old_files() {
 }
 
 #[test]
-fn a_bulk_write_to_a_name_taken_meanwhile_is_refused() {
+fn a_bulk_write_to_a_table_name_taken_meanwhile_is_refused() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let mut bulk = storage.begin_bulk(BulkTarget::Create(trades("t", PartitionBy::Day))).unwrap();
@@ -468,7 +468,7 @@ fn a_commit_over_tables_and_records_is_atomic() {
 }
 
 #[test]
-fn a_second_process_is_refused_and_a_closed_storage_writes_nothing() {
+fn a_second_process_cannot_open_the_storage_and_a_closed_one_writes_nothing() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let vfs: Arc<dyn Vfs> = Arc::new(RealVfs::new(directory.path()).unwrap());
@@ -482,7 +482,7 @@ fn a_second_process_is_refused_and_a_closed_storage_writes_nothing() {
 
 /// A server that is killed repeatedly, each time before it would write a checkpoint.
 #[test]
-fn repeated_starts_do_not_replay_ever_more_log_files() {
+fn the_number_of_replayed_log_files_does_not_grow_with_restarts() {
     let directory = TempDir::new().unwrap();
     create(&open(&directory), trades("t", PartitionBy::Day));
     let logs = || std::fs::read_dir(directory.path().join("db/log")).unwrap().count();
@@ -509,7 +509,7 @@ fn wait_for(what: &str, is_done: impl Fn() -> bool) {
 }
 
 #[test]
-fn async_commits_become_durable_by_themselves() {
+fn async_commits_become_durable_without_a_flush() {
     let disk = SimVfs::new(7);
     let quick = StorageOptions { commit_mode: CommitMode::Async, async_flush_ms: 20, ..options() };
     let shared: Arc<dyn Vfs> = Arc::new(disk.clone());
@@ -528,7 +528,7 @@ fn async_commits_become_durable_by_themselves() {
 }
 
 #[test]
-fn checkpoints_start_by_time_and_by_log_length() {
+fn checkpoints_are_triggered_by_time_and_by_log_size() {
     let by_clock = StorageOptions { checkpoint_interval_ms: 20, ..options() };
     let by_length = StorageOptions { checkpoint_log_bytes: 16 << 10, ..options() };
     for options in [by_clock, by_length] {
@@ -570,7 +570,7 @@ fn invalid_changes_are_refused_without_effect() {
     };
     let good = batch(&schema, &[(1, 1)]);
     let narrow = append_batch(good.project(&[0, 1]).unwrap());
-    assert!(narrow.reason().contains("2 columns for a table of 5"), "{narrow}");
+    assert!(narrow.reason().contains("a batch has 2 columns, but its table has 5"), "{narrow}");
     let crossed = append_batch(good.project(&[0, 1, 3, 2, 4]).unwrap());
     assert_eq!(crossed.code, ErrorCode::TypeMismatch, "{crossed}");
     assert!(crossed.message.contains("'id'"), "{crossed}");

@@ -61,7 +61,7 @@ fn touched(storage: &Storage, table: TableId, after: u64) -> Option<Vec<(i64, i6
 }
 
 #[test]
-fn touched_ranges_survive_checkpoints_and_restarts_until_forgotten() {
+fn changed_ranges_survive_checkpoints_and_restarts_until_forgotten() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let table = create(&storage, "t");
@@ -100,7 +100,7 @@ fn touched_ranges_survive_checkpoints_and_restarts_until_forgotten() {
 }
 
 #[test]
-fn clear_deletes_rows_by_time_range() {
+fn clear_deletes_the_rows_of_a_time_range() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let table = create(&storage, "t");

@@ -1,4 +1,4 @@
-//! Flips single bits in a closed root. Every flip must be detected or provably change nothing, and
+//! Flips single bits in a closed root. Every flip must be detected or provably have no effect, and
 //! none may ever change an answer.
 
 use std::collections::BTreeMap;
@@ -18,8 +18,8 @@ use crate::crash::small_options;
 use crate::model::Model;
 use crate::workload::{Action, Client, History};
 
-/// Number of client sessions that write the root, enough for several dictionary files and a chain
-/// of manifests.
+/// Number of client sessions that write to the root. It is enough to create several dictionary
+/// files and a chain of manifests.
 const SESSIONS: usize = 4;
 /// Bytes of a segment's trailer, and of each section entry in its footer.
 const TRAILER_BYTES: usize = 24;
@@ -27,9 +27,9 @@ const TRAILER_BYTES: usize = 24;
 /// Numbers and failures of a bit-rot run.
 #[derive(Debug, Default)]
 pub struct RotReport {
-    /// Number of flips that opening or reading reported.
+    /// Number of flips that were reported when the root was opened or read.
     pub detected: u64,
-    /// Number of flips in bytes that nothing reads, by kind of byte.
+    /// Number of flips in bytes that nothing reads, by the kind of byte.
     pub dead: BTreeMap<&'static str, u64>,
     /// Flips that no check detected or that changed an answer.
     pub failures: Vec<String>,
@@ -50,7 +50,7 @@ pub fn run(seed: u64, flips: u64) -> Result<RotReport, String> {
     };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     for _ in 0..flips {
-        // Chooses the file first, so that the small pointer is hit as often as the log.
+        // Chooses the file first, so that the small pointer file is hit as often as the log.
         let Some((path, bytes)) = files.choose(&mut rng) else { continue };
         let place = rng.random_range(0..bytes.len());
         let mask = 1 << rng.random_range(0..8);
@@ -138,19 +138,19 @@ fn files(disk: &SimVfs, directory: &str) -> Result<Vec<(String, Vec<u8>)>, Strin
     Ok(found)
 }
 
-/// Returns why a byte of a closed root is unused; `None` when it is used.
+/// Returns why nothing reads a byte of a closed root; `None` if it is read.
 fn dead(path: &str, bytes: &[u8], place: usize, mask: u8) -> Option<&'static str> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let extension = name.rsplit('.').next();
     if path.starts_with("db/log/") {
-        // Closing writes a checkpoint, so the manifest contains everything in the log.
+        // Closing writes a checkpoint, so the manifest already contains everything in the log.
         return Some("the log of a closed root");
     }
     if path.starts_with("db/trash/") || path.starts_with("db/stage/") {
         return Some("files put aside");
     }
     if name == "FORMAT" {
-        // An older minor version is read the same way.
+        // A file with an older minor version is read in the same way.
         let older = bytes.get(place).is_some_and(|byte| byte ^ mask < *byte);
         return older.then_some("an older minor version");
     }

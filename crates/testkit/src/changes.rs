@@ -156,7 +156,7 @@ impl Client<'_> {
         Ok(vec![Change::Delete(Delete { base: Arc::clone(table), rows })])
     }
 
-    /// Sets or removes a TTL.
+    /// Sets or removes the table's TTL.
     fn set_ttl(&mut self, table: &TableSnapshot, model: &mut ModelTable) -> Vec<Change> {
         let mut schema = TableSchema::clone(table.schema());
         if schema.partition_by == PartitionBy::None {
@@ -168,7 +168,7 @@ impl Client<'_> {
         vec![Change::ReplaceSchema(schema)]
     }
 
-    /// Sets different DEDUP keys or none.
+    /// Sets different DEDUP keys, or removes them.
     fn set_keys(&mut self, table: &TableSnapshot, model: &mut ModelTable) -> Vec<Change> {
         let mut schema = TableSchema::clone(table.schema());
         if schema.timestamp.is_none() {
@@ -218,7 +218,7 @@ impl Client<'_> {
     }
 }
 
-/// Changes the note to the other string type and appends a mark to each note.
+/// Changes the note column to the other string type and appends a mark to each note.
 fn retype(table: &Arc<TableSnapshot>, model: &mut ModelTable) -> EngineResult<Vec<Change>> {
     if !model.detached.is_empty() {
         return Ok(Vec::new());

@@ -39,8 +39,8 @@ impl Command {
         self.arguments.iter().any(|argument| argument == name)
     }
 
-    /// Prints the first failures, the elapsed time and the closing line. Zero attempts are a
-    /// failure.
+    /// Prints the first failures, the elapsed time and the closing line. A run without any attempts
+    /// is a failure.
     #[must_use]
     pub fn finish(&self, passed: u64, failures: &[String]) -> ExitCode {
         for failure in failures.iter().take(20) {

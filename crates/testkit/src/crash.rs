@@ -1,11 +1,11 @@
-//! Crash states from seeds.
+//! Crash states derived from seeds.
 //!
-//! One seed is one workload, interrupted by a power loss at some operation. Several disk images are
-//! built from that state. Each is recovered and compared with the history. Some recoveries are
-//! interrupted again; some processes are only killed, continue, and lose power later. Every
-//! comparison is one state. In a quarter of the workloads the client also creates backups and skips
-//! segments as if they were damaged; there each disk is also restored from its backup. The same
-//! seed gives the same states.
+//! One seed determines one workload, which a power loss interrupts at some operation. Several disk
+//! images are built from that state. Each is recovered and compared with the history. Some
+//! recoveries are interrupted again; some processes are only killed, continue, and lose power
+//! later. Every comparison counts as one state. In a quarter of the workloads the client also
+//! creates backups and skips segments as if they were damaged; in these, each disk is also restored
+//! from its backup. The same seed gives the same states.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,12 +29,12 @@ pub enum Mutant {
     SkipSync(&'static str),
     /// Syncs of this directory have no effect.
     SkipDirSync(&'static str),
-    /// This file is overwritten in place instead of being replaced by a rename.
+    /// The first file is overwritten in place instead of being replaced by a rename.
     InPlace(&'static str, &'static str),
 }
 
 /// Faults that the harness must detect. A fault that ignores the binding of groups shows so rarely
-/// that a separate storage test covers it.
+/// that it is covered by a separate storage test.
 pub const MUTANTS: &[Mutant] = &[
     Mutant::Protocol(PlantedFault::IgnoreLogChecksum),
     Mutant::Protocol(PlantedFault::IgnoreLogSequence),
@@ -69,7 +69,7 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant::SkipDirSync("db/t/"),
 ];
 
-/// Faults without any effect that a client could observe, with the reason.
+/// Faults that have no effect a client could observe, with the reason.
 pub const EQUIVALENT: &[(Mutant, &str)] = &[(
     Mutant::Protocol(PlantedFault::ReplayAllLogs),
     "a transaction that the manifest holds has a number below the next one and is passed over",
@@ -95,7 +95,7 @@ pub struct Report {
     pub modes: [u64; 3],
 }
 
-/// A broken guarantee.
+/// A guarantee that was broken.
 #[derive(Debug, Clone)]
 pub struct Failure {
     /// Seed of the workload.
@@ -118,8 +118,8 @@ impl Report {
     }
 }
 
-/// Runs workloads starting at `seed` until `states` states were compared, or until the first
-/// failure with `stop_at_failure`.
+/// Runs workloads starting at `seed` until `states` states have been compared. With
+/// `stop_at_failure`, stops at the first failure.
 #[must_use]
 pub fn run(seed: u64, states: u64, mutant: Option<&Mutant>, stop_at_failure: bool) -> Report {
     let mut report = Report::default();
@@ -131,7 +131,7 @@ pub fn run(seed: u64, states: u64, mutant: Option<&Mutant>, stop_at_failure: boo
     report
 }
 
-/// Storage options with sizes so small that few rows fill files, segments and runs.
+/// Storage options with such small sizes that a few rows fill files, segments and runs.
 pub(crate) fn small_options(mode: CommitMode) -> StorageOptions {
     StorageOptions {
         commit_mode: mode,
@@ -153,7 +153,7 @@ fn options(mode: CommitMode, mutant: Option<&Mutant>) -> StorageOptions {
     StorageOptions { planted, ..small_options(mode) }
 }
 
-/// One in this many seeds creates backups and skips damage.
+/// One seed in this many creates backups and skips damage.
 const MAINTAINED: u64 = 4;
 
 /// One workload and all states derived from it.
@@ -222,7 +222,7 @@ impl Case<'_> {
         let mut client = Client { storage: &storage, rng: &mut self.rng, history, pinned: None };
         let maintains = self.seed.is_multiple_of(MAINTAINED);
         for _ in 0..actions {
-            // Actions may fail here; the next one may succeed again.
+            // An action may fail here, and the next one may succeed again.
             let _ = client.act();
             if maintains && client.rng.random_bool(0.3) {
                 let _ = client.copy_or_release();
@@ -292,7 +292,7 @@ impl Case<'_> {
         }
     }
 
-    /// Restores the backup on a disk over the database, possibly with a power loss during the
+    /// Restores the backup over the database on a disk, possibly with a power loss during the
     /// restore.
     fn restore(&mut self, vfs: &SimVfs, options: &StorageOptions, history: &History) {
         let entries = vfs.list("").unwrap_or_default();
@@ -332,7 +332,7 @@ impl Case<'_> {
         self.judge("restore", outcome);
     }
 
-    /// The power fails again during recovery from the first loss.
+    /// The power fails again, during recovery from the first power loss.
     fn double_crash(&mut self, vfs: &SimVfs, options: &StorageOptions, history: &History) {
         let image = vfs.power_loss(self.rng.random());
         image.plant(SimFault::PowerLoss { at: self.rng.random_range(1..25) });
@@ -349,7 +349,7 @@ impl Case<'_> {
         self.judge("double crash", outcome);
     }
 
-    /// The process is killed, a new process continues, then the power fails.
+    /// The process is killed, a new process continues, and then the power fails.
     fn kill_then_power_loss(
         &mut self,
         vfs: &SimVfs,

@@ -1,10 +1,10 @@
 //! The effects of one damaged file.
 //!
-//! One seed is one workload, ended by a kill or a power loss, and several damaged copies of its
-//! root. In each copy one file has a flipped bit, a lost block, a truncated end, or is missing.
-//! Opening must succeed. A damaged pointer or manifest must have no visible effect. A table that is
-//! not reported damaged must hold exactly its undamaged rows. A damaged table may refuse reads but
-//! never answers wrongly; it refuses writes and can be dropped.
+//! One seed determines one workload, ended by a kill or a power loss, and several damaged copies of
+//! its root. In each copy one file has a flipped bit, a lost block or a truncated end, or is
+//! missing. Opening must succeed. A damaged pointer or manifest must have no visible effect. A
+//! table that is not reported as damaged must hold exactly its undamaged rows. A damaged table may
+//! refuse reads but never answers wrongly; it refuses writes and can be dropped.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct Report {
     pub isolated: u64,
 }
 
-/// Runs seeds starting at `seed` until `states` damaged roots were checked.
+/// Runs seeds starting at `seed` until `states` damaged roots have been checked.
 #[must_use]
 pub fn run(seed: u64, states: u64) -> Report {
     let mut report = Report::default();
@@ -181,14 +181,14 @@ impl Case<'_> {
         self.path.starts_with("db/t/") || self.path.starts_with("db/log/")
     }
 
-    /// A truncated log looks like commits that never happened. Without syncs the same holds for a
-    /// segment that no checkpoint references. Both may be missing.
+    /// A truncated log looks as if the commits had never happened. Without syncs, so does a segment
+    /// that no checkpoint references. Both may be missing.
     fn may_be_older(&self) -> bool {
         let synced = self.options.commit_mode == CommitMode::Sync;
         self.path.starts_with("db/log/") || (self.path.rsplit('.').next() == Some("seg") && !synced)
     }
 
-    /// Compares every table with its undamaged contents and returns the undamaged tables.
+    /// Compares every table with its contents before the damage and returns the undamaged tables.
     fn compare(&self, storage: &Storage) -> Result<Vec<(String, ModelTable)>, String> {
         let snapshot = storage.snapshot();
         let mut sound = Vec::new();
@@ -246,7 +246,8 @@ impl Case<'_> {
         }
     }
 
-    /// The database remains usable: a checkpoint, a restart, and no damaged table after a drop.
+    /// Checks that the database remains usable: a checkpoint and a restart succeed, and after a
+    /// drop no table is damaged.
     fn goes_on(
         &self,
         vfs: &SimVfs,

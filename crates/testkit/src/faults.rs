@@ -1,9 +1,9 @@
 //! Fails every file system call once.
 //!
-//! A scripted client uses every storage feature. Call number k fails, for every k until the script
-//! ends before call k, in every commit mode, with every error of the system. Nothing may panic, and
-//! readers always see exactly the acknowledged state. After a restart, also after a power loss,
-//! everything acknowledged exists and the database works.
+//! A scripted client uses every storage feature. Call number k fails, for every k up to the length
+//! of the script, in every commit mode, with every error that the system can return. Nothing may
+//! panic, and readers must always see exactly the acknowledged state. After a restart, even one
+//! after a power loss, everything acknowledged must exist and the database must work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub struct FaultReport {
     pub passed: u64,
     /// Runs that broke a guarantee, with the arguments that reproduce them.
     pub failures: Vec<String>,
-    /// Number of calls of the longest script.
+    /// Number of calls in the longest script.
     pub calls: u64,
 }
 
@@ -40,7 +40,7 @@ struct Fault {
     lasting: bool,
 }
 
-/// Fails every `stride`-th call, in every mode with every error. With `only` just that call.
+/// Fails every `stride`-th call, in every mode with every error. With `only`, fails just that call.
 #[must_use]
 pub fn run(seed: u64, stride: u64, only: Option<u64>) -> FaultReport {
     let mut report = FaultReport::default();
@@ -56,7 +56,8 @@ pub fn run(seed: u64, stride: u64, only: Option<u64>) -> FaultReport {
 }
 
 fn every_call(fault: Fault, stride: u64, only: Option<u64>, report: &mut FaultReport) {
-    // Each kind starts at a different offset, so that a stride eventually covers every call.
+    // Each kind of run starts at a different offset, so that with a stride every call is eventually
+    // covered.
     let kind = report.passed + report.failures.len() as u64;
     let mut at = only.unwrap_or(1 + kind % stride.max(1));
     loop {
@@ -117,7 +118,7 @@ fn session(
     history: &mut History,
 ) -> Result<(), String> {
     let shared: Arc<dyn Vfs> = Arc::new(faulty.clone());
-    // An error of opening or reading is acceptable, but it must have no other effect.
+    // An error while opening or reading is acceptable, but it must have no other effect.
     let Ok(storage) = Storage::open(shared, options.clone()) else { return Ok(()) };
     let Ok(opened) = Model::read(&storage.snapshot()) else { return Ok(()) };
     let at_least = history.after_kill(faulty.disk().sync_has_failed());
@@ -150,7 +151,7 @@ fn session(
     Ok(())
 }
 
-/// On a healed disk everything guaranteed exists and the database works.
+/// On a healed disk, checks that everything guaranteed exists and the database works.
 fn restart(
     disk: &SimVfs,
     options: &StorageOptions,

@@ -120,7 +120,7 @@ impl VfsFile for FaultyFile {
 
     fn sync(&self) -> io::Result<()> {
         if self.plan.hit() {
-            // The kernel drops the unwritten pages and reports the error only once.
+            // The kernel drops the unwritten pages and reports the error only to one caller.
             self.inner.plant(SimFault::FailSync { path: self.path.clone(), at: 0 });
             let _ = self.file.sync();
             return Err(self.plan.failure.error());

@@ -2,7 +2,7 @@
 //!
 //! [`crash`] runs the real storage on a simulated disk, cuts the power at any operation, and
 //! rebuilds every disk state that may result. It compares the recovered state with the acknowledged
-//! one. [`damage`] damages one file of a root instead and checks that the damage is isolated.
+//! state. [`damage`] instead damages one file of a root and checks that the damage is isolated.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -10,10 +10,10 @@ use tidemark_storage::{Snapshot, TableSchema, TableSnapshot};
 use tidemark_types::double_array::{DoubleArrayBuilder, DoubleArrays};
 use tidemark_types::{EngineError, EngineResult};
 
-/// Name suffix of a table that follows another table; only a refresh changes it.
+/// Name suffix of a table that is a copy of another table; only a refresh changes the copy.
 pub(crate) const COPY: &str = " copy";
 
-/// Whether a table has a copy. Dropping partitions of the table does not drop those of its copy.
+/// Whether a table has a copy. Dropping partitions of the table does not drop those of the copy.
 pub(crate) fn is_followed(model: &Model, name: &str) -> bool {
     model.tables.contains_key(&copy_of(name))
 }
@@ -33,7 +33,7 @@ pub(crate) struct ModelTable {
     pub(crate) detached: Vec<Row>,
     /// Type name of the note column.
     pub(crate) note_type: String,
-    /// TTL in hours; 0 when unlimited.
+    /// TTL in hours; 0 means unlimited.
     pub(crate) ttl_hours: i64,
     /// DEDUP keys: none, the timestamp (1), or the timestamp and the symbol (1 and 3).
     pub(crate) keys: Vec<u32>,
@@ -55,7 +55,7 @@ impl ModelTable {
         }
     }
 
-    /// Adds rows in order of arrival; they replace rows with the same keys.
+    /// Adds rows in order of arrival. They replace rows with the same keys.
     pub(crate) fn add(&mut self, rows: Vec<Row>) {
         for row in rows {
             if !self.keys.is_empty() {
@@ -162,7 +162,7 @@ impl ModelTable {
         Ok(Self { rows, detached, ..Self::of(table.schema()) })
     }
 
-    /// Returns the table in the order that a reader sees.
+    /// Returns the table with its rows in the order in which a reader sees them.
     pub(crate) fn in_order(&self) -> Self {
         let mut seen = self.clone();
         if seen.timed {
@@ -173,7 +173,7 @@ impl ModelTable {
     }
 }
 
-/// Appends the array for a row id: null, empty, or with a shape that depends on the id.
+/// Appends the array for a row id. Depending on the id it is null, empty, or of a certain shape.
 pub(crate) fn push_book(id: i64, books: &mut DoubleArrayBuilder) -> EngineResult<()> {
     match id % 4 {
         0 => books.push_null(),
@@ -186,7 +186,7 @@ pub(crate) fn push_book(id: i64, books: &mut DoubleArrayBuilder) -> EngineResult
     Ok(())
 }
 
-/// Refuses arrays that do not match the ids of their rows.
+/// Rejects arrays that do not match the ids of their rows.
 fn check_books(ids: &ArrayRef, books: &ArrayRef) -> EngineResult<()> {
     let ids = ids.as_primitive::<Int64Type>();
     let mut expected = DoubleArrayBuilder::new(2);

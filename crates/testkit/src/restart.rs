@@ -13,7 +13,7 @@ use tidemark_vfs::{RealVfs, Vfs};
 
 const DAY_MICROS: i64 = 86_400_000_000;
 const ROWS: usize = 10_000;
-/// Number of columns beside the timestamp; a record takes about 400 kB.
+/// Number of columns in addition to the timestamp; with these a record takes about 400 kB.
 const VALUES: usize = 4;
 
 fn options() -> StorageOptions {
@@ -38,7 +38,7 @@ fn schema(name: &str) -> TableSchema {
     TableSchema { timestamp: Some(0), partition_by: PartitionBy::Day, ..schema }
 }
 
-/// Returns rows from timestamp `start`, `step` microseconds apart.
+/// Returns rows whose timestamps begin at `start` and are `step` microseconds apart.
 fn batch(start: i64, step: i64, rows: usize) -> EngineResult<RecordBatch> {
     let times = (0..rows as i64).map(|row| Some(start + row * step));
     let mut columns: Vec<ArrayRef> = vec![Arc::new(times.collect::<TimestampMicrosecondArray>())];
@@ -94,8 +94,8 @@ pub fn replay(root: &Path, bytes: u64) -> EngineResult<Duration> {
     if found == expected { Ok(took) } else { Err(wrong(format!("{found} rows of {expected}"))) }
 }
 
-/// Measures the start of a closed root whose table has `partitions` partitions. Best of three,
-/// because the first start has a cold cache.
+/// Measures the start of a closed root whose table has `partitions` partitions. Returns the best of
+/// three, because the first start has a cold cache.
 pub fn partitions(root: &Path, partitions: usize) -> EngineResult<Duration> {
     let storage = open(root)?;
     let mut bulk = storage.begin_bulk(BulkTarget::Create(schema("wide")))?;
@@ -120,8 +120,8 @@ pub fn partitions(root: &Path, partitions: usize) -> EngineResult<Duration> {
 const DAMAGES: [&str; 4] = ["removed", "emptied", "cut in half", "overwritten"];
 
 /// Damages each file of one table in each way. The root must open and the other table must be
-/// complete. The damaged table returns an error or, when nothing was lost, all of its rows. Returns
-/// the number of damages tried.
+/// complete. The damaged table returns an error, or all of its rows if nothing was lost. Returns
+/// how many kinds of damage were tried.
 pub fn damaged_table(root: &Path) -> EngineResult<u64> {
     let storage = open(root)?;
     for name in ["well", "hurt"] {

@@ -1,5 +1,5 @@
-//! A random client with commits, bulk writes, schema changes and checkpoints, and its record of
-//! guarantees.
+//! A random client with commits, bulk writes, schema changes and checkpoints, and a record of what
+//! the storage has guaranteed to it.
 
 use std::sync::Arc;
 
@@ -25,13 +25,13 @@ const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
 pub(crate) struct History {
     /// Fingerprint after each acknowledged transaction, preceded by the initial state.
     pub(crate) states: Vec<u64>,
-    /// Number of transactions acknowledged before each failed or in-flight transaction, and the
-    /// state after it.
+    /// For each failed or in-flight transaction: how many transactions were acknowledged before it,
+    /// and the state after it.
     pub(crate) maybe: Vec<(usize, u64)>,
     /// Index in `states` that must survive a power loss.
     pub(crate) durable: usize,
     pub(crate) model: Model,
-    /// Earlier models, oldest first, without the current one.
+    /// Earlier models, oldest first, excluding the current one.
     pub(crate) past: Vec<Model>,
     pub(crate) next_id: i64,
     /// Possible outcomes of CHECKPOINT CREATE: a backup with one of these fingerprints, or none.
@@ -48,8 +48,9 @@ impl History {
         Self { states, maybe, durable: 0, model, past, next_id: 0, copies, given_up: 0 }
     }
 
-    /// Whether a database with this fingerprint keeps the guarantees: a prefix of the acknowledged
-    /// transactions, at least `at_least` long, possibly followed by the in-flight transaction.
+    /// Whether a database with this fingerprint keeps the guarantees. It must reflect a prefix of
+    /// the acknowledged transactions, at least `at_least` long, possibly followed by the in-flight
+    /// transaction.
     pub(crate) fn allows(&self, fingerprint: u64, at_least: usize) -> bool {
         self.states[at_least..].contains(&fingerprint)
             || self.maybe.iter().any(|(after, f)| *after >= at_least && *f == fingerprint)
@@ -64,8 +65,8 @@ impl History {
         self.model = model;
     }
 
-    /// Index in `states` that must survive the death of the process. The page cache holds later
-    /// writes, unless a sync failed.
+    /// Index in `states` that must survive the death of the process. Unless a sync failed, the page
+    /// cache also holds later writes.
     pub(crate) fn after_kill(&self, sync_failed: bool) -> usize {
         if sync_failed { self.durable } else { self.acknowledged() }
     }
@@ -139,7 +140,7 @@ impl Action {
         (Self::Refresh, 10),
     ];
 
-    /// Every action, in an order in which each meets the results of others.
+    /// Every action, in an order in which each one encounters the results of others.
     pub(crate) const SCRIPT: &[Self] = &[
         Self::Create,
         Self::Append,
@@ -198,7 +199,7 @@ pub(crate) struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// Performs a random action. An error is an error of the storage.
+    /// Performs a random action. Any error returned comes from the storage.
     pub(crate) fn act(&mut self) -> EngineResult<()> {
         let weighted = Action::WEIGHTS.choose_weighted(self.rng, |(_, weight)| *weight);
         self.perform(weighted.map_or(Action::Append, |(action, _)| *action))
@@ -279,7 +280,7 @@ impl Client<'_> {
         self.history.attempt(next, mode, || {
             let skipped = storage.skip_damage(id).map(drop);
             is_durable = skipped.is_ok();
-            // The skip may be committed although its final checkpoint failed.
+            // The skip may have been committed although its final checkpoint failed.
             let seen = Model::read(&storage.snapshot()).map(|model| model.fingerprint());
             if seen == Ok(fingerprint) { Ok(()) } else { skipped }
         })?;
@@ -430,7 +431,7 @@ impl Client<'_> {
             next.tables.remove(&name);
             Change::DropTable(id)
         } else {
-            // Copies follow a deletion of all rows, but would retain rows that TRUNCATE archives.
+            // Copies follow a deletion of all rows, but would retain rows that a TRUNCATE archives.
             let is_followed = is_followed(&next, &name);
             next.tables.entry(name).or_default().rows.clear();
             let ranges = vec![TimeRange { lo: i64::MIN, hi: i64::MAX }];

@@ -7,7 +7,7 @@ fn seed() -> u64 {
 }
 
 #[test]
-fn no_crash_state_breaks_a_durability_guarantee() {
+fn durability_guarantees_hold_in_every_crash_state() {
     let report = run(seed(), 2_000, None, false);
     for failure in &report.failures {
         println!("{failure}");
@@ -29,7 +29,7 @@ fn writes_dropped_by_a_failed_sync_never_count_as_durable() {
 }
 
 #[test]
-fn every_planted_fault_is_detected() {
+fn every_injected_fault_is_detected() {
     let mut unseen = Vec::new();
     for mutant in MUTANTS {
         let report = run(seed(), 5_000, Some(mutant), true);

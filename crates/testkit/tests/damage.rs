@@ -1,9 +1,9 @@
-//! A damaged file affects no more than necessary.
+//! A damaged file affects no more than it must.
 
 use tidemark_testkit::damage::run;
 
 #[test]
-fn damage_is_isolated() {
+fn random_damage_is_repaired_or_affects_only_one_table() {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
     let states = std::env::var("STATES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_500);
     let report = run(seed, states);

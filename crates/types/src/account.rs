@@ -1,10 +1,10 @@
-//! Accounts for the memory of a query and decides whether it may continue. Checked wherever memory
-//! grows or time passes.
+//! Accounts for the memory of a query and decides whether the query may continue. Checked wherever
+//! memory grows or time passes.
 //!
 //! The allocator counts bytes per thread. Code that works for a query enters the query's account on
-//! its thread, and all allocations and frees until it leaves are charged to the query. No
-//! registration is needed, so none can be forgotten. Code only checks before large allocations
-//! ([`room`]) and periodically while it works ([`check`]).
+//! its thread; until it leaves, all allocations and frees are charged to the query. No registration
+//! is needed, so none can be forgotten. Code only checks before large allocations ([`room`]) and
+//! periodically while it works ([`check`]).
 //!
 //! Memory that one query allocates and another one frees shifts both accounts. Therefore no query
 //! is reported to hold more than all queries together.
@@ -22,25 +22,25 @@ const REPORT_BYTES: i64 = 64 << 10;
 /// Bytes that a query may always hold: enough for a small query while large ones use all other
 /// memory.
 const FREE_BYTES: i64 = 4 << 20;
-/// A query may exceed its limit by this fraction of it, and by at least `MIN_MARGIN`, for batches
-/// in flight that no operator registers.
+/// A query may exceed its limit by this fraction, but at least by `MIN_MARGIN`, for batches in
+/// flight that no operator registers.
 const MARGIN_SHARE: usize = 4;
 const MIN_MARGIN: usize = 32 << 20;
-/// A query whose peak exceeded this fraction of the process limit leaves much freed memory behind,
-/// because the allocator caches it per thread.
+/// A query whose peak exceeded this fraction of the process limit leaves a lot of freed memory
+/// behind, because the allocator caches it per thread.
 const LARGE_SHARE: i64 = 16;
-/// Percent of the process limit above which queries get no more memory.
+/// Queries get no more memory above this percentage of the process limit.
 const QUERIES_PERCENT: i64 = 90;
-/// Time that a task works before it yields.
+/// How long a task works before it yields.
 const SLICE: Duration = Duration::from_millis(5);
 
-/// Bytes held by all threads, as far as reported.
+/// Bytes held by all threads, as far as they have reported them.
 static LIVE: AtomicI64 = AtomicI64::new(0);
-/// Maximum bytes of all threads: the process limit minus other memory of the process.
+/// Maximum bytes held by all threads: the process limit minus the other memory of the process.
 static CEILING: AtomicI64 = AtomicI64::new(i64::MAX);
 /// Memory limit of the process in bytes.
 static PROCESS_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
-/// Number of requests to threads to release freed memory.
+/// How many times threads were requested to release freed memory.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
 struct Counter {
@@ -51,14 +51,14 @@ struct Counter {
 }
 
 thread_local! {
-    // Needs no destructor, so that the allocator can use it at any time.
+    // Without a destructor, so that the allocator can use it at any time.
     static COUNTER: Counter = const { Counter { net: Cell::new(0), reported: Cell::new(0) } };
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
-    /// The last request counted in [`ASKED`] that this thread has followed.
+    /// The last request counted in [`ASKED`] with which this thread has complied.
     static GIVEN_BACK: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Records that this thread allocated `bytes`; negative when it freed them. Called by the
+/// Records that this thread allocated `bytes`, which is negative if it freed them. Called by the
 /// allocator, so it must not allocate.
 pub fn note_allocation(bytes: i64) {
     COUNTER.with(|counter| {
@@ -92,13 +92,13 @@ fn queries_limit(limit: i64) -> i64 {
     limit / 100 * QUERIES_PERCENT
 }
 
-/// Returns why a query has to stop, if it has to.
+/// Returns the reason if a query has to stop.
 type Stop = Box<dyn Fn() -> Option<EngineError> + Send + Sync>;
 
 /// The account of one query.
 pub struct Account {
     held: AtomicI64,
-    /// Highest number of bytes seen by a check.
+    /// Highest number of bytes that any check has seen.
     peak: AtomicI64,
     limit: i64,
     /// The configured limit.
@@ -115,8 +115,8 @@ impl std::fmt::Debug for Account {
 }
 
 impl Account {
-    /// Creates an account of `query.memory.limit` bytes. `stop` returns why the query has to end,
-    /// if it has to.
+    /// Creates an account of `query.memory.limit` bytes. `stop` returns the reason if the query has
+    /// to end.
     pub fn new(
         limit_bytes: usize,
         stop: impl Fn() -> Option<EngineError> + Send + Sync + 'static,
@@ -138,7 +138,8 @@ impl Account {
         usize::try_from(held).unwrap_or(0)
     }
 
-    /// Removes `bytes` of a result from the account, because others own them from now on.
+    /// Removes the `bytes` of a result from the account, because their reader accounts for them
+    /// from now on.
     pub fn hand_over(&self, bytes: usize) {
         self.held.fetch_sub(i64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
     }
@@ -159,7 +160,7 @@ impl Account {
         self.refused.get_or_init(|| error).clone()
     }
 
-    /// Fails when `bytes` more would exceed a limit.
+    /// Fails if `bytes` more would exceed a limit.
     fn ask(&self, bytes: usize) -> EngineResult<()> {
         if let Some(error) = self.refused.get() {
             return Err(error.clone());
@@ -186,15 +187,15 @@ impl Account {
     fn too_much(&self, bytes: usize) -> EngineError {
         let (held, limit) = (mib(self.held()), mib(self.limit_bytes));
         let wants = match bytes {
-            0 => "nothing more is left,".to_owned(),
-            bytes => format!("it wants {} MiB more,", mib(bytes)),
+            0 => "no memory is left,".to_owned(),
+            bytes => format!("{} MiB more were requested,", mib(bytes)),
         };
         let message = format!(
             "out of memory for queries: {wants} the query holds {held} of {limit} MiB \
              [query.memory.limit={limit}M]"
         );
         EngineError::new(ErrorCode::OutOfMemory, message)
-            .with_hint("raise query.memory.limit, or let the query touch fewer or shorter values")
+            .with_hint("raise query.memory.limit, or make the query read fewer or shorter values")
     }
 
     fn nothing_left(is_largest: bool) -> EngineError {
@@ -208,7 +209,7 @@ impl Account {
             ErrorCode::OutOfMemory,
             format!("{why}: the server holds {resident} of {limit} MiB"),
         )
-        .with_hint("let the query touch fewer rows or groups, or retry later; see memory.limit")
+        .with_hint("make the query read fewer rows or groups, or retry later; see memory.limit")
     }
 }
 
@@ -220,7 +221,7 @@ impl Drop for Account {
     }
 }
 
-/// Number of requests to threads to release the freed memory that they cache.
+/// How many times threads were requested to release the freed memory that they cache.
 pub fn times_asked() -> u64 {
     ASKED.load(Ordering::Relaxed)
 }
@@ -230,7 +231,7 @@ pub fn ask_to_give_back() {
     ASKED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Whether this thread was requested to release memory since it last did.
+/// Whether threads were requested to release memory since this thread last did so.
 pub fn has_to_give_back() -> bool {
     let asked = times_asked();
     GIVEN_BACK.replace(asked) != asked
@@ -241,7 +242,7 @@ pub fn live_bytes() -> u64 {
     u64::try_from(LIVE.load(Ordering::Relaxed)).unwrap_or(0)
 }
 
-/// Mebibytes, rounded up.
+/// Converts to mebibytes, rounded up.
 fn mib(bytes: usize) -> usize {
     bytes.div_ceil(1 << 20)
 }
@@ -261,7 +262,7 @@ impl Current {
     }
 }
 
-/// A guard: while it lives, the thread works for an account.
+/// A guard: as long as it exists, the thread works for an account.
 #[must_use]
 pub struct Entered {
     before: Option<Current>,
@@ -284,13 +285,13 @@ impl Drop for Entered {
     }
 }
 
-/// Fails when the query of this thread has to stop: it was cancelled, is late, or holds too much
-/// memory.
+/// Fails if the query of this thread has to stop: it was cancelled, has missed its deadline, or
+/// holds too much memory.
 pub fn check() -> EngineResult<()> {
     room(0)
 }
 
-/// Like [`check`], before `bytes` are allocated; also fails when they would be too many.
+/// Like [`check`], but called before `bytes` are allocated; also fails if they would be too many.
 pub fn room(bytes: usize) -> EngineResult<()> {
     let asked = CURRENT.try_with(|current| {
         let mut current = current.borrow_mut();
@@ -323,10 +324,10 @@ pub fn slice_start() -> Option<Instant> {
 mod tests {
     use super::*;
 
-    /// Other threads cannot see the counts of one thread, and the global counts include every
+    /// The counts of one thread are not visible to others, and the global counts include every
     /// thread.
     #[test]
-    fn allocations_of_its_threads_are_charged_to_the_account() {
+    fn allocations_of_a_thread_are_charged_to_its_account() {
         let account = Account::new(1 << 20, || None);
         {
             let _entered = account.enter();
@@ -343,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inner_account_is_charged_for_allocations_in_its_scope() {
+    fn allocations_in_an_inner_scope_are_charged_to_the_inner_account() {
         let (outer, inner) = (Account::new(1 << 30, || None), Account::new(1 << 30, || None));
         let entered = outer.enter();
         note_allocation(5 << 20);
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_check_of_a_query_past_its_deadline_returns_the_timeout() {
+    fn the_memory_check_reports_a_timeout_after_the_deadline() {
         let late = || Some(EngineError::new(ErrorCode::Timeout, "late"));
         let account = Account::new(1 << 20, late);
         let _entered = account.enter();

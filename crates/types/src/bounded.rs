@@ -1,7 +1,7 @@
-//! Bounds on the work for a statement before it runs: stack space and cancellation.
+//! Limits the work for a statement before it runs: stack space and cancellation.
 //!
-//! Statements are bound and planned by recursive code, ours and `DataFusion`'s. The latter accepts
-//! no cancellation token and does not check the stack. So both bounds belong to the thread:
+//! Statements are bound and planned by recursive code, some of it in `DataFusion`, which accepts no
+//! cancellation token and does not check the stack. Both limits therefore belong to the thread:
 //! [`with_stop`] sets the condition that may stop the work, [`check_stop`] checks it from anywhere
 //! on the thread, and [`deep`] runs the work on a stack large enough for the deepest allowed plan.
 
@@ -13,17 +13,17 @@ use std::task::{Context, Poll};
 
 use crate::EngineResult;
 
-/// Free stack bytes below which [`grown`] continues on a new segment. Code between two calls may
-/// itself recurse through an expression of several thousand levels.
+/// If fewer stack bytes than this are free, [`grown`] continues on a new segment. Code between two
+/// calls may itself recurse through an expression with several thousand levels.
 const RED_ZONE_BYTES: usize = 2 * 1024 * 1024;
 /// Size of the new stack segment.
 const SEGMENT_BYTES: usize = 16 * 1024 * 1024;
-/// Stack size of [`deep`]. Only touched pages take memory, and only while it runs.
+/// Stack size of [`deep`]. Only touched pages use memory, and only while it runs.
 const DEEP_BYTES: usize = 256 * 1024 * 1024;
 
 /// Reports whether a statement was stopped.
 pub trait Stop: Send + Sync {
-    /// Returns the error that ends the statement, once it was stopped.
+    /// Returns the error that ends the statement, if the statement was stopped.
     fn check(&self) -> EngineResult<()>;
 }
 
@@ -47,7 +47,7 @@ pub fn with_stop<T>(stop: &Arc<dyn Stop>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Fails once the statement of this thread was stopped.
+/// Fails if the statement of this thread was stopped.
 pub fn check_stop() -> EngineResult<()> {
     // Releases the borrow first, because the check may call this function again.
     let current = CURRENT.with_borrow(Clone::clone);
@@ -74,7 +74,7 @@ pub fn is_folding() -> bool {
     FOLDS.get()
 }
 
-/// Runs a recursion step, on a new stack segment when little space is left.
+/// Runs a recursion step; uses a new stack segment if little space is left.
 #[inline]
 pub fn grown<T>(step: impl FnOnce() -> T) -> T {
     stacker::maybe_grow(RED_ZONE_BYTES, SEGMENT_BYTES, step)
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_applies_only_to_the_enclosed_work() {
+    fn a_stop_flag_applies_only_to_the_enclosed_work() {
         let stop: Arc<dyn Stop> = Arc::new(Stopped);
         assert!(check_stop().is_ok());
         assert!(with_stop(&stop, check_stop).is_err());

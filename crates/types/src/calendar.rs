@@ -1,7 +1,7 @@
 //! Proleptic Gregorian calendar arithmetic on microseconds since 1970 UTC.
 //!
-//! Own arithmetic rather than chrono's: these run per row and per partition, and chrono's range
-//! (±262,000 years) is narrower than TIMESTAMP's.
+//! chrono is not used, because these functions run per row and per partition, and because chrono's
+//! range (±262,000 years) is narrower than TIMESTAMP's.
 
 /// Microseconds in a second.
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -28,7 +28,7 @@ pub struct CivilDate {
 }
 
 impl CivilDate {
-    /// The day `days` after 1970-01-01.
+    /// Returns the day that is `days` days after 1970-01-01.
     #[must_use]
     pub fn from_days(days: i64) -> Self {
         // Days since 0000-03-01 split into 400-year eras (Howard Hinnant's civil_from_days).
@@ -63,7 +63,7 @@ impl CivilDate {
         Self::from_days(ts_micros.div_euclid(MICROS_PER_DAY))
     }
 
-    /// Midnight of this day, saturating at the range.
+    /// Returns midnight of this day, saturating at the limits of the range.
     #[must_use]
     pub fn to_micros(self) -> i64 {
         self.to_days().saturating_mul(MICROS_PER_DAY)
@@ -101,27 +101,27 @@ impl CivilDate {
     }
 }
 
-/// Whether February has 29 days.
+/// Whether the year is a leap year.
 #[must_use]
 pub fn is_leap_year(year: i32) -> bool {
     year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
 }
 
-/// Returns the greatest `origin + k * step` not after `ts`. `step` must be positive.
+/// Returns the greatest `origin + k * step` that is not after `ts`. `step` must be positive.
 #[must_use]
 pub fn floor_to(ts: i64, step: i64, origin: i64) -> i64 {
     let offset = ts.wrapping_sub(origin).rem_euclid(step);
     ts.saturating_sub(offset)
 }
 
-/// Months from year 0 to the month of a date.
+/// Returns the number of months from year 0 to the month of a date.
 fn month_index(date: CivilDate) -> i64 {
     i64::from(date.year) * 12 + i64::from(date.month) - 1
 }
 
 /// Moves `value` by months, in a unit with `per_day` ticks per day. The day is clamped to the end
-/// of the month and the time of day is retained. `None` when out of range. All month and year
-/// arithmetic of the dialect uses this function.
+/// of the month and the time of day is retained. Returns `None` if the result is out of range. All
+/// month and year arithmetic in the dialect uses this function.
 #[must_use]
 pub fn move_months(value: i64, months: i64, per_day: i64) -> Option<i64> {
     let date = CivilDate::from_days(value.div_euclid(per_day));
@@ -136,7 +136,7 @@ pub fn move_months(value: i64, months: i64, per_day: i64) -> Option<i64> {
 }
 
 /// Applies [`move_months`] `number` times. Each step starts where the previous one ended, so a day
-/// that a short month lacks is lost: 31 January, 28 February, 28 March.
+/// that a short month lacks is lost for good: 31 January, 28 February, 28 March.
 #[must_use]
 pub fn step_months(value: i64, months: i64, number: i64, per_day: i64) -> Option<i64> {
     let date = |ticks: i64| CivilDate::from_days(ticks.div_euclid(per_day));
@@ -145,7 +145,7 @@ pub fn step_months(value: i64, months: i64, number: i64, per_day: i64) -> Option
     for step in 0..number {
         let CivilDate { month, day, .. } = date(at);
         has_february |= month == 2;
-        // After 12 steps every month of the cycle was visited.
+        // After 12 steps, every month of the cycle has been visited.
         if day <= 28 || (step >= 12 && !has_february) {
             return move_months(at, months.checked_mul(number - step)?, per_day);
         }
@@ -154,15 +154,15 @@ pub fn step_months(value: i64, months: i64, number: i64, per_day: i64) -> Option
     Some(at)
 }
 
-/// [`move_months`] on microseconds, saturating.
+/// Like [`move_months`], but on microseconds and saturating.
 #[must_use]
 pub fn add_months(ts_micros: i64, months: i64) -> i64 {
     let limit = if months < 0 { i64::MIN } else { i64::MAX };
     move_months(ts_micros, months, MICROS_PER_DAY).unwrap_or(limit)
 }
 
-/// Returns the last line of a monthly grid not after `value`. The lines are `origin` moved by
-/// multiples of `months`, which must be positive. `None` when out of range.
+/// Returns the last line of a monthly grid that is not after `value`. The lines are `origin` moved
+/// by multiples of `months`, which must be positive. Returns `None` if the result is out of range.
 #[must_use]
 pub fn floor_to_months(value: i64, months: i64, origin: i64, per_day: i64) -> Option<i64> {
     let index = |ticks: i64| month_index(CivilDate::from_days(ticks.div_euclid(per_day)));
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn civil_dates_round_trip() {
+    fn dates_round_trip_through_day_numbers() {
         for days in (-800_000..800_000).step_by(97) {
             assert_eq!(CivilDate::from_days(days).to_days(), days);
         }
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn iso_weeks_follow_the_thursday() {
+    fn iso_weeks_belong_to_the_year_of_their_thursday() {
         let week = |year, month, day| CivilDate { year, month, day }.iso_week();
         assert_eq!(week(2024, 1, 1), (2024, 1));
         assert_eq!(week(2021, 1, 3), (2020, 53));
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn step_months_agrees_with_a_loop() {
+    fn step_months_matches_a_naive_loop() {
         for (year, month, day) in
             [(2024, 1, 31), (2024, 2, 29), (2023, 12, 30), (1999, 8, 31), (2000, 4, 28)]
         {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn months_clamp_to_their_last_day() {
+    fn adding_months_clamps_to_the_last_day_of_the_month() {
         let end_of_january = CivilDate { year: 2024, month: 1, day: 31 }.to_micros();
         let end_of_february = CivilDate { year: 2024, month: 2, day: 29 }.to_micros();
         assert_eq!(add_months(end_of_january, 1), end_of_february);

@@ -1,7 +1,7 @@
-//! Types that exist only in the `PostgreSQL` catalog. Their columns are stored with our types, but
-//! clients see the catalog type: object ids, names, vectors of numbers.
+//! Types that exist only in the `PostgreSQL` catalog. Their columns are stored with the dialect's
+//! types, but clients see the catalog type: object ids, names, vectors of numbers.
 
-/// A `PostgreSQL` type of a catalog column, whose values are stored with one of our types.
+/// A `PostgreSQL` type of a catalog column whose values are stored with one of the dialect's types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CatalogType {
     /// The id of an object; stored as INT.
@@ -50,7 +50,7 @@ const ALL: [CatalogType; 13] = [
 ];
 
 impl CatalogType {
-    /// Metadata key that marks an Arrow field as such a column.
+    /// Metadata key that marks an Arrow field as a column with a catalog type.
     pub const METADATA: &str = "catalog_type";
 
     /// Returns the name in `pg_type`.

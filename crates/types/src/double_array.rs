@@ -23,9 +23,9 @@ use crate::{EngineError, EngineResult, ErrorCode, SqlType, account, bounded};
 /// Maximum number of elements of an array.
 pub const MAX_ARRAY_ELEMENTS: usize = 10_000_000;
 
-/// Maximum number of elements of an array that becomes a constant of a plan; larger than any
-/// literal. Each optimizer rule copies, compares and formats constants and cannot be stopped
-/// meanwhile: planning an array of 5 million elements took 40 s. Larger arrays are computed at
+/// Maximum number of elements in an array that becomes a constant of a plan; larger than any
+/// literal. Each optimizer rule copies, compares and formats constants and cannot be stopped in the
+/// meantime: planning an array of 5 million elements took 40 s. Larger arrays are computed at
 /// execution.
 const MAX_CONSTANT_ELEMENTS: usize = 16 * 1024;
 
@@ -85,7 +85,7 @@ impl<'a> DoubleArrays<'a> {
         Some(DoubleArray { shape, values })
     }
 
-    /// Whether every shape matches its number of elements, as readers of [`DoubleArray`] assume.
+    /// Whether every shape matches its number of elements, which users of [`DoubleArray`] rely on.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         (0..self.len()).all(|row| {
@@ -122,7 +122,7 @@ pub const PG_ARRAY: ArrayStyle = ArrayStyle { open: b'{', close: b'}', null: b"N
 
 impl DoubleArray<'_> {
     /// Writes the string form, nested by dimension, with each element formatted by `number`. An
-    /// array whose outermost dimension is empty is a single pair of brackets.
+    /// array whose outermost dimension is empty becomes a single pair of brackets.
     pub fn write_text(&self, out: &mut Vec<u8>, style: &ArrayStyle, number: fn(&mut Vec<u8>, f64)) {
         out.push(style.open);
         let length = self.shape.first().map_or(0, |&length| length as usize);
@@ -177,8 +177,8 @@ impl DoubleArrayBuilder {
         }
     }
 
-    /// Appends an array; non-finite elements become null. Fails when the shape does not match the
-    /// number of elements, or when there are too many elements.
+    /// Appends an array; non-finite elements become null. Fails if the shape does not match the
+    /// number of elements, or if there are too many elements.
     pub fn push(
         &mut self,
         shape: &[i32],
@@ -201,7 +201,9 @@ impl DoubleArrayBuilder {
         );
         let count = self.values.len() - before;
         if count != expected || shape.len() != usize::from(self.dimensions) {
-            return Err(EngineError::internal(format!("{count} elements of shape {shape:?}")));
+            return Err(EngineError::internal(format!(
+                "{count} elements do not match shape {shape:?}"
+            )));
         }
         check_elements(count)?;
         self.shapes.extend_from_slice(shape);
@@ -235,8 +237,8 @@ impl DoubleArrayBuilder {
     }
 }
 
-/// Maximum number of sub-arrays in an array without elements. Its string form has brackets for each
-/// one, so a few bytes of lengths could otherwise request a string of any size.
+/// Maximum number of sub-arrays in an array without elements. The string form has brackets for each
+/// sub-array, so without this limit a few bytes of lengths could request a string of any size.
 const MAX_EMPTY_ARRAYS: u64 = 1024;
 
 /// Whether external input may contain an array with these dimension lengths.
@@ -249,8 +251,8 @@ pub fn is_allowed(lengths: impl IntoIterator<Item = u64>) -> bool {
     product <= if is_empty { MAX_EMPTY_ARRAYS } else { MAX_ARRAY_ELEMENTS as u64 }
 }
 
-/// Fails with `array element count exceeds max` when an array would have too many elements. During
-/// planning it also fails when a constant would be too large; the call then remains in the plan.
+/// Fails with `array element count exceeds max` if an array would have too many elements. During
+/// planning it also fails if a constant would be too large; the call then remains in the plan.
 pub fn check_elements(count: usize) -> EngineResult<()> {
     if count > MAX_CONSTANT_ELEMENTS && bounded::is_folding() {
         let message = "the array is too large for a constant";
@@ -260,7 +262,7 @@ pub fn check_elements(count: usize) -> EngineResult<()> {
         return Ok(());
     }
     let message =
-        format!("array of {count} elements: at most {MAX_ARRAY_ELEMENTS} elements are allowed");
+        format!("array has {count} elements: at most {MAX_ARRAY_ELEMENTS} elements are allowed");
     Err(EngineError::new(ErrorCode::ResourceLimit, message))
 }
 
@@ -275,11 +277,11 @@ pub fn assemble(
 ) -> EngineResult<ArrayRef> {
     let rows = offsets.len().saturating_sub(1);
     let bad = |what: &dyn std::fmt::Display| {
-        EngineError::new(ErrorCode::Damaged, format!("arrays whose parts do not fit: {what}"))
+        EngineError::new(ErrorCode::Damaged, format!("malformed arrays: {what}"))
     };
     let ascending = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
     if offsets.first().is_none_or(|&first| first < 0) || !ascending {
-        return Err(bad(&"their offsets do not ascend"));
+        return Err(bad(&"the offsets are not ascending"));
     }
     let item = |data_type| Arc::new(Field::new_list_field(data_type, true));
     let lengths = Arc::new(Int32Array::new(shapes, None));
@@ -290,13 +292,13 @@ pub fn assemble(
     let values = LargeListArray::try_new(item(DataType::Float64), offsets, elements, None);
     let (shape, values) = (shape.map_err(|e| bad(&e))?, values.map_err(|e| bad(&e))?);
     if shape.len() != rows {
-        return Err(bad(&format!("{} shapes of {rows} rows", shape.len())));
+        return Err(bad(&format!("{} shapes for {rows} rows", shape.len())));
     }
     let pair: Vec<ArrayRef> = vec![Arc::new(shape), Arc::new(values)];
     let array =
         StructArray::try_new(array_children(dimensions), pair, nulls).map_err(|e| bad(&e))?;
     if !DoubleArrays::new(&array).is_some_and(|arrays| arrays.is_consistent()) {
-        return Err(bad(&"a shape is not that of its elements"));
+        return Err(bad(&"a shape does not match its elements"));
     }
     Ok(Arc::new(array))
 }
@@ -309,11 +311,12 @@ pub fn nested_type(dimensions: u8) -> DataType {
     })
 }
 
-/// Converts the column to nested lists, the form of other programs. Null elements have their
-/// validity bit cleared. Fails when a batch holds more than 2³¹ elements.
+/// Converts the column to nested lists, the form that other programs use. Null elements have their
+/// validity bit cleared. Fails if a batch holds more than 2³¹ elements.
 pub fn to_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
-    let arrays = DoubleArrays::new(array)
-        .ok_or_else(|| EngineError::internal(format!("{} are no arrays", array.data_type())))?;
+    let arrays = DoubleArrays::new(array).ok_or_else(|| {
+        EngineError::internal(format!("{} is not an array type", array.data_type()))
+    })?;
     let dimensions = arrays.dimensions();
     let mut lengths: Vec<Vec<i32>> = vec![Vec::new(); dimensions];
     let mut elements: Vec<Option<f64>> = Vec::new();
@@ -336,7 +339,7 @@ pub fn to_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
         offsets.push(0);
         for length in lengths {
             end = end.checked_add(*length).ok_or_else(|| {
-                let message = "arrays of more than 2,147,483,647 elements in one batch";
+                let message = "the arrays of one batch have more than 2,147,483,647 elements";
                 EngineError::new(ErrorCode::ResourceLimit, message)
             })?;
             offsets.push(end);
@@ -370,8 +373,9 @@ pub fn nested_dimensions(data_type: &DataType) -> Option<u8> {
 /// The inverse of [`to_nested`], for lists of any kind. Arrays are rectangular: null lists, and
 /// lists shorter than others at the same depth, are padded with nulls.
 pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
-    let dimensions = nested_dimensions(array.data_type())
-        .ok_or_else(|| EngineError::internal(format!("{} are no arrays", array.data_type())))?;
+    let dimensions = nested_dimensions(array.data_type()).ok_or_else(|| {
+        EngineError::internal(format!("{} is not an array type", array.data_type()))
+    })?;
     let mut builder = DoubleArrayBuilder::new(dimensions);
     for row in 0..array.len() {
         match list_at(array, row) {
@@ -382,7 +386,7 @@ pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
                 let lengths = shape.iter().map(|length| u64::from(length.unsigned_abs()));
                 if !is_allowed(lengths) {
                     let message = format!(
-                        "nested lists of {shape:?} elements are more than an array may have \
+                        "a nested list of {shape:?} elements exceeds the maximum of an array \
                          ({MAX_ARRAY_ELEMENTS})"
                     );
                     return Err(EngineError::new(ErrorCode::ResourceLimit, message));
@@ -398,12 +402,13 @@ pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
     builder.finish()
 }
 
-/// Converts the column to bytes, the compact form in Parquet files. Each array is the length of
-/// each dimension (32 bits), then the elements (64 bits, NaN is null), all little-endian. Fails
-/// when a batch holds more than 2 GiB.
+/// Converts the column to bytes, the compact form in Parquet files. Each array consists of the
+/// length of each dimension (32 bits), then the elements (64 bits, NaN is null), all little-endian.
+/// Fails if a batch holds more than 2 GiB.
 pub fn to_raw(array: &dyn Array) -> EngineResult<ArrayRef> {
-    let arrays = DoubleArrays::new(array)
-        .ok_or_else(|| EngineError::internal(format!("{} are no arrays", array.data_type())))?;
+    let arrays = DoubleArrays::new(array).ok_or_else(|| {
+        EngineError::internal(format!("{} is not an array type", array.data_type()))
+    })?;
     let mut builder = BinaryBuilder::new();
     let (mut bytes, mut total) = (Vec::new(), 0_usize);
     for row in 0..arrays.len() {
@@ -416,7 +421,7 @@ pub fn to_raw(array: &dyn Array) -> EngineResult<ArrayRef> {
         bytes.extend(cell.values.iter().flat_map(|value| value.to_le_bytes()));
         total += bytes.len();
         if i32::try_from(total).is_err() {
-            let message = "arrays of more than 2,147,483,647 bytes in one batch";
+            let message = "the arrays of one batch have more than 2,147,483,647 bytes";
             return Err(EngineError::new(ErrorCode::ResourceLimit, message));
         }
         builder.append_value(&bytes);
@@ -426,9 +431,9 @@ pub fn to_raw(array: &dyn Array) -> EngineResult<ArrayRef> {
 
 /// The inverse of [`to_raw`]. Fails when the bytes are not arrays with `dimensions` dimensions.
 pub fn from_raw(array: &dyn Array, dimensions: u8) -> EngineResult<ArrayRef> {
-    let cells = array
-        .as_binary_opt::<i32>()
-        .ok_or_else(|| EngineError::internal(format!("{} are no bytes", array.data_type())))?;
+    let cells = array.as_binary_opt::<i32>().ok_or_else(|| {
+        EngineError::internal(format!("{} is not a binary type", array.data_type()))
+    })?;
     let mut builder = DoubleArrayBuilder::new(dimensions);
     for cell in cells {
         let Some(bytes) = cell else {
@@ -436,7 +441,8 @@ pub fn from_raw(array: &dyn Array, dimensions: u8) -> EngineResult<ArrayRef> {
             continue;
         };
         let (shape, values) = raw_parts(bytes, dimensions).ok_or_else(|| {
-            let message = format!("{} bytes are no array of {dimensions} dimensions", bytes.len());
+            let message =
+                format!("{} bytes are not an array of {dimensions} dimensions", bytes.len());
             EngineError::new(ErrorCode::InvalidValue, message)
         })?;
         builder.push(&shape, values)?;
@@ -478,7 +484,7 @@ fn measure(list: &dyn Array, depth: usize, shape: &mut [i32]) {
     }
 }
 
-/// Appends the elements of one list, padded with nulls to the lengths in `shape` at every depth.
+/// Appends the elements of one list, padded with nulls at every depth to the lengths in `shape`.
 fn collect(list: Option<&dyn Array>, shape: &[i32], values: &mut Vec<f64>) {
     let Some((length, below)) = shape.split_first() else { return };
     let (start, length) = (values.len(), *length as usize);
@@ -565,7 +571,7 @@ impl TextParser<'_> {
                 }
             }
         }
-        // `{}` is the empty array for any number of dimensions.
+        // `{}` is the empty array, whatever the number of dimensions.
         if length == 0 && depth == 0 {
             self.shape.fill(0);
             return Some(());
@@ -711,7 +717,7 @@ mod tests {
     }
 
     #[test]
-    fn inconsistent_shapes_and_offsets_are_damage() {
+    fn inconsistent_shapes_and_offsets_are_reported_as_damage() {
         let build = |shapes: Vec<i32>, offsets: Vec<i64>, values: Vec<f64>| {
             assemble(1, shapes.into(), offsets.into(), values.into(), None)
         };

@@ -50,7 +50,7 @@ mod tests {
     use crate::calendar::{CivilDate, floor_to_months};
     use crate::period::Period;
 
-    /// Computes the clamped date with a loop over the months in between.
+    /// Finds the clamped date by looping over the months in between.
     fn month_later(date: CivilDate, months: i64) -> CivilDate {
         let (mut year, mut month) = (date.year, i64::from(date.month));
         for _ in 0..months.abs() {
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn months_and_years_are_added_alike_in_every_unit() {
+    fn adding_months_and_years_gives_the_same_date_in_every_unit() {
         const TIME_OF_DAY_NANOS: i64 = 86_399_123_456_789;
         let years = [1, 1599, 1600, 1899, 1900, 1969, 1970, 1999, 2000, 2023, 2024, 2100, 2261];
         let units = [TimestampUnit::Millis, TimestampUnit::Micros, TimestampUnit::Nanos];

@@ -35,7 +35,7 @@ pub enum ErrorCode {
     TableExists,
     /// The column does not exist.
     ColumnNotFound,
-    /// A column name is duplicated.
+    /// A column name occurs twice.
     DuplicateColumn,
     /// A name matches several columns.
     AmbiguousColumn,
@@ -45,7 +45,7 @@ pub enum ErrorCode {
     TypeMismatch,
     /// A value cannot be converted or is out of range.
     InvalidValue,
-    /// A value of a row cannot be converted; the span is that of the converted expression.
+    /// A value in a row cannot be converted; the span is that of the converted expression.
     InvalidCell,
     /// Invalid UTF-8, or a string with a zero byte.
     InvalidEncoding,
@@ -55,11 +55,11 @@ pub enum ErrorCode {
     InvalidCopyData,
     /// An invalid identifier.
     InvalidName,
-    /// The session lacks a required state.
+    /// The session is not in the required state.
     InvalidState,
-    /// Recognized but not supported.
+    /// A feature that is recognized but not supported.
     NotSupported,
-    /// The catalog changed since `prepare`: prepare and authorize again, once.
+    /// The catalog has changed since `prepare`. Prepare and authorize the statement again, once.
     Replan,
     /// Cancelled by the client or by CANCEL QUERY.
     Cancelled,
@@ -67,7 +67,7 @@ pub enum ErrorCode {
     Timeout,
     /// A size or count limit was reached; the message names it.
     ResourceLimit,
-    /// Too many queries are running and waiting; the same call may succeed later.
+    /// Too many queries are running and waiting. The same call may succeed later.
     Busy,
     /// The statement needs more memory than its limit, or than is currently free.
     OutOfMemory,
@@ -85,7 +85,7 @@ pub enum ErrorCode {
     ReadOnly,
     /// The requested history is no longer available.
     HistoryGone,
-    /// The user lacks a right.
+    /// The user lacks a permission.
     AccessDenied,
     /// An internal defect. The message carries an id; the log carries the details.
     Internal,
@@ -97,7 +97,7 @@ pub enum ErrorCode {
 pub struct EngineError {
     /// Kind of error.
     pub code: ErrorCode,
-    /// Lower case; names the value found and what was expected.
+    /// The message, in lower case. It names the value found and what was expected.
     pub message: String,
     /// Position of the offending token.
     pub span: Option<Span>,
@@ -105,9 +105,9 @@ pub struct EngineError {
     pub detail: Option<String>,
     /// Suggested action.
     pub hint: Option<String>,
-    /// Whether the same call may succeed later without a change.
+    /// Whether the same call, unchanged, may succeed later.
     pub retryable: bool,
-    /// Message of a library or details of an internal defect; only for the log.
+    /// Error message from a library, or details of an internal defect; only for the log.
     #[serde(skip)]
     pub inner: Option<String>,
 }
@@ -115,7 +115,7 @@ pub struct EngineError {
 /// Result of fallible engine functions.
 pub type EngineResult<T> = Result<T, EngineError>;
 
-/// Maximum bytes of a message.
+/// Maximum length of a message in bytes.
 const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
 /// Truncates a message that is too long and appends its original length.
@@ -145,8 +145,8 @@ impl EngineError {
         }
     }
 
-    /// An internal defect described by our own message, which only the log contains; the client
-    /// sees a reference to it.
+    /// Creates an error for an internal defect. Only the log contains the message; the client sees
+    /// a reference to it.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(ErrorCode::Internal, "internal error").with_inner(message)
     }
@@ -221,7 +221,8 @@ mod typescript {
 
     use super::ErrorCode;
 
-    /// Writes the list of codes for TypeScript, as `crates/border` writes its types.
+    /// Writes the list of codes for TypeScript, in the same way as `crates/border` writes its
+    /// types.
     #[test]
     fn typescript_twin_is_written() {
         let codes = ErrorCode::inline().replace(" | ", ", ");

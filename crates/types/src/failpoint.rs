@@ -33,7 +33,7 @@ pub fn arm_from_environment() -> EngineResult<()> {
     Ok(())
 }
 
-/// Performs the failure armed for the point `name`; does nothing when unarmed.
+/// Triggers the failure armed for the point `name`; does nothing if none is armed.
 #[inline]
 pub fn hit(name: &str) -> EngineResult<()> {
     if ARMED.load(Ordering::Relaxed) { act(name) } else { Ok(()) }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_a_list_of_points() {
+    fn a_list_of_failpoints_is_parsed() {
         let actions = parse("a=panic; b=error;c=sleep(5);").unwrap();
         assert_eq!(actions["a"], Action::Panic);
         assert_eq!(actions["b"], Action::Error);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn unarmed_points_do_nothing() {
+    fn unarmed_failpoints_do_nothing() {
         assert_eq!(hit("anything"), Ok(()));
     }
 }

@@ -19,7 +19,7 @@ pub fn is_valid_table_name(name: &str) -> bool {
 /// Prefixes of catalog names, and of tables qualified with their schema.
 const SCHEMAS: &[&str] = &["pg_catalog.", "information_schema.", "public.", "qdb."];
 
-/// Catalog tables that are used without a schema, in addition to those starting with `pg_`.
+/// Catalog tables that are used without a schema, apart from those whose names start with `pg_`.
 const CATALOG_TABLES: &[&str] =
     &["tables", "query_activity", "memory_metrics", "writer_pool", "checkpoint_status"];
 

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Brackets are expanded into plain strings. Each string becomes half-open intervals in the local
-//! time of its zone; these are filtered by day, repeated, converted to UTC, sorted and merged.
+//! time of its zone. The intervals are filtered by day, repeated, converted to UTC, sorted and
+//! merged.
 
 use crate::timestamp::TimestampUnit;
 use crate::zone::Zone;
@@ -48,7 +49,7 @@ struct Marks {
 }
 
 impl Marks {
-    /// Splits a string into dates and suffixes; `whole` is the string that an error shows.
+    /// Splits a string into dates and suffixes. `whole` is the string to quote in errors.
     fn split<'a>(text: &'a str, whole: &str) -> Result<(&'a str, Self)> {
         let (dates, suffix) = split_mark(text, ';');
         let (dates, filter) = split_mark(dates, '#');
@@ -71,7 +72,8 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// Adds the intervals of one element; its own suffixes take precedence over those of the list.
+    /// Adds the intervals of one element. The element's own suffixes take precedence over those of
+    /// the list.
     fn element(&mut self, element: &str, all: &Marks) -> Result<()> {
         let (date, own) = Marks::split(element, self.text)?;
         let suffix = own.suffix.as_ref().or(all.suffix.as_ref());

@@ -1,20 +1,25 @@
 //! Keys: equal values get equal bits before they are hashed, sorted or encoded.
 //!
-//! Both zeros are one key, and so are all NaNs, in arrays too. Stored values never change, only the
-//! copies that group, join, sort and deduplicate.
+//! Both zeros are one key, and so are all NaNs, in arrays too. Periods of equal length are one key:
+//! `1 day` and `24 hours`. Stored values never change, only the copies that group, join, sort and
+//! deduplicate.
 
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::types::{Float32Type, Float64Type, IntervalMonthDayNanoType};
 use arrow_array::{Array, ArrayRef, LargeListArray, StructArray};
-use arrow_schema::DataType;
+use arrow_schema::{DataType, IntervalUnit};
+
+use crate::period::Period;
 
 /// Whether equal values of this type may have different bits.
 #[must_use]
 pub fn has_equal_forms(data_type: &DataType) -> bool {
     match data_type {
-        DataType::Float32 | DataType::Float64 => true,
+        DataType::Float32 | DataType::Float64 | DataType::Interval(IntervalUnit::MonthDayNano) => {
+            true
+        }
         DataType::Struct(fields) => fields.iter().any(|field| {
             let list = field.data_type();
             matches!(list, DataType::LargeList(item) if *item.data_type() == DataType::Float64)
@@ -23,7 +28,7 @@ pub fn has_equal_forms(data_type: &DataType) -> bool {
     }
 }
 
-/// Converts values to keys, as described in the module.
+/// Converts values to keys, as described at the top of the module.
 #[must_use]
 pub fn key_values(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
@@ -34,6 +39,11 @@ pub fn key_values(values: &ArrayRef) -> ArrayRef {
         DataType::Float32 => {
             let one = |value: f32| if value.is_nan() { f32::NAN } else { value + 0.0 };
             Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(one))
+        }
+        DataType::Interval(IntervalUnit::MonthDayNano) => {
+            let one = |value| Period::from(value).canonical().native().unwrap_or(value);
+            let values = values.as_primitive::<IntervalMonthDayNanoType>();
+            Arc::new(values.unary::<_, IntervalMonthDayNanoType>(one))
         }
         DataType::Struct(_) => array_keys(values).unwrap_or_else(|| Arc::clone(values)),
         _ => Arc::clone(values),
@@ -61,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_zeros_share_one_key_and_other_values_have_distinct_keys() {
+    fn positive_and_negative_zero_share_one_key_and_other_values_do_not() {
         let values = [0.0, -0.0, 1.5, -1.5, f64::MIN_POSITIVE, f64::MAX];
         let doubles: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
         let keys = key_values(&doubles);

@@ -1,5 +1,5 @@
-//! The vocabulary of all other crates: SQL types and their Arrow counterparts, null sentinels,
-//! time, identifiers, partitioning, errors and spans.
+//! The vocabulary that all other crates share: SQL types and their Arrow counterparts, null
+//! sentinels, time, identifiers, partitioning, errors and spans.
 //!
 //! It does not depend on tables, files or plans.
 

@@ -7,8 +7,8 @@ pub fn write_i64(out: &mut Vec<u8>, value: i64) {
 }
 
 /// Appends a DOUBLE: in plain form from 10⁻³ up to 10⁷, otherwise with one digit before the point
-/// and an exponent `E`. NaN and infinities are written as words; in the dialect they are null and
-/// never reach this function.
+/// and an exponent `E`. NaN and infinities are written as words; in the dialect they are null, so
+/// they never reach this function.
 pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     if value.is_finite() {
         let mut buffer = ryu::Buffer::new();
@@ -32,8 +32,8 @@ pub fn write_f32(out: &mut Vec<u8>, value: f32) {
     }
 }
 
-/// Integers beyond the mantissa of a FLOAT are written with their digits up to the lost bits; this
-/// is sometimes one digit more than reading back requires.
+/// Integers beyond the mantissa of a FLOAT are written with their digits up to the lost bits. This
+/// is sometimes one digit more than needed to read back the same value.
 fn whole_digits(value: f32) -> Option<i64> {
     const BITS: i32 = 24;
     let exponent = (value.to_bits() >> 23 & 0xff) as i32 - 127;
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn doubles_have_the_reference_layout() {
+    fn doubles_are_formatted_like_questdb() {
         for (value, text) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn every_number_reads_back_from_its_string() {
+    fn every_number_round_trips_through_its_string() {
         let mut bits = 0x9E37_79B9_7F4A_7C15_u64;
         for _ in 0..100_000 {
             bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888);

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::{ParameterItems, SqlType};
 
-/// A parameter value. Text is in the parameter's type; a binary value keeps the type in which it
-/// was sent.
+/// A parameter value. Text represents a value of the parameter's type; a binary value keeps the
+/// type in which it was sent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ParameterValue<'b> {
     /// Null.
@@ -26,11 +26,11 @@ pub enum ParameterValue<'b> {
     Double(f64),
     /// Microseconds since 1970.
     Timestamp(i64),
-    /// The bytes in the order of the text form.
+    /// A UUID, with the bytes in the order of the text form.
     Uuid([u8; 16]),
     /// Bytes.
     Binary(Cow<'b, [u8]>),
-    /// A one-dimensional array. Operators that do not read its items see its text form.
+    /// A one-dimensional array. Operators that do not read its items see the text form.
     Items(ParameterItems),
 }
 
@@ -40,7 +40,7 @@ impl<'b> ParameterValue<'b> {
         Self::Text(text.into())
     }
 
-    /// The type in which the value was sent.
+    /// Returns the type in which the value was sent.
     #[must_use]
     pub fn sql_type(&self) -> SqlType {
         match self {

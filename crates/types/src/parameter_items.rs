@@ -1,5 +1,5 @@
-//! Items of an array sent in binary: for operators that read items, and in text form for all
-//! others.
+//! Items of an array sent in binary. Operators that can read items use them; all others see the
+//! text form.
 
 use std::fmt::Write;
 
@@ -44,19 +44,19 @@ impl ParameterItems {
         Some(Self { values, sql_type })
     }
 
-    /// The items.
+    /// Returns the items.
     #[must_use]
     pub fn values(&self) -> &ArrayRef {
         &self.values
     }
 
-    /// Type of the items.
+    /// Returns the type of the items.
     #[must_use]
     pub fn sql_type(&self) -> SqlType {
         self.sql_type
     }
 
-    /// The text form, such as `{1.0,NULL}`.
+    /// Returns the text form, such as `{1.0,NULL}`.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = String::from("{");

@@ -50,7 +50,8 @@ impl PartitionBy {
         }
     }
 
-    /// First microsecond of the partition that contains `ts_micros`; `i64::MIN` for NONE.
+    /// Returns the first microsecond of the partition that contains `ts_micros`; `i64::MIN` for
+    /// NONE.
     #[must_use]
     pub fn floor(self, ts_micros: i64) -> i64 {
         match self {
@@ -73,7 +74,8 @@ impl PartitionBy {
         }
     }
 
-    /// First microsecond after the partition that starts at `floor_micros`; `i64::MAX` for NONE.
+    /// Returns the first microsecond after the partition that starts at `floor_micros`; `i64::MAX`
+    /// for NONE.
     #[must_use]
     pub fn ceil(self, floor_micros: i64) -> i64 {
         match self {
@@ -134,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floor_and_ceil_enclose_the_timestamp() {
+    fn floor_and_ceiling_enclose_the_timestamp() {
         let units = [
             PartitionBy::Hour,
             PartitionBy::Day,
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn directory_names_are_formatted() {
+    fn partition_directory_names_are_formatted() {
         let ts = 1_704_153_723_000_000; // 2024-01-02T00:02:03Z
         let name = |unit: PartitionBy| unit.directory_name(unit.floor(ts));
         assert_eq!(name(PartitionBy::Hour), "2024-01-02T00");
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn directory_names_are_parsed() {
+    fn partition_directory_names_are_parsed() {
         let units = [
             PartitionBy::Hour,
             PartitionBy::Day,

@@ -1,5 +1,5 @@
-//! Time intervals as in `PostgreSQL`: separate months, days and microseconds, because a month has
-//! no fixed number of days and a local day no fixed number of hours.
+//! Time intervals as in `PostgreSQL`. Months, days and microseconds are separate, because a month
+//! has no fixed number of days and a local day has no fixed number of hours.
 
 use std::fmt::Write;
 
@@ -8,13 +8,13 @@ use arrow_buffer::IntervalMonthDayNano;
 use crate::calendar::{CivilDate, MICROS_PER_DAY, move_months};
 use crate::timestamp::TimestampUnit;
 
-/// Days per month in fractions of a month and in comparisons.
+/// Length of a month in days, for fractions of a month and for comparisons.
 const MONTH_DAYS: i64 = 30;
-/// Maximum bytes of a period string.
+/// Maximum length of a period string in bytes.
 const MAX_BYTES: usize = 256;
-/// Maximum months, beyond the range of timestamps.
+/// Maximum number of months; exceeds the range of timestamps.
 const MAX_MONTHS: f64 = 1_200_000.0;
-/// Maximum microseconds; about the 64-bit range of nanoseconds.
+/// Maximum number of microseconds; about the 64-bit range of nanoseconds.
 const MAX_MICROS: f64 = 9.2e15;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: f64 = 86_400.0;
@@ -62,7 +62,7 @@ impl Period {
     #[must_use]
     pub fn text(self) -> String {
         let mut out = String::new();
-        // After a negative field a positive one gets an explicit plus sign.
+        // A positive field after a negative one gets an explicit plus sign.
         let mut after_negative = false;
         let (years, months) = (self.months / 12, self.months % 12);
         for (value, unit) in [(years, "year"), (months, "mon"), (self.days, "day")] {
@@ -98,6 +98,18 @@ impl Period {
     pub fn order(self) -> i64 {
         let days = i64::from(self.months) * MONTH_DAYS + i64::from(self.days);
         days.saturating_mul(MICROS_PER_DAY).saturating_add(self.micros)
+    }
+
+    /// Returns the same form for all periods of one length: whole months where the length is a
+    /// multiple of 30 days, otherwise days and a time.
+    #[must_use]
+    pub fn canonical(self) -> Self {
+        let length = self.order();
+        let (days, micros) = (length / MICROS_PER_DAY, length % MICROS_PER_DAY);
+        let months = if micros == 0 && days % MONTH_DAYS == 0 { days / MONTH_DAYS } else { 0 };
+        let fields = (i32::try_from(months), i32::try_from(days - months * MONTH_DAYS));
+        let (Ok(months), Ok(days)) = fields else { return self };
+        Self { months, days, micros }
     }
 
     /// Multiplies by `factor`; `None` when out of range.
@@ -157,7 +169,7 @@ impl Period {
     pub fn after(self, time: i64, unit: TimestampUnit) -> Option<i64> {
         let moved = move_months(time, i64::from(self.months), unit.per_day())?;
         let days = i64::from(self.days).checked_mul(unit.per_day())?;
-        // Fields of opposite signs may leave the range and return to it.
+        // With fields of opposite signs, the value may leave the range and return to it.
         let ticks = i128::from(moved)
             + i128::from(days)
             + i128::from(TimestampUnit::Micros.convert(self.micros, unit)?);
@@ -221,8 +233,8 @@ impl Period {
     }
 
     /// Returns the calendar difference between two timestamps in microseconds, as years, months,
-    /// days and time; negative when `to` is earlier. A missing day is borrowed from the month of
-    /// the earlier timestamp. `None` when out of range.
+    /// days and time; negative if `to` is earlier. If a day must be borrowed, it comes from the
+    /// month of the earlier timestamp. Returns `None` if the result is out of range.
     #[must_use]
     pub fn between(from: i64, to: i64) -> Option<Self> {
         if to < from {
@@ -245,7 +257,7 @@ impl Period {
     }
 }
 
-/// Formats `04:05:06.789`; the hours may exceed two digits.
+/// Formats a time such as `04:05:06.789`; the hours may have more than two digits.
 fn clock(micros: u64) -> String {
     let seconds = micros / MICROS_PER_SECOND as u64;
     let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
@@ -288,7 +300,7 @@ impl Parts {
             return Some(rest);
         }
         if let Some(at) = number.rfind('-').filter(|at| *at > 0) {
-            // Years and months of the SQL standard, with one sign before both.
+            // Years and months as in the SQL standard, with one sign before both.
             let months: f64 = number[at + 1..].parse().ok().filter(|months| *months < 12.0)?;
             let years: f64 = number[..at].parse().ok()?;
             self.months += years * 12.0 + if number.starts_with('-') { -months } else { months };
@@ -306,7 +318,7 @@ impl Parts {
         Some(rest)
     }
 
-    /// Parses an ISO 8601 period after the `P`: numbers with designators, time fields after a `T`.
+    /// Parses an ISO 8601 period after the `P`: numbers with designators; time fields follow a `T`.
     fn of_iso(text: &str) -> Option<Self> {
         let (date, time) = match text.split_once('t') {
             Some((_, "")) => return None,
@@ -393,7 +405,7 @@ impl Parts {
     }
 }
 
-/// A parsed number. The fraction is parsed separately, because 1.9 minus 1 is not 0.9.
+/// A parsed number. The fraction is parsed separately, because 1.9 minus 1 is not exactly 0.9.
 #[derive(Debug, Clone, Copy)]
 struct Number {
     whole: f64,
@@ -426,7 +438,7 @@ mod tests {
     const HOUR: i64 = 3_600_000_000;
 
     #[test]
-    fn strings_that_postgresql_accepts_are_parsed() {
+    fn postgresql_interval_strings_are_parsed() {
         for (text, expected) in [
             ("1 hour", (0, 0, HOUR)),
             ("1 day", (0, 1, 0)),
@@ -486,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_are_formatted_as_in_postgresql() {
+    fn intervals_are_formatted_as_in_postgresql() {
         for (text, written) in [
             ("0 s", "00:00:00"),
             ("14 months", "1 year 2 mons"),
@@ -505,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn periods_are_compared_and_computed() {
+    fn intervals_are_compared_scaled_and_added() {
         let of = |text: &str| Period::parse(text).unwrap();
         assert_eq!(of("1 day").order(), of("24 hours").order());
         assert!(of("1 month").order() < of("31 days").order());
@@ -552,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn justified_periods_have_one_sign() {
+    fn all_fields_of_a_justified_interval_have_the_same_sign() {
         let of = |text: &str| Period::parse(text).unwrap();
         let shown = |period: Option<Period>| period.unwrap().text();
         assert_eq!(shown(of("-9 days 10:00").with_days()), "-8 days -14:00:00");
@@ -565,7 +577,7 @@ mod tests {
     }
 
     #[test]
-    fn an_age_borrows_days_from_the_month_of_the_earlier_time() {
+    fn age_borrows_days_from_the_month_of_the_earlier_date() {
         let at = |text: &str| crate::timestamp::parse(text, TimestampUnit::Micros).unwrap();
         for (to, from, expected) in [
             ("2001-04-10", "1957-06-13", "43 years 9 mons 27 days"),

@@ -122,8 +122,8 @@ impl Field {
         }
     }
 
-    /// Whether rows of both fields are read alike. The source column is ignored, because a
-    /// parameter value may leave no table to read.
+    /// Whether rows of both fields are read in the same way. The source column is ignored, because
+    /// with some parameter values there is no table to read.
     #[must_use]
     pub fn reads_as(&self, other: &Self) -> bool {
         (&self.name, self.sql_type, self.catalog_type)
@@ -220,7 +220,7 @@ impl SqlType {
     #[must_use]
     pub fn parse(name: &str, arguments: &[String], dimensions: u32) -> Option<Self> {
         let plain = |sql_type| (arguments.is_empty() && dimensions == 0).then_some(sql_type);
-        // Casts round to this number of second digits; columns do not round.
+        // Casts round to this number of fractional digits; columns do not round.
         let seconds = |sql_type| match arguments {
             [digits] => {
                 matches!(digits.as_bytes(), [b'0'..=b'9'] if dimensions == 0).then_some(sql_type)
@@ -376,7 +376,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_parsed() {
+    fn type_names_are_parsed() {
         for sql_type in [
             SqlType::Boolean,
             SqlType::TimestampNs,

@@ -1,4 +1,4 @@
-//! Arrays of the `PostgreSQL` catalog are strings here: `{a,"b c",NULL}`, or `1 2` for number
+//! `PostgreSQL` catalog arrays, which are stored as strings: `{a,"b c",NULL}`, or `1 2` for number
 //! vectors.
 
 use std::str::{Chars, SplitWhitespace};
@@ -8,7 +8,7 @@ use crate::account;
 /// Number of items between two cancellation checks.
 const ITEMS_BETWEEN_CHECKS: usize = 16 * 1024;
 
-/// Returns the items, with `None` for NULL. Ends early when the query is stopped.
+/// Returns the items, with `None` for NULL. Ends early if the query is stopped.
 #[must_use]
 pub fn text_array(text: &str) -> TextArray<'_> {
     let inner = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_are_the_strings_between_commas() {
+    fn array_items_are_the_strings_between_commas() {
         let items = |text: &str| text_array(text).collect::<Vec<_>>();
         assert_eq!(items("{}"), Vec::new());
         let empty = Some(String::new());

@@ -19,7 +19,7 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 const SECONDS_PER_DAY: i64 = 86_400;
 
 impl TimestampUnit {
-    /// Ticks per second.
+    /// Returns the number of ticks per second.
     #[must_use]
     pub const fn per_second(self) -> i64 {
         match self {
@@ -29,19 +29,19 @@ impl TimestampUnit {
         }
     }
 
-    /// Ticks per day.
+    /// Returns the number of ticks per day.
     #[must_use]
     pub const fn per_day(self) -> i64 {
         self.per_second() * SECONDS_PER_DAY
     }
 
-    /// Nanoseconds per tick.
+    /// Returns the number of nanoseconds per tick.
     #[must_use]
     pub const fn nanos(self) -> i64 {
         NANOS_PER_SECOND / self.per_second()
     }
 
-    /// Number of fraction digits.
+    /// Returns the number of fractional digits.
     #[must_use]
     pub const fn digits(self) -> usize {
         match self {
@@ -51,8 +51,8 @@ impl TimestampUnit {
         }
     }
 
-    /// Converts `value` to `target` units, truncating like an integer division; `None` when out of
-    /// range.
+    /// Converts `value` to `target` units, truncating like an integer division; `None` if the
+    /// result is out of range.
     #[must_use]
     pub fn convert(self, value: i64, target: Self) -> Option<i64> {
         let (from, to) = (self.per_second(), target.per_second());
@@ -60,7 +60,7 @@ impl TimestampUnit {
     }
 }
 
-/// The smallest field in a timestamp string, which is also its length as an interval.
+/// The smallest field in a timestamp string. Its length is that of the interval the string denotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granularity {
     /// `2024`
@@ -74,7 +74,7 @@ pub enum Granularity {
 /// The parsed fields of a timestamp string, independent of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedTimestamp {
-    /// Seconds since 1970 UTC, offset applied.
+    /// Seconds since 1970 UTC, after the offset was applied.
     pub seconds: i64,
     /// Nanoseconds within the second.
     pub nanos: i64,
@@ -85,13 +85,13 @@ pub struct ParsedTimestamp {
 }
 
 impl ParsedTimestamp {
-    /// The start, truncated to `unit`; `None` when out of range.
+    /// Returns the start, truncated to `unit`; `None` if it is out of range.
     #[must_use]
     pub fn start(&self, unit: TimestampUnit) -> Option<i64> {
         self.seconds.checked_mul(unit.per_second())?.checked_add(self.nanos / unit.nanos())
     }
 
-    /// The end of the smallest field, at least one tick after the start.
+    /// Returns the end of the smallest field, at least one tick after the start.
     #[must_use]
     pub fn end(&self, unit: TimestampUnit) -> Option<i64> {
         let start = self.start(unit)?;
@@ -110,7 +110,7 @@ impl ParsedTimestamp {
 }
 
 /// Parses `yyyy[-MM[-dd[(T| )HH[:mm[:ss[.f{1,9}]]][Z|±HH[[:]mm]]][ zone]]]`, where zone is `UTC`,
-/// `GMT`, `Z` or a region name. Nothing may surround it.
+/// `GMT`, `Z` or a region name. No other characters may precede or follow.
 #[must_use]
 pub fn parse_fields(text: &str) -> Option<ParsedTimestamp> {
     let mut cursor = Cursor { bytes: text.as_bytes(), at: 0 };
@@ -134,7 +134,7 @@ pub fn parse_fields(text: &str) -> Option<ParsedTimestamp> {
         parsed.granularity = Granularity::Nanos(time.granularity_nanos);
         parsed.nanos = time.nanos;
         parsed.seconds += time.seconds;
-        // Drivers may write a space between time and offset, as PostgreSQL accepts.
+        // Drivers may write a space between time and offset, which PostgreSQL accepts.
         cursor.space_before(|byte| matches!(byte, b'+' | b'-'));
         if let Some(offset) = read_offset(cursor.bytes, &mut cursor.at)? {
             parsed.seconds -= offset;
@@ -151,7 +151,7 @@ pub fn parse_fields(text: &str) -> Option<ParsedTimestamp> {
     cursor.done().then_some(parsed)
 }
 
-/// Parses the start of a timestamp string in `unit`; `None` when it is not a timestamp.
+/// Parses a timestamp string and returns its start in `unit`; `None` if it is not a timestamp.
 #[must_use]
 pub fn parse(text: &str, unit: TimestampUnit) -> Option<i64> {
     parse_fields(text)?.start(unit)
@@ -248,19 +248,19 @@ impl Cursor<'_> {
     }
 }
 
-/// Appends `2024-01-31T12:00:00.000000Z` with the unit's number of fraction digits.
+/// Appends `2024-01-31T12:00:00.000000Z`, with the unit's number of fractional digits.
 pub fn write_iso(out: &mut Vec<u8>, value: i64, unit: TimestampUnit) {
     write_date_time(out, value, unit, b'T');
     out.push(b'Z');
 }
 
-/// Appends the same without a zone and with `separator` between date and time.
+/// Like [`write_iso`], but without a zone and with `separator` between date and time.
 pub fn write_date_time(out: &mut Vec<u8>, value: i64, unit: TimestampUnit, separator: u8) {
     let date = CivilDate::from_days(value.div_euclid(unit.per_day()));
     let of_day = value.rem_euclid(unit.per_day());
     let (seconds, fraction) = (of_day / unit.per_second(), of_day % unit.per_second());
     write_year(out, date.year);
-    // A fixed template, so that the common case is a few stores and one copy.
+    // A fixed template makes the common case a few stores and one copy.
     let mut text = *b"-00-00T00:00:00.000000000";
     let two = |text: &mut [u8], at: usize, number: i64| {
         text[at] = b'0' + (number / 10) as u8;
@@ -290,7 +290,7 @@ pub fn write_year(out: &mut Vec<u8>, year: i32) {
     }
 }
 
-/// The ISO string of a timestamp.
+/// Returns the ISO string of a timestamp.
 #[must_use]
 pub fn iso_text(value: i64, unit: TimestampUnit) -> String {
     let mut out = Vec::with_capacity(32);
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn timestamp_prefixes_are_parsed() {
+    fn partial_timestamps_are_parsed() {
         for (text, expected) in [
             ("2024", "2024-01-01T00:00:00.000000Z"),
             ("2024-05", "2024-05-01T00:00:00.000000Z"),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_text_is_refused() {
+    fn malformed_timestamps_are_rejected() {
         for text in [
             "",
             "x",
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_spans_its_last_field() {
+    fn a_partial_timestamp_spans_its_last_given_field() {
         let length = |text: &str, unit| {
             let parsed = parse_fields(text).unwrap();
             parsed.end(unit).unwrap() - parsed.start(unit).unwrap()

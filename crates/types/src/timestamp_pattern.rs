@@ -1,6 +1,6 @@
 //! Timestamp patterns such as `yyyy-MM-dd HH:mm:ss.SSSUUU`, compiled once. Used for parsing (CSV
-//! columns, `to_timestamp`) and formatting (`to_str`). The letters are those of the reference; all
-//! other characters, and text between quotes, match themselves.
+//! columns, `to_timestamp`) and formatting (`to_str`). The letters have the same meaning as in
+//! QuestDB. All other characters, and text between quotes, match themselves.
 
 use crate::calendar::CivilDate;
 use crate::error::{EngineError, EngineResult, ErrorCode};
@@ -16,7 +16,7 @@ pub struct TimestampPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Literal(String),
-    /// Written literally, as in the reference, and skipped when parsing.
+    /// Written literally, as in QuestDB, and skipped when parsing.
     Quote,
     Field(Field),
 }
@@ -68,14 +68,14 @@ use Width::{Exactly, Greedy};
 const MILLI: i64 = 1_000_000;
 const MICRO: i64 = 1_000;
 
-/// Maximum bytes of a pattern. No date format needs more, and a compiled pattern takes 32 bytes for
-/// each byte.
+/// Maximum length of a pattern in bytes. No date format needs more, and a compiled pattern takes 32
+/// bytes for each byte.
 pub const MAX_PATTERN_BYTES: usize = 1_000;
 
-/// Maximum length of a zone name or offset.
+/// Maximum length of a zone name or offset in bytes.
 const MAX_ZONE_LENGTH: usize = 64;
 
-/// Longest first, so that the first match is the right one.
+/// The longest tokens come first, so that the first match is the right one.
 const TOKENS: &[(&str, Field)] = &[
     ("yyyy", Field::Year(Exactly(4))),
     ("yyy", Field::Year(Exactly(3))),
@@ -153,7 +153,7 @@ impl TimestampPattern {
             return Err(EngineError::new(
                 ErrorCode::InvalidValue,
                 format!(
-                    "a timestamp pattern of {} bytes: at most {MAX_PATTERN_BYTES} bytes are \
+                    "the timestamp pattern has {} bytes: at most {MAX_PATTERN_BYTES} bytes are \
                      allowed",
                     pattern.len()
                 ),
@@ -320,7 +320,7 @@ impl Fields {
             Field::Hour24(_) | Field::Hour12(_) => self.hour = value,
             Field::Hour24From1(_) => self.hour = value % 24,
             Field::Hour12From1(_) => {
-                // Without am/pm, the hour is before noon.
+                // Without am/pm, the hour counts as before noon.
                 self.hour = value % 12;
             }
             Field::Minute(_) => self.minute = value,
@@ -369,7 +369,8 @@ fn number(text: &str, width: Width, longest: usize) -> Option<(i64, usize, &str)
         Exactly(count) => count,
         Greedy => longest,
     };
-    // Examines only as many digits as the field needs, so that adjacent fields stay linear.
+    // Examines only as many digits as the field needs, so that parsing adjacent fields takes linear
+    // time.
     let present = text.bytes().take(wanted).take_while(u8::is_ascii_digit).count();
     let taken = match width {
         Exactly(count) if present >= count => count,
@@ -403,7 +404,7 @@ struct Moment {
     date: CivilDate,
     seconds: i64,
     nanos: i64,
-    /// Maximum number of fraction digits.
+    /// Maximum number of fractional digits.
     digits: usize,
 }
 
@@ -433,8 +434,8 @@ impl Moment {
             Field::Month(width) => digits(out, i64::from(date.month), width),
             Field::MonthShort => out.extend_from_slice(&MONTHS[month].as_bytes()[..3]),
             Field::MonthLong => out.extend_from_slice(MONTHS[month].as_bytes()),
-            // The reference counts these weeks from the start of the year; the first 6 days are
-            // week 1.
+            // As in QuestDB, these weeks are counted from the start of the year, and the first 6
+            // days are week 1.
             Field::Week(Greedy) => digits(out, i64::from(date.day_of_year() / 7 + 1), Greedy),
             Field::Week(width) => digits(out, i64::from(date.iso_week().1), width),
             Field::DayOfYear => digits(out, i64::from(date.day_of_year()), Greedy),
@@ -459,7 +460,7 @@ impl Moment {
                 let step = 10_i64.pow(9 - count as u32);
                 digits(out, self.nanos / step, Exactly(count));
             }
-            // Values are UTC.
+            // All values are in UTC.
             Field::ZoneName | Field::Offset => out.push(b'Z'),
         }
     }
@@ -493,12 +494,12 @@ mod tests {
     }
 
     #[test]
-    fn patterns_have_a_maximum_length() {
+    fn pattern_length_is_limited() {
         let many = MAX_PATTERN_BYTES;
         let refused = TimestampPattern::compile(&"y".repeat(many + 1)).unwrap_err();
         assert_eq!(
             refused.message,
-            "a timestamp pattern of 1001 bytes: at most 1000 bytes are allowed"
+            "the timestamp pattern has 1001 bytes: at most 1000 bytes are allowed"
         );
         let digits = TimestampPattern::compile(&"y".repeat(many)).unwrap();
         let new_year_9999 = 253_370_764_800_000_000;
@@ -531,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_that_do_not_match_are_refused() {
+    fn strings_that_do_not_match_the_pattern_are_rejected() {
         for (text, pattern) in [
             ("Friday 17 May 2024", "EEEE dd MMMM yyyy"),
             ("2024-02-30", "yyyy-MM-dd"),

@@ -7,7 +7,7 @@ use crate::offset::parse_offset;
 
 mod abbreviations;
 
-/// Maximum bytes of a name with its surrounding whitespace.
+/// Maximum length of a name in bytes, including surrounding whitespace.
 const MAX_NAME_LENGTH: usize = 256;
 
 /// A rule that converts UTC to local time.
@@ -21,8 +21,8 @@ pub enum Zone {
 
 impl Zone {
     /// Parses `Europe/Berlin`, `CET`, `Z`, `+01:00`, `01:00`, `GMT+1` or `UTC-05:30`, ignoring
-    /// case; `None` for an unknown zone. All code that accepts a zone calls this function, so that
-    /// all accept the same names.
+    /// case; `None` for an unknown zone. All code that accepts a zone calls this function, so the
+    /// same names are valid everywhere.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() > MAX_NAME_LENGTH {
@@ -48,15 +48,16 @@ impl Zone {
             }
         }
         let named = |zone: &Tz| zone.name().eq_ignore_ascii_case(text);
-        // Checked first, because the zone database has an EST and an MST without daylight time.
+        // Checked first, because EST and MST in the zone database have no daylight time.
         let zone = abbreviations::zone_of(text)
             .or_else(|| text.parse().ok())
             .or_else(|| chrono_tz::TZ_VARIANTS.into_iter().find(named));
         zone.map(Self::Named)
     }
 
-    /// The zone that may follow a time after a space. Abbreviations other than those of UTC are
-    /// refused: `PostgreSQL` treats them as offsets, [`Self::parse`] as zones with daylight time.
+    /// Parses the zone that may follow a time after a space. Abbreviations other than those of UTC
+    /// are rejected, because `PostgreSQL` treats them as offsets, and [`Self::parse`] as zones with
+    /// daylight time.
     #[must_use]
     pub(crate) fn of_time(word: &str) -> Option<Self> {
         if ["UTC", "Z", "GMT"].iter().any(|utc| utc.eq_ignore_ascii_case(word)) {
@@ -66,7 +67,7 @@ impl Zone {
         if has_region { Self::parse(word) } else { None }
     }
 
-    /// Seconds east of UTC at a timestamp.
+    /// Returns the seconds east of UTC at a timestamp.
     #[must_use]
     pub fn offset_at(self, utc_seconds: i64) -> i64 {
         match self {
@@ -77,8 +78,8 @@ impl Zone {
         }
     }
 
-    /// Seconds east of UTC at a local time. A gap uses the offset before the change, an overlap the
-    /// earlier of the two timestamps.
+    /// Returns the seconds east of UTC at a local time. In a gap this is the offset before the
+    /// change, in an overlap the offset of the earlier timestamp.
     #[must_use]
     pub fn offset_at_local(self, local_seconds: i64) -> i64 {
         let Self::Named(zone) = self else { return self.offset_at(local_seconds) };
@@ -105,7 +106,7 @@ impl Zone {
     }
 }
 
-/// Days that begin at a given local time in a zone.
+/// Days that begin at a certain local time in a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClockDays {
     /// Seconds after midnight at which a day begins.
@@ -116,8 +117,8 @@ pub struct ClockDays {
 
 impl ClockDays {
     /// Returns the start of the day that contains a UTC timestamp in seconds, and the start of the
-    /// next day. When the clock skips the starting time, the day begins right after the gap; when
-    /// the clock repeats it, at the first occurrence.
+    /// next day. If the clock skips the starting time, the day begins right after the gap. If the
+    /// clock repeats it, the day begins at the first occurrence.
     #[must_use]
     pub fn around(self, utc_seconds: i64) -> (i64, i64) {
         let local = self.zone.to_local(utc_seconds, 1);
@@ -134,14 +135,15 @@ impl ClockDays {
         (end, self.begin(day + 1))
     }
 
-    /// First timestamp whose local time is not before the start of a day.
+    /// Returns the first timestamp whose local time is not before the start of a day.
     fn begin(self, day: i64) -> i64 {
         let reading = day.saturating_mul(SECONDS_PER_DAY).saturating_add(self.seconds_of_day);
         let found = self.zone.to_utc(reading, 1);
         if self.zone.to_local(found, 1) == reading {
             return found;
         }
-        // In a gap: the change is within the previous day, and the new offset applies since then.
+        // In a gap: the change lies within the previous day, and the new offset applies from then
+        // on.
         let (mut before, mut after) = (found - SECONDS_PER_DAY, found);
         while after - before > 1 {
             let middle = before + (after - before) / 2;
@@ -154,7 +156,7 @@ impl ClockDays {
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// Parses a grid offset as seconds: `hh:mm`, `hhmm` or `h`, with an optional sign. Unlike a zone
+/// Parses a grid offset to seconds: `hh:mm`, `hhmm` or `h`, with an optional sign. Unlike a zone
 /// offset it may exceed a day.
 #[must_use]
 pub fn parse_shift(text: &str) -> Option<i64> {
@@ -188,7 +190,7 @@ mod tests {
     use crate::timestamp::{TimestampUnit, parse};
 
     #[test]
-    fn a_day_begins_once_when_the_clock_changes() {
+    fn each_day_begins_exactly_once_across_clock_changes() {
         let zone = Zone::parse("Europe/Paris").unwrap();
         let at = |hours: i64, minutes: i64| ClockDays {
             seconds_of_day: hours * 3_600 + minutes * 60,
@@ -202,8 +204,8 @@ mod tests {
         assert_eq!(around(at(2, 30), "2026-03-29T20:00:00Z"), day);
         let before = bounds("2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z");
         assert_eq!(around(at(2, 30), "2026-03-29T00:59:59Z"), before);
-        // 25 October 2026: the time from 02:00 to 03:00 occurs twice, from 00:00 UTC and from 01:00
-        // UTC.
+        // 25 October 2026: the hour from 02:00 to 03:00 occurs twice, starting at 00:00 UTC and at
+        // 01:00 UTC.
         let day = bounds("2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z");
         assert_eq!(around(at(2, 30), "2026-10-25T00:30:00Z"), day);
         assert_eq!(around(at(2, 30), "2026-10-25T01:10:00Z"), day);
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_offsets_are_parsed() {
+    fn zone_names_and_offsets_are_parsed() {
         let summer = seconds("2024-07-01");
         for (name, hours) in [
             ("Europe/Berlin", 2),
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn grid_offsets_are_parsed() {
+    fn alignment_offsets_are_parsed() {
         for (text, minutes) in
             [("-01:30", -90), ("+0530", 330), ("00:15", 15), ("1:00", 60), ("25:00", 1_500)]
         {
@@ -266,11 +268,11 @@ mod tests {
     }
 
     #[test]
-    fn gaps_and_overlaps_use_the_earlier_offset() {
+    fn skipped_and_repeated_local_times_use_the_earlier_offset() {
         let berlin = Zone::parse("Europe/Berlin").unwrap();
-        // 02:30 does not exist on 2024-03-31: the offset before the change applies.
+        // 02:30 does not exist on 2024-03-31, so the offset before the change applies.
         assert_eq!(berlin.to_utc(seconds("2024-03-31T02:30"), 1), seconds("2024-03-31T01:30"));
-        // 02:30 occurs twice on 2024-10-27: summer time is the earlier timestamp.
+        // 02:30 occurs twice on 2024-10-27; the earlier timestamp is in summer time.
         assert_eq!(berlin.to_utc(seconds("2024-10-27T02:30"), 1), seconds("2024-10-27T00:30"));
     }
 }

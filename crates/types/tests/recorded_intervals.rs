@@ -1,5 +1,5 @@
-//! Interval strings as `QuestDB` reads them, recorded by `npm run tick-differential`: the same
-//! intervals in both units and the same refusals, except for decided differences.
+//! Interval strings as `QuestDB` reads them, recorded by `npm run tick-differential`. Both units
+//! must give the same intervals and the same refusals, apart from deliberate differences.
 
 use serde::Deserialize;
 use tidemark_types::TimestampUnit;
@@ -13,10 +13,10 @@ const SHOWN: usize = 1_000;
 #[derive(Deserialize)]
 struct Recorded {
     text: String,
-    /// The first start, then alternating lengths and gaps; `None` for a refusal.
+    /// The first start, then lengths and gaps in alternation; `None` for a refusal.
     peer: Option<Vec<i64>>,
     ours: Option<Vec<i64>>,
-    /// Reason for our difference, if any.
+    /// Reason for the difference from QuestDB, if there is one.
     why: Option<String>,
     /// Recording time, if the result depends on it.
     #[serde(default)]
@@ -38,7 +38,8 @@ fn read(case: &Recorded, unit: TimestampUnit) -> Option<Vec<i64>> {
     )
 }
 
-/// Whether a string has sub-microsecond digits or a single timestamp, so that the units differ.
+/// Whether a string has digits below a microsecond or denotes a single timestamp, so that the units
+/// give different intervals.
 fn is_fine(text: &str) -> bool {
     let digits = |part: &str| part.bytes().take_while(u8::is_ascii_digit).count();
     let fraction = text.match_indices('.').any(|(at, _)| digits(&text[at + 1..]) > 6);
@@ -49,7 +50,7 @@ fn is_fine(text: &str) -> bool {
 }
 
 #[test]
-fn interval_strings_match_the_recorded_intervals() {
+fn interval_strings_match_the_recorded_results() {
     let cases: Vec<Recorded> =
         RECORDED.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(cases.len() > 3_000, "{}", cases.len());

@@ -1,12 +1,12 @@
 //! Read-ahead of mapped files.
 
-/// Bytes per request: for one request a system reads at most its disk's read-ahead, which is at
-/// least this.
+/// Bytes per request. For one request, a system reads at most the read-ahead of its disk, which is
+/// at least this much.
 const REQUEST_BYTES: usize = 128 << 10;
 
-/// Requests exactly these bytes of a mapped file. Without it the first access reads as much around
-/// them as the disk's read-ahead, including other columns. Does not wait. Has no effect on memory
-/// that is not a mapped file.
+/// Requests exactly these bytes of a mapped file. Without this call, the first access reads as much
+/// around them as the disk's read-ahead, including other columns. Does not wait. Has no effect on
+/// memory that is not a mapped file.
 #[cfg(unix)]
 pub fn read_ahead(bytes: &[u8]) {
     // SAFETY: the call takes a number, and returns -1 if it does not know it.
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn read_ahead_accepts_any_memory() {
+    fn read_ahead_accepts_any_memory_range() {
         let bytes = vec![7_u8; 3 * REQUEST_BYTES + 5];
         for range in [0..0, 0..1, 1..2, 5_000..bytes.len(), bytes.len()..bytes.len()] {
             read_ahead(&bytes[range]);

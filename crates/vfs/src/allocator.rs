@@ -8,8 +8,8 @@ use tidemark_types::account::note_allocation;
 #[derive(Debug)]
 pub struct CountingAllocator<A>(pub A);
 
-/// Returns memory that this thread has freed and mimalloc retains to the system. The time depends
-/// on the thread's pages: some milliseconds for gigabytes.
+/// Returns to the system the memory that this thread has freed and mimalloc still retains. The time
+/// depends on the thread's pages: some milliseconds for gigabytes.
 pub fn give_back() {
     // SAFETY: it takes no pointers and may be called by any thread at any time, even if another
     // allocator is in use.

@@ -121,13 +121,13 @@ fn free_range() -> &'static Range {
 }
 
 /// Number of failed reads of mapped pages since the process started. While it does not change, all
-/// bytes of all maps are real.
+/// bytes in all maps are those of their files.
 pub fn faults() -> u64 {
     FAULTS.load(Ordering::SeqCst)
 }
 
-/// Whether some bytes in the map of this buffer differ from the file. Checked after the bytes were
-/// used.
+/// Whether some bytes in the map of this buffer differ from the file. Call this after the bytes
+/// were used.
 pub fn is_faulted(buffer: &Buffer) -> bool {
     let range = || range_of(buffer.as_ptr() as usize);
     faults() > 0 && range().is_some_and(|range| range.faults.load(Ordering::SeqCst) > 0)

@@ -64,7 +64,7 @@ impl CheckedKeys {
         Self { keys: self.keys.slice(offset, len), max: self.max }
     }
 
-    /// Builds the dictionary array of the keys and their strings.
+    /// Builds the dictionary array from the keys and their strings.
     pub fn dictionary(
         &self,
         values: &ArrayRef,

@@ -1,4 +1,4 @@
-//! Duplicates descriptors of other owners.
+//! Duplicates descriptors that other code owns.
 
 use std::io;
 use std::net::TcpStream;
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duplicated_socket_is_the_same_connection() {
+    fn a_duplicated_socket_refers_to_the_same_connection() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut first, _) = listener.accept().unwrap();

@@ -100,9 +100,9 @@ pub trait Vfs: Send + Sync + Debug {
     /// Maps the first `len` bytes of an immutable file, which must have exactly that length. The
     /// buffer starts at a page boundary and keeps the map alive.
     fn map(&self, path: &str, len: u64) -> io::Result<Buffer>;
-    /// Makes a file's content durable, and makes later reads return what the disk has. After a
-    /// failed sync of another process the page cache may hold bytes that never reached the disk,
-    /// and that no sync writes any longer.
+    /// Makes a file's content durable, and makes later reads return what the disk has. If a sync by
+    /// another process failed, the page cache may hold bytes that never reached the disk, and that
+    /// no later sync writes.
     fn settle(&self, path: &str) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, path: &str) -> io::Result<()>;
@@ -125,6 +125,6 @@ pub trait Vfs: Send + Sync + Debug {
     /// Creates a hard link to an immutable file, or a copy if the file system has no links. The
     /// name becomes durable when the directory is synced. A copy is synced here.
     fn link(&self, from: &str, to: &str) -> io::Result<()>;
-    /// Space of the file system of the root.
+    /// Space on the root's file system.
     fn space(&self) -> io::Result<Space>;
 }

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_nonzero() {
+    fn machine_limits_are_nonzero() {
         let limits = limits();
         assert!(limits.open_files > 0 && limits.maps > 0);
     }

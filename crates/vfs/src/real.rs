@@ -159,7 +159,7 @@ impl Vfs for RealVfs {
         if found != len {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!("the file has {found} bytes, {len} expected"),
+                format!("expected {len} bytes, found {found}"),
             ));
         }
         if len == 0 {
@@ -171,7 +171,7 @@ impl Vfs for RealVfs {
         // anyway, `bus` keeps the process alive.
         let map = unsafe { Mmap::map(&file)? };
         let start = NonNull::new(map.as_ptr().cast_mut())
-            .ok_or_else(|| io::Error::other("the map has no address"))?;
+            .ok_or_else(|| io::Error::other("the memory map has no address"))?;
         let len = map.len();
         let watched = Watched::new(start.as_ptr() as usize, len);
         let map = Arc::new(WatchedMap { _watched: watched, _map: map });
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_lock_is_refused() {
+    fn a_second_lock_of_the_same_file_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let vfs = RealVfs::new(directory.path()).unwrap();
         let held = vfs.lock("lock").unwrap();

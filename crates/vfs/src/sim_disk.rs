@@ -1,9 +1,9 @@
 //! Content of a simulated disk: the durable content of each file and the writes since, the durable
-//! names of each directory and the changes since.
+//! names in each directory and the changes since.
 //!
-//! A power loss keeps any subset of the unsynced data: of the 64-byte sectors of each write, and of
-//! the name changes. The length is that after any of the writes; bytes in between are zeros or
-//! junk. Deliberately, that is more than real file systems lose.
+//! A power loss keeps any subset of the unsynced data: of the 64-byte sectors in each write, and of
+//! the name changes. A file has the length that it had after any one of the writes; bytes in
+//! between are zeros or junk. Deliberately, that is more than real file systems lose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(crate) struct SimFile {
     pub(crate) current: Arc<Vec<u8>>,
     /// Minimum content after a power loss.
     durable: Arc<Vec<u8>>,
-    /// Later writes, in order.
+    /// Writes since the durable content, in order.
     unsynced: Vec<(usize, Arc<[u8]>)>,
     /// Bytes allocated for the file.
     pub(crate) room: u64,
@@ -148,7 +148,7 @@ impl SimFile {
 
     fn crash(&self, rng: &mut ChaCha8Rng, keep: f64, junk: bool) -> Self {
         let mut content = Vec::clone(&self.durable);
-        // The length is that at any time since the last sync.
+        // The file may have the length that it had at any time since the last sync.
         let mut lengths = vec![content.len()];
         for (offset, data) in &self.unsynced {
             let end = (offset + data.len()).max(lengths[lengths.len() - 1]);

@@ -1,4 +1,4 @@
-//! Batch operations on strings of a column: locating their bytes, checking for ASCII, and
+//! Batch operations on the strings of a column: locating their bytes, checking for ASCII, and
 //! assembling columns from such strings without reading them one by one.
 
 use arrow_array::StringViewArray;
@@ -29,7 +29,7 @@ pub struct Stretch<'a> {
 struct Found {
     /// All bits of prefixes and of strings stored in views.
     bits: u64,
-    /// Least and greatest buffer; first and last byte of long strings.
+    /// Lowest and highest buffer index; first and last byte of long strings.
     buffers: (u32, u32),
     start: u32,
     end: u64,
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_validated() {
+    fn string_columns_are_validated() {
         let text = b"0123456789abcdef";
         let buffers = || vec![Buffer::from(text.to_vec())];
         let sound = vec![0, long(0, 0, text), long(0, 2, &text[2..])];
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_far_apart_have_no_common_range() {
+    fn distant_strings_have_no_common_range() {
         let body = vec![b'x'; 100_000];
         let views = vec![long(0, 0, &body[..20]), long(0, 90_000, &body[..20])];
         let buffers = vec![Buffer::from(body.clone()), Buffer::from(body)];

@@ -81,14 +81,14 @@ pub(crate) fn append_arena(
 }
 
 fn too_large() -> EngineError {
-    EngineError::new(
-        ErrorCode::ResourceLimit,
-        "a batch of more than 4 GiB does not fit an Arrow arena",
-    )
+    EngineError::new(ErrorCode::ResourceLimit, "a batch of the result is larger than 4 GiB")
 }
 
 fn unreadable(data_type: &DataType) -> EngineError {
-    EngineError::new(ErrorCode::NotSupported, format!("{data_type} has no place in an Arrow arena"))
+    EngineError::new(
+        ErrorCode::NotSupported,
+        format!("{data_type} is not supported in an Arrow arena"),
+    )
 }
 
 /// Converts a column to types that the reader supports.
@@ -114,8 +114,9 @@ fn readable(column: &ArrayRef) -> EngineResult<ArrayRef> {
         DataType::Struct(_) => return readable_struct(column),
         _ => return Ok(ArrayRef::clone(column)),
     };
-    cast(column, &target)
-        .map_err(|error| EngineError::internal(format!("a column for the Arrow arena: {error}")))
+    cast(column, &target).map_err(|error| {
+        EngineError::internal(format!("cannot convert a column for an Arrow arena: {error}"))
+    })
 }
 
 fn readable_struct(column: &ArrayRef) -> EngineResult<ArrayRef> {
@@ -148,7 +149,9 @@ fn compact_dictionary(column: &ArrayRef) -> EngineResult<ArrayRef> {
             Some(moved[key])
         })
         .collect();
-    let failed = |error| EngineError::internal(format!("symbols for the Arrow arena: {error}"));
+    let failed = |error| {
+        EngineError::internal(format!("cannot convert symbols for an Arrow arena: {error}"))
+    };
     let values = arrow::compute::take(dictionary.values(), &UInt32Array::from(used), None)
         .and_then(|values| cast(&values, &DataType::Utf8))
         .map_err(failed)?;

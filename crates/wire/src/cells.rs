@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn geohashes_are_written_as_characters_or_bits() {
+    fn geohashes_are_formatted_as_characters_or_bits() {
         assert_eq!(text(|out| push_geohash(out, 7, 0b101_0101)), "1010101");
         // u33de: 26, 3, 3, 12, 13
         let value = (((26 * 32 + 3) * 32 + 3) * 32 + 12) * 32 + 13;
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn chars_are_written_as_utf8() {
+    fn chars_are_encoded_as_utf8() {
         assert_eq!(text(|out| push_char(out, u16::from(b'a'))), "a");
         assert_eq!(text(|out| push_char(out, 0x20ac)), "€");
         assert_eq!(text(|out| push_char(out, 0xd800)), "\u{fffd}");

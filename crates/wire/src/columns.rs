@@ -163,7 +163,7 @@ pub(crate) fn columns_of<'a>(
 ) -> EngineResult<Vec<Column<'a>>> {
     if fields.len() != batch.num_columns() {
         return Err(EngineError::internal(format!(
-            "a batch of {} columns where {} were announced",
+            "a batch has {} columns, expected {}",
             batch.num_columns(),
             fields.len()
         )));
@@ -174,7 +174,7 @@ pub(crate) fn columns_of<'a>(
         .map(|(field, array)| {
             Column::new(field.sql_type, array.as_ref()).ok_or_else(|| {
                 EngineError::internal(format!(
-                    "column \"{}\" is {} but its array is {}",
+                    "column \"{}\" has type {} but its array has type {}",
                     field.name,
                     field.sql_type.name(),
                     array.data_type()

@@ -93,7 +93,7 @@ fn bare<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>,
     }
 }
 
-/// Writes `value` in quotes; its text contains none.
+/// Writes `value` in quotes; its text contains no quotes.
 #[inline]
 fn quoted<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>, T)) {
     if let Some(value) = value {

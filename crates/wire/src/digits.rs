@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_are_written_in_java_notation() {
+    fn doubles_are_formatted_in_java_notation() {
         for (value, text) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn written_doubles_are_short_and_parse_to_the_same_value() {
+    fn formatted_doubles_are_short_and_parse_to_the_same_value() {
         let mut random = rand_chacha::ChaCha8Rng::seed_from_u64(7);
         for round in 0..200_000_u32 {
             let value: f64 = match round % 3 {

@@ -1,5 +1,5 @@
-//! Requests memory before a buffer of encoded rows grows: a single row may be as long as it has
-//! columns, and an escaped string takes up to six times its length.
+//! Requests memory before a buffer of encoded rows grows: a row with many columns may be very long,
+//! and an escaped string takes up to six times its length.
 
 use tidemark_types::{EngineResult, account};
 

@@ -1,5 +1,5 @@
-//! Requests of an HTTP client that repeats itself: they differ only in their SQL text. Other
-//! requests are not parsed here.
+//! Requests from one HTTP client that differ only in their SQL text. Other requests are not parsed
+//! here.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -21,14 +21,14 @@ pub struct RequestPattern {
 pub enum HttpMessage {
     /// A request that matches the pattern.
     Query {
-        /// Its SQL text.
+        /// SQL text of the request.
         text: String,
         /// Bytes of the request.
         len: usize,
     },
     /// Incomplete, but may still match.
     Incomplete,
-    /// No match, or an SQL text that must be refused.
+    /// No match, or SQL text that must be refused.
     Other,
 }
 
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_requests_are_not_matched() {
+    fn incomplete_requests_do_not_match() {
         let bytes = request("SELECT+'n%C3%B6%2b'%20x");
         let two = [bytes.as_slice(), &bytes].concat();
         let text = "SELECT 'nö+' x".to_owned();

@@ -41,7 +41,7 @@ impl JsonRows {
         let selection = columns.unwrap_or_else(|| (0..fields.len()).collect());
         if let Some(index) = selection.iter().find(|index| **index >= fields.len()) {
             return Err(EngineError::internal(format!(
-                "column {index} of {} was asked for",
+                "column {index} of {} was requested",
                 fields.len()
             )));
         }

@@ -41,9 +41,9 @@ impl ParquetArchive {
         options: ParquetOptions,
     ) -> EngineResult<Self> {
         let timestamp = timestamp.ok_or_else(|| {
-            let message = "partition_by needs a query with a designated timestamp, in its order";
+            let message = "partition_by requires a query ordered by its designated timestamp";
             EngineError::new(ErrorCode::InvalidValue, message)
-                .with_hint("use partition_by=NONE, or ORDER BY and timestamp() in the query")
+                .with_hint("use partition_by=NONE, or add ORDER BY and timestamp() to the query")
         })?;
         // Invalid options are reported before the first row.
         ParquetFile::new(fields, Some(timestamp), &options)?;
@@ -121,7 +121,7 @@ fn partitions_of(
         return Ok(micros.iter().map(|value| value.map(floor)).collect());
     }
     let nanos = array.as_primitive_opt::<TimestampNanosecondType>().ok_or_else(|| {
-        EngineError::internal(format!("a designated timestamp is {}", array.data_type()))
+        EngineError::internal(format!("the designated timestamp has type {}", array.data_type()))
     })?;
     Ok(nanos.iter().map(|value| value.map(|nanos| floor(nanos.div_euclid(1_000)))).collect())
 }

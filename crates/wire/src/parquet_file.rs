@@ -68,14 +68,14 @@ pub enum Codec {
 /// Maximum dictionary bytes of a numeric column. Beyond it most values are unique, and looking up
 /// each value takes longer than writing it.
 const NUMBER_DICTIONARY_BYTES: usize = 64 * 1024;
-/// The same limit if the first rows show repeated values and the codec is slow: indices are a
-/// quarter of the bytes to compress.
+/// Maximum dictionary bytes of a numeric column if the first rows show repeated values and the
+/// codec is slow: indices are a quarter of the bytes to compress.
 const LONG_DICTIONARY_BYTES: usize = 256 * 1024;
-/// Number of first rows that are sampled for this.
+/// Number of rows at the start that are sampled for repeated values.
 const SAMPLE_ROWS: usize = 4096;
 
 /// Number of columns above which none is delta-encoded: parquet-rs allocates a megabyte per such
-/// column, whatever its rows are.
+/// column, however few rows it has.
 const MAX_DELTA_COLUMNS: usize = 128;
 
 /// Options of a Parquet file.
@@ -158,7 +158,7 @@ impl ParquetFile {
         })
     }
 
-    /// Chooses dictionary sizes by the first rows, before any byte of the file is handed out.
+    /// Chooses dictionary sizes from the first rows, before any byte of the file is handed out.
     fn settle(&mut self, batch: &RecordBatch) -> EngineResult<()> {
         let Some(options) = self.unsettled.take() else { return Ok(()) };
         let timestamp = self.ascending.map(|(column, _)| column);
@@ -173,7 +173,7 @@ impl ParquetFile {
 
     pub(crate) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) -> EngineResult<()> {
         if batch.num_columns() != self.fields.len() {
-            return Err(EngineError::internal("a batch with other columns than announced"));
+            return Err(EngineError::internal("a batch does not have the expected columns"));
         }
         if batch.num_rows() == 0 {
             return Ok(());
@@ -246,7 +246,7 @@ fn writer(
         .map_err(failed)
 }
 
-/// Whether compression takes longer than looking values up.
+/// Whether compression takes longer than dictionary lookups.
 fn is_slow(options: &ParquetOptions) -> bool {
     const SLOW_ZSTD: i32 = 3;
     match options.codec {
@@ -265,7 +265,7 @@ fn values_repeat(column: &ArrayRef) -> bool {
     };
     let values = values.as_slice().chunks_exact(width).skip(data.offset()).take(rows);
     let different: HashSet<&[u8]> = values.collect();
-    // Among n values out of d distinct ones, about n²/2d are repeats.
+    // Among n values drawn from d distinct ones, about n²/2d are repeats.
     let came_before = rows - different.len();
     came_before > 0 && came_before * 2 * (LONG_DICTIONARY_BYTES / width) >= rows * rows
 }
@@ -429,7 +429,10 @@ fn file_column(field: &Field, array: &ArrayRef, target: &DataType) -> EngineResu
     match rendered {
         Some(column) => Ok(column),
         None => cast(array, target).map_err(|error| {
-            EngineError::internal(format!("column \"{}\" for Parquet: {error}", field.name))
+            EngineError::internal(format!(
+                "cannot convert column \"{}\" for Parquet: {error}",
+                field.name
+            ))
         }),
     }
 }
@@ -458,7 +461,7 @@ fn without_nulls(array: &ArrayRef) -> Option<ArrayRef> {
 /// Converts values that only the dialect can read to their text.
 fn text_column(field: &Field, array: &ArrayRef) -> EngineResult<ArrayRef> {
     let column = Column::new(field.sql_type, array.as_ref()).ok_or_else(|| {
-        EngineError::internal(format!("column \"{}\" is {}", field.name, array.data_type()))
+        EngineError::internal(format!("column \"{}\" has type {}", field.name, array.data_type()))
     })?;
     let mut texts = StringBuilder::new();
     let mut text = Vec::new();

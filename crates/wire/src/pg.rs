@@ -41,14 +41,18 @@ impl PgRows {
             each => {
                 return Err(EngineError::new(
                     tidemark_types::ErrorCode::InvalidValue,
-                    format!("{} format codes for {} columns", each.len(), fields.len()),
+                    format!(
+                        "bind message has {} result formats but query has {} columns",
+                        each.len(),
+                        fields.len()
+                    ),
                 ));
             }
         };
         if let Some(code) = codes.iter().find(|code| !matches!(code, 0 | 1)) {
             return Err(EngineError::new(
                 tidemark_types::ErrorCode::InvalidValue,
-                format!("format code {code}: expected 0 or 1"),
+                format!("invalid format code {code}: expected 0 or 1"),
             ));
         }
         // BINARY has no text form: its RowDescription reports binary whatever was requested.
@@ -67,7 +71,10 @@ impl PgRows {
         let count = u16::try_from(columns.len()).map_err(|_| {
             EngineError::new(
                 tidemark_types::ErrorCode::NotSupported,
-                format!("{} columns: a DataRow holds 65,535 at the most", columns.len()),
+                format!(
+                    "the row has {} columns: a DataRow message holds at most 65,535",
+                    columns.len()
+                ),
             )
         })?;
         out.reserve(batch.num_rows() * columns.len() * CELL_BYTES_GUESS);
@@ -111,7 +118,7 @@ fn put_length(out: &mut [u8], at: usize, header: usize) -> EngineResult<()> {
     let length = i32::try_from(out.len() - at - header).map_err(|_| {
         EngineError::new(
             tidemark_types::ErrorCode::ResourceLimit,
-            "a row of more than 2 GiB does not fit a DataRow message",
+            "the row is larger than 2 GiB and does not fit a DataRow message",
         )
     })?;
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());

@@ -1,5 +1,5 @@
-//! Messages of a pgwire client that repeats itself: it binds a statement to other values, executes
-//! it and sends Sync. Other messages are not parsed here.
+//! Messages from a pgwire client that repeatedly binds a statement to new values, executes it and
+//! sends Sync. Other messages are not parsed here.
 
 /// Reply to a Bind.
 pub const BIND_COMPLETE: &[u8] = b"2\0\0\0\x04";
@@ -36,7 +36,7 @@ pub enum PgMessage<'b> {
         pattern: usize,
         /// Values in the format of Bind, with their count.
         values: &'b [u8],
-        /// Whether a Describe is between the two.
+        /// Whether a Describe is between the Bind and the Execute.
         is_described: bool,
         /// Bytes of the messages.
         len: usize,
@@ -68,9 +68,9 @@ pub fn next_message<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<
 
 /// Result of a comparison with expected bytes.
 enum Found<'b> {
-    /// They match; these bytes follow.
+    /// The bytes match; these bytes follow.
     Whole(&'b [u8]),
-    /// They match so far, but are incomplete.
+    /// The bytes match so far, but are incomplete.
     Part,
     Other,
 }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn incomplete_runs_are_not_matched() {
+    fn an_incomplete_bind_and_execute_sequence_does_not_match() {
         let patterns = [pattern("a", &[true]), pattern("b", &[true, false])];
         let values = values(&[Some("né".as_bytes()), None]);
         for (described, describe) in [(false, &b""[..]), (true, DESCRIBE)] {

@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_keep_the_order_of_their_items() {
+    fn parallel_results_keep_the_order_of_their_items() {
         for rows in [0, MANY_ROWS] {
             let made = side_by_side(0..100, rows, |item| Ok(item * 2)).unwrap();
             assert_eq!(made, (0..100).map(|item| item * 2).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Reads WebSocket frames of clients: socket bytes to whole messages. The library handles masks,
+//! Reads WebSocket frames from clients: socket bytes to whole messages. The library handles masks,
 //! fragments, pings and the client's close; TypeScript handles the upgrade and the socket.
 
 use std::io::{self, Read, Write};
@@ -147,7 +147,7 @@ impl WebSocketReader {
                     received.messages.push(message);
                 }
                 Ok(Message::Text(_)) => {
-                    received.failure = Some((1003, "messages are binary here".to_owned()));
+                    received.failure = Some((1003, "only binary messages are accepted".to_owned()));
                     self.is_over = true;
                 }
                 Ok(_) => {}
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_complete_however_their_bytes_arrive() {
+    fn messages_are_complete_however_their_bytes_are_split() {
         let long: Vec<u8> = (0..70_000_u32).map(|at| at as u8).collect();
         let mut bytes = frame(0x82, b"one");
         bytes.extend(frame(0x02, b"tw"));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_protocol_violation_ends_the_connection_with_a_code() {
+    fn a_protocol_violation_closes_the_connection_with_a_status_code() {
         let fragments = [frame(0x02, &[0; 600]), frame(0x80, &[0; 600])].concat();
         // The length alone is enough: no payload has arrived.
         let claimed = vec![0x82, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4];

@@ -30,7 +30,7 @@ pub(crate) struct ZipStream {
 #[derive(Debug)]
 struct Entry {
     name: String,
-    /// Offset of its header.
+    /// Offset of the entry's header.
     offset: u64,
     crc: u32,
     bytes: u64,

@@ -156,7 +156,7 @@ fn json_rows_have_the_expected_text() {
 }
 
 #[test]
-fn json_writes_selected_columns_and_quoted_longs() {
+fn json_writes_selected_columns_and_quotes_longs() {
     let format = RowFormat::Json { quote_large_numbers: true, columns: Some(vec![5, 4, 5]) };
     assert_eq!(encode_text(format), r#"["4",3,"4"],[null,null,null]"#);
     let (fields, _) = fields_and_batch();
@@ -208,7 +208,7 @@ fn parquet_writes_no_dictionary_for_unique_values() {
 }
 
 #[test]
-fn csv_rows_have_the_expected_text() {
+fn csv_rows_have_the_expected_format() {
     let text = encode_text(RowFormat::Csv { delimiter: b',', header: true });
     let (header, rows) = text.split_once("\r\n").unwrap();
     assert!(header.starts_with(r#""boolean","byte","#));
@@ -225,7 +225,7 @@ fn csv_rows_have_the_expected_text() {
 }
 
 #[test]
-fn csv_of_an_empty_result_has_a_header() {
+fn csv_of_an_empty_result_is_only_a_header() {
     let fields = [Field::new("say \"hi\"", SqlType::Int)];
     let mut out = Vec::new();
     let format = RowFormat::Csv { delimiter: b';', header: true };
@@ -327,7 +327,7 @@ fn pg_binary_cells_have_the_expected_bytes() {
 }
 
 #[test]
-fn pg_format_codes_must_match_the_columns() {
+fn pg_format_codes_must_match_the_column_count() {
     let (fields, _) = fields_and_batch();
     for format_codes in [vec![0, 1], vec![2]] {
         assert!(
@@ -419,7 +419,7 @@ fn the_arena_equals_the_fixture_that_typescript_reads() {
 }
 
 #[test]
-fn the_arena_of_a_slice_contains_only_the_slice() {
+fn the_arena_of_a_slice_contains_only_its_rows() {
     let (_, batch) = fields_and_batch();
     let whole = write_arena(&batch).unwrap();
     let slice = write_arena(&batch.slice(1, 1)).unwrap();
@@ -429,7 +429,7 @@ fn the_arena_of_a_slice_contains_only_the_slice() {
 }
 
 #[test]
-fn an_array_of_another_type_than_announced_is_an_internal_error() {
+fn an_array_of_an_undeclared_type_is_an_internal_error() {
     let fields = [Field::new("x", SqlType::Long)];
     let array: ArrayRef = Arc::new(Int32Array::from(vec![1]));
     let batch = RecordBatch::try_from_iter([("x", array)]).unwrap();
@@ -438,11 +438,11 @@ fn an_array_of_another_type_than_announced_is_an_internal_error() {
         .unwrap()
         .encode(&batch, &mut Vec::new())
         .unwrap_err();
-    assert_eq!(error.reason(), "column \"x\" is LONG but its array is Int32");
+    assert_eq!(error.reason(), "column \"x\" has type LONG but its array has type Int32");
 }
 
 #[test]
-fn nulls_from_joins_in_non_nullable_columns_become_false_or_zero() {
+fn nulls_from_joins_become_false_or_zero_in_non_nullable_columns() {
     let arrays: [(&str, SqlType, ArrayRef); 3] = [
         ("b", SqlType::Boolean, Arc::new(BooleanArray::from(vec![None, Some(true)]))),
         ("y", SqlType::Byte, Arc::new(Int8Array::from(vec![None, Some(1)]))),

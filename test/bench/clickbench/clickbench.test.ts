@@ -9,10 +9,10 @@ import { queriesFor, type Query } from './queries.js';
 
 const ROWS = 6_000;
 const SEED = 1;
-/** Has LIMIT without ORDER BY: any ten groups are correct. */
+/** This query has LIMIT without ORDER BY, so any ten groups are correct. */
 const UNORDERED = 'q18';
 
-/** A cell as a string; fractional numbers are rounded to nine digits. */
+/** Formats a cell as a string; fractional numbers are rounded to nine digits. */
 function shown(cell: Cell): string {
   if (typeof cell === 'number' && !Number.isSafeInteger(cell)) {
     return cell.toPrecision(9);
@@ -20,7 +20,7 @@ function shown(cell: Cell): string {
   return String(cell);
 }
 
-/** The rows of an answer; integers beyond 2^53 are read as strings. */
+/** Returns the rows of an answer; integers beyond 2^53 are read as strings. */
 async function rowsOf(server: TestServer, sql: string): Promise<string[][]> {
   const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(sql)}`);
   const text = (await response.text()).replaceAll(/(?<=[[,])-?\d{16,}(?=[,\]])/g, '"$&"');
@@ -38,7 +38,7 @@ function page(rows: readonly string[][], { text }: Query): string[][] {
     : rows.slice(Number(first), Number(last));
 }
 
-/** Rows that are missing in `others`, duplicates counted. */
+/** Returns the rows that are missing in `others`, counting duplicates. */
 function unknownRows(rows: readonly string[][], others: readonly string[][]): string[] {
   const left = new Map<string, number>();
   for (const name of others.map((row) => row.join('\0'))) {
@@ -53,7 +53,7 @@ function unknownRows(rows: readonly string[][], others: readonly string[][]): st
     });
 }
 
-test('the 43 queries of ClickBench', async (t) => {
+test('the 43 ClickBench queries return the expected rows', async (t) => {
   const server = await startTestServer();
   t.teardown(() => server.stop());
   const columns = COLUMNS.map(([name, type]) => `${name} ${type}`).join(', ');

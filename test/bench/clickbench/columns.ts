@@ -51,7 +51,7 @@ class Row {
     this.phone = scramble(this.user) % 18 === 0 ? 1 + this.skewed(166, 2) : 0;
   }
 
-  /** A random integer below `count`; a greater power makes low values more frequent. */
+  /** Returns a random integer below `count`; a greater power makes low values more frequent. */
   skewed(count: number, power: number): number {
     return Math.floor(Math.max(1, count) * this.random() ** power);
   }
@@ -64,12 +64,12 @@ class Row {
     return values[this.skewed(values.length, 2)] as T;
   }
 
-  /** A duration in milliseconds; 0 in most rows. */
+  /** Returns a duration in milliseconds; 0 in most rows. */
   timing(most: number): number {
     return this.chance(0.3) ? this.skewed(most, 4) : 0;
   }
 
-  /** A string that is present in the given share of rows. */
+  /** Returns a string that is non-empty in the given share of rows. */
   rare(share: number, value: () => string): string {
     return this.chance(share) ? value() : '';
   }
@@ -235,7 +235,7 @@ export const COLUMNS: readonly Column[] = [
   ['CLID', 'INT', (row) => (row.chance(0.03) ? row.skewed(2_000_000, 2) : 0)],
 ];
 
-/** `count` rows in time order, determined by the seed. */
+/** Generates `count` rows in time order, determined by the seed. */
 export function* hitRows(count: number, seed: number): Generator<readonly Value[]> {
   const random = randomNumbers(seed);
   for (let place = 0; place < count; place += 1) {
@@ -244,7 +244,7 @@ export function* hitRows(count: number, seed: number): Generator<readonly Value[
   }
 }
 
-/** The row as a CSV line. No string contains a comma, a quote or a line break. */
+/** Returns the row as a CSV line. No string contains a comma, a quote or a line break. */
 export function csvLine(row: readonly Value[]): string {
   const cells = row.map((value, index) =>
     COLUMNS[index]?.[1] === 'TIMESTAMP' ? iso(Number(value)) : String(value),

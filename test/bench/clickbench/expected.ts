@@ -1,6 +1,6 @@
 /**
- * The expected answer of each of the 43 queries, computed with plain loops over the generated rows:
- * the ordered rows before LIMIT.
+ * The expected answer to each of the 43 queries, computed with plain loops over the generated rows.
+ * It contains the ordered rows before LIMIT.
  */
 import { COLUMNS, NAMED, type Value } from './columns.js';
 
@@ -14,7 +14,7 @@ type Key = string | ((row: Hit) => Cell);
 const MINUTE_SECONDS = 60;
 const SITE = /^https?:\/\/(?:www\.)?([^/]+)\/.*$/;
 
-/** The cells of a generated row by column name; times as the strings of an answer. */
+/** Returns the cells of a generated row by column name. Times are strings, as in an answer. */
 export function hitOf(values: readonly Value[]): Hit {
   const cells = COLUMNS.map(([name, type], index): [string, Cell] => {
     const value = values[index] ?? '';
@@ -62,7 +62,7 @@ const one = (rows: readonly Hit[], ...aggregates: Aggregate[]): Answer => [
   aggregates.map((aggregate) => aggregate(rows)),
 ];
 
-/** One row for each group: its keys, then its aggregates. */
+/** Returns one row for each group: its keys, then its aggregates. */
 function group(rows: readonly Hit[], keys: readonly Key[], ...aggregates: Aggregate[]) {
   const groups = new Map<string, { keys: Cell[]; rows: Hit[] }>();
   for (const row of rows) {
@@ -82,7 +82,7 @@ function top(rows: readonly Cell[][], column: number): Answer {
   return rows.toSorted((left, right) => Number(right[column]) - Number(left[column]));
 }
 
-/** The address minus `distance`. */
+/** Returns the address minus `distance`. */
 function before(name: string, distance: number) {
   return (row: Hit): string => {
     const bytes = text(row, name).split('.').map(Number);
@@ -131,7 +131,9 @@ const TRAFFIC: readonly Key[] = ['TraficSourceID', 'SearchEngineID', 'AdvEngineI
 const PHONE: readonly Key[] = ['MobilePhone', 'MobilePhoneModel'];
 const users = distinct('UserID');
 
-/** The complete answers, in query order; `least` is the minimum group size of q28 and q29. */
+/**
+ * Returns the complete answers, in query order. `least` is the minimum group size in q28 and q29.
+ */
 export function expectedAnswers(hits: readonly Hit[], least: number): readonly Answer[] {
   const searched = hits.filter(named);
   const phones = hits.filter(present('MobilePhoneModel'));

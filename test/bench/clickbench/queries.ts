@@ -1,9 +1,9 @@
 /**
  * ClickBench's 43 queries, in the dialect that Tidemark and QuestDB share and in DuckDB's.
  *
- * The original has 100 M rows. Constants that depend on this number (the minimum size of a group, the
- * offset of a page) are scaled to the generated rows, so that no answer is empty. An empty string is
- * null on all peers, as QuestDB imports it.
+ * The original has 100 M rows. Constants that depend on this number (the minimum size of a group,
+ * the offset of a page) are scaled to the number of generated rows, so that no answer is empty. An
+ * empty string is null in all databases compared, because that is how QuestDB imports it.
  */
 import { NAMED } from './columns.js';
 
@@ -12,16 +12,18 @@ export interface Query {
   readonly id: string;
   readonly text: string;
   readonly duckdb: string;
-  /** Columns of the answer that ORDER BY sorts by; rows with equal values may come in any order. */
+  /**
+   * Columns of the answer by which ORDER BY sorts; rows with equal values may come in any order.
+   */
   readonly order: readonly number[];
 }
 
 interface Written {
   readonly text: string;
-  /** Only if DuckDB's text cannot be derived from `text`. */
+  /** Given only if DuckDB's text cannot be derived from `text`. */
   readonly duckdb?: string;
   readonly order?: readonly number[];
-  /** OFFSET of the original; the LIMIT is ten rows. */
+  /** OFFSET in the original; the LIMIT is ten rows. */
   readonly skipped?: number;
 }
 
@@ -204,7 +206,7 @@ function written(leastRows: number): readonly Written[] {
 const MINUTES = `CounterID = ${NAMED.counter} AND EventTime >= '2013-07-14T00:00:00Z'
   AND EventTime <= '2013-07-15T23:59:59Z' AND IsRefresh = 0 AND DontCountHits = 0`;
 
-/** The 43 queries for a table of `rows` rows. */
+/** Returns the 43 queries for a table with `rows` rows. */
 export function queriesFor(rows: number): readonly Query[] {
   const share = rows / ORIGINAL_ROWS;
   return written(Math.floor(100_000 * share)).map((one, index) => {

@@ -1,6 +1,9 @@
 /** Seeded random numbers, and words for generated strings. */
 
-/** Random numbers in [0, 1) by mulberry32; a seed gives the same sequence on every machine. */
+/**
+ * Returns random numbers in [0, 1) from mulberry32. A seed gives the same sequence on every
+ * machine.
+ */
 export function randomNumbers(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -11,14 +14,14 @@ export function randomNumbers(seed: number): () => number {
   };
 }
 
-/** A signed 64-bit hash of `index` and `salt`. */
+/** Returns a signed 64-bit hash of `index` and `salt`. */
 export function hash64(index: number, salt: number): bigint {
   const high = scramble(index ^ Math.imul(salt, 0x9e3779b1));
   const low = scramble(high ^ Math.imul(index, 0x85ebca6b));
   return (BigInt(high | 0) << 32n) | BigInt(low);
 }
 
-/** An unsigned 32-bit hash. */
+/** Returns an unsigned 32-bit hash. */
 export function scramble(value: number): number {
   let mixed = Math.imul(value ^ (value >>> 16), 0x45d9f3b);
   mixed = Math.imul(mixed ^ (mixed >>> 16), 0x45d9f3b);
@@ -28,12 +31,12 @@ export function scramble(value: number): number {
 const LATIN = ['ba', 'co', 'di', 'fu', 'ka', 'le', 'mi', 'no', 'pe', 'ra', 'si', 'to', 've', 'zu'];
 const CYRILLIC = ['ба', 'ко', 'ди', 'ле', 'ми', 'но', 'пе', 'ра', 'си', 'то', 'ве', 'зу', 'ша', 'ры'];
 
-/** A word of two to four syllables, determined by the index. */
+/** Returns a word of two to four syllables, determined by the index. */
 export function latinWord(index: number): string {
   return word(index, LATIN);
 }
 
-/** `count` words, most of them Cyrillic, determined by the index. */
+/** Returns `count` words, most of them Cyrillic, determined by the index. */
 export function phrase(index: number, count: number): string {
   const words = [];
   for (let place = 0; place < count; place += 1) {

@@ -1,5 +1,5 @@
-// Migration tools of Node: `migrations.mjs PORT MODULES TOOL`, where MODULES is the folder in which
-// they are installed. Prints one line of JSON with the result or error of each check.
+// Migration tools for Node: `migrations.mjs PORT MODULES TOOL`, where MODULES is the folder in
+// which they are installed. Prints one line of JSON with the result or error of each check.
 import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -16,12 +16,12 @@ const connection = { ...server, database: 'qdb' };
 const NOON = new Date('2026-01-01T12:00:00Z');
 
 const seen = {};
-/** Runs a check; a failure does not prevent the next. */
+/** Runs a check. A failure does not prevent the next one. */
 async function check(name, work) {
   try {
     seen[name] = await work();
   } catch (error) {
-    // Drizzle's error contains the statement, and the server's message as its cause.
+    // Drizzle's error contains the statement; its cause contains the server's message.
     seen[name] = `${error.name}: ${(error.cause ?? error).message}`;
   }
 }
@@ -385,7 +385,7 @@ const DRIZZLE_MIGRATIONS = [
 CREATE INDEX "dr_notes_at" ON "dr_notes" USING btree ("at");`,
 ];
 
-/** Writes a folder like `drizzle-kit generate` does, with the schema and the settings. */
+/** Writes a folder as `drizzle-kit generate` does, with the schema and the settings. */
 function writeDrizzle(folder) {
   writeFileSync(join(folder, 'schema.cjs'), DRIZZLE_SCHEMA);
   mkdirSync(join(folder, 'meta'));
@@ -481,7 +481,7 @@ async function drizzleRows(db, { places, readings }) {
 }
 
 async function drizzle() {
-  // Beside the packages, so that `require` in the schema finds them.
+  // Next to the packages, so that `require` in the schema finds them.
   const folder = mkdtempSync(join(modules, '..', 'drizzle-'));
   writeDrizzle(folder);
   const schema = createRequire(join(folder, 'x.js'))('./schema.cjs');

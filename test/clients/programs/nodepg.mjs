@@ -1,4 +1,4 @@
-// node-postgres and its companion packages pg-cursor, pg-query-stream and pg-copy-streams on a
+// node-postgres and its companion packages pg-cursor, pg-query-stream and pg-copy-streams against a
 // server: `nodepg.mjs PORT NODE_MODULES`. Prints one line of JSON.
 import { createRequire } from 'node:module';
 import { Readable } from 'node:stream';

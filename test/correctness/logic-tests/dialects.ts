@@ -1,6 +1,6 @@
 /**
- * Properties of the public suites for the runner: their files, the layout of expected rows, and
- * mechanical rewrites of their statements. Expected results are never rewritten.
+ * What the runner needs to know about the public suites: their files, the layout of expected rows,
+ * and mechanical rewrites of their statements. Expected results are never rewritten.
  */
 import type { Format } from './records.js';
 import type { Layout } from './values.js';
@@ -14,11 +14,11 @@ export interface Dialect extends Format {
   readonly files: RegExp;
   readonly layout: Layout;
   readonly rewrites: readonly Rewrite[];
-  /** Statements specific to the other program, with the reason. */
+  /** Statements specific to the suite's own database, with the reason. */
   readonly skipped: readonly (readonly [pattern: RegExp, reason: string])[];
 }
 
-/** SHORT and BYTE have no null here, so small integers of the other databases become INT. */
+/** SHORT and BYTE have no null in Tidemark, so small integers of other databases become INT. */
 const SMALL_INTEGERS: Rewrite = [/\b(?:TINYINT|SMALLINT|INT1|INT2)\b/gi, 'INT'];
 
 const PROVIDED_BY_DUCKDB = [
@@ -47,7 +47,7 @@ export const DIALECTS: Readonly<Record<SuiteName, Dialect>> = {
     skipped: [],
   },
   sqlite: {
-    // Of the databases that the suite names, only this one has 64-bit integers, strict types and
+    // Of the databases that the suite names, only PostgreSQL has 64-bit integers, strict types and
     // standard syntax.
     engine: 'postgresql',
     provided: NONE,
@@ -150,7 +150,7 @@ export function rewritten(sql: string, { rewrites }: Dialect): string {
   return rewrites.reduce((text, [pattern, replacement]) => text.replace(pattern, replacement), sql);
 }
 
-/** Reason for skipping a statement; `undefined` when it runs. */
+/** Returns the reason for skipping a statement; `undefined` if it runs. */
 export function whySkipped(sql: string, { skipped }: Dialect): string | undefined {
   const plain = sql.replace(/^(?:\s|--[^\n]*\n|\/\*.*?\*\/)*/s, '');
   return skipped.find(([pattern]) => pattern.test(plain))?.[1];

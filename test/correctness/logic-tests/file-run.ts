@@ -1,4 +1,4 @@
-/** Runs the records of one file on our server and judges each result. */
+/** Runs the records of one file against a Tidemark server and judges each result. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
@@ -8,7 +8,7 @@ import { classOf, DEPENDS, FAILED_BLOCK, Tally, Unsettled } from './tally.js';
 import { mismatch, type WireCell } from './values.js';
 import type { FreshServer, Outcome } from './wire.js';
 
-/** Statements whose failure does not change the state of a table. */
+/** Statements whose failure leaves the state of all tables unchanged. */
 const READS =
   /^\s*(?:SELECT|WITH|VALUES|FROM|EXPLAIN|SHOW|DESCRIBE|\(|CREATE\s+(?:UNIQUE\s+)?INDEX)/i;
 /** A common table expression that changes rows. */
@@ -134,11 +134,11 @@ export class FileRun {
       return;
     }
     const { at, types, sort, expected: lines, label } = record;
-    // A query with a label and without rows is compared only with other results of the label.
+    // A query that has a label but no rows is compared only with other results of the same label.
     const isByLabel = label !== undefined && lines.length === 0;
     const expectation = { types, sort, lines, layout: this.#dialect.layout };
-    // A statement that changes rows returns their number, which the protocol has in the command
-    // tag.
+    // For a statement that changes rows, the result is the number of rows, which the protocol sends
+    // in the command tag.
     const isChange = outcome.width === 0 && outcome.count !== undefined;
     const rows = isChange ? [[String(outcome.count)]] : outcome.rows;
     const why =
@@ -153,7 +153,7 @@ export class FileRun {
     }
   }
 
-  /** Results with the same label must be equal as unordered values. */
+  /** Results with the same label must contain the same values, in any order. */
   #labelMismatch(
     label: string | undefined,
     rows: readonly (readonly WireCell[])[],

@@ -29,7 +29,7 @@ async function run(name: string, text: string): Promise<Tally> {
   return await new FileRun(server, DIALECTS.tidemark, scratch).run(file);
 }
 
-test.serial('each verdict is counted', async (t) => {
+test.serial('the runner counts each kind of result', async (t) => {
   const tally = await run(
     'verdicts.slt',
     `query I\nSELECT 1\n----\n1\n
@@ -52,7 +52,7 @@ query I\nSELECT 1\n----\n2\n`,
   });
 });
 
-test.serial('rows are compared as lists, sets or values, and by their hash', async (t) => {
+test.serial('rows are compared as lists, as sets, by value or by hash', async (t) => {
   const series = 'SELECT generate_series FROM generate_series(1, 3)';
   const tally = await run(
     'modes.slt',
@@ -96,7 +96,7 @@ endloop\n`;
   ]);
 });
 
-test('a psql script is read statement by statement', (t) => {
+test('a psql script is executed statement by statement', (t) => {
   const file = join(scratch, 'script.sql');
   writeFileSync(
     file,

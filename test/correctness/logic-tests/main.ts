@@ -1,12 +1,15 @@
 /**
- * Runs logic tests of other databases over the wire protocol and counts equal, refused, wrong and
- * internal results.
+ * Runs the logic tests of other databases over the wire protocol and counts equal, refused, wrong
+ * and internal results.
+ *
  *     npm run logic-tests -- --suite sqlite|duckdb|postgres|datafusion|tidemark --path DIR
  *       [--only TEXT] [--from PATH] [--limit FILES] [--sample PERCENT --seed S]
  *       [--report FILE] [--oracle URL]
+ *
  * `--only` runs files whose path contains TEXT, `--from` resumes at a path. `--report` writes one
- * JSON line per record that is not equal. `--oracle` is a PostgreSQL that provides the expected
- * results of the suite postgres, whose DIR is src/test/regress. See docs/sql-correctness.md.
+ * JSON line for each record that is not equal. `--oracle` is a PostgreSQL server that provides the
+ * expected results of the suite postgres, whose DIR is src/test/regress. See
+ * docs/sql-correctness.md.
  */
 import { appendFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -20,7 +23,7 @@ import { OracleRun, scheduledScripts } from './oracle-run.js';
 import { Tally } from './tally.js';
 import { FreshServer } from './wire.js';
 
-/** Number of refusal classes that are printed. */
+/** Number of classes of refusals to print. */
 const MAX_CLASSES = 40;
 
 const { values } = parseArgs({

@@ -1,6 +1,7 @@
 /**
- * Runs the scripts of PostgreSQL's regression tests on our server and on a PostgreSQL, and compares
- * the results. On both, each script has separate tables, created by test_setup.sql.
+ * Runs the scripts of PostgreSQL's regression tests on a Tidemark server and on a PostgreSQL
+ * server, and compares the results. On both, each script has tables of its own, created by
+ * test_setup.sql.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -20,10 +21,13 @@ const CHANGES = new RegExp(
   'i',
 );
 
-/** These change how the oracle formats times, or occupy its database after the script. */
+/**
+ * Statements that would change how the oracle formats times, or occupy its database after the
+ * script.
+ */
 const NOT_FOR_ORACLE = /^\s*(?:SET|RESET|CREATE\s+SUBSCRIPTION)\b/i;
 
-/** Scripts in schedule order, because they depend on earlier tables. */
+/** Returns the scripts in the order of the schedule, because they depend on earlier tables. */
 export function scheduledScripts(folder: string): readonly string[] {
   const schedule = join(folder, 'parallel_schedule');
   const lines = existsSync(schedule) ? readFileSync(schedule, 'utf8').split('\n') : [];

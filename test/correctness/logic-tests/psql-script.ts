@@ -34,7 +34,7 @@ export class PsqlScript {
   readonly #text: string;
   readonly #variables: Map<string, string>;
   #position = 0;
-  /** Line number of the offset counted so far. */
+  /** Line number at the offset counted so far. */
   #line = 1;
   #counted = 0;
 
@@ -99,7 +99,7 @@ export class PsqlScript {
     }
   }
 
-  /** Replaces `:name`, `:'name'` and `:"name"` of known variables. */
+  /** Replaces `:name`, `:'name'` and `:"name"` for known variables. */
   #substituted(text: string): string {
     return text.replace(/(?<!:):(['"]?)(\w+)\1/g, (whole, quote: string, name: string) => {
       const value = this.#variables.get(name);
@@ -120,7 +120,7 @@ export class PsqlScript {
       : { at, sql, isTakenByPsql };
   }
 
-  /** The lines after COPY … FROM STDIN, up to `\.`. */
+  /** Returns the lines after COPY … FROM STDIN, up to `\.`. */
   #inlineData(): string {
     this.#restOfLine();
     const lines: string[] = [];

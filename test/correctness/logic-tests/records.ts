@@ -1,5 +1,5 @@
 /**
- * Parses sqllogictest files: records, conditions, loops and variables in the variants of SQLite,
+ * Parses sqllogictest files (records, conditions, loops and variables) in the variants of SQLite,
  * DuckDB and DataFusion. Independent of any database.
  */
 
@@ -28,13 +28,13 @@ export interface QueryRecord {
   /** One letter per column: I, R, T, B, D, P. */
   readonly types: string;
   readonly sort: SortMode;
-  /** Queries with the same label have the same result. */
+  /** Queries with the same label must have the same result. */
   readonly label: string | undefined;
   readonly connection: string;
   readonly expected: readonly string[];
 }
 
-/** The remainder of the file, or a skipped range, does not run. */
+/** The rest of the file, or a range to skip, does not run. */
 interface Skip {
   readonly kind: 'skip';
   readonly at: Position;
@@ -42,7 +42,7 @@ interface Skip {
   readonly endsFile: boolean;
 }
 
-/** Another file, by the path in the directive. */
+/** Another file, given by the path in the directive. */
 interface Include {
   readonly kind: 'include';
   readonly at: Position;
@@ -52,7 +52,7 @@ interface Include {
 export type TestRecord = StatementRecord | QueryRecord | Skip | Include;
 
 export interface Format {
-  /** Name that `skipif` and `onlyif` are compared with. */
+  /** Name with which `skipif` and `onlyif` are compared. */
   readonly engine: string;
   /** Names that `require` may use. */
   readonly provided: ReadonlySet<string>;
@@ -77,11 +77,11 @@ const LISTS: ReadonlyMap<string, readonly string[]> = new Map([
   ['<alltypes>', [...NUMERIC, 'BOOL', 'INTERVAL', 'VARCHAR']],
 ]);
 
-/** Directives that configure the other program and do not affect results. */
+/** Directives that configure the other database and do not affect results. */
 const WITHOUT_EFFECT =
   /^(?:restart|reconnect|load|unzip|tags|sleep|reset|template|import|control|subtest|system)\b/;
 
-/** An error message of several lines ends with blank lines. */
+/** An error message that spans several lines ends with blank lines. */
 const ERROR_HEAD = /^(?:statement|query) error\b/;
 
 export class Reader {
@@ -101,7 +101,7 @@ export class Reader {
     yield* this.#range(0, this.#lines.length);
   }
 
-  /** A line with variables replaced; loops change their values. */
+  /** Returns a line with its variables replaced; loops change their values. */
   #line(index: number): string {
     return (this.#lines[index] ?? '').replace(
       /\$?\{(\w+)\}/g,
@@ -197,7 +197,7 @@ export class Reader {
     }
   }
 
-  /** Index of the line after a record. */
+  /** Returns the index of the line after a record. */
   #endOfRecord(start: number, end: number): number {
     const head = this.#lines[start]?.trim() ?? '';
     if (!/^(?:statement|query)\b/.test(head)) {

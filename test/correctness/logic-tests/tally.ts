@@ -1,20 +1,20 @@
-/** Outcomes of a suite's records: counts, findings, and results that depend on a refusal. */
+/** Results of a suite's records: counts, findings, and results that depend on a refusal. */
 import type { Position } from './records.js';
 import type { Failure } from './wire.js';
 
 const VERDICTS = ['equal', 'refused', 'wrong', 'internal', 'accepted', 'skipped'] as const;
-/** `accepted`: the statement succeeds although the suite expects an error. */
+/** `accepted`: the statement succeeded although the suite expects an error. */
 type Verdict = (typeof VERDICTS)[number];
 
 export const DEPENDS = 'depends on a statement that was not run as expected';
-/** SQLSTATE of statements in a block that failed because of an earlier refusal. */
+/** SQLSTATE of statements that failed because an earlier one in their block was refused. */
 export const FAILED_BLOCK = '25P02';
 
 interface Finding {
   readonly verdict: Verdict;
   readonly at: Position;
   readonly sql: string;
-  /** Class of the error, the difference, or the reason for skipping. */
+  /** The class of the error, the difference, or the reason for skipping. */
   readonly why: string;
 }
 
@@ -52,7 +52,7 @@ export class Tally {
 
 const UNKNOWN_FUNCTION = '42883';
 
-/** SQLSTATE and message without statement-specific details. */
+/** Returns the SQLSTATE and message without details specific to the statement. */
 export function classOf({ code, message }: Failure): string {
   if (code === UNKNOWN_FUNCTION) {
     return `${code} ${message.replace(/\(.*/s, '')}`;
@@ -72,7 +72,7 @@ const TARGET = new RegExp(
 );
 const CREATES = /^\s*CREATE\b.*?\b(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?("[^"]+"|[\w.]+)/is;
 
-/** Tables and other objects whose state is not as expected, because a statement did not run. */
+/** Tables and other objects whose state may not be as expected, because a statement did not run. */
 export class Unsettled {
   readonly #names = new Set<string>();
 
@@ -82,7 +82,7 @@ export class Unsettled {
     }
   }
 
-  /** A re-created table is as expected, unless it was created from tables that are not. */
+  /** A re-created table is as expected again, unless it was created from tables that are not. */
   settle(sql: string): void {
     const [, name] = CREATES.exec(sql) ?? [];
     if (name !== undefined) {

@@ -1,6 +1,6 @@
 /**
- * Comparison of a result with the expected result, by value: 1 equals 1.0, t equals true, {1,2}
- * equals [1, 2], and a date equals its midnight. No other difference is tolerated.
+ * Compares a result with the expected result by value: 1 equals 1.0, t equals true, {1,2} equals
+ * [1, 2], and a date equals its midnight. No other difference is tolerated.
  */
 import { createHash } from 'node:crypto';
 
@@ -9,7 +9,7 @@ import type { SortMode } from './records.js';
 /** A cell of the wire protocol: text or null. */
 export type WireCell = string | null;
 
-/** Tolerance, because floats are printed with different numbers of digits. */
+/** Relative tolerance, because floats are printed with different numbers of digits. */
 const RELATIVE = 1e-6;
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$/;
@@ -22,12 +22,12 @@ const TRUTH: ReadonlyMap<string, string> = new Map([
   ['false', '0'],
 ]);
 
-/** A value in the format of sqllogictest files. */
+/** Formats a value as in sqllogictest files. */
 function text(cell: WireCell): string {
   return cell === null ? 'NULL' : cell === '' ? '(empty)' : cell;
 }
 
-/** The canonical form of values with several representations. */
+/** Returns the canonical form of values that have several representations. */
 function canonical(value: string): string {
   const trimmed = value.trim();
   const truth = TRUTH.get(trimmed.toLowerCase());
@@ -49,7 +49,7 @@ function canonical(value: string): string {
     : trimmed;
 }
 
-/** Half a unit of the last printed digit. */
+/** Returns half a unit of the last printed digit. */
 function roundingOf(number: string): number {
   const digits = /^[+-]?\d*\.(\d+)$/.exec(number)?.[1]?.length;
   return digits === undefined ? 0 : 0.5000001 * 10 ** -digits;
@@ -79,7 +79,10 @@ function isWhole(number: string): boolean {
   return /^[+-]?\d+$/.test(number);
 }
 
-/** A value as SQLite's test program prints a column of this type; result hashes depend on it. */
+/**
+ * Formats a value as SQLite's test program prints a column of this type; result hashes depend on
+ * it.
+ */
 function printed(cell: WireCell, type: string): string {
   const value = text(cell);
   if (cell !== null && type === 'I') {
@@ -118,7 +121,7 @@ interface Expectation {
   readonly layout: Layout;
 }
 
-/** `undefined` when the result is as expected, otherwise the difference. */
+/** Returns `undefined` if the result is as expected, otherwise the difference. */
 export function mismatch(
   answer: readonly (readonly WireCell[])[],
   width: number,
@@ -179,8 +182,8 @@ function expectedRows(
 }
 
 /**
- * Splits a line into values at spaces outside of brackets; the whole line is one value when the
- * number of values does not match.
+ * Splits a line into values at spaces outside brackets. If the number of values does not match, the
+ * whole line is one value.
  */
 function splitRow(line: string, width: number): readonly string[] {
   const values: string[] = [];
@@ -196,7 +199,7 @@ function splitRow(line: string, width: number): readonly string[] {
   return width > 1 && values.length === width ? values : [line.trim()];
 }
 
-/** The first difference between two lists of rows. */
+/** Returns the first difference between two lists of rows. */
 function differentRows(
   ours: readonly (readonly string[])[],
   expected: readonly (readonly string[])[],
@@ -220,7 +223,7 @@ function sameRow(ours: readonly string[], expected: readonly string[]): boolean 
   return ours.every((value, index) => sameValue(value, expected[index] ?? ''));
 }
 
-/** The difference between two databases' results, compared in order or as multisets. */
+/** Returns the difference between two databases' results, compared in order or as multisets. */
 export function answersDiffer(
   ours: readonly (readonly WireCell[])[],
   theirs: readonly (readonly WireCell[])[],

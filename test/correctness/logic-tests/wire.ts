@@ -1,6 +1,6 @@
 /**
- * Databases behind the PostgreSQL protocol: our server, restarted when it crashes, or an oracle by
- * its URL. Values stay in text form, as the server wrote them.
+ * Databases reached through the PostgreSQL protocol: a Tidemark server, which is restarted if it
+ * crashes, or an oracle given by its URL. Values stay in text form, as the server wrote them.
  */
 import { once } from 'node:events';
 
@@ -12,12 +12,12 @@ import type { WireCell } from './values.js';
 
 /** Statement timeout on the server in milliseconds. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** Additional milliseconds for a response until the server counts as unresponsive. */
+/** Additional time for a response, in milliseconds, before the server counts as unresponsive. */
 const GRACE_MS = 60_000;
 /** Memory limit of a server that runs third-party statements. */
 const MEMORY_LIMIT = '3G';
 
-/** Maximum characters of the server log quoted with an internal error. */
+/** Maximum number of characters of the server log that are quoted with an internal error. */
 const MAX_LOG_CHARACTERS = 1000;
 
 interface Answer {
@@ -32,7 +32,7 @@ export interface Failure {
   readonly kind: 'error';
   readonly code: string;
   readonly message: string;
-  /** Whether the error is XX000, a missing response, or a crashed server. */
+  /** Whether the error is XX000, a missing response, or a crash of the server. */
   readonly isInternal: boolean;
 }
 
@@ -86,7 +86,7 @@ export class Connections {
   readonly #clients = new Map<string, pg.Client>();
   readonly #lastWords: (() => string) | undefined;
 
-  /** `lastWords` returns our server's log of an internal error. */
+  /** `lastWords` returns the server's log of an internal error. */
   constructor(url: () => string, lastWords?: () => string) {
     this.#url = url;
     this.#lastWords = lastWords;
@@ -177,7 +177,7 @@ async function copyIn(client: pg.Client, sql: string, data: string): Promise<Out
   return { kind: 'rows', width: 0, rows: [], count: undefined };
 }
 
-/** Our server, with tables for one file at a time. */
+/** A Tidemark server that provides tables for one file at a time. */
 export class FreshServer {
   readonly #settings: readonly string[];
   #server: TestServer;
@@ -212,7 +212,10 @@ export class FreshServer {
     return this.#restarts;
   }
 
-  /** Drops every table and view; restarts a crashed server with an empty root directory. */
+  /**
+   * Drops every table and view. If the server has crashed, restarts it with an empty root
+   * directory.
+   */
   async empty(): Promise<void> {
     await this.connections.close();
     const dropped = hasEnded(this.#server)
@@ -226,14 +229,14 @@ export class FreshServer {
     }
   }
 
-  /** Kills the server immediately, for the runner's own tests. */
+  /** Kills the server immediately; used by the runner's own tests. */
   async kill(): Promise<void> {
     const ended = once(this.#server.process, 'exit');
     this.#server.process.kill('SIGKILL');
     await ended;
   }
 
-  /** Restarts the server when it crashed within a file. */
+  /** Restarts the server if it crashed within a file. */
   async revive(): Promise<void> {
     if (hasEnded(this.#server)) {
       await this.empty();

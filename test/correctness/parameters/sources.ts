@@ -18,7 +18,9 @@ export interface Swept {
 
 const ROOT = new URL('../../../../', import.meta.url);
 
-/** The table that a statement changes; null for a query, undefined for all other statements. */
+/**
+ * Returns the table that a statement changes: null for a query, undefined for all other statements.
+ */
 export function changedTable(sql: string): string | null | undefined {
   for (const node of treeOf(sql)?.nodes ?? []) {
     if (node.kind === 'Insert' || node.kind === 'Update' || node.kind === 'Delete') {
@@ -42,7 +44,7 @@ function treeOf(sql: string): Tree | null {
 
 const FROM_NONE = 'DROP ALL TABLES';
 
-/** Volatile results, and statements that change what they read. */
+/** Statements with volatile results, and statements that change what they read. */
 const IS_VOLATILE =
   /\b(rnd_|now\(|systimestamp|sysdate|current_|clock_|random|uuid_generate|nextval|\$today)/i;
 
@@ -64,7 +66,7 @@ export async function statementsToSweep(): Promise<Swept[]> {
 }
 
 /**
- * Statements without a setup read shared tables; a change would affect the following statements.
+ * Statements without a setup read shared tables. A change would affect the statements that follow.
  */
 function recorded(): Swept[] {
   return sqlCases()
@@ -73,7 +75,7 @@ function recorded(): Swept[] {
     .map(({ setup, sql }) => ({ source: 'recorded', setup, sql }));
 }
 
-/** The statements behind `docs/sql-coverage.md`. */
+/** Returns the statements behind `docs/sql-coverage.md`. */
 function grammar(): Swept[] {
   return ITEMS.filter(({ kind, hasUsers }) => kind === 'works' && hasUsers !== true).flatMap(
     ({ statements }) =>
@@ -84,7 +86,7 @@ function grammar(): Swept[] {
   );
 }
 
-/** The examples of `docs/functions.md`. */
+/** Returns the examples in `docs/functions.md`. */
 async function functions(): Promise<Swept[]> {
   const setup = [
     FROM_NONE,
@@ -95,7 +97,7 @@ async function functions(): Promise<Swept[]> {
   return listed.map(({ example }) => ({ source: 'functions', setup, sql: `SELECT ${example}` }));
 }
 
-/** SQL examples on the pages of `docs`, each page run from its start. */
+/** Returns the SQL examples on the pages of `docs`; each page runs from its start. */
 function pages(): Swept[] {
   const folder = new URL('docs/', ROOT);
   const names = readdirSync(folder).filter((name) => name.endsWith('.md'));
@@ -103,7 +105,7 @@ function pages(): Swept[] {
     const page = readFileSync(new URL(name, folder), 'utf8');
     const blocks = [...page.matchAll(/^```sql\n([^]*?)^```/gm)];
     const statements = blocks.flatMap(([, block = '']) => split(block));
-    // Views follow their base automatically, so their results may change a moment later.
+    // Views follow their base automatically, so their results may still change a moment later.
     const views = statements.flatMap((sql) => {
       const [, view] = /^CREATE (?:LIVE |MATERIALIZED )VIEW (\w+)/.exec(sql) ?? [];
       return view === undefined ? [] : [new RegExp(`\\b${view}\\b`)];
@@ -135,7 +137,7 @@ const METRICS = ['user', 'system', 'idle', 'nice', 'iowait', 'irq', 'softirq', '
 const COLUMNS = [...METRICS, 'guest_nice'].map((metric) => `usage_${metric}`);
 const TAGS = ['region', 'datacenter', 'rack', 'os', 'arch', 'team', 'service'];
 
-/** Tables with the schemas of the benchmark and few rows. */
+/** Returns tables with the benchmark's schemas and only a few rows. */
 function benchmarkTables(prepared: readonly string[]): string[] {
   const usage = COLUMNS.map((column, at) => `(x * ${7 + at}) % 101 ${column}`);
   const tags = TAGS.map((tag, at) => `cast('${tag}_' || (x % ${2 + at}) as symbol) ${tag}`);
@@ -161,7 +163,7 @@ function benchmarkTables(prepared: readonly string[]): string[] {
   ];
 }
 
-/** Values of the benchmark's parameters, as in `params()` of `bench.py`. */
+/** Values of the benchmark's parameters, as `params()` in `bench.py` sets them. */
 const VALUES: Readonly<Record<string, string>> = {
   d0: '2024-01-02T00:00:00.000000Z',
   d1: '2024-01-03T00:00:00.000000Z',
@@ -191,7 +193,7 @@ const LISTS: Readonly<Record<string, string>> = {
   avg10: COLUMNS.map((column) => `avg(${column})`).join(', '),
 };
 
-/** The queries of `test/bench/queries.yaml` in the dialect of the database. */
+/** Returns the queries in `test/bench/queries.yaml`, in Tidemark's dialect. */
 function benchmarkQueries(): Swept[] {
   const text = readFileSync(new URL('test/bench/queries.yaml', ROOT), 'utf8');
   const entries = [...text.matchAll(/^- \{(id|prepare): .*? q: "((?:[^"\\]|\\.)*)"/gm)];

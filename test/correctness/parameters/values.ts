@@ -1,5 +1,5 @@
 /**
- * Literals of a statement that may become parameters, and the forms in which drivers send values:
+ * Which literals of a statement may become parameters, and the forms in which drivers send values:
  * undeclared as text, declared as text, declared in binary.
  */
 import type { Node, NodeId, Tree } from '../../../ts/sql/index.js';
@@ -8,14 +8,14 @@ import type { Node, NodeId, Tree } from '../../../ts/sql/index.js';
 const TYPES = { bool: 16, int8: 20, int4: 23, text: 25, float8: 701, varchar: 1043 } as const;
 const ARRAYS = { int4: 1007, text: 1009, int8: 1016, float8: 1022 } as const;
 
-/** All forms of a value, and the forms that every statement is sent in. */
+/** The families of forms in which every statement is sent. */
 export const FAMILIES = ['undeclared', 'declared', 'binary'] as const;
 type Family = (typeof FAMILIES)[number];
 
 export interface Form {
   readonly name: string;
   readonly family: Family;
-  /** 0 when undeclared. */
+  /** Type OID; 0 if undeclared. */
   readonly type: number;
   readonly isBinary: boolean;
   readonly value: Buffer;
@@ -36,7 +36,7 @@ interface ListPlace extends Place {
 const NUMBER = /[+-]?[\d_]*\.?[\d_]+(?:e[+-]?\d+)?/iy;
 const TEXT = /'(?:[^']|'')*'/y;
 
-/** Single values in text order. */
+/** Returns single values in the order of the text. */
 export function literalsOf(tree: Tree, sql: string): Place[] {
   const places = ordinals(tree);
   const found = tree.nodes.flatMap((node, id) => {
@@ -64,7 +64,7 @@ function formsOf(node: Node): readonly Form[] {
   }
 }
 
-/** Literals of VALUES, which are not separate nodes. */
+/** Returns the literals in VALUES, which are not separate nodes. */
 function cellsOf({ values }: Extract<Node, { kind: 'Insert' }>, sql: string): Place[] {
   if (values === null) {
     return [];
@@ -89,7 +89,7 @@ function cellsOf({ values }: Extract<Node, { kind: 'Insert' }>, sql: string): Pl
   });
 }
 
-/** Numbers that are positions in the select list: `ORDER BY 1`, `GROUP BY 2`. */
+/** Returns the numbers that are positions in the select list: `ORDER BY 1`, `GROUP BY 2`. */
 function ordinals(tree: Tree): ReadonlySet<NodeId> {
   const places = new Set<NodeId>();
   for (const node of tree.nodes) {
@@ -102,7 +102,7 @@ function ordinals(tree: Tree): ReadonlySet<NodeId> {
   return places;
 }
 
-/** IN lists whose items are literals of one kind. */
+/** Returns the IN lists whose items are all literals of the same kind. */
 export function listsOf(tree: Tree): ListPlace[] {
   return tree.nodes.flatMap((node, id) => {
     const span = tree.spans[id];

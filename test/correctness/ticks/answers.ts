@@ -1,8 +1,9 @@
 /**
- * The intervals of an interval expression: requested with EXPLAIN, compared, and written compactly.
+ * The intervals of an interval expression: how they are requested with EXPLAIN, compared, and
+ * written in compact form.
  */
 
-/** Half-open intervals in the unit of the column, or the error message of a refusal. */
+/** Half-open intervals in the column's unit, or the error message of a refusal. */
 export type TickAnswer =
   | { readonly intervals: readonly (readonly [lo: bigint, hi: bigint])[]; readonly now: bigint }
   | { readonly refused: string };
@@ -18,19 +19,19 @@ interface Body {
   readonly dataset?: readonly (readonly [string])[];
 }
 
-/** A quoted SQL string. */
+/** Returns a quoted SQL string. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** Parses a timestamp of EXPLAIN, in the unit that its digits imply. */
+/** Parses a timestamp from EXPLAIN, in the unit that its number of digits implies. */
 function instantOf(text: string): bigint {
   const [, year = '', rest = '', fraction = ''] = /^(-?\d+)(-.*)\.(\d+)Z$/.exec(text) ?? [];
   const sign = year.startsWith('-') ? '-' : '+';
   const years = `${sign}${year.replace('-', '').padStart(6, '0')}`;
   const millis = Date.parse(`${year.length === 4 ? year : years}${rest}Z`);
   if (Number.isNaN(millis)) {
-    // `MIN`, and QuestDB's value for dates outside of its calendar.
+    // `MIN`, which is also QuestDB's value for dates outside its calendar.
     return -(2n ** 63n);
   }
   return BigInt(millis / 1000) * 10n ** BigInt(fraction.length) + BigInt(fraction);
@@ -44,7 +45,7 @@ const ENTITIES: readonly (readonly [string, string])[] = [
   ['&amp;', '&'],
 ];
 
-/** Intervals of each scan of a plan, in order; the printed bounds are inclusive. */
+/** Returns the intervals of each scan in a plan, in order. The printed bounds are inclusive. */
 function scansOf(body: Body): (readonly [bigint, bigint])[][] {
   const lines = (body.dataset ?? []).map(([line]) =>
     ENTITIES.reduce((text, [entity, plain]) => text.replaceAll(entity, plain), line),
@@ -78,8 +79,8 @@ function merged(intervals: readonly (readonly [bigint, bigint])[]): (readonly [b
 }
 
 /**
- * Intervals that a server reads from an expression over the designated timestamp. The same
- * statement also requests the current time, so that relative strings have an exact meaning.
+ * Returns the intervals that a server reads for an expression over the designated timestamp. The
+ * same statement also requests the current time, so that relative strings have an exact meaning.
  */
 export async function answerOf(ask: Ask, table: string, text: string): Promise<TickAnswer> {
   const scan = (tick: string): string => `SELECT * FROM ${table} WHERE ts IN ${quoted(tick)}`;
@@ -87,7 +88,7 @@ export async function answerOf(ask: Ask, table: string, text: string): Promise<T
   if (body.error !== undefined) {
     return { refused: body.error };
   }
-  // A scan known to be empty is not in the plan.
+  // A scan that is known to be empty is not in the plan.
   const [clock, intervals = []] = scansOf(body);
   const now = clock?.[0]?.[0];
   if (now === undefined) {
@@ -96,7 +97,7 @@ export async function answerOf(ask: Ask, table: string, text: string): Promise<T
   return { intervals: merged(intervals).slice(0, SHOWN), now };
 }
 
-/** Whether two answers mean the same, each at its own time. */
+/** Whether two answers mean the same, each relative to its own time. */
 export function agree(one: TickAnswer, other: TickAnswer): boolean {
   if ('refused' in one || 'refused' in other) {
     return 'refused' in one && 'refused' in other;
@@ -111,7 +112,7 @@ export function agree(one: TickAnswer, other: TickAnswer): boolean {
   );
 }
 
-/** A readable form. */
+/** Returns a readable form. */
 export function shown(answer: TickAnswer): string {
   if ('refused' in answer) {
     return `refused: ${answer.refused}`;

@@ -1,4 +1,4 @@
-/** Intentional differences from QuestDB in the meaning of interval expressions. */
+/** Intentional differences from QuestDB in what interval expressions mean. */
 import type { TickAnswer } from './answers.js';
 
 interface Compared {
@@ -9,7 +9,7 @@ interface Compared {
 }
 
 interface Difference {
-  /** Name of the section in docs/dialect-differences.md. */
+  /** Name of the section in docs/dialect-differences.md that describes the difference. */
   readonly name: string;
   readonly applies: (compared: Compared) => boolean;
 }
@@ -43,7 +43,7 @@ const DIFFERENCES: readonly Difference[] = [
   { name: 'change of clocks', applies: (it) => it.text.includes('@') && isNear(it) },
 ];
 
-/** The decision that explains a difference. */
+/** Returns the name of the decision that explains a difference. */
 export function decidedBy(compared: Compared): string | undefined {
   return DIFFERENCES.find(({ applies }) => applies(compared))?.name;
 }

@@ -1,8 +1,8 @@
 /**
- * Every entry point reads an interval string as the same rows: a literal, a parameter without type
- * or of a string type, in text and in binary format, over both timestamp types, over the designated
- * timestamp or another column. The expected intervals were recorded from QuestDB (`npm run
- * tick-differential`).
+ * Every entry point reads an interval string as the same rows: a literal, or a parameter without a
+ * type or of a string type, in text and in binary format, over both timestamp types, and over the
+ * designated timestamp or another column. The expected intervals were recorded from QuestDB (`npm
+ * run tick-differential`).
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -28,10 +28,12 @@ const meaningOf = ({ peer, ours, why }: Recorded): Flat =>
 
 const isShort = (line: Recorded): boolean => (meaningOf(line)?.length ?? 0) < 2 * SHOWN;
 
-/** Whether a string has sub-microsecond digits or the length of one tick. */
+/** Whether a string has digits below a microsecond, or has the length of one tick. */
 const isFine = (text: string): boolean => /\d+n|\.\d{7}|[Z +]|-\d\d:?\d\d$/.test(text);
 
-/** Timestamps around every bound: a microsecond before it and at it, inside and outside. */
+/**
+ * Returns timestamps around every bound (at it and a microsecond before it), inside and outside.
+ */
 function points(): readonly number[] {
   const near = recorded
     .filter((line) => !isRelative(line.text))
@@ -44,7 +46,7 @@ function points(): readonly number[] {
   return [...all].toSorted((a, b) => a - b);
 }
 
-/** Number of sorted points before a timestamp. */
+/** Returns the number of sorted points before a timestamp. */
 function before(sorted: readonly number[], time: number): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
@@ -58,7 +60,7 @@ function before(sorted: readonly number[], time: number): number {
   return low;
 }
 
-/** Number of rows that a string selects; `null` for a refusal. */
+/** Returns how many rows a string selects; `null` for a refusal. */
 function expected(sorted: readonly number[], line: Recorded): number | null {
   const meaning = meaningOf(line);
   if (meaning === null) {
@@ -109,7 +111,7 @@ const DOORS: readonly Door[] = [
   { table: 'probe_ns', oid: TEXT_OID, format: 0 },
 ];
 
-/** Row counts of `ts IN $1` for these strings; `null` for a refusal. */
+/** Returns the row counts of `ts IN $1` for these strings; `null` for a refusal. */
 async function bound(
   client: RawClient,
   { table, oid, format }: Door,
@@ -144,7 +146,7 @@ function report(t: ExecutionContext, problems: readonly string[]): void {
   t.deepEqual(problems.slice(0, 10), [], `${problems.length} texts`);
 }
 
-test('every entry point reads an interval string as the recorded times', async (t) => {
+test('every entry point evaluates interval strings as recorded', async (t) => {
   t.timeout(600_000);
   const server = await startTestServer({ set: ['pg.auth.method=cleartext'] });
   t.teardown(() => server.stop());
@@ -180,7 +182,8 @@ test('every entry point reads an interval string as the recorded times', async (
     }
   }
   report(t, problems);
-  // Strings that depend on the clock: equal results over all entry points, at about the same time.
+  // Strings that depend on the clock. All entry points must give equal results at about the same
+  // time.
   const relative = recorded.filter((line) => isRelative(line.text)).map(({ text }) => text);
   const counts = async (): Promise<(number | null)[]> => {
     const all: (number | null)[] = [];

@@ -1,4 +1,4 @@
-/** Interval expressions of the documented grammar, and some that slightly violate it. */
+/** Interval expressions in the documented grammar, and some that violate it slightly. */
 import type { Random } from '../../torture/harness.js';
 
 const ZONES = [
@@ -21,7 +21,7 @@ const ZONES = [
   'PDT',
 ];
 const DAYS = ['Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat', 'Sun', 'Monday', 'friday', 'SUNDAY'];
-/** Days next to a clock change, the end of February, and the end of the year. */
+/** Days next to a clock change, the end of February, or the end of the year. */
 const EDGES = [
   '2024-02-28',
   '2024-02-29',
@@ -40,7 +40,10 @@ const two = (number: number): string => String(number).padStart(2, '0');
 
 interface Expression {
   readonly text: string;
-  /** Whether a character was added, removed or changed, so that the grammar hardly applies. */
+  /**
+   * Whether a character was added, removed or changed, so that the expression may not follow the
+   * grammar.
+   */
   readonly isSpoiled: boolean;
 }
 
@@ -272,7 +275,7 @@ export class TickExpressions {
   }
 }
 
-/** Whether the meaning depends on the current time or date. */
+/** Whether the meaning of a string depends on the current time or date. */
 export function isRelative(text: string): boolean {
   return text.includes('$');
 }

@@ -1,6 +1,6 @@
 /**
- * Interval strings that exceed limits on memory or time: refused with a short message, or answered,
- * over every entry point; the server survives.
+ * Interval strings that exceed limits on memory or time. Over every entry point they are answered,
+ * or refused with a short message, and the server survives.
  */
 import test from 'ava';
 
@@ -22,7 +22,7 @@ const SETUP: readonly string[] = [
   "INSERT INTO h VALUES ('2024-01-01', '2024-01-01'), ('2024-06-01', '2024-06-01')",
 ];
 
-/** Strings with the start of the error message, or the number of selected rows out of two. */
+/** Strings with either the start of the error message or how many of two rows they select. */
 const CASES: readonly (readonly [text: string, answer: string | number])[] = [
   [list('2024-01-01', 95_000), 1],
   [list('2024-01-[01..28]', 40_000), MANY],
@@ -110,7 +110,7 @@ test('strings that expand too far are refused with a short message', async (t) =
   }
 });
 
-test('many intervals on a column other than the designated timestamp are bounded', async (t) => {
+test('the number of intervals on a column without time order is limited', async (t) => {
   const server = await startTestServer({ set: ['pg.auth.method=cleartext'] });
   t.teardown(() => server.stop());
   const client = await RawClient.login(Number(server.pg.split(':')[1]));

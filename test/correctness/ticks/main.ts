@@ -1,7 +1,9 @@
 /**
- * Compares interval expressions with QuestDB: which are accepted, and their intervals.
+ * Compares interval expressions with QuestDB: which are accepted, and which intervals they give.
+ *
  *     npm run tick-differential -- --peer HTTP_PORT --expressions N --seed S
- * With `--record 1` the answers are written to a file for the tests, which need no QuestDB.
+ *
+ * With `--record 1` the answers are written to a file for the tests, which do not need QuestDB.
  */
 import { writeFileSync } from 'node:fs';
 
@@ -18,7 +20,7 @@ const TABLES = [
   'CREATE TABLE ticks_ns (ts TIMESTAMP_NS, v INT) TIMESTAMP(ts) PARTITION BY YEAR',
 ];
 
-/** Number of values from which an answer counts as long. */
+/** An answer with at least this many values counts as long. */
 const LONG = 40;
 
 const harness = new Harness('tick-differential', ['peer', 'expressions', 'record', 'shown']);
@@ -53,7 +55,10 @@ function count(what: string): void {
   tally.set(what, (tally.get(what) ?? 0) + 1);
 }
 
-/** Compares over one timestamp type and returns an undecided difference, if any. */
+/**
+ * Compares over one timestamp type and returns the difference, if there is one that was not decided
+ * on.
+ */
 function judge(text: string, [own, other]: readonly [TickAnswer, TickAnswer]): string | undefined {
   if (agree(own, other)) {
     count('refused' in own ? 'both refuse' : 'equal');
@@ -80,7 +85,7 @@ for (const text of texts.keys()) {
     const numbers = [...(line.peer ?? []), ...(line.ours ?? [])];
     const isLong = numbers.length > LONG;
     if (!numbers.every(Number.isSafeInteger)) {
-      // QuestDB read it as a time outside of its calendar.
+      // QuestDB read it as a time outside its calendar.
     } else if (!isLong || harness.random.next() < 0.05) {
       recorded.push(line);
     }

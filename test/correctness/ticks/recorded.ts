@@ -1,4 +1,4 @@
-/** Recorded answers of QuestDB, and our intentional differences. */
+/** Recorded answers from QuestDB, and Tidemark's intentional differences. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -13,7 +13,7 @@ export const RECORDED = join(
 );
 
 /**
- * `null` for a refusal; otherwise the first start, then alternating lengths and gaps, in
+ * `null` for a refusal; otherwise the first start, then lengths and gaps in alternation, in
  * microseconds.
  */
 export type Flat = readonly number[] | null;
@@ -23,7 +23,7 @@ export interface Recorded {
   readonly text: string;
   /** QuestDB's answer. */
   readonly peer: Flat;
-  /** Our answer and the name of the reason, if it differs intentionally. */
+  /** Tidemark's answer and the name of the reason, if it differs intentionally. */
   readonly ours?: Flat;
   readonly why?: string;
   /** Recording time, for a string that depends on it. */
@@ -37,7 +37,7 @@ function flat(answer: TickAnswer, shift: bigint): Flat {
   const numbers: number[] = [];
   let at = 0n;
   for (const bound of answer.intervals.flat()) {
-    // Converts a time of our clock to QuestDB's clock.
+    // Converts a time on Tidemark's clock to QuestDB's clock.
     const moved = bound % 60_000_000n === 0n ? bound : bound - shift;
     numbers.push(Number(moved - at));
     at = moved;
@@ -64,7 +64,7 @@ export function recordOf(
   return { ...line, ours: flat(ours, shift), why, ...timed };
 }
 
-/** Intervals of a recorded line. */
+/** Returns the intervals of a recorded line. */
 export function intervalsOf(numbers: readonly number[]): (readonly [lo: number, hi: number])[] {
   const bounds: number[] = [];
   let at = 0;

@@ -1,6 +1,6 @@
 /**
- * All functions with a time zone accept the same names with the same offsets as QuestDB
- * (`zones.json`: minutes in January and July 2025, or null), except for decided differences.
+ * All functions that take a time zone accept the same names with the same offsets as QuestDB
+ * (`zones.json`: minutes in January and July 2025, or null), except for deliberate differences.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,7 +35,7 @@ const DECIDED: Readonly<Record<string, Offsets>> = {
   ),
   'GMT+1': [60, 60],
   'UTC-5': [-300, -300],
-  // Spaces around a name, as parameters may have.
+  // Names with surrounding spaces, as parameters may have them.
   ' Europe/Berlin': [60, 120],
   '+01:00:30': null,
   'GMT+': null,
@@ -51,16 +51,21 @@ const NOON = ['2025-01-15T12:00:00.000000Z', '2025-07-15T12:00:00.000000Z'] as c
 
 interface Door {
   readonly name: string;
-  /** A statement, or an expression of constants, from a quoted noon timestamp and a quoted zone. */
+  /**
+   * Builds a statement, or an expression of constants, from a quoted noon timestamp and a quoted
+   * zone.
+   */
   readonly sql: (noon: string, zone: string) => string;
-  /** Minutes east of UTC implied by the result. */
+  /** Returns the minutes east of UTC that the result implies. */
   readonly minutes: (cell: string, noon: string) => number;
 }
 
 const between = (later: string, earlier: string): number =>
   (Date.parse(later) - Date.parse(earlier)) / 60_000;
 const DAY = 1_440;
-/** The offset, less than a day, from the distance between local midnight and UTC midnight. */
+/**
+ * Derives the offset, less than a day, from the distance between local midnight and UTC midnight.
+ */
 const ofMidnight = (cell: string, noon: string): number => {
   const before = between(`${noon.slice(0, 10)}T00:00:00Z`, cell);
   return ((before % DAY) + DAY) % DAY;
@@ -117,7 +122,7 @@ const STATEMENTS: readonly Door[] = [
 
 type Cells = readonly (string | null)[];
 
-/** The first row; null when the zone is refused. */
+/** Returns the first row; null if the zone is refused. */
 async function ask(server: TestServer, sql: string): Promise<Cells | null> {
   const reply = await execute(server.url, sql, {});
   const body = JSON.parse(reply.body.toString()) as {
@@ -130,12 +135,12 @@ async function ask(server: TestServer, sql: string): Promise<Cells | null> {
   return body.dataset?.[0] ?? null;
 }
 
-/** Results of every entry point for a zone, in order. */
+/** Returns the results of every entry point for a zone, in order. */
 async function cellsOf(server: TestServer, noon: string, zone: string): Promise<Cells> {
   const expressions = EXPRESSIONS.map(({ sql }) => sql(quoted(noon), quoted(zone)));
   const statements = STATEMENTS.map(({ sql }) => sql(quoted(noon), quoted(zone)));
   const all = await ask(server, `SELECT ${expressions.join(', ')}`);
-  // When one is refused, each expression runs separately.
+  // If one expression is refused, each is run separately.
   const alone = all === null ? expressions.map((sql) => `SELECT ${sql}`) : [];
   const found: (string | null)[] = [...(all ?? [])];
   for (const sql of [...alone, ...statements]) {
@@ -160,13 +165,13 @@ async function start(): Promise<TestServer> {
   return server;
 }
 
-/** Whole minutes: some historical zones had seconds, no current zone has. */
+/** Compares whole minutes. Some historical zones had seconds, but no current zone has. */
 function same(door: Door, found: number, minutes: number): boolean {
   const wanted = door.minutes === ofMidnight ? ((minutes % DAY) + DAY) % DAY : minutes;
   return found === wanted;
 }
 
-/** Problems of a zone name. */
+/** Returns the problems with a zone name. */
 async function problemsOf(server: TestServer, name: string): Promise<string[]> {
   const offsets = expected(name);
   const problems: string[] = [];
@@ -190,7 +195,7 @@ async function problemsOf(server: TestServer, name: string): Promise<string[]> {
   return problems;
 }
 
-test('every entry point knows the same time zones', async (t) => {
+test('every entry point accepts the same time zones', async (t) => {
   t.timeout(300_000);
   const server = await start();
   t.teardown(() => server.stop());

@@ -1,7 +1,7 @@
 /**
- * Statements for every operator that a plan may contain, by its EXPLAIN name: over a table of any
- * shape with the expected totals, and with a list of any length. `operators.test.ts` fails when a
- * plan has a name that is missing here.
+ * Statements for every operator that a plan may contain, by its name in EXPLAIN: over a table of
+ * any shape with the expected totals, and with a list of any length. `operators.test.ts` fails if a
+ * plan contains a name that is missing here.
  */
 import { type Row, type Shape } from './shapes.js';
 
@@ -13,25 +13,25 @@ export interface Totals {
 }
 
 export interface Statement {
-  /** A query with the columns `p`, the payload, and `v`, a number. */
+  /** A query with the columns `p` (the payload) and `v` (a number). */
   readonly rows: string;
-  /** Whether `p` is a number for every payload. */
+  /** Whether `p` is a number whatever the payload is. */
   readonly isPlain?: true;
-  /** Expected totals; `null` when only the limits are checked. */
+  /** Expected totals; `null` if only the limits are checked. */
   readonly totals: ((rows: readonly Row[]) => Totals) | null;
-  /** Expected `v` of the first row, when the rows are ordered. */
+  /** Expected `v` of the first row, if the rows are ordered. */
   readonly first?: (rows: readonly Row[]) => number | null;
 }
 
 export interface Entry {
   readonly of: (shape: Shape) => readonly Statement[];
-  /** Shapes for which the operator does nothing or the plan does not contain it. */
+  /** Shapes for which the operator does nothing, or for which the plan does not contain it. */
   readonly without?: readonly string[];
-  /** A statement with a list of `count` terms. */
+  /** Builds a statement with a list of `count` terms. */
   readonly terms?: (count: number) => string;
 }
 
-/** A relation with one row, whose row count no plan knows. */
+/** A relation with one row, whose row count is unknown to the planner. */
 const ONE_ROW = 'with recursive one (z) as (select 1 union select z + 1 from one where z < 1)';
 
 const total = (rows: readonly Row[], v: (row: Row) => number, times = 1): Totals => ({
@@ -61,7 +61,7 @@ function groupsOf<K>(rows: readonly Row[], keyOf: (row: Row) => K): Map<K, Row[]
   return groups;
 }
 
-/** One row per group: its last payload and its number of rows. */
+/** One row per group: the group's last payload and its number of rows. */
 function lastOf(keyOf: (row: Row) => number | string): (rows: readonly Row[]) => Totals {
   return (rows) => {
     const groups = [...groupsOf(rows, keyOf).values()];
@@ -99,7 +99,7 @@ const BUCKET_MICROS = { s: 1_000_000, d: 86_400_000_000 } as const;
 const bucketsOf = (unit: keyof typeof BUCKET_MICROS): ((rows: readonly Row[]) => Totals) =>
   lastOf(({ tsMicros }) => Math.floor(tsMicros / BUCKET_MICROS[unit]));
 
-/** Days from the first to the last, missing ones with the payload of the previous day. */
+/** Days from the first to the last; missing days have the payload of the previous day. */
 function filled(rows: readonly Row[]): Totals {
   const days = groupsOf(rows, ({ tsMicros }) => Math.floor(tsMicros / BUCKET_MICROS.d));
   const [first, last] = [Math.min(...days.keys()), Math.max(...days.keys())];
@@ -121,7 +121,7 @@ const one =
     { rows: rows(shape), totals, ...(first === undefined ? {} : { first }) },
   ];
 
-/** The same with a number as `p`. */
+/** Like `one`, but with a number as `p`. */
 const plain =
   (rows: (shape: Shape) => string, totals: Statement['totals']) =>
   (shape: Shape): readonly Statement[] => [{ rows: rows(shape), isPlain: true, totals }];
@@ -654,7 +654,8 @@ const JOINS: Readonly<Record<string, Entry>> = {
           (select 1 from ${table} y where y.t = x.t and y.n = x.n)`,
         totals: asTheyAre,
       },
-      // The keys of the filtered side are the build side when that is estimated to be smaller.
+      // The keys of the filtered side become the build side if that side is estimated to be
+      // smaller.
       ...(FEW.includes(table)
         ? []
         : [

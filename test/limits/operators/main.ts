@@ -1,8 +1,8 @@
 /**
  * npm run hostile -- [--rows N] [--terms N] [--stride N] [--timeout MS] [--seed S] [--only TEXT]
  *
- * Runs every operator over every adversarial shape: see `run.ts`. `--stride N` runs every N-th
- * case; `--timeout` is the time limit of statements that set none.
+ * Runs every operator over every adversarial shape; see `run.ts`. `--stride N` runs every N-th
+ * case; `--timeout` is the timeout for statements that set none.
  */
 import { parseArgs } from 'node:util';
 

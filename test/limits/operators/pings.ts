@@ -9,7 +9,7 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 
 import type { TestServer } from '../../golden/server.js';
 
-/** Clock ticks (10 ms) used by a thread. */
+/** Returns the clock ticks (10 ms) that a thread has used. */
 function threadTicks(pid: number, thread: number | string): number {
   try {
     const stat = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8');
@@ -20,7 +20,7 @@ function threadTicks(pid: number, thread: number | string): number {
   }
 }
 
-/** Clock ticks used by all threads that run statements. */
+/** Returns the clock ticks that all threads which run statements have used. */
 export function workTicks(pid = 0): number {
   const name = (thread: string): string => {
     try {
@@ -58,8 +58,8 @@ export class Pings {
   }
 
   /**
-   * The longest time without a response. On a busy machine the CPU time of the JavaScript thread
-   * counts.
+   * Returns the longest time without a response. On a busy machine only the CPU time of the
+   * JavaScript thread counts.
    */
   async end(): Promise<number> {
     const longest = once(this.#worker, 'message') as Promise<[number]>;

@@ -24,7 +24,10 @@ function sources(): readonly Source[] {
     });
 }
 
-/** EXPLAIN names declared in our source code, and files with an operator that declares none. */
+/**
+ * Returns the EXPLAIN names declared in the source code, and the files whose operator declares
+ * none.
+ */
 export function namesInSources(): {
   readonly names: readonly string[];
   readonly without: readonly string[];
@@ -42,7 +45,8 @@ export function namesInSources(): {
 }
 
 /**
- * Direct implementations of DataFusion's trait: each new one is an operator that no list contains.
+ * Returns the direct implementations of DataFusion's trait. A new one is an operator that no list
+ * contains yet.
  */
 export function planNodes(): readonly string[] {
   return sources()
@@ -51,7 +55,7 @@ export function planNodes(): readonly string[] {
     .sort();
 }
 
-/** Operators in EXPLAIN output. */
+/** Returns the operators in EXPLAIN output. */
 export function operatorsIn(lines: readonly (readonly unknown[])[]): readonly string[] {
   return lines
     .flat()
@@ -61,7 +65,7 @@ export function operatorsIn(lines: readonly (readonly unknown[])[]): readonly st
 
 const IS_QUERY = /^\s*(?:\(|select|with|declare|t\b|r\b)/i;
 
-/** Operators in the plans of all queries of the grammar table. */
+/** Returns the operators in the plans of all queries of the grammar table. */
 export async function namesInPlans(server: TestServer): Promise<readonly string[]> {
   await setUp(server.url);
   const names = new Set<string>();

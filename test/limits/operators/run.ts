@@ -1,8 +1,8 @@
 /**
- * Runs the statements of `entries.ts` over the shapes of `shapes.ts`: with little and with usual
- * memory, with and without a time limit, with LIMIT 0, LIMIT 1 and without. Each must be correct,
- * or refused by an error that names a limit. It must stop at its time limit and stay within the
- * process memory, while other clients are answered.
+ * Runs the statements of `entries.ts` over the shapes of `shapes.ts`: with little and with normal
+ * memory, with and without a timeout, and with LIMIT 0, LIMIT 1 and no LIMIT. Each result must be
+ * correct, or a refusal that names a limit. Each statement must stop at its timeout and stay within
+ * the process memory, and other clients must be answered in the meantime.
  */
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -22,7 +22,7 @@ export interface Case {
   readonly operator: string;
   readonly shape: Shape;
   readonly statement: Statement;
-  /** Time limit in milliseconds; `null` for the server's default. */
+  /** Timeout in milliseconds; `null` for the server's default. */
   readonly timeoutMs: number | null;
   readonly limit: Limit;
 }
@@ -32,7 +32,7 @@ export interface Outcome {
   readonly answer: string;
   readonly isAnswered: boolean;
   readonly wallMs: number;
-  /** Processor milliseconds used by the server after the time limit. */
+  /** Processor milliseconds that the server used after the timeout. */
   readonly lateMs: number;
   readonly peakMebibytes: number;
   /** The problem; `undefined` if there is none. */
@@ -46,19 +46,19 @@ const POOLS: Readonly<Record<Pool, readonly string[]>> = {
   usual: ['query.memory.pool=512M', 'query.memory.limit=384M'],
 };
 const TIMEOUT_MS = 200;
-/** Maximum processor milliseconds of a statement after its time limit. */
+/** Maximum processor milliseconds that a statement may use after its timeout. */
 const STOP_MS = 100;
-/** Maximum processor milliseconds until other clients are answered. */
+/** Maximum processor milliseconds before other clients are answered. */
 const PING_MS = 50;
-/** The same while a statement of 100,000 terms is parsed, as in `../sweep.ts`. */
+/** The same while a statement with 100,000 terms is parsed, as in `../sweep.ts`. */
 const READING_MS = 1_000;
-/** Attempts of a case whose times are too long. */
+/** How often a case whose times are too long is tried. */
 const MAX_TRIES = 3;
 /** Maximum milliseconds to create a table. */
 const PREPARING_MS = 120_000;
-/** Length of a clock tick; a measured time may be one tick too long. */
+/** Length of a clock tick in milliseconds; a measured time may be one tick too long. */
 const TICK_MS = 10;
-/** Milliseconds after the time limit until a statement is abandoned. */
+/** How many milliseconds after the timeout a statement is abandoned. */
 const GIVEN_UP_MS = 30_000;
 const SHOWN = 240;
 
@@ -74,7 +74,7 @@ const NAMED = new RegExp(
   ].join('|'),
 );
 
-/** Tables of all shapes in a separate folder, with a server for each memory size. */
+/** Tables of all shapes in a folder of their own, with one server per memory size. */
 export class Ground {
   readonly shapes: readonly Shape[];
   readonly #queryTimeoutMs: number;
@@ -99,7 +99,7 @@ export class Ground {
     return this.#server;
   }
 
-  /** Restarts with a different memory size for queries, over the same tables. */
+  /** Restarts with a different amount of memory for queries, over the same tables. */
   async use(pool: Pool): Promise<void> {
     const { root } = this.#server;
     this.#server.process.kill('SIGTERM');
@@ -127,7 +127,7 @@ function settings(pool: Pool, queryTimeoutMs: number): readonly string[] {
   ];
 }
 
-/** All cases of the operators, independent of the memory size. */
+/** Returns all cases of the operators; these do not depend on the memory size. */
 export function casesOf(
   shapes: readonly Shape[],
   terms: number,
@@ -171,7 +171,7 @@ function termsOf(
   });
 }
 
-/** The SQL text to send. Ordered rows are read in order. */
+/** Returns the SQL text to send. Ordered rows are read in order. */
 export function textOf({
   statement,
   shape,
@@ -190,7 +190,7 @@ export function textOf({
     : `select v, ${size} s from (${rows})`;
 }
 
-/** The judged part of a response. */
+/** The part of a response that is judged. */
 interface Answer {
   readonly status: number;
   readonly error: string | undefined;
@@ -200,8 +200,8 @@ interface Answer {
 }
 
 /**
- * Runs one case and judges it. Repeats it when a time limit was exceeded, because a single time is
- * unreliable on a busy machine. Never rejects.
+ * Runs one case and judges it. If a time was too long, the case is repeated, because a single time
+ * is unreliable on a busy machine. Never rejects.
  */
 export async function run(server: TestServer, one: Case): Promise<Outcome> {
   for (let tries = 1; ; tries += 1) {
@@ -257,10 +257,10 @@ function shown({ status, error, rows }: Answer): string {
   return `${status} ${text.replaceAll(/\s+/g, ' ').slice(0, SHOWN)}`;
 }
 
-/** The problem of a response. */
+/** Returns the problem with a response. */
 function wrong(one: Case, { status, error, rows, isLeft }: Answer): string | undefined {
   if (isLeft === true) {
-    // Only endless rows are abandoned; all other results have a known number of rows.
+    // Only endless results are abandoned; all others have a known number of rows.
     const isEndless = one.limit === 'all' && one.statement.totals === null;
     return isEndless ? undefined : 'more rows than it has';
   }
@@ -327,7 +327,7 @@ async function asked(server: TestServer, query: string, timeoutMs: number | null
     const response = await fetch(`${server.url}/exec`, {
       method: 'POST',
       body: new URLSearchParams({ query }),
-      // A decompressor loses its buffer when the connection ends.
+      // A decompressor would lose its buffer when the connection ends.
       headers: {
         'Accept-Encoding': 'identity',
         ...(timeoutMs === null ? {} : { 'Statement-Timeout': String(timeoutMs) }),
@@ -338,7 +338,7 @@ async function asked(server: TestServer, query: string, timeoutMs: number | null
     if (isLeft) {
       return { status: response.status, error: undefined, rows: [], isLeft: true };
     }
-    // Aborted rows end with the error.
+    // If the rows are aborted, they end with the error.
     const reason = isWhole ? null : /"error":("(?:[^"\\]|\\.)*"),"position":\d+\}$/.exec(text);
     const answer = JSON.parse(reason === null ? text : `{"error":${reason[1] ?? ''}}`) as {
       dataset?: unknown[][];
@@ -350,7 +350,7 @@ async function asked(server: TestServer, query: string, timeoutMs: number | null
   }
 }
 
-/** Maximum bytes read from a response, because endless rows would not fit into a string. */
+/** Maximum bytes to read from a response, because endless rows would not fit into a string. */
 const MAX_READ_BYTES = 256 * 1024 * 1024;
 
 interface Read {
@@ -360,7 +360,7 @@ interface Read {
   readonly isLeft: boolean;
 }
 
-/** The received part of a body, and whether it is complete. */
+/** Returns the part of a body that was received, and whether it is complete. */
 async function textIn(response: Response): Promise<Read> {
   const chunks: Uint8Array[] = [];
   let [bytes, isWhole] = [0, true];
@@ -369,7 +369,7 @@ async function textIn(response: Response): Promise<Read> {
       chunks.push(chunk);
       bytes += chunk.length;
       if (bytes > MAX_READ_BYTES) {
-        // Leaving the loop closes the connection.
+        // Exiting the loop closes the connection.
         return { text: '', isWhole: false, isLeft: true };
       }
     }
@@ -396,7 +396,7 @@ class Timer {
     }
   }
 
-  /** Called with the response; measures only when it is late by wall-clock time. */
+  /** Called when the response arrives. Measures only if it is late by wall-clock time. */
   end(wallMs: number): number {
     clearTimeout(this.#timer);
     const isLate = this.#ticks !== undefined && wallMs > this.#timeoutMs + STOP_MS;

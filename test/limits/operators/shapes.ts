@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { TestServer } from '../../golden/server.js';
 import { rowsOf } from '../client.js';
 
-/** The properties of a row that results depend on. */
+/** The properties of a row on which results depend. */
 export interface Row {
   readonly tsMicros: number;
   readonly k: string;
@@ -37,7 +37,7 @@ const LONG_TEXT_LENGTH = PIECES * PIECE;
 const LONG_ARRAY = 5_000_000;
 const DAY_MICROS = 86_400_000_000;
 const FAR = '2200-01-01T00:00:00.000000Z';
-/** Number of rows that are each in a separate partition. */
+/** Number of rows, each of which is in a partition of its own. */
 const PARTS = 1_000;
 
 function times<T>(count: number, make: (n: number) => T): readonly T[] {
@@ -61,7 +61,7 @@ function numbered(name: string, shape: Omit<Partial<Shape>, 'name'>): Shape {
   };
 }
 
-/** All shapes; those with many rows have `count` of them. */
+/** Returns all shapes; those with many rows have `count` rows. */
 export function shapesOf(count: number): readonly Shape[] {
   const sequence = (columns: string, of = count): string =>
     `select ${columns}, array[x::double] a from long_sequence(${of})`;
@@ -109,7 +109,7 @@ export function shapesOf(count: number): readonly Shape[] {
   ];
 }
 
-/** Creates the tables, a Parquet file of each, and a CSV file of its numbers. */
+/** Creates the tables, and for each a Parquet file and a CSV file of its numbers. */
 export async function makeTables(server: TestServer, shapes: readonly Shape[]): Promise<void> {
   await mkdir(join(server.root, 'import'), { recursive: true });
   for (const { table, source, partitionBy } of shapes) {

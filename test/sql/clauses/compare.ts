@@ -5,13 +5,13 @@ import { removals } from './removals.js';
 
 const QUERY = /^\s*(?:\(|select|with|declare|values)/i;
 
-/** The response of a statement as a client sees it. */
+/** Returns the response to a statement as a client sees it. */
 async function answer(server: TestServer, text: string): Promise<string> {
   const { columns, dataset, error } = await exec(server, text);
   return JSON.stringify(error ?? [columns, dataset]);
 }
 
-/** Clauses whose removal does not change the answer. */
+/** Returns the clauses whose removal does not change the answer. */
 export async function unchanged(
   server: TestServer,
   texts: readonly string[],
@@ -36,10 +36,10 @@ export async function unchanged(
   return found;
 }
 
-/** A refusal by name with a position counts as handled. */
+/** If a clause is refused by name and with a position, it counts as handled. */
 const REFUSED = / (?:is|are) not supported(?:$| )/;
 
-/** Clauses whose removal does not change the bound plan. */
+/** Returns the clauses whose removal does not change the bound plan. */
 export async function unchangedPlans(
   server: TestServer,
   texts: readonly string[],

@@ -1,7 +1,7 @@
 /**
  * The larger tier: `npm run clauses` prints every clause of the grammar table whose removal does
- * not change the bound plan. Most are legitimate (an unused alias, a time condition that becomes a
- * scan range); an ignored clause would be among them.
+ * not change the bound plan. Most have a good reason (an unused alias, a time condition that
+ * becomes a scan range), but an ignored clause would be among them.
  */
 import { startTestServer } from '../../golden/server.js';
 import { ITEMS } from '../grammar/index.js';

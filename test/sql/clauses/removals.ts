@@ -10,7 +10,7 @@ import { parse, print, type Tree } from '../../../ts/sql/index.js';
 interface Removal {
   /** The field as node kind and name: `SelectNode.filter`. */
   readonly field: string;
-  /** The statement without it. */
+  /** The statement without the clause. */
   readonly text: string;
 }
 
@@ -26,7 +26,7 @@ const OPTIONAL = fields(/(\w+): [^;{}]*\| null/g);
 const LISTS = fields(/(\w+): Array</g);
 const FLAGS = fields(/(\w+): boolean/g);
 
-/** Fields that describe spelling and not meaning. */
+/** Fields that describe how something is spelled rather than what it means. */
 const SPELLING = new Set([
   'quoted',
   'double_colon',
@@ -39,7 +39,10 @@ const SPELLING = new Set([
 
 type Path = readonly (string | number)[];
 
-/** The statement without each of its clauses, except those that the syntax requires. */
+/**
+ * Returns the statement without each of its clauses in turn, except for those that the syntax
+ * requires.
+ */
 export function removals(text: string): readonly Removal[] {
   const tree = parse(text);
   const whole = print(tree);
@@ -103,7 +106,7 @@ function set(tree: Tree, path: Path, value: unknown): void {
   at[path.at(-1) ?? ''] = structuredClone(value);
 }
 
-/** SQL of a tree; null when no SQL has this tree. */
+/** Returns the SQL of a tree; null if there is no SQL for this tree. */
 function printed(tree: Tree): string | null {
   try {
     const text = print(tree);

@@ -1,4 +1,6 @@
-/** The functions listed by `functions()`, with the results of their examples on our server. */
+/**
+ * The functions listed by `functions()`, with the results of their examples on a Tidemark server.
+ */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -27,7 +29,7 @@ const DEMO = [
   `INSERT INTO demo VALUES ('2026-11-21T10:00:00', 'a', 1.5), ('2026-11-21T11:00:00', 'b', 2.5)`,
 ];
 
-/** Every function, with its example executed. */
+/** Returns every function, with its example executed. */
 export async function listFunctions(): Promise<readonly ListedFunction[]> {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   try {

@@ -1,19 +1,19 @@
 /**
- * Simple implementations of functions: row by row, on JavaScript values. LONG is a bigint; null is
- * null; non-finite values are null.
+ * Simple implementations of functions: row by row, on JavaScript values. A LONG is a bigint, null
+ * is null, and non-finite values are null.
  */
 export type Cell = number | bigint | string | boolean | null;
 
 const INT_NULL = -(2 ** 31);
 const LONG_NULL = -(2n ** 63n);
 
-/** An INT after wrapping; its minimum is null. */
+/** Wraps to an INT, whose minimum is null. */
 export function int(value: number | bigint): number | null {
   const wrapped = Number(BigInt.asIntN(32, BigInt(value)));
   return wrapped === INT_NULL ? null : wrapped;
 }
 
-/** A LONG after wrapping; its minimum is null. */
+/** Wraps to a LONG, whose minimum is null. */
 export function long(value: bigint): bigint | null {
   const wrapped = BigInt.asIntN(64, value);
   return wrapped === LONG_NULL ? null : wrapped;
@@ -23,7 +23,7 @@ export function double(value: number): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** `f`, or null if any argument is null. */
+/** Applies `f`; returns null if any argument is null. */
 export function strict<A, B, R>(
   f: (a: A, b: B) => R | null,
 ): (a: A | null, b: B | null) => R | null {
@@ -33,7 +33,7 @@ export function strict<A, B, R>(
 const sum = (values: readonly number[]): number => values.reduce((all, value) => all + value, 0);
 const mean = (values: readonly number[]): number => sum(values) / values.length;
 
-/** Sum of the differences from the mean, raised to a power. */
+/** Returns the sum of the differences from the mean, each raised to a power. */
 function moment(values: readonly number[], power: number): number {
   const middle = mean(values);
   return sum(values.map((value) => (value - middle) ** power));
@@ -87,7 +87,7 @@ function coMoment(pairs: readonly (readonly [number, number])[]): number {
   return sum(pairs.map(([y, x]) => (y - left) * (x - right)));
 }
 
-/** Aggregates of the pairs (y, x) without nulls. */
+/** Aggregates of the pairs (y, x) in which neither is null. */
 export const OF_PAIRS: Readonly<Record<string, OfPairs>> = {
   'covar_pop(#, @)': (pairs) => (pairs.length < 1 ? null : coMoment(pairs) / pairs.length),
   'covar_samp(#, @)': (pairs) => (pairs.length < 2 ? null : coMoment(pairs) / (pairs.length - 1)),

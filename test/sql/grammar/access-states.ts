@@ -1,6 +1,6 @@
 /**
- * Items about users and rights, run by the administrator over the wire protocol, whose sessions
- * persist.
+ * Items about users and permissions, run by the administrator over the wire protocol, whose
+ * sessions persist.
  */
 
 import { rows, run, ADMIN } from '../../access/harness.js';
@@ -11,7 +11,7 @@ import { pgClient } from '../../pg-client.js';
 /** Placeholder for the most recently shown token. */
 const TOKEN = 'tdm_1';
 
-/** The problem of an item; `null` when it runs. Starts with `tables` and no users. */
+/** Returns the problem with an item; `null` if it runs. Starts with `tables` and no users. */
 export async function runAccessItem(
   server: TestServer,
   tables: readonly string[],
@@ -36,7 +36,7 @@ export async function runAccessItem(
   }
 }
 
-/** Statements that drop every principal. */
+/** Returns statements that drop every principal. */
 async function leftOver(server: TestServer): Promise<readonly string[]> {
   const kinds = ['USER', 'GROUP', 'SERVICE ACCOUNT'];
   const drops = kinds.map(async (kind) => {

@@ -4,9 +4,9 @@
 type Kind =
   /** Parses, prints back, and runs. */
   | 'works'
-  /** Accepted without effect, because it tunes a feature that this database does not have. */
+  /** Accepted but without effect, because it tunes a feature that this database does not have. */
   | 'no effect'
-  /** Parses and prints back; its execution is covered in a separate chapter. */
+  /** Parses and prints back; how it executes is covered by another chapter. */
   | 'elsewhere'
   /** Refused on purpose, with an error that has a position. */
   | 'refused'
@@ -18,11 +18,11 @@ export interface Item {
   readonly id: string;
   readonly title: string;
   readonly kind: Kind;
-  /** Statements in order; with `refused` only the last one must fail. */
+  /** Statements in order. With `refused`, only the last one must fail. */
   readonly statements: readonly string[];
-  /** For `elsewhere` the chapter, for `rule` the test that verifies it. */
+  /** For `elsewhere`, the chapter; for `rule`, the test that verifies it. */
   readonly remark: string;
-  /** Whether it needs a server with users and grants. */
+  /** Whether the item needs a server with users and grants. */
   readonly hasUsers?: true;
 }
 
@@ -42,7 +42,7 @@ export const works = entry('works');
 export const noEffect = entry('no effect');
 export const refused = entry('refused');
 
-/** An item that runs on a server with users and grants. */
+/** Creates an item that runs on a server with users and grants. */
 export function worksWithUsers(title: string, ...statements: string[]): Entry {
   return { ...works(title, ...statements), hasUsers: true };
 }
@@ -55,7 +55,7 @@ export function rule(title: string, proof: string, ...statements: string[]): Ent
   return { title, kind: 'rule', statements, remark: proof };
 }
 
-/** Items are numbered by their order, from 1. */
+/** Creates a section whose items are numbered by their order, from 1. */
 export function section(number: number, title: string, ...entries: Entry[]): Section {
   const items = entries.map((one, index) => ({ id: `${number}.${index + 1}`, ...one }));
   return { number, title, items };

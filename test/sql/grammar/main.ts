@@ -3,7 +3,7 @@
  *
  * Runs the statements of the grammar table against a server and reports the items that do not run.
  * `--update` removes items that now run from `pending.json`; `npm run generate` then rewrites
- * docs/sql-coverage.md. `--init` rewrites the list.
+ * docs/sql-coverage.md. `--init` rewrites `pending.json`.
  */
 import { parseArgs } from 'node:util';
 

@@ -1,14 +1,14 @@
 /** Sections 7 to 18: the clauses of queries. */
 import { refused, rule, section, works } from './item.js';
 
-const TIME = 'golden cases of the time series';
+const TIME = 'golden cases, time series';
 
 export const QUERIES = [
   section(
     7,
     'SAMPLE BY',
     refused(
-      'needs a designated timestamp',
+      'requires a designated timestamp',
       'SELECT ts, sum(d) FROM t SAMPLE BY 1h',
       'SELECT x, count() FROM long_sequence(3) SAMPLE BY 1h',
     ),
@@ -20,7 +20,7 @@ export const QUERIES = [
       'SELECT ts, sum(d) FROM t SAMPLE BY 1y',
       'DECLARE @unit := 1d SELECT ts, sum(d) FROM t SAMPLE BY @unit',
     ),
-    works('other columns are keys', 'SELECT ts, k, b, sum(d) FROM t SAMPLE BY 1h'),
+    works('other columns are grouping keys', 'SELECT ts, k, b, sum(d) FROM t SAMPLE BY 1h'),
     works('aligned to the calendar by default', 'SELECT ts, count() FROM t SAMPLE BY 1d'),
     works('FIRST OBSERVATION', 'SELECT ts, count() FROM t SAMPLE BY 1d ALIGN TO FIRST OBSERVATION'),
     works(
@@ -31,8 +31,8 @@ export const QUERIES = [
       "SELECT ts, count() FROM t SAMPLE BY 1d ALIGN TO CALENDAR TIME ZONE 'UTC' WITH OFFSET " +
         "'-01:30'",
     ),
-    rule('buckets are shown in UTC', TIME),
-    rule('days of 23 and 25 hours', TIME),
+    rule('bucket timestamps are in UTC', TIME),
+    rule('days with 23 or 25 hours', TIME),
     works(
       'FILL: one value or one per aggregate',
       'SELECT ts, sum(d), avg(i) FROM t SAMPLE BY 1h FILL(NULL)',
@@ -45,7 +45,7 @@ export const QUERIES = [
       'SELECT ts, sum(d) x, min(d) y FROM t SAMPLE BY 1h FILL(NULL, PREV(x))',
     ),
     works(
-      'fills between the first and the last bucket',
+      'FILL applies between the first and the last bucket',
       'SELECT ts, sum(d) FROM t SAMPLE BY 1h FILL(PREV)',
     ),
     works(
@@ -56,34 +56,34 @@ export const QUERIES = [
       "SELECT ts, k, sum(d) FROM t SAMPLE BY 1d FROM '2026-04-30' TO '2026-05-04' FILL(NULL)",
     ),
     works(
-      'FROM and TO in the zone',
+      'FROM and TO in the time zone',
       "SELECT ts, sum(d) FROM t SAMPLE BY 1d FROM '2026-04-30' TO '2026-05-04' FILL(NULL) " +
         "ALIGN TO CALENDAR TIME ZONE 'Asia/Tokyo'",
     ),
     rule('FROM and TO narrow the scan', 'plan tests'),
     refused(
-      'FROM and TO only with the calendar',
+      'FROM and TO require ALIGN TO CALENDAR',
       "SELECT ts, sum(d) FROM t SAMPLE BY 1d FROM '2026-04-30' TO '2026-05-04'",
       "SELECT ts, sum(d) FROM t SAMPLE BY 1d FROM '2026-04-30' ALIGN TO FIRST OBSERVATION",
     ),
     refused(
-      'FILL comes before ALIGN',
+      'FILL must precede ALIGN',
       'SELECT ts, sum(d) FROM t SAMPLE BY 1h FILL(NULL) ALIGN TO CALENDAR',
       'SELECT ts, sum(d) FROM t SAMPLE BY 1h ALIGN TO CALENDAR FILL(NULL)',
     ),
     works(
-      'grouping sets after the interval',
+      'grouping sets after the SAMPLE BY interval',
       'SELECT ts, k, b, sum(d) FROM t SAMPLE BY 1h ROLLUP(k, b)',
     ),
-    works('array_agg and fills', 'SELECT ts, array_agg(d) FROM t SAMPLE BY 1h FILL(NULL)'),
+    works('array_agg with FILL', 'SELECT ts, array_agg(d) FROM t SAMPLE BY 1h FILL(NULL)'),
   ),
   section(
     8,
     'GROUP BY, DISTINCT, grouping sets',
     works('GROUP BY is optional', 'SELECT k, sum(d) FROM t'),
-    works('extra keys', 'SELECT k, sum(d) FROM t GROUP BY k, b'),
+    works('keys that are not selected', 'SELECT k, sum(d) FROM t GROUP BY k, b'),
     works(
-      'by name, alias, position, expression',
+      'GROUP BY name, alias, position or expression',
       'SELECT k x, i % 2, sum(d) FROM t GROUP BY x, i % 2',
       'SELECT k, sum(d) FROM t GROUP BY 1',
     ),
@@ -102,7 +102,7 @@ export const QUERIES = [
       'SELECT k, b, sum(d) FROM t GROUP BY GROUPING SETS ((k), (b), (k, b), ())',
     ),
     works(
-      'grouping sets of buckets',
+      'grouping sets with SAMPLE BY',
       'SELECT ts, k, b, sum(d) FROM t SAMPLE BY 1h CUBE(k, b)',
       'SELECT ts, k, sum(d) FROM t SAMPLE BY 1h GROUPING SETS ((k), ())',
     ),
@@ -110,17 +110,17 @@ export const QUERIES = [
   section(
     9,
     'LATEST ON',
-    works('the newest row per key', 'SELECT * FROM t LATEST ON ts PARTITION BY k'),
-    works('types of keys', 'SELECT * FROM t LATEST ON ts PARTITION BY k, s, b, i, l, ch'),
+    works('latest row per key', 'SELECT * FROM t LATEST ON ts PARTITION BY k'),
+    works('key types', 'SELECT * FROM t LATEST ON ts PARTITION BY k, s, b, i, l, ch'),
     works(
-      'WHERE before',
+      'WHERE is applied first',
       'SELECT * FROM t WHERE d > 0 LATEST ON ts PARTITION BY k',
       '(SELECT * FROM t LATEST ON ts PARTITION BY k) WHERE d > 0',
     ),
-    works('over a query', '(SELECT * FROM r ORDER BY d) LATEST ON ts PARTITION BY k'),
-    works('one key, several keys', 'SELECT d FROM t LATEST ON ts PARTITION BY k, b'),
+    works('LATEST ON over a sub-query', '(SELECT * FROM r ORDER BY d) LATEST ON ts PARTITION BY k'),
+    works('one key or several keys', 'SELECT d FROM t LATEST ON ts PARTITION BY k, b'),
     works(
-      'the older form',
+      'legacy form LATEST BY',
       'SELECT * FROM t LATEST BY k',
       'SELECT * FROM t LATEST BY k WHERE d > 0',
     ),
@@ -137,14 +137,18 @@ export const QUERIES = [
       'SELECT * FROM t RIGHT OUTER JOIN r ON t.k = r.k',
       'SELECT * FROM t FULL JOIN r ON t.k = r.k',
     ),
-    works('CROSS and comma', 'SELECT * FROM t CROSS JOIN r', 'SELECT * FROM t, r WHERE t.k = r.k'),
-    works('conditions in WHERE', 'SELECT * FROM t, r, r q WHERE t.k = r.k AND r.k = q.k'),
     works(
-      'any number, any mixture',
+      'CROSS JOIN and comma',
+      'SELECT * FROM t CROSS JOIN r',
+      'SELECT * FROM t, r WHERE t.k = r.k',
+    ),
+    works('join conditions in WHERE', 'SELECT * FROM t, r, r q WHERE t.k = r.k AND r.k = q.k'),
+    works(
+      'several joins of different kinds',
       'SELECT * FROM t JOIN r ON t.k = r.k LEFT JOIN r q ON q.k = r.k',
     ),
     works('anti-join', 'SELECT t.* FROM t LEFT JOIN r ON t.k = r.k WHERE r.k = NULL'),
-    works('same names are distinguished', 'SELECT * FROM t JOIN r ON t.k = r.k'),
+    works('duplicate column names are made unique', 'SELECT * FROM t JOIN r ON t.k = r.k'),
     works('ASOF', 'SELECT * FROM t ASOF JOIN r', 'SELECT * FROM t ASOF JOIN r ON k'),
     works(
       'keys of ASOF and LT',
@@ -157,17 +161,17 @@ export const QUERIES = [
       'SELECT * FROM t LT JOIN r TOLERANCE 500T',
     ),
     works(
-      'inputs in the order of time',
+      'inputs in timestamp order',
       'SELECT * FROM (SELECT * FROM t WHERE d > 0) x ASOF JOIN (SELECT * FROM r) y ON (k)',
     ),
     refused(
-      'a side without a timestamp',
+      'input without a designated timestamp',
       'SELECT * FROM t ASOF JOIN r',
       'SELECT * FROM long_sequence(2) ASOF JOIN r',
     ),
     works('LT', 'SELECT * FROM t LT JOIN r ON (k)', 'SELECT * FROM t LT JOIN r'),
     works('SPLICE', 'SELECT * FROM t SPLICE JOIN r', 'SELECT * FROM t SPLICE JOIN r ON (k)'),
-    works('mixed resolutions', 'SELECT * FROM t ASOF JOIN nano ON (k)'),
+    works('inputs with different timestamp resolutions', 'SELECT * FROM t ASOF JOIN nano ON (k)'),
     works(
       'LATERAL',
       'SELECT t.k, x.m FROM t JOIN LATERAL (SELECT max(r.d) m FROM r WHERE r.k = t.k) x ON true',
@@ -176,12 +180,12 @@ export const QUERIES = [
       'SELECT t.k, x.m FROM t, LATERAL (SELECT r.d m FROM r WHERE r.k = t.k) x',
     ),
     works(
-      'LATERAL: top rows',
+      'LATERAL: top n per row',
       'SELECT t.k, x.d FROM t CROSS JOIN LATERAL (SELECT r.d FROM r WHERE r.k = t.k ORDER ' +
         'BY r.d DESC LIMIT 2) x',
     ),
     works(
-      'LATERAL: count of nothing',
+      'LATERAL: count of no rows',
       'SELECT t.k, x.n FROM t LEFT JOIN LATERAL (SELECT count(*) n FROM r WHERE r.k = t.s) ' +
         'x ON true',
     ),
@@ -212,7 +216,7 @@ export const QUERIES = [
         'FOLLOWING EXCLUDE PREVAILING WHERE t.d > 0',
     ),
     refused(
-      'WINDOW JOIN: bounds have an end',
+      'WINDOW JOIN: bounds must be finite',
       'SELECT t.ts, sum(r.d) FROM t WINDOW JOIN r RANGE BETWEEN 1 hour PRECEDING AND 1 hour ' +
         'FOLLOWING',
       'SELECT t.ts, sum(r.d) FROM t WINDOW JOIN r RANGE BETWEEN UNBOUNDED PRECEDING AND ' +
@@ -229,12 +233,12 @@ export const QUERIES = [
         'STEP 5s AS h',
     ),
     works(
-      'offset and timestamp',
+      'HORIZON JOIN: offset and timestamp',
       'SELECT h.offset / 1000000 sec, count() FROM t HORIZON JOIN r ON (k) LIST (0, 1s, 5s) ' +
         'AS h ORDER BY sec',
     ),
     works(
-      'RANGE and LIST',
+      'HORIZON JOIN: RANGE and LIST',
       'SELECT h.offset, avg(r.d) FROM t HORIZON JOIN r ON (k) RANGE FROM -1m TO 1m STEP 30s AS h',
       'SELECT h.offset, avg(r.d) FROM t HORIZON JOIN r ON (k) LIST (-1m, 0, 1m) AS h',
     ),
@@ -259,12 +263,12 @@ export const QUERIES = [
     11,
     'UNNEST',
     works(
-      'arrays side by side',
+      'several arrays in parallel',
       'SELECT w.k, u.value FROM w, UNNEST(w.a) u',
       'SELECT x.value1, x.value2 FROM w, UNNEST(w.a, w.a) x',
     ),
     works('one dimension at a time', 'SELECT v.value FROM w, UNNEST(w.aa) u, UNNEST(u.value) v'),
-    works('names of the columns', 'SELECT e FROM w, UNNEST(w.a) u (e)'),
+    works('column names', 'SELECT e FROM w, UNNEST(w.a) u (e)'),
     works(
       'WITH ORDINALITY',
       'SELECT e, n FROM w, UNNEST(w.a) WITH ORDINALITY u (e, n)',
@@ -273,16 +277,16 @@ export const QUERIES = [
     works('null and empty arrays', 'SELECT * FROM UNNEST(ARRAY[]::double[]) u'),
     works('JSON', 'SELECT u.name, u.n FROM j, UNNEST(j.body COLUMNS(name VARCHAR, n LONG)) u'),
     works(
-      'JSON without a value',
+      'JSON with a missing field',
       'SELECT u.missing FROM j, UNNEST(j.body COLUMNS(missing DOUBLE)) u',
     ),
-    works('JSON times', 'SELECT u.at FROM j, UNNEST(j.body COLUMNS(at TIMESTAMP)) u'),
+    works('JSON timestamps', 'SELECT u.at FROM j, UNNEST(j.body COLUMNS(at TIMESTAMP)) u'),
     works(
-      'inner documents',
+      'nested JSON documents',
       "SELECT u.n FROM j, UNNEST(json_extract(j.nested, '$.items')::varchar COLUMNS(n INT)) u",
     ),
-    rule('length of a field', TIME),
-    works('in the select list, too', 'SELECT k, UNNEST(a) FROM w'),
+    rule('maximum length of a field', TIME),
+    works('UNNEST in the select list', 'SELECT k, UNNEST(a) FROM w'),
   ),
   section(
     12,
@@ -296,17 +300,17 @@ export const QUERIES = [
       'SELECT sum(d) OVER (ORDER BY ts RANGE BETWEEN 5 minutes PRECEDING AND CURRENT ROW) FROM t',
     ),
     refused(
-      'RANGE wants the timestamp',
+      'RANGE requires ORDER BY the designated timestamp',
       "SELECT sum(d) OVER (ORDER BY ts RANGE '1' HOUR PRECEDING) FROM t",
       "SELECT sum(d) OVER (ORDER BY d RANGE BETWEEN '1' HOUR PRECEDING AND CURRENT ROW) FROM t",
     ),
     works('default frame', 'SELECT sum(d) OVER (PARTITION BY k), sum(d) OVER (ORDER BY ts) FROM t'),
     works(
-      'rows with equal times',
+      'rows with equal timestamps',
       'SELECT sum(d) OVER (ORDER BY ts RANGE UNBOUNDED PRECEDING) FROM t',
     ),
     works(
-      'ends of a frame',
+      'frame bounds',
       'SELECT sum(d) OVER (ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED ' +
         'FOLLOWING) FROM t',
       'SELECT sum(d) OVER (ORDER BY ts ROWS BETWEEN 5 PRECEDING AND 2 PRECEDING) FROM t',
@@ -315,7 +319,7 @@ export const QUERIES = [
     ),
     works('CUMULATIVE', 'SELECT sum(d) OVER (PARTITION BY k ORDER BY ts CUMULATIVE) FROM t'),
     works(
-      'short form',
+      'short form of a frame',
       'SELECT avg(d) OVER (ORDER BY ts ROWS 5 PRECEDING) FROM t',
       'SELECT avg(d) OVER (ORDER BY ts ROWS UNBOUNDED PRECEDING) FROM t',
     ),
@@ -335,7 +339,7 @@ export const QUERIES = [
       'SELECT lead(d) IGNORE NULLS OVER (ORDER BY ts) FROM t',
     ),
     works(
-      'ranking and offset',
+      'ranking and offset functions',
       'SELECT row_number() OVER (), rank() OVER (ORDER BY d DESC), dense_rank() OVER ' +
         '(PARTITION BY k ORDER BY d) FROM t',
     ),
@@ -347,13 +351,16 @@ export const QUERIES = [
         '(PARTITION BY k), v AS (ORDER BY ts)',
     ),
     works(
-      'inheritance',
+      'window inheritance',
       'SELECT sum(d) OVER v FROM t WINDOW w AS (PARTITION BY k), v AS (w ORDER BY ts ROWS 2 ' +
         'PRECEDING)',
       'SELECT sum(d) OVER (w ORDER BY ts) FROM t WINDOW w AS (PARTITION BY k)',
     ),
-    works('arithmetic over windows', 'SELECT d - avg(d) OVER (PARTITION BY k) FROM t'),
-    works('types of aggregates', 'SELECT sum(i) OVER (), sum(l) OVER (), avg(f) OVER () FROM t'),
+    works('arithmetic on window results', 'SELECT d - avg(d) OVER (PARTITION BY k) FROM t'),
+    works(
+      'argument types of aggregates',
+      'SELECT sum(i) OVER (), sum(l) OVER (), avg(f) OVER () FROM t',
+    ),
     works(
       'ANCHOR',
       'SELECT sum(d) OVER w FROM t WINDOW w AS (PARTITION BY k)',
@@ -364,7 +371,7 @@ export const QUERIES = [
     13,
     'Set operations',
     works(
-      'all six',
+      'all six set operations',
       'SELECT k FROM t UNION SELECT k FROM r',
       'SELECT k FROM t UNION ALL SELECT k FROM r',
       'SELECT k FROM t EXCEPT SELECT k FROM r',
@@ -373,19 +380,22 @@ export const QUERIES = [
       'SELECT k FROM t INTERSECT ALL SELECT k FROM r',
     ),
     refused(
-      'equal number of columns',
+      'both sides must have the same number of columns',
       "SELECT ip FROM t UNION ALL SELECT '1.1.1.1'",
       'SELECT k, d FROM t UNION SELECT k FROM r',
     ),
     works(
-      'left to right, parentheses',
+      'evaluation from left to right, parentheses',
       'SELECT k FROM t UNION (SELECT k FROM r EXCEPT SELECT s FROM t)',
     ),
     works(
-      'WHERE of the last branch, ORDER BY of all',
+      'WHERE applies to the last branch, ORDER BY to the whole',
       'SELECT k FROM t UNION SELECT k FROM r WHERE d > 0 ORDER BY k LIMIT 2',
     ),
-    works('names of the first branch', 'SELECT k x FROM t UNION SELECT k y FROM r ORDER BY x'),
+    works(
+      'column names come from the first branch',
+      'SELECT k x FROM t UNION SELECT k y FROM r ORDER BY x',
+    ),
     works('tables as branches', 'r UNION ALL r', 'r EXCEPT r'),
   ),
   section(
@@ -402,7 +412,7 @@ export const QUERIES = [
     works('LIMIT -m, -n', 'SELECT * FROM t LIMIT -3, -1'),
     works('LIMIT m, -n', 'SELECT * FROM t LIMIT 1, -1'),
     works(
-      'a missing bound',
+      'LIMIT with a missing bound',
       'SELECT * FROM t LIMIT 2,',
       'SELECT * FROM t LIMIT ,2',
       'SELECT * FROM t LIMIT 2, 0',
@@ -410,7 +420,7 @@ export const QUERIES = [
     ),
     refused('LIMIT -m, n', 'SELECT * FROM t LIMIT 2', 'SELECT * FROM t LIMIT -3, 2'),
     refused(
-      'bounds: expressions, not null',
+      'bounds can be expressions, but not null',
       'SELECT * FROM t LIMIT 1 + 1',
       'SELECT * FROM t LIMIT NULL',
     ),
@@ -425,19 +435,25 @@ export const QUERIES = [
     15,
     'PIVOT',
     works('several aggregates', "t PIVOT (sum(d) AS total, avg(d + 1) FOR k IN ('a', 'b'))"),
-    works('several FOR', "t PIVOT (sum(d) FOR k IN ('a', 'b') b IN (true, false) GROUP BY i)"),
-    works('values by a query', 't PIVOT (sum(d) FOR k IN (SELECT DISTINCT k FROM r) GROUP BY b)'),
-    works('names', "t PIVOT (sum(d), count() AS n FOR k IN ('a' AS first, 'b' second))"),
+    works(
+      'several FOR columns',
+      "t PIVOT (sum(d) FOR k IN ('a', 'b') b IN (true, false) GROUP BY i)",
+    ),
+    works(
+      'values from a sub-query',
+      't PIVOT (sum(d) FOR k IN (SELECT DISTINCT k FROM r) GROUP BY b)',
+    ),
+    works('column names', "t PIVOT (sum(d), count() AS n FOR k IN ('a' AS first, 'b' second))"),
     works(
       'GROUP BY inside, ORDER BY outside',
       "SELECT * FROM t PIVOT (sum(d) FOR k IN ('a', 'b') GROUP BY b) ORDER BY b LIMIT 1",
     ),
     works(
-      'groups without a value',
+      'groups without a listed value',
       "t PIVOT (sum(d) FOR k IN ('none') GROUP BY b)",
       "t WHERE d > 0 PIVOT (sum(d) FOR k IN ('a')) AS p",
     ),
-    rule('number of output columns', 'limits'),
+    rule('maximum number of output columns', 'limits'),
   ),
   section(
     16,
@@ -463,12 +479,16 @@ export const QUERIES = [
       'DECLARE @q := (SELECT max(d) FROM t) SELECT * FROM @q',
     ),
     works(
-      'earlier variables, inner blocks',
+      'references to earlier variables, inner DECLARE',
       'DECLARE @a := 1, @b := @a + 1 SELECT @b, x FROM (DECLARE @a := 3 SELECT @a AS x)',
     ),
-    refused('no fragments', 'DECLARE @a := 1 SELECT @a', 'DECLARE @a := WHERE d > 0 SELECT 1'),
+    refused(
+      'variables cannot hold SQL fragments',
+      'DECLARE @a := 1 SELECT @a',
+      'DECLARE @a := WHERE d > 0 SELECT 1',
+    ),
     works(
-      'before WITH and SELECT, inside statements',
+      'DECLARE before WITH and SELECT, and inside statements',
       'DECLARE @a := 1 WITH q AS (SELECT @a x) SELECT * FROM q',
       'INSERT INTO r (ts, d) DECLARE @a := 5.0 SELECT ts, @a FROM t',
       'CREATE TABLE copied AS (DECLARE @a := 5 SELECT @a x)',
@@ -490,7 +510,7 @@ export const QUERIES = [
     18,
     'Hints',
     works(
-      'hints are read and may be ignored',
+      'hints are parsed and can be ignored',
       'SELECT /*+ whatever(a b) */ * FROM t',
       'SELECT /*+ */ 1',
     ),
@@ -500,6 +520,9 @@ export const QUERIES = [
     works('asof_index', 'SELECT /*+ asof_index(t r) */ * FROM t ASOF JOIN r ON (k)'),
     works('no_covering', "SELECT /*+ no_covering */ * FROM t WHERE k = 'a'"),
     works('no_index', "SELECT /*+ no_index */ * FROM t WHERE k = 'a'"),
-    works('older names', 'SELECT /*+ avoid_asof_binary_search(t r) */ * FROM t ASOF JOIN r ON (k)'),
+    works(
+      'legacy names',
+      'SELECT /*+ avoid_asof_binary_search(t r) */ * FROM t ASOF JOIN r ON (k)',
+    ),
   ),
 ];

@@ -39,7 +39,7 @@ export const STATEMENTS = [
       'CREATE TABLE x3 (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY MONTH',
       'CREATE TABLE x4 (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY YEAR',
     ),
-    works('names of partitions', TABLE, ROWS, 'SHOW PARTITIONS FROM x'),
+    works('partition names', TABLE, ROWS, 'SHOW PARTITIONS FROM x'),
     works(
       'WAL, BYPASS WAL',
       TABLE,
@@ -65,7 +65,7 @@ export const STATEMENTS = [
       'CREATE TABLE x (ts TIMESTAMP, k SYMBOL) TIMESTAMP(ts) PARTITION BY DAY WAL DEDUP ' +
         'UPSERT KEYS(ts, k)',
     ),
-    rule('DEDUP SKIP: no public form yet', 'open point'),
+    rule('DEDUP SKIP: no public syntax yet', 'open point'),
     works(
       'WITH parameters',
       'CREATE TABLE x (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY WAL WITH ' +
@@ -83,7 +83,7 @@ export const STATEMENTS = [
       'CREATE TABLE x (ts TIMESTAMP) TIMESTAMP(ts) PARTITION BY DAY WAL OWNED BY plant',
     ),
     works(
-      'index of a symbol',
+      'symbol index',
       'CREATE TABLE x (k SYMBOL INDEX CAPACITY 128, v INT)',
       'CREATE TABLE y (k SYMBOL, v INT), INDEX(k CAPACITY 128)',
     ),
@@ -98,7 +98,7 @@ export const STATEMENTS = [
       'CREATE TABLE y (k SYMBOL INDEX INCLUDE (v), v INT)',
     ),
     noEffect(
-      'PARQUET(…) of a column',
+      'column option PARQUET(…)',
       'CREATE TABLE x (v INT PARQUET(plain, zstd(5), BLOOM_FILTER), w VARCHAR ' +
         'PARQUET(BLOOM_FILTER), k SYMBOL INDEX PARQUET(default))',
     ),
@@ -110,12 +110,12 @@ export const STATEMENTS = [
       'CREATE BATCH 100 o3MaxLag 1s TABLE z AS (SELECT * FROM t) TIMESTAMP(ts) PARTITION BY DAY',
     ),
     works(
-      'CAST of columns',
+      'CAST column list',
       'CREATE TABLE x AS (SELECT * FROM t), CAST(i AS LONG), CAST(s AS SYMBOL)',
     ),
-    works('LIKE copies the shape', 'CREATE TABLE x (LIKE t)', 'SHOW CREATE TABLE x'),
+    works('LIKE copies the schema', 'CREATE TABLE x (LIKE t)', 'SHOW CREATE TABLE x'),
     works(
-      'AS (query) with order',
+      'AS (query) with ORDER BY',
       'CREATE TABLE x AS (SELECT * FROM r ORDER BY ts) TIMESTAMP(ts) PARTITION BY DAY',
     ),
   ),
@@ -247,10 +247,10 @@ export const STATEMENTS = [
     noEffect('SUSPEND WAL', TABLE, 'ALTER TABLE x SUSPEND WAL'),
     noEffect('REBASE WAL', TABLE, 'ALTER TABLE x REBASE WAL'),
     refused('REBASE WAL INTO', TABLE, "ALTER TABLE x REBASE WAL INTO 'folder'"),
-    rule('parts of one partition count as one', STORAGE),
-    rule('several partitions in one statement', STORAGE),
-    rule('partitions that cannot be written', STORAGE),
-    rule('when a partition is too old', STORAGE),
+    rule('split partitions count as one partition', STORAGE),
+    rule('dropping several partitions in one statement', STORAGE),
+    rule('read-only partitions', STORAGE),
+    rule('when a partition exceeds its TTL', STORAGE),
     rule('UPDATE of Parquet partitions', STORAGE),
   ),
   section(
@@ -295,26 +295,30 @@ export const STATEMENTS = [
     ),
     works('COMPILE VIEW', 'CREATE VIEW v AS (SELECT k FROM t)', 'COMPILE VIEW v'),
     works(
-      'parameters',
+      'view parameters',
       'CREATE VIEW v AS (DECLARE @a := 1, OVERRIDABLE @b := 2 SELECT @a x, @b y)',
       'DECLARE @b := 5 SELECT * FROM v',
     ),
     refused(
-      'cycles',
+      'cyclic references between views',
       'CREATE VIEW v AS (SELECT k FROM t)',
       'CREATE VIEW vv AS (SELECT k FROM v)',
       'ALTER VIEW v AS (SELECT k FROM vv)',
     ),
-    rule('a view whose table is gone', 'tests of views'),
-    rule('a view whose column changed its type', 'tests of views'),
+    rule('a view whose table was dropped', 'view tests'),
+    rule('a view after a column type change', 'view tests'),
     refused(
-      'a view is read only',
+      'views are read-only',
       'CREATE VIEW v AS (SELECT k FROM t)',
       "INSERT INTO v VALUES ('a')",
     ),
-    refused('one name space', 'CREATE VIEW v AS (SELECT k FROM t)', 'CREATE TABLE v (x INT)'),
+    refused(
+      'tables and views share one namespace',
+      'CREATE VIEW v AS (SELECT k FROM t)',
+      'CREATE TABLE v (x INT)',
+    ),
     works(
-      'views are read like their text',
+      'a view behaves like its query',
       'CREATE VIEW v AS (SELECT * FROM t WHERE d > 0)',
       "SELECT * FROM v WHERE k = 'a'",
     ),
@@ -324,7 +328,7 @@ export const STATEMENTS = [
       'SELECT ts, sum(d) FROM v SAMPLE BY 1h',
     ),
     worksWithUsers(
-      'rights of a view, owner',
+      'permissions and owner of a view',
       PLANT,
       'CREATE VIEW v AS (SELECT k FROM t) OWNED BY plant',
     ),
@@ -418,12 +422,12 @@ export const STATEMENTS = [
     24,
     'INSERT, UPDATE',
     works(
-      'several rows',
+      'INSERT of several rows',
       "INSERT INTO r VALUES ('2026-01-01', 'a', 1, 1.5), ('2026-01-02', 'b', 2, -2.5)",
     ),
-    works('columns left out', "INSERT INTO r (ts, k) VALUES ('2026-01-01', 'a')"),
+    works('omitted columns', "INSERT INTO r (ts, k) VALUES ('2026-01-01', 'a')"),
     works(
-      'from a query',
+      'INSERT from a query',
       'INSERT INTO r SELECT * FROM r',
       'INSERT ATOMIC INTO r SELECT * FROM r',
       'INSERT BATCH 100 INTO r (ts, d) SELECT ts, d FROM t',
@@ -441,8 +445,8 @@ export const STATEMENTS = [
       'UPDATE r SET d = t.d FROM t WHERE t.k = r.k',
       'UPDATE r x SET d = 0 WHERE x.d > 5',
     ),
-    rule('copy on write', STORAGE),
-    rule('UPDATE and keys of deduplication', STORAGE),
+    rule('UPDATE is copy-on-write', STORAGE),
+    rule('UPDATE and deduplication keys', STORAGE),
     works(
       'DELETE, RETURNING',
       "DELETE FROM r WHERE k = 'a'",
@@ -470,7 +474,7 @@ export const STATEMENTS = [
         'ts PARTITION BY DAY ON ERROR SKIP_ROW',
     ),
     works(
-      'in parallel',
+      'parallel import',
       "COPY x FROM 'file.csv' WITH HEADER true TIMESTAMP 'ts' PARTITION BY HOUR",
     ),
     works(
@@ -483,27 +487,27 @@ export const STATEMENTS = [
       "COPY x FROM 'file.csv' WITH ON ERROR ABORT",
       "COPY x FROM 'file.csv' WITH ON ERROR SKIP_COLUMN",
     ),
-    works('log of imports', "COPY x FROM 'file.csv'", 'SELECT * FROM "sys.text_import_log"'),
+    works('import log', "COPY x FROM 'file.csv'", 'SELECT * FROM "sys.text_import_log"'),
     works(
       'export',
       "COPY t TO 'folder' WITH FORMAT PARQUET",
       "COPY (SELECT * FROM t WHERE d > 0) TO 'folder' WITH FORMAT PARQUET",
     ),
     works(
-      'options',
+      'export options',
       "COPY t TO 'folder' WITH FORMAT PARQUET PARTITION_BY MONTH COMPRESSION_CODEC ZSTD " +
         'COMPRESSION_LEVEL 9 ROW_GROUP_SIZE 1000 DATA_PAGE_SIZE 4096 STATISTICS_ENABLED false ' +
         "PARQUET_VERSION 1 RAW_ARRAY_ENCODING true BLOOM_FILTER_COLUMNS 'a,b' " +
         'BLOOM_FILTER_FPP 0.01 OVERWRITE true',
     ),
-    works('files', "COPY t TO 'folder' WITH FORMAT PARQUET PARTITION_BY NONE"),
+    works('exported files', "COPY t TO 'folder' WITH FORMAT PARQUET PARTITION_BY NONE"),
     works(
-      'log of exports',
+      'export log',
       "COPY t TO 'folder' WITH FORMAT PARQUET",
       'SELECT * FROM "sys.copy_export_log"',
     ),
     works('CANCEL', "COPY '2f8a' CANCEL"),
-    refused('no COPY FROM STDIN as a statement', 'COPY t FROM STDIN'),
+    refused('COPY FROM STDIN as a statement', 'COPY t FROM STDIN'),
   ),
   section(
     26,
@@ -539,8 +543,8 @@ export const STATEMENTS = [
       'SHOW SERVICE ACCOUNT feed',
     ),
     worksWithUsers('SHOW PERMISSIONS', ANN, 'SHOW PERMISSIONS', 'SHOW PERMISSIONS ann'),
-    works('text of SHOW CREATE TABLE', 'SHOW CREATE TABLE t'),
-    works('settings that clients ask for', 'SHOW TRANSACTION ISOLATION LEVEL', 'SHOW search_path'),
+    works('output of SHOW CREATE TABLE', 'SHOW CREATE TABLE t'),
+    works('settings that clients query', 'SHOW TRANSACTION ISOLATION LEVEL', 'SHOW search_path'),
   ),
   section(
     27,
@@ -554,8 +558,8 @@ export const STATEMENTS = [
       'EXPLAIN (LOGICAL) SELECT 1',
       'EXPLAIN ANALYZE SELECT * FROM t',
     ),
-    rule('names of operators are ours', 'docs/life-of-a-query.md'),
-    rule('the text of a plan is no contract', 'docs/life-of-a-query.md'),
+    rule('operator names are specific to this database', 'docs/life-of-a-query.md'),
+    rule('the text of a plan is not a stable interface', 'docs/life-of-a-query.md'),
   ),
   section(
     28,
@@ -568,7 +572,7 @@ export const STATEMENTS = [
     backup('BACKUP DATABASE', 'BACKUP DATABASE', 'BACKUP TABLE t, r'),
     backup('BACKUP ABORT', 'BACKUP ABORT'),
     works(
-      'statements of a session',
+      'session statements',
       'BEGIN',
       'COMMIT',
       'ROLLBACK',
@@ -763,7 +767,7 @@ export const STATEMENTS = [
       'SELECT * FROM t WHERE d > (SELECT avg(d) FROM r WHERE r.k = t.k)',
     ),
     works(
-      'set-returning functions in the list',
+      'set-returning functions in the select list',
       'SELECT generate_series(1, 3)',
       'SELECT k, generate_series(1, 2) FROM t',
     ),
@@ -775,7 +779,7 @@ export const STATEMENTS = [
       'MOVE RELATIVE -1 IN c',
       'CLOSE c',
     ),
-    refused('procedures, triggers', 'CREATE FUNCTION f() RETURNS INT AS 1'),
+    refused('functions, procedures, triggers', 'CREATE FUNCTION f() RETURNS INT AS 1'),
     works(
       'NOT NULL, DEFAULT',
       "CREATE TABLE x (a INT NOT NULL, b VARCHAR DEFAULT 'none', c DOUBLE NOT NULL DEFAULT 0)",
@@ -787,7 +791,7 @@ export const STATEMENTS = [
       'WITH RECURSIVE x AS (SELECT 1 n UNION ALL SELECT n + 1 FROM x WHERE n < 9) SELECT * FROM x',
       'WITH RECURSIVE x (n) AS (SELECT 1 UNION SELECT (n + 2) % 7 FROM x) SELECT sum(n) FROM x',
     ),
-    works('transactions over several statements', 'BEGIN', 'COMMIT'),
+    works('multi-statement transactions', 'BEGIN', 'COMMIT'),
     refused('COPY FROM STDIN', 'COPY t FROM STDIN'),
     works('FILTER', 'SELECT sum(d) FILTER (WHERE i > 1) FROM t'),
     refused('GROUPS frames', 'SELECT sum(d) OVER (ORDER BY d GROUPS 2 PRECEDING) FROM t'),
@@ -804,31 +808,31 @@ export const STATEMENTS = [
     works('statement_timeout', "SET statement_timeout = '5s'"),
     rule('TLS', 'pgwire tests'),
     works(
-      'catalogues',
+      'catalog tables',
       'SELECT table_name FROM information_schema.tables',
       'SELECT relname FROM pg_catalog.pg_class',
     ),
   ),
   section(
     32,
-    'Points decided here',
+    'Dialect decisions',
     works('default frame', 'SELECT last_value(d) OVER (ORDER BY ts) FROM t'),
-    works('suffix of doubled names', 'SELECT d, d FROM t'),
+    works('suffix of duplicate column names', 'SELECT d, d FROM t'),
     works('make_geohash', 'SELECT make_geohash(13.4, 52.5, 20)'),
     works('quotes in SHOW CREATE TABLE', 'SHOW CREATE TABLE t'),
-    works('codecs', "COPY t TO 'folder' WITH FORMAT PARQUET COMPRESSION_CODEC BROTLI"),
-    works('EXPLAIN of changes', "EXPLAIN UPDATE r SET d = 1 WHERE k = 'a'"),
+    works('compression codecs', "COPY t TO 'folder' WITH FORMAT PARQUET COMPRESSION_CODEC BROTLI"),
+    works('EXPLAIN of data changes', "EXPLAIN UPDATE r SET d = 1 WHERE k = 'a'"),
     works('PARTITION BY WEEK', "COPY x FROM 'file.csv' WITH TIMESTAMP ts PARTITION BY WEEK"),
     works('negative LIMIT', 'SELECT * FROM t LIMIT -2'),
     works('UNNEST of null', 'SELECT w.k, u.value FROM w LEFT JOIN UNNEST(w.a) u ON true'),
-    rule('DEDUP SKIP', 'no public form yet'),
-    rule('type numbers of the wire', 'pgwire tests'),
+    rule('DEDUP SKIP', 'no public syntax yet'),
+    rule('type OIDs of the wire protocol', 'pgwire tests'),
     works(
-      'offsets beyond a day',
+      'offsets longer than a day',
       "SELECT ts, sum(d) FROM t SAMPLE BY 2d ALIGN TO CALENDAR WITH OFFSET '25:00'",
     ),
     noEffect('SUSPEND WAL', TABLE, 'ALTER TABLE x SUSPEND WAL'),
-    noEffect('IN VOLUME of views', `${MV} IN VOLUME 'ssd'`),
+    noEffect('IN VOLUME for views', `${MV} IN VOLUME 'ssd'`),
     works(
       'TIMESTAMP to TIMESTAMP_NS',
       'CREATE TABLE x (v TIMESTAMP)',
@@ -837,9 +841,9 @@ export const STATEMENTS = [
   ),
   section(
     33,
-    'Forms of PostgreSQL and DuckDB',
+    'PostgreSQL and DuckDB syntax',
     works(
-      'GROUP BY ALL, lists of keys',
+      'GROUP BY ALL, key lists',
       'SELECT k, b, sum(d) FROM t GROUP BY ALL',
       'SELECT k, b, sum(d) FROM t GROUP BY (k, b)',
       'SELECT sum(d) FROM t GROUP BY ()',
@@ -856,30 +860,30 @@ export const STATEMENTS = [
       'SELECT k, sum(d) FROM t GROUP BY k QUALIFY rank() OVER (ORDER BY sum(d)) < 3',
     ),
     works(
-      'columns left out or given other values',
+      'EXCLUDE, EXCEPT and REPLACE in the select list',
       'SELECT * EXCLUDE (d, b) FROM t',
       'SELECT t.* EXCEPT (d) FROM t',
       'SELECT * EXCLUDE b REPLACE (d * 2 AS d) FROM t',
     ),
     works(
-      'rows of values',
+      'row value comparisons',
       "SELECT * FROM t WHERE (k, i) IN (('a', 1), ('b', 2))",
       "SELECT * FROM t WHERE (ts, i) > ('2024-01-01', 3)",
     ),
     works(
-      'intervals and zones',
+      'INTERVAL, AT TIME ZONE, EXTRACT',
       "SELECT ts + INTERVAL '1 month 2 hours' FROM t",
       "SELECT ts AT TIME ZONE 'Europe/Berlin' FROM t",
       "SELECT EXTRACT(dow FROM ts), date_part('epoch', ts) FROM t",
     ),
     works(
-      'rows in FROM, joins in parentheses',
+      'VALUES in FROM, parenthesized joins',
       'SELECT x + y FROM (VALUES (1, 2), (3, 4)) AS v(x, y)',
       'SELECT count(*) FROM (t a JOIN r b ON a.k = b.k) JOIN r c ON c.k = b.k',
       'SELECT count(*) FROM t, (r a, r b)',
     ),
     works(
-      'texts by place and pattern',
+      'OVERLAY, SUBSTRING, POSITION, TRIM',
       "SELECT OVERLAY(s PLACING 'x' FROM 1 FOR 2), SUBSTRING(s FROM '[a-z]+') FROM t",
       "SELECT POSITION('a' IN s), TRIM(BOTH 'x' FROM s) FROM t",
     ),
@@ -892,20 +896,20 @@ export const STATEMENTS = [
       'CREATE TABLE z AS TABLE t WITH NO DATA',
     ),
     works(
-      'changes that may find nothing to change',
+      'ALTER TABLE IF EXISTS',
       'ALTER TABLE IF EXISTS nothing ADD COLUMN v INT',
       'ALTER TABLE IF EXISTS nothing RENAME TO x',
       'ALTER TABLE IF EXISTS t DROP COLUMN IF EXISTS nothing',
     ),
     works(
-      'rows of defaults',
+      'default values in INSERT and UPDATE',
       'CREATE TABLE x (id SERIAL, v INT DEFAULT 5)',
       'INSERT INTO x DEFAULT VALUES',
       'INSERT INTO x (id, v) OVERRIDING SYSTEM VALUE VALUES (7, 1)',
       'UPDATE x SET v = DEFAULT WHERE id = 7',
     ),
     works(
-      'TRUNCATE as PostgreSQL has it',
+      'TRUNCATE with PostgreSQL options',
       'CREATE TABLE x (id SERIAL PRIMARY KEY, v INT)',
       'CREATE TABLE y (x INT REFERENCES x (id))',
       'TRUNCATE TABLE ONLY x RESTART IDENTITY CASCADE',
@@ -915,14 +919,14 @@ export const STATEMENTS = [
       'TRUNCATE x, y CONTINUE IDENTITY RESTRICT',
     ),
     works(
-      'a name of its own for the table of an INSERT',
+      'alias of the target table of an INSERT',
       `CREATE TABLE x (ts TIMESTAMP, k SYMBOL, v INT) TIMESTAMP(ts) PARTITION BY DAY WAL
          DEDUP UPSERT KEYS(ts, k)`,
       `INSERT INTO x AS old VALUES ('2026-01-01', 'a', 1)
          ON CONFLICT (ts, k) DO UPDATE SET v = old.v + excluded.v`,
     ),
     noEffect(
-      'what migrations say of a database',
+      'statements of migration tools without effect',
       'CREATE EXTENSION IF NOT EXISTS "uuid-ossp" WITH SCHEMA public',
       'ALTER TABLE t OWNER TO CURRENT_USER',
       'CREATE TABLE x (v TEXT COLLATE "de_DE")',

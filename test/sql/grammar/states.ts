@@ -1,6 +1,6 @@
 /**
- * The items that run. `pending.json` lists those whose statements do not run yet; the list may only
- * shrink: `node build/test/sql/grammar/main.js --update` removes those that now run.
+ * The items that run. `pending.json` lists those whose statements do not run yet. The list may only
+ * get shorter: `node build/test/sql/grammar/main.js --update` removes those that now run.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 
@@ -13,7 +13,7 @@ import { ITEMS, type Item } from './index.js';
 
 const PENDING = new URL('../../../../test/sql/grammar/pending.json', import.meta.url);
 
-/** Ids of the items that do not run yet. */
+/** Returns the ids of the items that do not run yet. */
 export function readPending(): readonly string[] {
   return JSON.parse(readFileSync(PENDING, 'utf8')) as readonly string[];
 }
@@ -51,7 +51,7 @@ export const TABLES = [
     '{"items": [{"n": 1}]}')`,
 ];
 
-/** The problem of each runnable item; `null` when it runs. */
+/** Returns the problem with each runnable item; `null` if it runs. */
 export async function runItems(
   choose: (id: string) => boolean = () => true,
 ): Promise<ReadonlyMap<string, string | null>> {
@@ -94,7 +94,7 @@ async function runAccessItems(items: readonly Item[]): Promise<ReadonlyMap<strin
 
 /** Drops every table and creates those that the items read. */
 export async function setUp(base: string): Promise<void> {
-  // A failure here recurs, with its reason, in the items that need the table.
+  // A failure here shows up again, with its reason, in the items that need the table.
   for (const text of ['DROP ALL TABLES', ...TABLES]) {
     await ask(base, text);
   }
@@ -152,7 +152,7 @@ function failure(text: string, { status, message, position }: Outcome): string |
   return status === 200 ? null : `${text}: ${status} at ${position}: ${message}`;
 }
 
-/** A refusal must be a client error with a position inside the text. */
+/** A refusal must be a client error, and its position must be inside the text. */
 function refusal(text: string, outcome: Outcome, mustFail: boolean): string | null {
   const { status, message, position } = outcome;
   if (status === 200) {

@@ -1,4 +1,4 @@
-/** Time joins row by row: slow, but short enough to be verified by reading. */
+/** Time joins evaluated row by row: slow, but short enough to be verified by reading. */
 import type { Cell, Row } from './random-table.js';
 
 export type KeyOf = (row: Row) => string;
@@ -6,7 +6,10 @@ type Pair = readonly [left: Row | null, right: Row | null];
 
 const lastOf = (rows: readonly Row[]): Row | null => rows[rows.length - 1] ?? null;
 
-/** Each left row with the last right row of its key that is not later (`strict`: earlier). */
+/**
+ * Returns each left row with the last right row of its key that is not later (`strict`: that is
+ * earlier).
+ */
 export function asof(
   left: readonly Row[],
   right: readonly Row[],
@@ -25,7 +28,7 @@ export function asof(
   });
 }
 
-/** The rows of both sides, each with the other side's last row of its key. */
+/** Returns the rows of both sides, each with the other side's last row of its key. */
 export function splice(left: readonly Row[], right: readonly Row[], key: KeyOf): Pair[] {
   const rank = (rows: readonly Row[], row: Row): number =>
     rows.filter((other) => other.ts === row.ts && key(other) === key(row)).indexOf(row);
@@ -39,14 +42,14 @@ export function splice(left: readonly Row[], right: readonly Row[], key: KeyOf):
 }
 
 export interface WindowSpec {
-  /** Offsets from the left row's time, by row; null for no window. */
+  /** Offsets from the left row's time, per row; null if there is no window. */
   readonly low: (row: Row) => number | null;
   readonly high: (row: Row) => number | null;
   readonly prevailing: boolean;
   readonly on: (left: Row, right: Row) => boolean;
 }
 
-/** The right rows in a left row's window, in order. */
+/** Returns the right rows in a left row's window, in order. */
 export function windowOf(row: Row, right: readonly Row[], spec: WindowSpec): Row[] {
   const [low, high] = [spec.low(row), spec.high(row)];
   if (low === null || high === null) {

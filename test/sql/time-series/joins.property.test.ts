@@ -1,6 +1,6 @@
 /**
- * Time joins on random tables, compared with the naive reference. Prints its seed; SEED=n repeats a
- * run, RUNS=n lengthens it.
+ * Time joins on random tables, compared with the naive reference implementation. Prints its seed;
+ * SEED=n repeats a run, RUNS=n makes it longer.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -88,7 +88,7 @@ function same(
   t.deepEqual(lines(actual), lines(expected), `SEED=${seed}: ${sql}`);
 }
 
-test.serial('ASOF and LT JOIN', async (t) => {
+test.serial('ASOF and LT JOIN match the model', async (t) => {
   await onTables(1, async ({ left, right, random, step }) => {
     for (const keys of KEYS) {
       for (const strict of [false, true]) {
@@ -109,7 +109,7 @@ test.serial('ASOF and LT JOIN', async (t) => {
   });
 });
 
-test.serial('LATEST ON over the right side of an ASOF JOIN', async (t) => {
+test.serial('LATEST ON over the right input of an ASOF JOIN matches the model', async (t) => {
   await onTables(7, async ({ left, right }) => {
     const { on, of } = one(KEYS, 1);
     const sql =
@@ -131,7 +131,7 @@ test.serial('LATEST ON over the right side of an ASOF JOIN', async (t) => {
   });
 });
 
-test.serial('SPLICE JOIN', async (t) => {
+test.serial('SPLICE JOIN matches the model', async (t) => {
   await onTables(2, async ({ left, right }) => {
     for (const keys of KEYS) {
       const sql = `SELECT a.id, a.k, c.id, c.x, c.b FROM a SPLICE JOIN c ${keys.on}`;
@@ -189,7 +189,7 @@ interface Condition {
   readonly holds: WindowSpec['on'];
 }
 
-/** Keys, and terms over one side or both. */
+/** Join conditions: keys, and terms over one side or both. */
 const CONDITIONS: readonly Condition[] = [
   ...KEYS.map(({ on, of }) => ({ on, holds: (left: Row, right: Row) => of(left) === of(right) })),
   {
@@ -207,7 +207,7 @@ const CONDITIONS: readonly Condition[] = [
   },
 ];
 
-test.serial('WINDOW JOIN', async (t) => {
+test.serial('WINDOW JOIN matches the model', async (t) => {
   await onTables(3, async ({ left, right, random, step }) => {
     for (const { on, holds } of CONDITIONS) {
       const { text, low, high } = randomBounds(random, step);
@@ -238,7 +238,7 @@ test.serial('WINDOW JOIN', async (t) => {
   });
 });
 
-test.serial('two WINDOW JOINs', async (t) => {
+test.serial('two WINDOW JOINs match the model', async (t) => {
   await onTables(4, async ({ left, right, random, step }) => {
     const [before, after] = [1 + random(4), 1 + random(4)];
     const sql =
@@ -265,7 +265,7 @@ test.serial('two WINDOW JOINs', async (t) => {
   });
 });
 
-test.serial('HORIZON JOIN', async (t) => {
+test.serial('HORIZON JOIN matches the model', async (t) => {
   await onTables(5, async ({ left, right, random, step }) => {
     for (const keys of KEYS) {
       const count = 1 + random(4);
@@ -324,7 +324,7 @@ test.serial('HORIZON JOIN', async (t) => {
   });
 });
 
-test.serial('many rows, with several workers', async (t) => {
+test.serial('joins of many rows with several workers match the model', async (t) => {
   const random = randomFrom(seed + 6);
   const shape = { start: 1_704_067_200 * SECOND, step: 7 * SECOND, instants: 90_000, rows: 1_500 };
   const left = await createTable(server.url, 'a', random, shape);

@@ -1,7 +1,7 @@
 /**
  * LATERAL with the last row before each row's time, which is an ASOF JOIN, and similar queries that
- * are not, on random tables compared with a simple evaluation. Prints its seed; SEED=n repeats a
- * run.
+ * are not one, on random tables, compared with a simple evaluation. Prints its seed; SEED=n repeats
+ * a run.
  */
 import test from 'ava';
 
@@ -29,12 +29,12 @@ test.after.always(async () => {
 });
 
 interface Form {
-  /** The condition that relates row `c` to row `a`, and its evaluation. */
+  /** The condition that relates row `c` to row `a`, and a function that evaluates it. */
   readonly where: string;
   readonly meets: (a: Row, c: Row) => boolean;
   readonly isAsof: boolean;
   readonly order?: string;
-  /** Number of rows to skip from the last one. */
+  /** How many rows to skip, counted from the last one. */
   readonly skipped?: number;
 }
 
@@ -72,7 +72,7 @@ const FORMS: readonly Form[] = [
   { where: 'c.ts <= a.ts', meets: (a, c) => c.ts <= a.ts, isAsof: false, skipped: 1 },
 ];
 
-/** Rows with distinct timestamps, so that the last of several is unique. */
+/** Returns rows with distinct timestamps, so that the last one is always unique. */
 function apart(rows: readonly Row[]): Row[] {
   const taken = new Set<number>();
   return rows.filter(({ ts }) => !taken.has(ts) && taken.add(ts).size > 0);
@@ -89,7 +89,7 @@ async function table(random: Random, name: string): Promise<Row[]> {
 }
 
 for (let run = 0; run < RUNS; run += 1) {
-  test(`the last row before each row, run ${run}`, async (t) => {
+  test(`the last row before each row matches the model, run ${run}`, async (t) => {
     const random = randomFrom(seed * 1_000 + run);
     const [left, right] = [`a${run}`, `c${run}`];
     const these = await table(random, left);
@@ -121,7 +121,7 @@ for (let run = 0; run < RUNS; run += 1) {
   });
 }
 
-test('expressions over a missing row are not evaluated', async (t) => {
+test('expressions over a missing row are null', async (t) => {
   await ask(server.url, 'CREATE TABLE one AS (SELECT 0::timestamp ts, 1 n) TIMESTAMP(ts)');
   const last = (item: string): string =>
     `LATERAL (SELECT ${item} v FROM one c WHERE c.ts < a.ts ORDER BY c.ts DESC LIMIT 1) q`;

@@ -1,5 +1,5 @@
 /**
- * Time joins between a table with microseconds and one with nanoseconds: times are compared in
+ * Time joins between a table with microseconds and one with nanoseconds. Times are compared in
  * nanoseconds, so that no row matches a row in its future. SEED=n repeats a run.
  */
 import test from 'ava';
@@ -26,14 +26,15 @@ const KEYS: readonly (readonly [on: string, of: KeyOf])[] = [
 ];
 
 /**
- * A timestamp string at a number of nanoseconds after the start of a day, with the digits of the
- * type.
+ * Returns a timestamp string for a number of nanoseconds after the start of a day, with as many
+ * digits as the type has.
  */
 const at = (nanos: number, digits: number): string =>
   `2024-01-01T00:00:00.${String(nanos).padStart(9, '0').slice(0, digits)}Z`;
 
 /**
- * A table with timestamps within one second; those of microsecond tables are whole microseconds.
+ * Fills a table with timestamps within one second; those of microsecond tables are whole
+ * microseconds.
  */
 async function fill(name: string, nanoseconds: boolean, random: Random): Promise<Row[]> {
   const instants = 1 + random(12);
@@ -57,7 +58,7 @@ async function fill(name: string, nanoseconds: boolean, random: Random): Promise
   return rows;
 }
 
-test.serial('ASOF, LT, SPLICE, WINDOW and HORIZON JOIN of both precisions', async (t) => {
+test.serial('time-series joins of two precisions match the model', async (t) => {
   const random = randomFrom(seed);
   const same = async (sql: string, expected: readonly Cell[][]): Promise<void> => {
     const lines = (cells: readonly Cell[][]): string[] => cells.map(shown).sort();

@@ -1,6 +1,6 @@
 /**
  * PIVOT and UNNEST on random tables, compared with loops. Prints its seed; SEED=n repeats a run,
- * RUNS=n lengthens it.
+ * RUNS=n makes it longer.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -39,7 +39,7 @@ function same(
   t.deepEqual(lines(actual), lines(expected), `SEED=${seed}: ${sql}`);
 }
 
-/** Rows grouped by their key as a string, in order of first occurrence. */
+/** Returns rows grouped by their key as a string, in order of first occurrence. */
 function grouped(rows: readonly Row[], key: (row: Row) => string): Map<string, Row[]> {
   const groups = new Map<string, Row[]>();
   for (const row of rows) {
@@ -48,12 +48,14 @@ function grouped(rows: readonly Row[], key: (row: Row) => string): Map<string, R
   return groups;
 }
 
-/** Result of an aggregate for the rows selected by a FOR value; null without rows. */
+/**
+ * Returns the result of an aggregate for the rows that a FOR value selects; null if there are none.
+ */
 function cell(name: string, rows: readonly Row[], value: (row: Row) => number | null): Cell {
   return rows.length === 0 ? null : (AGGREGATES[name]?.(rows.map(value)) ?? null);
 }
 
-test.serial('PIVOT', async (t) => {
+test.serial('PIVOT matches the model', async (t) => {
   const random = randomFrom(seed + 1);
   for (let run = 0; run < RUNS; run += 1) {
     const rows = await createTable(server.url, 'p', random, randomShape(random));
@@ -63,7 +65,7 @@ test.serial('PIVOT', async (t) => {
     for (const by of [null, 'g', 'b'] as const) {
       const group = by === null ? '' : ` GROUP BY ${by}`;
       const sql = `p PIVOT (${list} FOR k IN ('a', 'b', 'zz')${group})`;
-      // Groups without a listed value are omitted.
+      // Groups without any listed value are omitted.
       const listed = rows.filter(({ k }) => k !== null && keys.includes(k));
       const groups = [...grouped(listed, (row) => String(by === null ? '' : row[by])).values()];
       const expected = groups.map((own) => [
@@ -119,7 +121,7 @@ function randomList(random: Random): List {
 const literal = (list: List): string =>
   list === null ? 'null' : `ARRAY[${list.map(String).join(', ')}]::double[]`;
 
-test.serial('UNNEST', async (t) => {
+test.serial('UNNEST matches the model', async (t) => {
   const random = randomFrom(seed + 2);
   for (let run = 0; run < RUNS; run += 1) {
     const count = [0, 1, 2, 9, 40][random(5)] ?? 0;

@@ -31,15 +31,17 @@ export const SECOND = 1_000_000;
 interface Shape {
   /** First possible timestamp in microseconds. */
   readonly start: number;
-  /** Distance between adjacent timestamps; few timestamps cause many ties. */
+  /**
+   * Distance between adjacent timestamps. The fewer timestamps there are, the more rows share one.
+   */
   readonly step: number;
   readonly instants: number;
   readonly rows: number;
-  /** Whether each timestamp has exactly one row; then scan chunks end where segments do. */
+  /** Whether each timestamp has exactly one row. If so, scan chunks end where segments do. */
   readonly even?: boolean;
 }
 
-/** Sizes that reveal mistakes at the edges: none, one, a few, ties, many. */
+/** Returns sizes that reveal mistakes at the edges: none, one, a few, ties, many. */
 export function randomShape(random: Random): Shape {
   const rows = [0, 1, 2, 7, 30, 120][random(6)] ?? 0;
   if (random(4) === 0) {
@@ -78,7 +80,7 @@ export async function ask(url: string, sql: string): Promise<Cell[][]> {
   return body.dataset ?? [];
 }
 
-/** Microseconds of a printed timestamp. */
+/** Returns the microseconds of a printed timestamp. */
 export function micros(text: Cell): number {
   const printed = String(text);
   return Date.parse(`${printed.slice(0, 19)}Z`) * 1_000 + Number(printed.slice(20, 26));
@@ -139,7 +141,7 @@ async function readTable(url: string, name: string): Promise<Row[]> {
   }));
 }
 
-/** Cells as text; doubles with 12 digits, so that the order of addition does not matter. */
+/** Returns cells as text; doubles have 12 digits, so that the order of addition does not matter. */
 export function shown(cells: readonly Cell[]): string {
   const cell = (value: Cell): string =>
     String(typeof value === 'number' ? Number(value.toPrecision(12)) : value);

@@ -1,4 +1,4 @@
-/** SAMPLE BY and LATEST ON, row by row. Local time comes from the platform's calendar. */
+/** SAMPLE BY and LATEST ON, evaluated row by row. Local time comes from the platform's calendar. */
 import type { Cell, Row } from './random-table.js';
 import { SECOND } from './random-table.js';
 
@@ -20,9 +20,9 @@ export interface Grid {
 const formats = new Map<string, Intl.DateTimeFormat>();
 const offsets = new Map<string, number>();
 
-/** Local time minus UTC at a timestamp. */
+/** Returns local time minus UTC at a timestamp. */
 export function zoneOffset(zone: string, ts: number): number {
-  // Clock changes happen at multiples of a quarter hour.
+  // Clock changes happen only at multiples of a quarter hour.
   const quarter = Math.floor(ts / (900 * SECOND));
   const name = `${zone}@${quarter}`;
   const known = offsets.get(name);
@@ -58,7 +58,7 @@ export function zoneOffset(zone: string, ts: number): number {
   return offset;
 }
 
-/** UTC of a local time: the earlier of two; in a gap, the end of the gap. */
+/** Converts a local time to UTC: the earlier of two, or in a gap the end of the gap. */
 export function toUniversal(zone: string | null, local: number): number {
   if (zone === null) {
     return local;
@@ -69,7 +69,7 @@ export function toUniversal(zone: string | null, local: number): number {
   if (candidates.length > 0) {
     return Math.min(...candidates);
   }
-  // Clocks change at multiples of a quarter hour.
+  // Clock changes happen only at multiples of a quarter hour.
   const quarter = 900 * SECOND;
   let ts = Math.floor((local - zoneOffset(zone, local + DAY)) / quarter) * quarter;
   while (ts + zoneOffset(zone, ts) < local) {
@@ -81,7 +81,7 @@ export function toUniversal(zone: string | null, local: number): number {
 const FIXED = { s: SECOND, m: 60 * SECOND, h: 3_600 * SECOND, d: DAY, w: 7 * DAY };
 const MONDAY = -3 * DAY;
 
-/** Start of the bucket that contains a local time, in local time. */
+/** Returns the start of the bucket that contains a local time, in local time. */
 function floorLocal(local: number, { count, unit, origin }: Grid): number {
   if (unit === 'M' || unit === 'y') {
     const date = new Date(Math.floor(local / 1_000));
@@ -95,14 +95,14 @@ function floorLocal(local: number, { count, unit, origin }: Grid): number {
   return start + Math.floor((local - start) / step) * step;
 }
 
-/** Timestamp of the bucket that contains a timestamp. */
+/** Returns the timestamp of the bucket that contains a timestamp. */
 export function bucketOf(ts: number, grid: Grid): number {
   const { zone, offset } = grid;
   const local = ts + (zone === null ? 0 : zoneOffset(zone, ts));
   return toUniversal(zone, floorLocal(local - offset, grid) + offset);
 }
 
-/** All buckets in a range, found by probing every `step`. */
+/** Returns all buckets in a range, found by probing every `step`. */
 export function bucketsBetween(from: number, to: number, step: number, grid: Grid): number[] {
   const found = new Set<number>();
   for (let ts = from; ts <= to; ts += step) {
@@ -120,7 +120,7 @@ interface Sampled {
   readonly rows: readonly Row[];
 }
 
-/** Rows by bucket and key. */
+/** Returns rows by bucket and key. */
 export function sample(rows: readonly Row[], grid: Grid, keyed: boolean): Sampled[] {
   const groups = new Map<string, { bucket: number; key: string | null; rows: Row[] }>();
   for (const row of rows) {
@@ -133,7 +133,7 @@ export function sample(rows: readonly Row[], grid: Grid, keyed: boolean): Sample
   return [...groups.values()];
 }
 
-/** A value for each bucket of one key, with gaps filled. */
+/** Returns a value for each bucket of one key, with gaps filled. */
 export function fill(
   labels: readonly number[],
   values: ReadonlyMap<number, Cell>,
@@ -163,7 +163,7 @@ export function fill(
     const own = values.get(label);
     if (own !== undefined) {
       previous = own;
-      // LINEAR treats null as missing.
+      // LINEAR treats null as a missing value.
       return how === 'linear' && own === null ? between(index) : own;
     }
     if (how === 'prev') {
@@ -173,7 +173,7 @@ export function fill(
   });
 }
 
-/** The last row of each key, in time order. */
+/** Returns the last row of each key, in time order. */
 export function latest(rows: readonly Row[], key: (row: Row) => string): Row[] {
   return rows.filter(
     (row, index) => !rows.slice(index + 1).some((later) => key(later) === key(row)),

@@ -1,6 +1,6 @@
 /**
- * SAMPLE BY and LATEST ON on random tables, compared with the naive reference. Prints its seed;
- * SEED=n repeats a run, RUNS=n lengthens it.
+ * SAMPLE BY and LATEST ON on random tables, compared with the naive reference implementation.
+ * Prints its seed; SEED=n repeats a run, RUNS=n makes it longer.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -44,7 +44,10 @@ test.after.always(async () => {
   await server.stop();
 });
 
-/** Weeks around a clock change: spring and autumn, north and south, half an hour, none. */
+/**
+ * Weeks around a clock change: in spring and autumn, north and south, by half an hour, and without
+ * one.
+ */
 const WEEKS: readonly (readonly [zone: string | null, start: string])[] = [
   ['Europe/Berlin', '2024-03-27'],
   ['Europe/Berlin', '2024-10-24'],
@@ -82,7 +85,7 @@ function same(
   t.deepEqual(lines(actual), lines(expected), `SEED=${seed}: ${sql}`);
 }
 
-/** The result with timestamps as numbers. */
+/** Returns the result with timestamps as numbers. */
 async function sampled(sql: string): Promise<Cell[][]> {
   const cells = await ask(server.url, sql);
   return cells.map(([ts, ...rest]) => [micros(ts ?? null), ...rest]);
@@ -106,7 +109,7 @@ async function onWeeks(salt: number, check: (one: Case) => Promise<void>): Promi
   }
 }
 
-test.serial('ALIGN TO CALENDAR with zones and offsets', async (t) => {
+test.serial('ALIGN TO CALENDAR with zones and offsets matches the model', async (t) => {
   await onWeeks(1, async ({ rows, zone, random }) => {
     for (const [count, unit] of STEPS) {
       const shift = ['h', 'd'].includes(unit) && random(2) === 0 ? random(3) : 0;
@@ -126,7 +129,7 @@ test.serial('ALIGN TO CALENDAR with zones and offsets', async (t) => {
   });
 });
 
-test.serial('ALIGN TO FIRST OBSERVATION', async (t) => {
+test.serial('ALIGN TO FIRST OBSERVATION matches the model', async (t) => {
   await onWeeks(2, async ({ rows }) => {
     for (const [count, unit] of STEPS.filter(([, one]) => one !== 'M' && one !== 'y')) {
       const grid: Grid = { count, unit, zone: null, offset: 0, origin: rows[0]?.ts ?? 0 };
@@ -149,7 +152,7 @@ const FILLS: readonly (readonly [text: string, how: Fill])[] = [
   ['7', 7],
 ];
 
-test.serial('FILL, keyed and unkeyed, across clock changes', async (t) => {
+test.serial('FILL across clock changes matches the model, with and without keys', async (t) => {
   await onWeeks(3, async ({ rows, zone, random }) => {
     for (const [text, how] of FILLS) {
       for (const keyed of [false, true]) {
@@ -178,7 +181,7 @@ test.serial('FILL, keyed and unkeyed, across clock changes', async (t) => {
   });
 });
 
-test.serial('buckets of the repeated hour appear once, for any rows', async (t) => {
+test.serial('each bucket of a repeated hour appears once', async (t) => {
   const [first, instants] = [Date.parse('2024-11-03T04:30:00Z') * 1_000, 6];
   await ask(
     server.url,
@@ -207,7 +210,7 @@ test.serial('buckets of the repeated hour appear once, for any rows', async (t) 
   }
 });
 
-test.serial('a list of fills, and PREV of another aggregate', async (t) => {
+test.serial('a list of fills, and PREV of another aggregate, match the model', async (t) => {
   await onWeeks(4, async ({ rows }) => {
     const grid: Grid = { count: 1, unit: 'h', zone: null, offset: 0, origin: null };
     const sql =
@@ -237,13 +240,13 @@ test.serial('a list of fills, and PREV of another aggregate', async (t) => {
   });
 });
 
-/** A bound of FROM or TO in SQL, and its timestamp. */
+/** A bound of FROM or TO: its SQL and its timestamp. */
 interface Bound {
   readonly text: string;
   readonly at: number;
 }
 
-/** A string without a zone is read in the zone of the statement. */
+/** A string without a zone is read in the statement's zone. */
 function boundOf(local: number, zone: string | null, random: Random): Bound {
   if (zone === null || random(4) === 0) {
     return { text: `'${iso(local)}'`, at: local };
@@ -251,7 +254,7 @@ function boundOf(local: number, zone: string | null, random: Random): Bound {
   return { text: `'${iso(local).slice(0, -1)}'`, at: toUniversal(zone, local) };
 }
 
-test.serial('FROM and TO, with zones, offsets and no rows', async (t) => {
+test.serial('FROM and TO with zones and offsets, or without rows, match the model', async (t) => {
   await onWeeks(5, async ({ rows, start, zone, random }) => {
     for (const [count, unit] of STEPS.slice(0, 5)) {
       const low = start + random(96) * (HOUR / 2);
@@ -292,7 +295,7 @@ test.serial('FROM and TO, with zones, offsets and no rows', async (t) => {
   });
 });
 
-test.serial('LATEST ON', async (t) => {
+test.serial('LATEST ON matches the model', async (t) => {
   const random = randomFrom(seed + 6);
   for (let run = 0; run < RUNS; run += 1) {
     const rows = await createTable(server.url, 's', random, randomShape(random));
@@ -322,7 +325,7 @@ test.serial('LATEST ON', async (t) => {
   }
 });
 
-test('the reference model knows its calendar', (t) => {
+test('the reference model computes calendar buckets correctly', (t) => {
   const grid: Grid = { count: 1, unit: 'd', zone: 'Europe/Berlin', offset: 0, origin: null };
   const at = (text: string): number => Date.parse(text) * 1_000;
   t.is(bucketOf(at('2024-03-31T12:00:00Z'), grid), at('2024-03-30T23:00:00Z'));

@@ -56,7 +56,7 @@ export class CircuitBreaker implements Transport {
   #refusal(): ProviderUnavailable {
     const left = (this.#openUntil ?? 0) - this.#clocks.monotonic();
     const seconds = Math.max(Math.ceil(left / 1000), 1);
-    return new ProviderUnavailable('the identity provider did not answer a moment ago', {
+    return new ProviderUnavailable('the identity provider is not responding', {
       seconds,
     });
   }

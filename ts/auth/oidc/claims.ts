@@ -18,8 +18,8 @@ const MAX_GROUPS = 1000;
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /**
- * `null` if the claims contain no usable name. Group claims of any other form yield no groups.
- * `issuer` applies where the claims contain none.
+ * Returns `null` if the claims contain no usable name. Group claims of any other form yield no
+ * groups. `issuer` is used if the claims contain none.
  */
 export function identityOf(
   claims: Claims,

@@ -63,7 +63,7 @@ export class KeySet {
     const { status, body } = await this.#transport.call({ url });
     const keys = status === 200 ? parseClaims(body)?.['keys'] : undefined;
     if (!Array.isArray(keys)) {
-      throw new ProviderUnavailable(`the public keys were answered with ${status}`);
+      throw new ProviderUnavailable(`the public keys endpoint returned no keys [status=${status}]`);
     }
     this.#find = createLocalJWKSet({ keys: keys as JWK[] });
     this.#fetchedAt = this.#clocks.monotonic();

@@ -4,7 +4,7 @@ import { type OidcSettings, readUrl } from './settings.js';
 import { isLinkLocal, ProviderUnavailable, type Transport } from './transport.js';
 
 export interface ProviderMetadata {
-  /** `null` when not configured; nothing depends on it then. */
+  /** `null` when not configured; then nothing depends on it. */
   readonly issuer: string | null;
   readonly authorization: string;
   readonly token: string;
@@ -57,7 +57,7 @@ export class MetadataSource {
       return this.#known;
     }
     if (this.#asking === null && performance.now() - this.#failedAt < RETRY_MS) {
-      throw new ProviderUnavailable('the discovery document could not be read a moment ago');
+      throw new ProviderUnavailable('the discovery document could not be read, try again later');
     }
     this.#asking ??= this.#discover().finally(() => {
       this.#asking = null;
@@ -70,7 +70,7 @@ export class MetadataSource {
     try {
       const { status, body } = await this.#transport.call({ url });
       if (status !== 200) {
-        throw new ProviderUnavailable(`the discovery document was answered with ${status}`);
+        throw new ProviderUnavailable(`the discovery endpoint returned status ${status}`);
       }
       this.#known = readMetadata(body, url, this.#settings);
       this.#logger.info('provider_found', { issuer: this.#known.issuer });
@@ -96,14 +96,14 @@ function readMetadata(
   const text = (name: string): string => {
     const value = found[name];
     if (typeof value !== 'string') {
-      throw new ProviderUnavailable(`the discovery document lacks '${name}'`);
+      throw new ProviderUnavailable(`the discovery document does not contain '${name}'`);
     }
     return value;
   };
   const endpoint = (name: string): string => {
     const { href, hostname } = readUrl(text(name), name, settings.allowHttp);
     if (isLinkLocal(hostname)) {
-      throw new ProviderUnavailable(`${name}: '${hostname}' is a link-local address`);
+      throw new ProviderUnavailable(`${name}: link-local address '${hostname}' is not allowed`);
     }
     return href;
   };
@@ -111,7 +111,7 @@ function readMetadata(
   const expected = settings.issuer ?? url.slice(0, url.lastIndexOf('/.well-known/'));
   if (withoutSlash(issuer) !== withoutSlash(expected)) {
     throw new ProviderUnavailable(
-      `the discovery document is of another issuer: expected '${expected}', found '${issuer}'`,
+      `the discovery document has a different issuer: expected '${expected}', found '${issuer}'`,
     );
   }
   const methods = found['code_challenge_methods_supported'];

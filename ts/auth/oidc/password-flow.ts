@@ -18,7 +18,7 @@ interface PasswordServices {
   readonly logger: Logger;
 }
 
-const WRONG = 'the identity provider does not accept name and password';
+const WRONG = 'the identity provider rejected the user name and password';
 
 export class PasswordFlow {
   readonly #services: PasswordServices;
@@ -61,7 +61,7 @@ export class PasswordFlow {
       }
       // Any other error is a configuration problem, not a wrong password.
       logger.warn('password_flow_failed', { status, error: answer['error'] });
-      return unavailable(`the token endpoint answered ${status}`);
+      return unavailable(`the token endpoint returned status ${status}`);
     } catch (error) {
       if (error instanceof ProviderUnavailable) {
         logger.warn('provider_unavailable', { reason: error.message });

@@ -78,7 +78,7 @@ export class IdentityProvider {
           return await this.#userInfo.ask(access);
         }
         return id === null
-          ? refused('the identity provider sent no ID token')
+          ? refused('the identity provider returned no ID token')
           : await this.#prover.prove(id);
       }),
     );

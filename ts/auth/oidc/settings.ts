@@ -57,8 +57,8 @@ export function readOidcSettings(config: Config): OidcSettings | null {
   }
   if (!config.get(KEYS.aclEnabled)) {
     throw new ValueError(
-      'acl.oidc.enabled=true needs acl.enabled=true: what somebody from a provider may do is ' +
-        'what their groups were granted',
+      'acl.oidc.enabled=true requires acl.enabled=true: external users get the permissions of ' +
+        'their groups',
     );
   }
   const allowHttp = !config.get(KEYS.oidcTls);
@@ -69,8 +69,8 @@ export function readOidcSettings(config: Config): OidcSettings | null {
   const groupsInToken = config.get(KEYS.oidcGroupsInToken);
   if (groupsInToken && discoveryUrl === null && issuer === null) {
     throw new ValueError(
-      `${KEYS.oidcGroupsInToken.name}=true needs ${KEYS.oidcIssuer.name} or ` +
-        `${KEYS.oidcConfigurationUrl.name}: a token names its issuer, which must be compared`,
+      `${KEYS.oidcGroupsInToken.name}=true requires ${KEYS.oidcIssuer.name} or ` +
+        `${KEYS.oidcConfigurationUrl.name}: the expected issuer of tokens must be known`,
     );
   }
   return {
@@ -106,20 +106,20 @@ export function oidcAdvice(settings: OidcSettings): string[] {
   const advice: string[] = [];
   if (settings.passwordFlow) {
     advice.push(
-      'acl.oidc.ropc.flow.enabled=true: passwords pass through this server; RFC 9700 forbids it',
+      'acl.oidc.ropc.flow.enabled=true: passwords pass through this server, which RFC 9700 forbids',
     );
   }
   if (settings.allowHttp) {
-    advice.push('acl.oidc.tls.enabled=false: tokens can be read on their way to the provider');
+    advice.push('acl.oidc.tls.enabled=false: tokens are sent to the identity provider unencrypted');
   }
   if (!settings.verifyCertificate) {
-    advice.push('acl.oidc.tls.validation.enabled=false: anyone can pose as the provider');
+    advice.push('acl.oidc.tls.validation.enabled=false: the provider certificate is not verified');
   }
   if (settings.staleMs > 0) {
-    advice.push('acl.oidc.stale.if.error: logins outlive a provider that does not answer');
+    advice.push('acl.oidc.stale.if.error: logins stay valid while the provider is not responding');
   }
   if (settings.plainTextTokens) {
-    advice.push('acl.oidc.pg.token.plain.text.enabled=true: tokens cross the network in the open');
+    advice.push('acl.oidc.pg.token.plain.text.enabled=true: clients can send tokens unencrypted');
   }
   return advice;
 }
@@ -132,7 +132,7 @@ function readDiscoveryUrl(config: Config, allowHttp: boolean): string | null {
   const { name } = KEYS.oidcConfigurationUrl;
   const url = readUrl(text, name, allowHttp);
   if (!url.pathname.endsWith(DISCOVERY_PATH) || url.search !== '') {
-    throw new ValueError(`${name}: expected an address that ends in ${DISCOVERY_PATH}`);
+    throw new ValueError(`${name}: expected a URL that ends in ${DISCOVERY_PATH}`);
   }
   return url.href;
 }
@@ -141,8 +141,8 @@ function readEndpoints(config: Config, allowHttp: boolean): ConfiguredEndpoints 
   const host = config.get(KEYS.oidcHost);
   if (host === '') {
     throw new ValueError(
-      `acl.oidc.enabled=true needs ${KEYS.oidcConfigurationUrl.name}, ` +
-        `or ${KEYS.oidcHost.name} with the paths of the endpoints`,
+      `acl.oidc.enabled=true requires ${KEYS.oidcConfigurationUrl.name}, ` +
+        `or ${KEYS.oidcHost.name} with the endpoint paths`,
     );
   }
   if (!/^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])$/.test(host)) {
@@ -159,7 +159,7 @@ function readEndpoints(config: Config, allowHttp: boolean): ConfiguredEndpoints 
       return readUrl(path, key.name, allowHttp).href;
     }
     if (!path.startsWith('/')) {
-      throw new ValueError(`${key.name}: expected a path or an address, found '${path}'`);
+      throw new ValueError(`${key.name}: expected a path or a URL, found '${path}'`);
     }
     return new URL(path, base).href;
   };
@@ -178,9 +178,7 @@ export function readUrl(text: string, name: string, allowHttp: boolean): URL {
   const url = parseUrl(text);
   const bare = url?.username === '' && url.password === '' && url.hash === '';
   if (url === null || !bare) {
-    throw new ValueError(
-      `${name}: expected an address such as https://id.example, found '${text}'`,
-    );
+    throw new ValueError(`${name}: expected a URL such as https://id.example, found '${text}'`);
   }
   if (url.protocol !== 'https:' && !(allowHttp && url.protocol === 'http:')) {
     throw new ValueError(
@@ -205,7 +203,7 @@ function readRedirectUri(config: Config): string {
   const plain = url?.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
   if (url === null || (url.protocol !== 'https:' && !plain) || url.hash !== '') {
     throw new ValueError(
-      `${name}: expected an https address without '#' (http for this machine), found '${text}'`,
+      `${name}: expected an https URL without '#' (http for loopback hosts), found '${text}'`,
     );
   }
   return text;
@@ -214,7 +212,7 @@ function readRedirectUri(config: Config): string {
 function readScope(config: Config): string {
   const scopes = config.get(KEYS.oidcScope).split(/\s+/).filter(Boolean);
   if (!scopes.includes('openid')) {
-    throw new ValueError(`${KEYS.oidcScope.name}: 'openid' must be among the scopes`);
+    throw new ValueError(`${KEYS.oidcScope.name}: the scopes must include 'openid'`);
   }
   return scopes.join(' ');
 }
@@ -243,7 +241,7 @@ function readTrust(config: Config): TrustStore {
 
 function required(value: string, name: string): string {
   if (value === '') {
-    throw new ValueError(`acl.oidc.enabled=true needs ${name}`);
+    throw new ValueError(`acl.oidc.enabled=true requires ${name}`);
   }
   return value;
 }

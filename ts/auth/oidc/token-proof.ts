@@ -36,7 +36,7 @@ export class TokenProver {
       const claims = await this.#verify(token, { mustExpire: true });
       const identity = identityOf(claims, this.#services.settings);
       if (identity === null) {
-        return refused('the token names no user');
+        return refused('the token contains no user name');
       }
       return { kind: 'known', identity, expires: (claims.exp ?? 0) * 1000 };
     } catch (error) {
@@ -109,7 +109,7 @@ function reasonOf(error: unknown): string {
     return 'the token has expired';
   }
   if (error instanceof errors.JWTClaimValidationFailed) {
-    return `the token's '${error.claim}' does not fit`;
+    return `the token has an invalid claim '${error.claim}'`;
   }
   return error instanceof errors.JOSEError ? 'the token cannot be verified' : 'malformed token';
 }

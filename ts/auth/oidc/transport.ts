@@ -86,7 +86,7 @@ export class HttpTransport implements Transport {
       return;
     }
     if (this.#waiting.length >= MAX_WAITING) {
-      throw new ProviderUnavailable('too many logins wait for the identity provider');
+      throw new ProviderUnavailable('too many logins are waiting for the identity provider');
     }
     await new Promise<void>((resolve, reject) => {
       const begin = (): void => {
@@ -96,7 +96,7 @@ export class HttpTransport implements Transport {
       };
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(begin), 1);
-        reject(new ProviderUnavailable('the identity provider is slow'));
+        reject(new ProviderUnavailable('the identity provider did not respond in time'));
       }, deadline - performance.now());
       this.#waiting.push(begin);
     });
@@ -127,7 +127,7 @@ export class HttpTransport implements Transport {
       });
       const timer = setTimeout(
         () => {
-          fail(new Error(`no answer within ${this.#settings.timeoutMs} ms`));
+          fail(new Error(`no response within ${this.#settings.timeoutMs} ms`));
         },
         Math.max(deadline - performance.now(), 0),
       );
@@ -169,7 +169,7 @@ async function readBody(response: IncomingMessage): Promise<string> {
   for await (const piece of response as AsyncIterable<Buffer>) {
     bytes += piece.length;
     if (bytes > BODY_BYTES) {
-      throw new Error(`the answer has more than ${BODY_BYTES} bytes`);
+      throw new Error(`the response is too large [limit=${BODY_BYTES} bytes]`);
     }
     pieces.push(piece);
   }
@@ -189,7 +189,7 @@ const guardedLookup: LookupFunction = (hostname, options, callback) => {
     const open = addresses.filter(({ address }) => !isLinkLocal(address));
     const first: LookupAddress | undefined = open[0];
     if (first === undefined) {
-      callback(new Error(`'${hostname}' is at a link-local address`), '', 0);
+      callback(new Error(`'${hostname}' resolves to a link-local address`), '', 0);
     } else if (options.all === true) {
       callback(null, open);
     } else {

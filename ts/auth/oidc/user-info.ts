@@ -15,7 +15,7 @@ interface UserInfoServices {
   readonly settings: OidcSettings;
   readonly metadata: MetadataSource;
   readonly transport: Transport;
-  /** For signed responses. */
+  /** Verifies signed responses. */
   readonly prover: TokenProver;
   readonly logger: Logger;
   readonly clocks: Clocks;
@@ -49,7 +49,7 @@ export class UserInfo {
       const identity = claims === null ? null : identityOf(claims, settings, provider.issuer);
       if (identity === null) {
         this.#once('user_info_unusable', { type: answer.contentType });
-        return refused('the identity provider names no user');
+        return refused('the identity provider returned no user name');
       }
       const expires = expiryOf(token);
       return { kind: 'known', identity, ...(expires === null ? {} : { expires }) };
@@ -70,15 +70,15 @@ export class UserInfo {
   }
 
   /**
-   * Returns why a token is refused on its own claims, if any. User information does not include the
-   * audience. A readable token must therefore be intended for this server, come from this provider,
-   * and not be expired.
+   * Returns the reason if a token's own claims rule it out. The user information response does not
+   * include the audience. A readable token must therefore be intended for this server, come from
+   * this provider, and not be expired.
    */
   #endedOrForeign(token: string, provider: ProviderMetadata): string | null {
     const claims = peekToken(token)?.claims;
     if (claims === undefined) {
       this.#once('opaque_tokens', {
-        notice: 'whom these tokens were made for cannot be seen: any client’s are taken',
+        notice: 'the audience of opaque tokens is unknown: tokens of any client are accepted',
       });
       return null;
     }
@@ -88,25 +88,25 @@ export class UserInfo {
       return 'the token has expired';
     }
     if (provider.issuer !== null && claims['iss'] !== provider.issuer) {
-      return 'the token is of another issuer';
+      return 'the token has a different issuer';
     }
     const named = [claims['aud'], claims['azp'], claims['client_id']].flat();
     return named.includes(audience) || named.includes(clientId)
       ? null
-      : 'the token is meant for another application';
+      : 'the token is intended for a different application';
   }
 
   #refusal({ status, challenge }: ProviderAnswer): Verdict {
     if (REFUSALS.has(status)) {
-      return refused('the identity provider does not accept the token');
+      return refused('the identity provider rejected the token');
     }
     if (status === 403) {
       return challenge.includes('insufficient_scope')
         ? { kind: 'insufficient scope' }
-        : refused('the identity provider does not accept the token');
+        : refused('the identity provider rejected the token');
     }
     this.#services.logger.warn('provider_unavailable', { status });
-    return unavailable(`user information was answered with ${status}`);
+    return unavailable(`the user information endpoint returned status ${status}`);
   }
 
   /** Logs each provider anomaly once. */

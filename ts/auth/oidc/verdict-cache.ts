@@ -18,9 +18,9 @@ interface Entry {
 }
 
 export interface Clocks {
-  /** Never goes back; milliseconds. */
+  /** Monotonic clock, in milliseconds. */
   readonly monotonic: () => number;
-  /** Milliseconds since 1970. */
+  /** Wall clock, in milliseconds since 1970. */
   readonly wall: () => number;
 }
 

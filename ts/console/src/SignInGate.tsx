@@ -45,7 +45,7 @@ export function SignInGate(): JSX.Element {
     on([signIn, known], ([now, isKnown]) => {
       if (isKnown && now.state === 'in' && !session()) {
         beginFor(now.user, setSilent).then(setSession, (cause: unknown) =>
-          signedOut(cause instanceof Error ? cause.message : 'The sign-in failed.'),
+          signedOut(cause instanceof Error ? cause.message : 'Sign-in failed.'),
         );
       }
     }),
@@ -66,7 +66,7 @@ export function SignInGate(): JSX.Element {
         <>
           <Show when={isSilent()}>
             <p class="signin" role="status">
-              The server does not answer. The console tries again every second.
+              The server is not responding. Retrying every second.
             </p>
           </Show>
           <Show when={signIn().state === 'out' && known()}>
@@ -98,7 +98,7 @@ async function admit(found: Settings, setSilent: (isSilent: boolean) => void): P
   } else if (signIn().state === 'unasked') {
     const user = await answered(whoIsIt, setSilent);
     if (user !== undefined) {
-      // No database user has the name of an external user.
+      // An external user's name never belongs to a database user.
       signedIn(user, hasProvider(found.config) && user === lastUser());
     } else {
       signedOut(notice);

@@ -27,8 +27,8 @@ const GRANTS = grantsOf({
 });
 
 /**
- * A possible response of the server: permissions of each level, one that is in no set of the page,
- * and ALL.
+ * A possible server response: permissions of each level, one that belongs to none of the page's
+ * sets, and ALL.
  */
 const CATALOGUE = catalogueOf({
   head: { columns: ['permission', 'levels'].map((name) => ({ name, type: 'STRING' })) },
@@ -56,7 +56,7 @@ function change(permission: string, place: Place, isGrant = true): Change {
   return { permission, ...place, isGrant };
 }
 
-test('a permission is shown as granted, grantable, inherited, partial or not held', (t) => {
+test('a permission is shown as granted, grantable, inherited, partial or missing', (t) => {
   t.is(markOf(GRANTS, 'SELECT', at('trades'), 'ann'), 'option');
   t.is(markOf(GRANTS, 'INSERT', at(), 'ann'), 'granted');
   t.is(markOf(GRANTS, 'INSERT', at('trades'), 'ann'), 'inherited');
@@ -81,7 +81,7 @@ test('a column has its own grants, those of its table, and implied ones', (t) =>
   t.is(markOf(GRANTS, 'UPDATE', at('clients', 'id'), 'ann'), 'none');
 });
 
-test('a permission applies at the levels that the server lists, also to views', (t) => {
+test('a permission applies at the levels listed by the server, also to views', (t) => {
   const places = ['all', 'table', 'column', 'view', 'materialized', 'live'] as const;
   const on = (permission: string): string =>
     places.filter((what) => applies(CATALOGUE, permission, what)).join(' ');
@@ -95,15 +95,15 @@ test('a permission applies at the levels that the server lists, also to views', 
   t.is(on('NOT KNOWN'), '');
 });
 
-test('every permission of the server is listed once, including unknown ones', (t) => {
+test('every server permission is listed once, even unknown ones', (t) => {
   const ofTables = rightSets(CATALOGUE).map(
     ({ name, groups }) => `${name}: ${groups.flatMap(({ rights }) => rights).join(', ')}`,
   );
   t.deepEqual(ofTables, [
-    'Often used: SELECT, INSERT, UPDATE',
+    'Common: SELECT, INSERT, UPDATE',
     'Tables and partitions: RESUME WAL',
     'Views: DROP VIEW, DROP LIVE VIEW',
-    'Other rights: PAINT TABLE',
+    'Other permissions: PAINT TABLE',
   ]);
   t.deepEqual(databaseGroups(CATALOGUE), [
     { name: 'Tables and views', rights: ['CREATE TABLE'] },
@@ -132,7 +132,7 @@ test('pending changes become SQL with names quoted where necessary', (t) => {
   );
 });
 
-test('column changes of one kind share a statement that follows changes of their table', (t) => {
+test('column changes of one kind become one statement after the table changes', (t) => {
   const steps = stepsOf(
     [
       change('SELECT', at('clients', 'id')),
@@ -153,13 +153,13 @@ test('column changes of one kind share a statement that follows changes of their
   );
 });
 
-test('a password is a literal, whatever characters it contains', (t) => {
+test('a password with any characters becomes a string literal', (t) => {
   const ada = { kind: 'user', name: 'ada' } as const;
   t.is(passwordStatement(ada, "it's"), "ALTER USER ada WITH PASSWORD 'it''s'");
   t.is(passwordStatement(ada, ''), 'ALTER USER ada WITH NO PASSWORD');
 });
 
-test('tokens are created and dropped by statements with literals', (t) => {
+test('tokens are created and dropped with string literals', (t) => {
   const feed = { kind: 'service account', name: 'my feed' } as const;
   const words = 'ALTER SERVICE ACCOUNT "my feed"';
   t.is(tokenStatement(feed, '1d', false), `${words} CREATE TOKEN TYPE REST WITH TTL '1d'`);
@@ -171,7 +171,7 @@ test('tokens are created and dropped by statements with literals', (t) => {
   t.is(tokenEnd(feed, "tdm_'x"), `${words} DROP TOKEN TYPE REST 'tdm_''x'`);
 });
 
-test('a grant through a group does not count as granted directly', (t) => {
+test('a grant through a group is not shown as a direct grant', (t) => {
   const rows = [
     ['SELECT', 'clients', null, false, 'G', 'quants'],
     ['UPDATE', 'clients', null, false, 'G', 'Ann, quants'],

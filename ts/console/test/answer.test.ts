@@ -12,7 +12,7 @@ function readIn(pieces: readonly string[]): { rows: Row[]; reader: AnswerReader 
   return { rows, reader };
 }
 
-test('a response parses to the same result however it is chunked', (t) => {
+test('a response is parsed to the same result however it is split', (t) => {
   const expected = [
     [1, 'x]"[,\\'],
     [2, null],
@@ -37,7 +37,7 @@ test('complete rows are returned before the response has ended', (t) => {
   t.throws(() => reader.finish(), { instanceOf: SyntaxError });
 });
 
-test('arrays inside a row do not end the row', (t) => {
+test('nested arrays do not end a row', (t) => {
   const { rows } = readIn(['{"columns":[],"dataset":[[[1.0,[2]],"a"],[null,"b"]],"count":2}']);
   t.deepEqual(rows, [
     [[1, [2]], 'a'],
@@ -45,7 +45,7 @@ test('arrays inside a row do not end the row', (t) => {
   ]);
 });
 
-test('an empty result, a statement and an error return no rows', (t) => {
+test('empty results, statements and errors contain no rows', (t) => {
   const empty = readIn(['{"columns":[{"name":"a","type":"INT"}],"dataset":[],"count":0}']);
   t.deepEqual(empty.rows, []);
   t.is(empty.reader.finish().count, 0);

@@ -62,7 +62,7 @@ test('the query for the last rows wraps the original, including its comments', (
   t.is(lastRows(FOLLOWED), 'SELECT * FROM (SELECT a FROM t -- all\n) LIMIT -3');
 });
 
-test('results arrive as rows, and nothing is requested after close', async (t) => {
+test('results arrive as rows, and closing stops all requests', async (t) => {
   const { heard, asked, open, close } = followed([event('alive', {}), ANSWER, event('alive', {})]);
   await until(t, () => heard.length === 1);
   t.deepEqual(heard, [[COLUMNS, [[1], [2]]]]);
@@ -87,20 +87,20 @@ test('the error of a failed query is reported and the stream continues', async (
 test('a stream that breaks off is reopened', async (t) => {
   const { heard, asked, close } = followed([ANSWER], [ANSWER]);
   await until(t, () => heard.length === 3);
-  t.deepEqual(heard[1], ['The stream of answers broke off.', true, 1000]);
+  t.deepEqual(heard[1], ['The result stream was interrupted.', true, 1000]);
   t.is(asked.length, 2);
   close();
 });
 
-test('the server is polled if it has no capacity for a stream', async (t) => {
+test('the server is polled when it has no capacity for another stream', async (t) => {
   const busy = new SqlError('too many feeds', undefined, 503);
   const { heard, polled, close } = followed(busy);
   await until(t, () => polled() === 1);
-  t.regex(String(heard[0]), /as many streams as it allows.*asked for each second/);
+  t.regex(String(heard[0]), /reached its limit of streams.*Polling every second/);
   close();
 });
 
-test('a user who must sign in does not cause polling', async (t) => {
+test('a required sign-in does not start polling', async (t) => {
   const out = new SqlError('You are not signed in.', undefined, 401);
   const { heard, polled, close } = followed(out, [ANSWER]);
   await until(t, () => heard.length === 2);

@@ -22,7 +22,7 @@ test('short statements stay on one line, long ones are broken at their clauses',
   );
 });
 
-test('long lists and conditions are broken, and subqueries stay inside their parentheses', (t) => {
+test('long lists and conditions are wrapped, and sub-queries stay indented', (t) => {
   const names = Array.from({ length: 12 }, (_, index) => `column_number_${index}`);
   const lines = format(`SELECT ${names.join(', ')} FROM t`).split('\n');
   t.is(lines[0], 'SELECT');
@@ -37,12 +37,12 @@ test('long lists and conditions are broken, and subqueries stay inside their par
   );
 });
 
-test('comments stay with the statements that they describe', (t) => {
+test('comments stay next to the statements that they describe', (t) => {
   const text = format('-- the first\nselect 1; -- behind\n\n/* two */ select 2 -- end\n');
   t.is(text, '-- the first\nSELECT 1; -- behind\n\n/* two */ SELECT 2 -- end\n');
 });
 
-test('text that cannot be parsed keeps all its characters', (t) => {
+test('formatting keeps all characters of text that cannot be parsed', (t) => {
   for (const text of ["select 'open", 'select (1, (2', ') ) select', '"x', '/* open']) {
     t.is(format(text).replace(/\s/g, '').toLowerCase(), text.replace(/\s/g, '').toLowerCase());
   }
@@ -89,7 +89,7 @@ test('each parameter is listed once, and declared variables are not parameters',
   t.deepEqual(parametersOf('DECLARE @x := 1 SELECT @x + @y, a::int'), ['@y']);
 });
 
-test('values become literals, and error positions are mapped back', (t) => {
+test('parameter values become literals, and error positions are mapped back', (t) => {
   t.is(literal(' 12.5 '), '12.5');
   t.is(literal('-1e3'), '-1e3');
   t.is(literal('NULL'), 'NULL');

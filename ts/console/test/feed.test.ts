@@ -42,7 +42,7 @@ function numbers(rows: readonly Row[]): unknown[] {
   return rows.map((one) => Number(one[1]));
 }
 
-test('rows are inserted by time, after rows of the same time', (t) => {
+test('rows are inserted by time, after rows with the same time', (t) => {
   const last = new LastRows(HEAD, [row(1), row(3), row(5)], 5);
   t.true(last.add([row(7), row(3, 33), row(0)]));
   t.deepEqual(numbers(last.rows), [1, 3, 33, 5, 7], 'what is before the first of five is left out');
@@ -188,7 +188,7 @@ test('the last rows are read once, and arriving rows are added', async (t) => {
   t.is(script.shown.length, 5, 'nothing is heard then');
 });
 
-test('a feed that began before the rows were read restarts after them', async (t) => {
+test('a feed opened before the rows were read restarts after them', async (t) => {
   const script = new Script(() => ({ rows: [row(1), row(2)], txn: 8 }));
   await until(t, () => script.open === 1, 'a feed');
   // The rows of transaction 8 are already shown.
@@ -201,7 +201,7 @@ test('a feed that began before the rows were read restarts after them', async (t
   script.close();
 });
 
-test('a changed range causes a read, and the feed resumes from there', async (t) => {
+test('a changed range causes a new read, and the feed resumes from there', async (t) => {
   const script = new Script((reads) =>
     reads === 1 ? { rows: [row(1), row(2)], txn: 5 } : { rows: [row(1, 100)], txn: 12 },
   );
@@ -250,7 +250,7 @@ test('an incomplete change is not shown, and is repeated after a lost connection
   script.close();
 });
 
-test('repeated failures are reported with increasing delays', async (t) => {
+test('repeated failures are reported, and retried with increasing delays', async (t) => {
   const script = new Script(
     () => ({ rows: [row(1)], txn: 5 }),
     (_, feeds) => (feeds > 1 && feeds < 4 ? new Unreachable('no answer') : undefined),
@@ -268,7 +268,7 @@ test('repeated failures are reported with increasing delays', async (t) => {
   script.close();
 });
 
-test('a table with altered columns is read again', async (t) => {
+test('a table whose columns changed is read again', async (t) => {
   const columns = [...COLUMNS, { name: 'more', type: 'INT' }];
   const script = new Script((reads) =>
     reads === 1
@@ -314,14 +314,14 @@ test('a missing table is reported, and a refused feed is replaced by polling', a
   const odd = refused('a feed cannot follow this', 400);
   await until(t, () => [gone, busy, odd].every(({ heard }) => heard.length > 0), 'told');
   t.deepEqual(gone.heard[0], ['There is no table or view named t.', false, 1000]);
-  t.regex(String(busy.heard[0]), /as many feeds of changes as it allows.*asked for each second/);
+  t.regex(String(busy.heard[0]), /reached its limit of change feeds.*Polling every second/);
   t.is(busy.heard[1], 'poll');
-  t.regex(String(odd.heard[0]), /no feed of changes for this: a feed cannot follow this/);
+  t.regex(String(odd.heard[0]), /no change feed for this: a feed cannot follow this/);
   for (const one of [gone, busy, odd]) {
     one.close();
   }
   t.is(
     troubleText(new SqlError('Access denied', undefined, 403), { table: 't', rows: 5 }),
-    'You may not read t: Access denied.',
+    'You do not have permission to read t: Access denied.',
   );
 });

@@ -8,7 +8,7 @@ function rowsOf(from: number, to: number): Row[] {
   return Array.from({ length: to - from }, (_, at) => [from + at, `row ${from + at}`]);
 }
 
-test('a window that moves drops its first rows and has new rows', (t) => {
+test('a moving window drops its first rows and gets new rows', (t) => {
   t.deepEqual(slideOf([], []), { dropped: 0, fresh: 0, isGap: false });
   t.deepEqual(slideOf([], rowsOf(0, 3)), { dropped: 0, fresh: 3, isGap: false });
   t.deepEqual(slideOf(rowsOf(0, 3), rowsOf(0, 3)), { dropped: 0, fresh: 0, isGap: false });
@@ -17,12 +17,12 @@ test('a window that moves drops its first rows and has new rows', (t) => {
   t.deepEqual(slideOf(rowsOf(0, 10), rowsOf(9, 19)), { dropped: 9, fresh: 9, isGap: false });
 });
 
-test('rows that have disappeared completely leave a gap', (t) => {
+test('a gap is shown if all previous rows have disappeared', (t) => {
   t.deepEqual(slideOf(rowsOf(0, 10), rowsOf(20, 30)), { dropped: 10, fresh: 10, isGap: true });
   t.deepEqual(slideOf(rowsOf(0, 10), []), { dropped: 10, fresh: 0, isGap: true });
 });
 
-test('a changed first row is not a gap', (t) => {
+test('a changed first row does not count as a gap', (t) => {
   const changed: Row[] = [[4, 'changed'], ...rowsOf(5, 12)];
   t.deepEqual(slideOf(rowsOf(0, 10), changed), { dropped: 4, fresh: 2, isGap: false });
 });
@@ -72,7 +72,7 @@ function shown({ follower }: ReturnType<typeof followed>): unknown[] {
   return (follower.result()?.rows ?? []).map(([x]) => x);
 }
 
-test('rows are shown as they arrive, and keep their numbers', (t) => {
+test('rows appear as they arrive and keep their numbers', (t) => {
   const one = followed();
   one.follower.start();
   t.is(one.follower.feed().state, 'starting');
@@ -86,7 +86,7 @@ test('rows are shown as they arrive, and keep their numbers', (t) => {
   t.is(one.follower.feed().state, 'live');
 });
 
-test('held rows stay while the user looks back, and new rows are counted', (t) => {
+test('displayed rows stay while the user scrolls back; new rows are counted', (t) => {
   const one = followed();
   one.follower.start();
   one.give(rowsOf(0, 10));
@@ -102,7 +102,7 @@ test('held rows stay while the user looks back, and new rows are counted', (t) =
   t.deepEqual(one.follower.unseen(), { count: 0, isLeast: false });
 });
 
-test('a paused follower requests nothing, and changed columns start a new result', (t) => {
+test('a paused follower requests nothing; changed columns start a new result', (t) => {
   const one = followed();
   one.follower.start();
   one.follower.start();
@@ -134,7 +134,7 @@ test('a failure is reported, and the rows stay visible', (t) => {
   t.is(one.follower.feed().state, 'live');
 });
 
-test('the query for the last rows quotes any table name', (t) => {
+test('the query for the last rows quotes unusual table names', (t) => {
   t.is(lastRows({ table: 'trades', rows: 500 }), 'SELECT * FROM trades LIMIT -500');
   t.is(lastRows({ table: 'a "b"', rows: 5 }), 'SELECT * FROM "a ""b""" LIMIT -5');
 });

@@ -59,7 +59,7 @@ test('arrays, booleans, binary values and long strings stay on one line', (t) =>
   t.true(shown('x'.repeat(1000), 'STRING').endsWith(' …'));
 });
 
-test('a copy contains the exact value', (t) => {
+test('copied values are exact', (t) => {
   t.is(copyText('9223372036854775807'), '9223372036854775807');
   t.is(copyText(1234.5), '1234.5');
   t.is(copyText(-0), '-0.0');
@@ -83,7 +83,7 @@ test('sizes and durations are formatted briefly', (t) => {
   t.is(duration(95_000), '1 min 35 s');
 });
 
-test('a growing result updates its layout', (t) => {
+test('the layout is updated when a result grows', (t) => {
   const head = {
     query: '',
     columns: [
@@ -103,7 +103,7 @@ test('a growing result updates its layout', (t) => {
   t.is(result.cell(9, 9), null);
 });
 
-test('array types are displayed with element type and dimensions', (t) => {
+test('array types are displayed with element type and dimension count', (t) => {
   t.is(typeName({ name: 'a', type: 'ARRAY', dim: 2, elemType: 'DOUBLE' }), 'DOUBLE[][]');
   t.is(typeName({ name: 'a', type: 'INT' }), 'INT');
 });
@@ -143,7 +143,7 @@ test('the numbers of a column are aligned at their decimal points', (t) => {
   t.like(result.layout[0], { digits: 5, chars: 18 });
 });
 
-test('invisible and direction-changing characters are spelled out', (t) => {
+test('invisible and direction-changing characters are shown as code points', (t) => {
   t.is(withHiddenShown('DROP TABLE \u202eesrever\u200b'), 'DROP TABLE [U+202E]esrever[U+200B]');
   t.is(withHiddenShown('größe 🙂\n\t"x"'), 'größe 🙂\n\t"x"');
 });

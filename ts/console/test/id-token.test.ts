@@ -43,19 +43,19 @@ test('a refreshed token is accepted without a nonce', async (t) => {
 });
 
 const REFUSED: readonly (readonly [object, RegExp])[] = [
-  [{ iss: 'https://evil.example' }, /another issuer/],
-  [{ aud: 'other' }, /another application/],
-  [{ aud: ['console', 'other'], azp: 'other' }, /another application/],
+  [{ iss: 'https://evil.example' }, /different issuer/],
+  [{ aud: 'other' }, /different application/],
+  [{ aud: ['console', 'other'], azp: 'other' }, /different application/],
   [{ sub: '' }, /names no user/],
   [{ sub: 7 }, /names no user/],
   [{ exp: NOW - 31 }, /expired/],
   [{ exp: 'soon' }, /expired/],
-  [{ nonce: 'twice' }, /another request/],
-  [{ nonce: undefined }, /another request/],
-  [{ at_hash: 'AAAA' }, /another access token/],
+  [{ nonce: 'twice' }, /different request/],
+  [{ nonce: undefined }, /different request/],
+  [{ at_hash: 'AAAA' }, /different access token/],
 ];
 for (const [changes, why] of REFUSED) {
-  test(`${JSON.stringify(changes)} is refused`, async (t) => {
+  test(`a token with ${JSON.stringify(changes)} is refused`, async (t) => {
     await t.throwsAsync(readIdToken(token(changes), EXPECTED), { message: why });
   });
 }
@@ -72,7 +72,7 @@ test('a malformed or unsigned token is refused', async (t) => {
   }
 });
 
-test('random values are long and never repeat', async (t) => {
+test('random values are long and do not repeat', async (t) => {
   const values = Array.from({ length: 1000 }, randomText);
   t.is(new Set(values).size, 1000);
   t.true(values.every((value) => /^[\w-]{43}$/.test(value)));

@@ -37,7 +37,7 @@ const PROPOSAL: Proposal = {
   ],
 };
 
-test('a time column orders the table by day, and unchanged types are not sent', (t) => {
+test('a time column partitions the table by day; inferred types are not sent', (t) => {
   const choices = firstChoices(PROPOSAL);
   t.is(choices.timestamp, 'at');
   t.deepEqual(parametersOf(PROPOSAL, choices, undefined), {
@@ -52,7 +52,7 @@ test('a time column orders the table by day, and unchanged types are not sent', 
   t.is(headerLine(PROPOSAL, choices), '"city";"at";"v"\n');
 });
 
-test('a file sent unchanged keeps its names, and atomicity is sent', (t) => {
+test('an unchanged file keeps its column names, and atomicity is sent', (t) => {
   const proposal = { ...PROPOSAL, delimiter: ',', asIs: true, header: false };
   const choices = { ...firstChoices(proposal), atomicity: 'skipRow' as const };
   t.deepEqual(parametersOf(proposal, choices, undefined), {
@@ -65,7 +65,7 @@ test('a file sent unchanged keeps its names, and atomicity is sent', (t) => {
   });
 });
 
-test('a changed type is sent with the pattern of its values', (t) => {
+test('a changed type is sent with the pattern that its values match', (t) => {
   const first = firstChoices(PROPOSAL);
   const typed = (change: (column: ColumnChoice) => ColumnChoice): Choices => ({
     ...first,
@@ -77,7 +77,7 @@ test('a changed type is sent with the pattern of its values', (t) => {
   ]);
   t.is(problemOf(PROPOSAL, choices, undefined), undefined);
   const blank = typed((at) => ({ ...at, type: 'TIMESTAMP', pattern: '' }));
-  t.regex(problemOf(PROPOSAL, blank, undefined) ?? '', /Give a pattern/);
+  t.regex(problemOf(PROPOSAL, blank, undefined) ?? '', /Enter a pattern/);
 });
 
 test('column names must be present and unique', (t) => {
@@ -87,8 +87,8 @@ test('column names must be present and unique', (t) => {
     columns: first.columns.map((column, at) => (at === 0 ? { ...column, name } : column)),
   });
   t.is(problemOf(PROPOSAL, named(' '), undefined), 'A column has no name.');
-  t.is(problemOf(PROPOSAL, named('V'), undefined), 'Two columns have the name v.');
-  t.is(problemOf(PROPOSAL, { ...first, table: '' }, undefined), 'The table needs a name.');
+  t.is(problemOf(PROPOSAL, named('V'), undefined), 'Two columns are named v.');
+  t.is(problemOf(PROPOSAL, { ...first, table: '' }, undefined), 'Enter a table name.');
 });
 
 test('an existing table determines the types', (t) => {
@@ -106,13 +106,13 @@ test('an existing table determines the types', (t) => {
   t.is(problemOf(PROPOSAL, choices, strange), 'The table has none of these columns.');
 });
 
-test('units and counts are described in words', (t) => {
+test('units and counts are shown in words', (t) => {
   t.is(patternText('epoch_ms'), 'milliseconds since 1970');
   t.is(patternText('yyyy-MM-dd'), 'yyyy-MM-dd');
   t.is(trialText({ read: 1299, of: 1300 }), '1,299 of 1,300 read');
 });
 
-test('a type that the import does not detect is sent, with its null strings', (t) => {
+test('a type that the import cannot infer is sent with its null strings', (t) => {
   const [city, at, v] = PROPOSAL.columns as [ProposedColumn, ProposedColumn, ProposedColumn];
   const seconds = { ...at, type: 'TIMESTAMP', pattern: 'epoch_s', isSet: true };
   const proposal = { ...PROPOSAL, columns: [city, seconds, v] };
@@ -128,7 +128,7 @@ test('a type that the import does not detect is sent, with its null strings', (t
   ]);
 });
 
-test('the remaining time is shown once it is known', (t) => {
+test('the remaining time is shown as soon as it is known', (t) => {
   const start = begun(0, 1000);
   t.is(remaining(advanced(start, 1000, 100, 1000)), undefined, 'too early');
   const later = advanced(advanced(start, 1000, 100, 1000), 2500, 250, 1000);
@@ -136,7 +136,7 @@ test('the remaining time is shown once it is known', (t) => {
   t.is(remaining(later), 'about 8 s left');
 });
 
-test('a Parquet file is imported by SQL, and a table is replaced only at the end', (t) => {
+test('Parquet files are imported by SQL, and a table is replaced only at the end', (t) => {
   const proposal = { ...PROPOSAL, isTyped: true };
   const first = firstChoices(proposal);
   const columns = first.columns.map((column) =>
@@ -167,22 +167,28 @@ test('a Parquet file is imported by SQL, and a table is replaced only at the end
   ]);
 });
 
-test('the outcome of a stopped import is read from the table', (t) => {
+test('the outcome of a stopped import is determined from the table', (t) => {
   const before = { rows: '10', transaction: '4' };
   const after = { rows: '1200', transaction: '5' };
   t.is(endingText('weather', before, { ...before }, 'part'), 'Nothing was written.');
   t.is(endingText('weather', undefined, undefined, 'part'), 'Nothing was written.');
-  t.regex(endingText('weather', before, before, 'whole'), /may still write it: look at weather/);
+  t.regex(endingText('weather', before, before, 'whole'), /may still write it\. Check weather/);
   for (const known of [before, undefined]) {
-    t.regex(endingText('weather', known, after, 'whole'), /has changed and has 1,200 rows now/);
+    t.regex(
+      endingText('weather', known, after, 'whole'),
+      /was changed before the import stopped: it now has 1,200 rows\.$/,
+    );
   }
   // Replaced with the same number of rows.
   const replaced = { rows: '10', transaction: '6' };
-  t.regex(endingText('weather', before, replaced, 'part'), /has changed and has 10 rows now/);
-  t.is(endingText('weather', before, undefined, 'part'), 'The table weather is gone.');
+  t.regex(
+    endingText('weather', before, replaced, 'part'),
+    /was changed before the import stopped: it now has 10 rows\.$/,
+  );
+  t.is(endingText('weather', before, undefined, 'part'), 'The table weather no longer exists.');
 });
 
-test('a time column chosen by the user also sets partitions', (t) => {
+test('choosing a time column also enables partitions', (t) => {
   const none = { ...firstChoices(PROPOSAL), timestamp: '', partitionBy: 'NONE' };
   t.deepEqual(orderedBy(none, 'at'), { timestamp: 'at', partitionBy: 'DAY' });
   const hours = { ...none, timestamp: 'at', partitionBy: 'HOUR' };
@@ -190,7 +196,7 @@ test('a time column chosen by the user also sets partitions', (t) => {
   t.deepEqual(orderedBy(hours, ''), { timestamp: '', partitionBy: 'NONE' });
 });
 
-test('malformed lines are located with any line ending and file size', async (t) => {
+test('malformed lines are found for any line ending and file size', async (t) => {
   const bad = [
     { line: 3, field: 2, problem: 'bad syntax' },
     { line: 40_002, field: 1, problem: 'bad syntax' },
@@ -222,7 +228,7 @@ test('malformed lines are located with any line ending and file size', async (t)
   t.deepEqual(asIs[0], { line: 3, field: 2, problem: 'bad syntax', value: '', text: '' });
 });
 
-test('positions of malformed lines and fields are parsed', (t) => {
+test('line and column positions of malformed lines are parsed', (t) => {
   t.deepEqual(badLineOf('line 4, field 3: bad syntax'), {
     line: 4,
     field: 3,

@@ -50,14 +50,14 @@ function viewOf(...view: Row): ViewFacts {
 
 const ACTIVE = ['b', 'active', null, '0', '300000000', '7', 'waiting'] satisfies Row;
 
-test('a live view is described as active, seeding, invalid, suspended or behind', (t) => {
+test('a live view is shown as active, seeding, invalid, suspended or lagging', (t) => {
   const described = (...view: Row): readonly unknown[] => {
     const facts = viewOf(...view);
     return [freshnessOf(facts).kind, freshnessText(facts), lagText(facts)];
   };
   t.deepEqual(described(...ACTIVE), [
     'current',
-    'Active, shows all of its base; refreshed 5 min ago',
+    'Active, up to date with its base table; refreshed 5 min ago',
     'none',
   ]);
   t.deepEqual(described('b', 'active', null, '3', '300000000', '7', 'waiting'), [
@@ -86,7 +86,7 @@ test('a live view is described as active, seeding, invalid, suspended or behind'
   t.is(viewOf(null, 'active', null, '0', '1', '7', null).base, undefined);
 });
 
-test('the schema tree groups live views and finds them by their state', (t) => {
+test('the schema tree groups live views and filters them by state', (t) => {
   const entries = [
     listed('good', ...ACTIVE),
     listed('bad', 'b', 'invalid', 'rename column operation', '1', '2000000', '7', 'stopped'),
@@ -102,7 +102,7 @@ test('the schema tree groups live views and finds them by their state', (t) => {
     ['from', 'b', false],
     ['state', 'Suspended', false],
     ['lag', 'up to 4 transactions', false],
-    ['last', '2 s ago', false],
+    ['last refresh', '2 s ago', false],
   ]);
   const found = (word: string): string[] =>
     rows([], word).flatMap((row) => (row.kind === 'table' ? row.table.name : []));
@@ -127,16 +127,16 @@ test('the definition of a live view is parsed from its statement', (t) => {
   const short = liveDefinitionOf(`CREATE LIVE VIEW v FLUSH EVERY 1s START FROM NOW AS (${query})`);
   t.like(short, { inMemory: '1s', partitionBy: undefined, startFrom: 'NOW' });
   const bound = '2026-03-02T09:00:00.000000Z';
-  t.is(short && startText(short, bound), 'when it was made: 2026-03-02 09:00:00 UTC');
+  t.is(short && startText(short, bound), 'when it was created: 2026-03-02 09:00:00 UTC');
   const all = liveDefinitionOf(
     `CREATE LIVE VIEW v FLUSH EVERY 1s START FROM BEGINNING AS (${query})`,
   );
-  t.is(all && startText(all, undefined), 'the beginning: all rows of its base');
+  t.is(all && startText(all, undefined), 'the beginning: all rows of its base table');
   t.is(liveDefinitionOf('CREATE VIEW v AS (SELECT 1)'), undefined);
   t.is(liveDefinitionOf('CREATE LIVE VIEW'), undefined);
 });
 
-test('the last repair is described in words', (t) => {
+test('the last repair is shown in words', (t) => {
   const names = [
     'view_lower_bound_timestamp',
     'in_mem_bytes',
@@ -152,7 +152,7 @@ test('the last repair is described in words', (t) => {
   const [from, to] = ['2026-03-01T09:00:00.000000Z', '2026-03-01T10:00:00.000000Z'];
   t.is(
     textOf([null, '0', '0', false, null, null, '0', null, null]),
-    'none since the start: rows came in order',
+    'none since start: rows arrived in order',
   );
   t.is(
     textOf([null, '9', '1200', false, from, to, '0', 'localized rebuild', null]),
@@ -160,33 +160,36 @@ test('the last repair is described in words', (t) => {
   );
   t.is(
     textOf([null, '9', '4', true, from, null, '0', 'boundary rebuild', 'results depend on all']),
-    'from 2026-03-01 09:00:00 to the end, under way: results depend on all',
+    'from 2026-03-01 09:00:00 to the end, in progress: results depend on all',
   );
   t.is(liveProgressOf(answer(names, [])), undefined);
 });
 
-test('every invalidation reason has advice', (t) => {
-  t.regex(liveAdvice('drop column operation'), /dropped\. The view keeps.*Add a column.*by itself/);
-  t.regex(liveAdvice('rename column operation'), /renamed\..*Give it its name again/);
+test('there is advice for every invalidation reason', (t) => {
   t.regex(
-    liveAdvice('column is of another type now [column=x, type=FLOAT, expected=DOUBLE]'),
-    /another type\..*its type again/,
+    liveAdvice('drop column operation'),
+    /dropped\. The view keeps.*Add a column.*resumes automatically/,
   );
-  t.regex(liveAdvice('rename table operation'), /^Its base was renamed\. /);
+  t.regex(liveAdvice('rename column operation'), /renamed\..*Rename it back/);
+  t.regex(
+    liveAdvice('column is of another type [column=x, type=FLOAT, expected=DOUBLE]'),
+    /a different type\..*Restore its type/,
+  );
+  t.regex(liveAdvice('rename table operation'), /^Its base table was renamed\. /);
   t.regex(liveAdvice('drop table operation'), /dropped\..*drop it and create it again/);
   t.regex(
-    liveAdvice('another table has the name of the base table now [table=t]'),
-    /another table has its name\..*drop it and create it again/,
+    liveAdvice('another table has the name of the base table [table=t]'),
+    /another table now has its name\..*drop it and create it again/,
   );
   t.regex(
-    liveAdvice('the base table was renamed, and another one has its name now [table=t]'),
-    /renamed, and another table.*Give each its own name/,
+    liveAdvice('the base table was renamed, and another one has its name [table=t]'),
+    /renamed, and another table.*Restore both names/,
   );
-  t.regex(liveAdvice('full refresh of the base materialized view'), /computed anew\..*drop it/);
-  t.regex(liveAdvice(undefined), /^The view keeps.*goes on by itself once/);
+  t.regex(liveAdvice('full refresh of the base materialized view'), /fully refreshed\..*drop it/);
+  t.regex(liveAdvice(undefined), /^The view keeps.*resumes automatically once/);
 });
 
-test('a live view is suspended and resumed, and its keywords are highlighted', (t) => {
+test('a live view can be suspended and resumed; its keywords are highlighted', (t) => {
   t.is(suspendStatement('my view', true), 'ALTER LIVE VIEW "my view" SUSPEND WAL');
   t.is(suspendStatement('v', false), 'ALTER LIVE VIEW v RESUME WAL');
   t.true(['live', 'FLUSH', 'Memory', 'beginning', 'anchor'].every(isKeyword));

@@ -8,14 +8,14 @@ function wrong(text: string, mark: string, message: string): string {
   return text.slice(start, end);
 }
 
-test('the last part of a qualified name is underlined', (t) => {
+test('the error marker is on the last part of a qualified name', (t) => {
   const text = 'SELECT t.prcie FROM trades t';
   t.is(wrong(text, 't.', 'Invalid column: t.prcie'), 'prcie');
   t.is(wrong(text, 't.', 'ambiguous name'), 't');
   t.is(wrong('SELECT s.a.b', 's.', 'Invalid column: s.a.b'), 'b');
 });
 
-test('a misspelt keyword is underlined, not the word after it', (t) => {
+test('the error marker is on the misspelt keyword, not on the next word', (t) => {
   const select = "unexpected token [*]: did you mean 'select' for 'SELCT'?";
   t.is(wrong('SELCT * FROM trades', '*', select), 'SELCT');
   t.is(expectedWord('SELCT', select), 'SELECT');
@@ -26,7 +26,7 @@ test('a misspelt keyword is underlined, not the word after it', (t) => {
   t.is(expectedWord('price', from), undefined);
 });
 
-test('a value that cannot be converted is underlined where it is written', (t) => {
+test('the error marker is on the value that cannot be converted', (t) => {
   const text = "INSERT INTO t VALUES ('y', 'x', ''); SELECT 'z'";
   const bad = (value: string): string =>
     wrong(text, 'INSERT', `inconvertible value: ${value} [CHAR -> TIMESTAMP]`);
@@ -38,12 +38,12 @@ test('a value that cannot be converted is underlined where it is written', (t) =
   t.is(wrong("SELECT 'a', 'a'", 'SELECT', 'inconvertible value: a [CHAR -> INT]'), 'SELECT');
 });
 
-test('a converted column is underlined, not a literal with the same value', (t) => {
+test('the error marker is on the converted column, not on an equal literal', (t) => {
   const text = "SELECT price + symbol FROM trades WHERE symbol = 'BTC'";
   t.is(wrong(text, 'symbol', 'inconvertible value: `BTC` [STRING -> DOUBLE]'), 'symbol');
 });
 
-test('a missing permission is underlined at its table', (t) => {
+test('the error marker for a missing permission is on the table', (t) => {
   const text = 'SELECT * FROM "Open" o JOIN clients c ON o.id = c.id; DROP TABLE x';
   const denied = (what: string): string => wrong(text, 'SELECT', `Access denied [${what}]`);
   t.is(denied('SELECT on clients(email)'), 'clients');

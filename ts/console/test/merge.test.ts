@@ -26,7 +26,7 @@ function texts({ cells }: Notebook): string[] {
 
 const BASE = notebook(text('# T'), sql('a', '1'), text('about a'), sql('b', '2'), sql('c', '3'));
 
-test('a change, addition, deletion or move by one side is accepted', (t) => {
+test('a change, addition, deletion or move on one side is merged', (t) => {
   const mine = notebook(text('# T'), sql('a', '10'), text('about a'), sql('b', '2'), sql('d', '4'));
   const theirs = notebook(
     text('# Title'),
@@ -40,7 +40,7 @@ test('a change, addition, deletion or move by one side is accepted', (t) => {
   t.deepEqual(texts(merged(NONE)), ['# Title', 'a: 10', 'b: 20', 'd: 4', 'e: 5']);
 });
 
-test('a move is kept if the other side moved nothing', (t) => {
+test('a move is kept if the other side did not move cells', (t) => {
   const mine = notebook(sql('c', '3'), text('# T'), sql('a', '1'), text('about a'), sql('b', '2'));
   const theirs = notebook(
     text('# T'),
@@ -68,7 +68,7 @@ test('a cell changed by both sides is a conflict, and both versions can be kept'
   t.deepEqual(chosen('both'), ['a: theirs', 'a_2: mine', 'a_1: x']);
 });
 
-test('a cell deleted by one side and changed by the other is a conflict', (t) => {
+test('a cell deleted on one side and changed on the other is a conflict', (t) => {
   const { conflicts, merged } = merge(notebook(sql('a', '1')), notebook(), notebook(sql('a', '2')));
   t.like(conflicts, [{ mine: undefined, theirs: '2', canKeepBoth: false }]);
   const key = conflicts[0]?.key ?? '';
@@ -112,7 +112,7 @@ const cells = fc
     );
   });
 
-test('merging any three versions loses no change made by one side', (t) => {
+test('merging loses no change made on only one side', (t) => {
   fc.assert(
     fc.property(cells, cells, cells, (base, mine, theirs) => {
       const { conflicts, merged } = merge(base, mine, theirs);

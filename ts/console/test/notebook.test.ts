@@ -68,12 +68,12 @@ const FULL: Notebook = {
 /** Options of the prices cell that need quotes. */
 const OPTIONS = 'thresholds="80 warn, 95 error" annotations="SELECT ts,\\n\\"what\\" FROM events"';
 
-test('cells in a cycle read tables of those names, and a chain of 200 cells resolves', (t) => {
+test('cells in a cycle read tables of that name; a chain of 200 cells resolves', (t) => {
   const cellsOf = (cells: readonly Cell[]): (readonly string[] | undefined)[] =>
     cells.map(({ id }) => compose(notebook(cells), id, NOW).statement?.cells);
   const naming = (length: number, target: (at: number) => number): Cell[] =>
     Array.from({ length }, (_, at) => sql(`c${at}`, `SELECT * FROM c${target(at)}`));
-  // Only the last cell names a cell above it; its own name is not that of a cell above.
+  // Only the last cell refers to a cell above it; its own name is not the name of a cell above.
   t.deepEqual(cellsOf(naming(1, () => 0)), [[]]);
   t.deepEqual(cellsOf(naming(2, (at) => (at + 1) % 2)), [[], ['c0']]);
   t.deepEqual(cellsOf(naming(3, (at) => (at + 1) % 3)), [[], [], ['c0']]);
@@ -85,11 +85,11 @@ test('invalid chart options are refused with their line number', (t) => {
   const of = (attributes: string): string =>
     `---\ntidemark-notebook: 1\n---\n\n\`\`\`sql cell=a ${attributes}\nSELECT 1\n\`\`\`\n`;
   for (const [attributes, message] of [
-    ['decimals=12', /line 5: Decimals are/],
-    ['thresholds="x loud"', /line 5: «x loud» is no threshold/],
-    ['unit="ms', /line 5: the cell has no attribute unit="ms/],
-    ['unit=ms unit=s', /line 5: the attribute unit is there twice/],
-    ['colour="red"', /line 5: the cell has no attribute colour/],
+    ['decimals=12', /line 5: Decimals must be/],
+    ['thresholds="x loud"', /line 5: "x loud" is not a threshold/],
+    ['unit="ms', /line 5: unknown attribute unit="ms/],
+    ['unit=ms unit=s', /line 5: duplicate attribute unit/],
+    ['colour="red"', /line 5: unknown attribute colour/],
   ] as const) {
     t.throws(() => read(of(attributes)), { message }, attributes);
   }
@@ -135,7 +135,7 @@ FROM trades
   t.deepEqual(facts(read(write(EMPTY))), facts(EMPTY));
 });
 
-test('text that contains the format itself survives a round trip', (t) => {
+test('text that resembles the file format survives a round trip', (t) => {
   const seed = Number(process.env['SEED'] ?? 1);
   t.log(`SEED=${seed}`);
   let state = seed;
@@ -169,28 +169,34 @@ test('text that contains the format itself survives a round trip', (t) => {
 test('a malformed notebook is refused with its line number', (t) => {
   const head = '---\ntidemark-notebook: 1\n';
   const cases: readonly (readonly [string, RegExp])[] = [
-    ['', /^line 1: a notebook begins with settings/],
+    ['', /^line 1: a notebook must begin with settings/],
     ['SELECT 1', /^line 1: /],
-    ['---\nother: 1\n---\n', /^line 2: expected «tidemark-notebook: 1»/],
-    ['---\ntidemark-notebook: 2\nnew: x\n---\n', /^line 2: this notebook is of version 2 .* newer/],
-    [`${head}colour: red\n---\n`, /^line 3: no setting is called colour/],
-    [`${head}layout: ring\n---\n`, /^line 3: no layout is called ring/],
-    [`${head}layout: grid\nlayout: list\n---\n`, /^line 4: the setting layout is there twice/],
-    [`${head}refresh: 2s\n---\n`, /^line 3: refresh is changes, 1s/],
-    [`${head}range: soon .. now\n---\n`, /^line 3: soon is no time/],
+    ['---\nother: 1\n---\n', /^line 2: expected "tidemark-notebook: 1"/],
+    [
+      '---\ntidemark-notebook: 2\nnew: x\n---\n',
+      /^line 2: this notebook has format version 2, .* newer/,
+    ],
+    [`${head}colour: red\n---\n`, /^line 3: unknown setting colour/],
+    [`${head}layout: ring\n---\n`, /^line 3: unknown layout ring/],
+    [`${head}layout: grid\nlayout: list\n---\n`, /^line 4: duplicate setting layout/],
+    [`${head}refresh: 2s\n---\n`, /^line 3: refresh must be changes, 1s/],
+    [`${head}range: soon .. now\n---\n`, /^line 3: invalid time soon/],
     [`${head}@a: text b\n---\n`, /^line 3: expected a variable/],
-    [`${head}@a: list "b"\n---\n`, /^line 3: a list, and nothing else/],
-    [`${head}@a: text "b"\n@A: text "c"\n---\n`, /^line 4: the variable @A is there twice/],
-    [`${head}@a: text "\\x"\n---\n`, /^line 3: "\\x" is no text in quotes/],
+    [`${head}@a: list "b"\n---\n`, /^line 3: only a list variable/],
+    [`${head}@a: text "b"\n@A: text "c"\n---\n`, /^line 4: duplicate variable @A/],
+    [`${head}@a: text "\\x"\n---\n`, /^line 3: "\\x" is not a quoted JSON string/],
     [`${head}---\ntext\n`, /^line 4: expected a cell/],
-    [`${head}---\n<!-- cell onclick=x -->\n`, /^line 4: the cell has no attribute onclick=x/],
-    [`${head}---\n<!-- cell width=13 height=1 -->\n`, /^line 4: a size is a width of 1 to 12/],
-    [`${head}---\n\`\`\`sql cell=1a\n\`\`\`\n`, /^line 4: 1a can be no name/],
-    [`${head}---\n\`\`\`sql cell=a view=pie\n\`\`\`\n`, /^line 4: view is grid or chart/],
-    [`${head}---\n\`\`\`sql cell=a\nSELECT 1\n`, /^line 4: nothing ends the cell/],
-    [`${head}---\n\`\`\`sql cell=a\n\`\`\`\n\`\`\`sql cell=A\n\`\`\`\n`, /two cells are called A/],
-    [`${head}---\n${'<!-- cell -->\nx\n'.repeat(201)}`, /more than 200 cells/],
-    [`${head}---\n<!-- cell -->\n${'x'.repeat(5_000_000)}`, /larger than 4 MiB/],
+    [`${head}---\n<!-- cell onclick=x -->\n`, /^line 4: unknown attribute onclick=x/],
+    [`${head}---\n<!-- cell width=13 height=1 -->\n`, /^line 4: the width must be 1 to 12/],
+    [`${head}---\n\`\`\`sql cell=1a\n\`\`\`\n`, /^line 4: invalid cell name 1a/],
+    [`${head}---\n\`\`\`sql cell=a view=pie\n\`\`\`\n`, /^line 4: view must be grid or chart/],
+    [
+      `${head}---\n\`\`\`sql cell=a\nSELECT 1\n`,
+      /^line 4: the cell that begins here is not closed/,
+    ],
+    [`${head}---\n\`\`\`sql cell=a\n\`\`\`\n\`\`\`sql cell=A\n\`\`\`\n`, /duplicate cell name A/],
+    [`${head}---\n${'<!-- cell -->\nx\n'.repeat(201)}`, /too many cells: at most 200/],
+    [`${head}---\n<!-- cell -->\n${'x'.repeat(5_000_000)}`, /larger than the limit of 4 MiB/],
   ];
   for (const [text, message] of cases) {
     const error = t.throws(() => read(text), { instanceOf: NotebookError }, text.slice(0, 80));
@@ -226,13 +232,13 @@ test('a referenced earlier cell becomes a common table expression', (t) => {
   t.is(sentBy([sql('self', 'SELECT * FROM self')]), 'SELECT * FROM self', 'a cell is not its own');
 });
 
-test('a cell that cannot be composed reports the reason', (t) => {
+test('the reason is reported when a cell cannot be composed', (t) => {
   t.is(sentBy([sql('a', ' -- nothing')]), 'trouble: The cell is empty.');
   t.regex(sentBy([sql('a', 'SELECT 1; SELECT 2')]), /has 2 statements/);
-  t.regex(sentBy([sql('a', 'DROP TABLE x'), sql('b', 'SELECT * FROM a')]), /a is no query/);
+  t.regex(sentBy([sql('a', 'DROP TABLE x'), sql('b', 'SELECT * FROM a')]), /a is not a query/);
   t.regex(
     sentBy([sql('a', 'SELECT 1; SELECT 2'), sql('b', 'a')]),
-    /a cannot be read: The cell has 2/,
+    /a cannot be used: The cell has 2/,
   );
   t.is(sentBy([sql('a', 'SELECT FROM WHERE')]), 'SELECT FROM WHERE', 'the server says why');
   const later = notebook([sql('b', 'SELECT * FROM a'), sql('a', 'SELECT 1')]);
@@ -240,7 +246,7 @@ test('a cell that cannot be composed reports the reason', (t) => {
   t.is(statement?.bound.text, 'SELECT * FROM a', 'later cells are not seen');
 });
 
-test('variables are declared before the query and never inserted into it', (t) => {
+test('variables are declared before the query instead of inserted into it', (t) => {
   const variables = [
     { name: 'symbol', kind: 'text', value: "x'; DROP TABLE t; --" },
     { name: 'least', kind: 'number', value: ' 1e3 ' },
@@ -267,15 +273,21 @@ test('variables are declared before the query and never inserted into it', (t) =
     'DECLARE @least := 7 SELECT @least',
     'the own one is meant',
   );
-  t.regex(sentBy([sql('a', 'SELECT @unused')], { variables }), /@unused: «nonsense» is no number/);
-  t.regex(sentBy([sql('a', 'UPDATE t SET n = @least')], { variables }), /in queries only/);
+  t.regex(
+    sentBy([sql('a', 'SELECT @unused')], { variables }),
+    /@unused: "nonsense" is not a number/,
+  );
+  t.regex(
+    sentBy([sql('a', 'UPDATE t SET n = @least')], { variables }),
+    /^trouble: Only queries can use/,
+  );
   t.regex(sentBy([sql('a', 'SELECT @other')], { variables }), /has no variable @other/);
-  t.regex(sentBy([sql('a', 'SELECT @to')]), /@to is an end of the time range/);
+  t.regex(sentBy([sql('a', 'SELECT @to')]), /@to belongs to the time range/);
   t.is(valueOf({ name: 'n', kind: 'number', value: '1) OR (1' }, NOW), undefined);
   t.is(valueOf({ name: 'n', kind: 'time', value: "now' OR 1" }, NOW), undefined);
 });
 
-test('error positions refer to the text as written', (t) => {
+test('error positions refer to the text that the user wrote', (t) => {
   const variables = [{ name: 'v', kind: 'number', value: '10' }] as const;
   const text = '-- first\nSELECT @v, wrong FROM c';
   const cells = [sql('c', 'SELECT 1 AS one'), sql('a', text)];
@@ -303,7 +315,7 @@ test('relative and absolute time expressions are parsed', (t) => {
   }
 });
 
-test('the inverse of each change undoes it', (t) => {
+test('undo reverses each kind of change', (t) => {
   const start = notebook([sql('a', '1'), sql('b', '2'), sql('c', '3'), sql('d', '4')]);
   const ids = start.cells.map(({ id }) => id);
   const [a = '', b = '', c = ''] = ids;
@@ -322,11 +334,11 @@ test('the inverse of each change undoes it', (t) => {
   }
 });
 
-test('new cell names are unused, ignoring letter case', (t) => {
+test('new cell names are unique, ignoring case', (t) => {
   const made = notebook([sql('cell_1', ''), sql('Prices', '')]);
   t.is(freeName(made), 'cell_2');
   t.is(freeName(made, 'prices'), 'prices_1');
-  t.regex(nameTrouble(made, '', 'PRICES') ?? '', /Another cell is called Prices/);
+  t.regex(nameTrouble(made, '', 'PRICES') ?? '', /Another cell is already named Prices/);
   t.regex(nameTrouble(made, '', 'a-b') ?? '', /letters, digits/);
   t.is(nameTrouble(made, sqlCells(made)[1]?.id ?? '', 'prices'), undefined);
 });

@@ -23,7 +23,7 @@ test('the lines of a plan become a tree with row counts and times', (t) => {
   ]);
 });
 
-test('durations are parsed as milliseconds from any unit', (t) => {
+test('durations in any unit are parsed as milliseconds', (t) => {
   t.is(millis('2s'), 2000);
   t.is(millis('500ns'), 0.0005);
   t.is(millis('soon'), undefined);

@@ -21,7 +21,7 @@ function answer(record: Readonly<Record<string, string | number | null>>): Answe
 
 const NUMBERS = { rows: 10, filled: 8, least: '-1', greatest: '23', low: -1, high: 23, mean: 4 };
 
-test('any column or table name is quoted', (t) => {
+test('unusual column and table names are quoted', (t) => {
   const odd = { name: 'a" FROM b; --', type: 'DOUBLE' };
   const rows = rowsOfTable('t"1');
   t.is(rows.from, '"t""1"');
@@ -36,7 +36,7 @@ test('any column or table name is quoted', (t) => {
   t.is(rowsOfQuery('SELECT 1 -- one\n ; ').from, '(SELECT 1 -- one\n)');
 });
 
-test('only facts that suit the column type are queried', (t) => {
+test('only statistics that suit the column type are queried', (t) => {
   const facts = (type: string) => factsQuery({ name: 'c', type }, 't');
   t.regex(facts('LONG'), /min.*max.*avg/);
   t.notRegex(facts('TIMESTAMP'), /avg/);
@@ -53,7 +53,7 @@ test('only facts that suit the column type are queried', (t) => {
   t.is(shapeQuery({ name: 'c', type: 'DOUBLE' }, huge, 't'), undefined);
 });
 
-test('query results are combined into a profile', (t) => {
+test('query results are combined into one profile', (t) => {
   const facts = factsOf(answer(NUMBERS));
   t.like(facts.profile, { rows: 10, nulls: 2, least: '-1', greatest: '23', mean: 4 });
   const columns = [
@@ -122,14 +122,14 @@ async function all(
 
 const TIMEOUT = new SqlError('timeout, query aborted [timeout=10000ms]', 0, 400);
 
-test('a part of the rows is profiled if all of them take too long', async (t) => {
+test('a sample of the rows is profiled if all rows take too long', async (t) => {
   const asked: string[] = [];
   const known = await all(asked, (text) => (text.endsWith('FROM "t"') ? TIMEOUT : undefined));
   t.is(known.at(-1)?.partName, 'the last 1,000,000 rows');
   t.true(asked.slice(1).every((text) => text.includes('LIMIT -1000000')));
 });
 
-test('facts that time out are listed as missing, and the others are shown', async (t) => {
+test('statistics that time out are listed as missing while others are shown', async (t) => {
   const known = await all([], (text) => (text.includes('count_distinct') ? TIMEOUT : undefined));
   t.deepEqual(
     known.map(({ isWhole }) => isWhole),
@@ -139,7 +139,7 @@ test('facts that time out are listed as missing, and the others are shown', asyn
   t.is(known.at(-1)?.profile.rows, 10);
 });
 
-test('a refusal that is not a limit is thrown', async (t) => {
+test('an error other than a limit is thrown', async (t) => {
   const denied = new SqlError('Access denied [SELECT on t]', 0, 403);
   await t.throwsAsync(() => all([], () => denied), { message: /Access denied/ });
 });

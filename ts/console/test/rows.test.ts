@@ -31,7 +31,7 @@ test('rows are sorted exactly and stably by value, nulls last', (t) => {
   t.is(orderOf(COLUMNS, ROWS, undefined, '  '), undefined);
 });
 
-test('numerals are compared beyond the precision of a double', (t) => {
+test('numbers are compared beyond the precision of a double', (t) => {
   for (const [less, more] of [
     ['9223372036854775806', '9223372036854775807'],
     ['-9223372036854775807', '-9223372036854775806'],
@@ -47,7 +47,7 @@ test('numerals are compared beyond the precision of a double', (t) => {
   t.is(compareNumbers('NaN', 'NaN'), 0);
 });
 
-test('a filter matches text in any column or compares one column', (t) => {
+test('a filter searches all columns or compares one column', (t) => {
   const found = (filter: string): number[] =>
     ROWS.flatMap((row, index) => (rowTest(COLUMNS, filter)(row) ? [index] : []));
   t.deepEqual(found('a'), [1, 3]);
@@ -62,7 +62,7 @@ test('a filter matches text in any column or compares one column', (t) => {
   t.deepEqual(found('unknown > 1'), []);
 });
 
-test('a profile contains counts, ranges and sums', (t) => {
+test('a profile contains counts, minimum, maximum and sums', (t) => {
   const column: Column = { name: 'd', type: 'DOUBLE' };
   const rows: Row[] = [[1], [2], [2], [null], [10], [NaN]];
   const profile = profileOf(column, 0, rows);

@@ -20,7 +20,7 @@ const TABLES = tableEntries(
   ),
 );
 
-test('tables are parsed by column name, ignoring other columns', (t) => {
+test('tables are read by column name, and other columns are ignored', (t) => {
   t.deepEqual(
     TABLES.map(({ name, kind, rows, suspended }) => [name, kind, rows, suspended]),
     [
@@ -84,13 +84,13 @@ test('names are quoted only where necessary', (t) => {
   t.is(quoted('a"b'), '"a""b"');
 });
 
-test('a misspelt name finds a similar one, an unrelated name finds none', (t) => {
+test('a misspelt name has a similar suggestion, an unrelated name has none', (t) => {
   t.is(nearest('temprature', ['time', 'temperature', 'station']), 'temperature');
   t.is(nearest('Prise', ['price', 'amount']), 'price');
   t.is(nearest('zzzzzz', ['price', 'amount']), undefined);
 });
 
-test('a function has one entry, whatever its number of signatures', (t) => {
+test('a function has one entry for all of its signatures', (t) => {
   const entries = functionEntries(
     answer(
       ['name', 'type', 'signature', 'description'],

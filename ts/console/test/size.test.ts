@@ -28,12 +28,12 @@ test('the script files stay within their size budget', (t) => {
   t.true(sizes[2] <= EVERYTHING);
 });
 
-test('the page contains no inline code and names no other host', (t) => {
+test('the page contains no inline code and refers to no other host', (t) => {
   t.notRegex(page, /<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)/);
   t.notRegex(page, /(?:src|href)="(?!\.\/)/, 'addresses are relative');
   for (const name of readdirSync(`${BUILT}/assets`)) {
     const hosts = readFileSync(`${BUILT}/assets/${name}`, 'utf8').match(/https?:\/\/[\w.]+/g) ?? [];
-    // XML namespaces, and pages that libraries cite in their messages.
+    // XML namespaces, and pages that libraries mention in their messages, are exempt.
     const cited = hosts.filter((host) => !/www\.w3\.org|codemirror\.net|github\.com/.test(host));
     t.deepEqual(cited, [], name);
   }

@@ -27,22 +27,22 @@ test('semicolons in strings, names and comments do not split statements', (t) =>
   t.deepEqual(kinds('$1 $$half; a').slice(0, 2), ['variable $1', 'string $$half; a']);
 });
 
-test('comments around a statement are not part of it', (t) => {
+test('comments around a statement do not belong to it', (t) => {
   t.deepEqual(split('-- first\nselect 1 -- tail\n; -- last'), ['select 1']);
   t.deepEqual(split('-- only\n/* comments */ ;;'), []);
 });
 
-test('DECLARE and WITH belong to their statement', (t) => {
+test('DECLARE and WITH belong to the statement that follows', (t) => {
   const text = 'DECLARE @a := 1, @b := 2\nWITH x AS (SELECT 1)\nSELECT @a FROM x';
   t.deepEqual(split(`${text};`), [text]);
 });
 
-test('an unclosed string or comment extends to the end', (t) => {
+test('an unclosed string or comment extends to the end of the text', (t) => {
   t.deepEqual(split("select 'open; select 2"), ["select 'open; select 2"]);
   t.deepEqual(split('select 1 /* open; select 2'), ['select 1']);
 });
 
-test('the cursor selects the statement around it', (t) => {
+test('the statement at the cursor is selected', (t) => {
   t.is(at('select 1; sel|ect 2; select 3'), 'select 2');
   t.is(at('|select 1;\nselect 2'), 'select 1');
   t.is(at('select 1;| \nselect 2'), 'select 1');
@@ -95,7 +95,7 @@ test('a word after AS or a dot is a name', (t) => {
   ]);
 });
 
-test('any text is scanned into ordered tokens', (t) => {
+test('any text is split into ordered tokens', (t) => {
   const pieces = [
     "'",
     '"',
@@ -126,7 +126,7 @@ test('any text is scanned into ordered tokens', (t) => {
   }
 });
 
-test('an error position marks the token at it', (t) => {
+test('an error position marks the token at that position', (t) => {
   const text = 'select temprature from t';
   t.deepEqual(spanAt(text, 7), { start: 7, end: 17 });
   t.deepEqual(spanAt(text, 24), { start: 23, end: 24 });

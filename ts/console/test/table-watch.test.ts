@@ -61,7 +61,7 @@ async function watch(
   return heard;
 }
 
-test('three tables have feeds, and the others are polled in one query', async (t) => {
+test('three tables have feeds; others are polled in one query', async (t) => {
   const heard = await watch(
     ['a', 'b', 'c', 'd', 'e'],
     (table) => [COMMENT, SCHEMA, ...(table === 'b' ? [ROWS] : [])],
@@ -81,7 +81,7 @@ test('three tables have feeds, and the others are polled in one query', async (t
   t.deepEqual(heard.asked[0], ['d', 'e']);
 });
 
-test('a feed that ends resumes from its position, or its table counts as changed', async (t) => {
+test('an ended feed resumes from its position, or its table counts as changed', async (t) => {
   const goesOn = await watch(
     ['a'],
     (_table, turn) => (turn === 0 ? [ROWS, new Unreachable('gone')] : [COMMENT]),

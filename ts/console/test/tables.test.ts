@@ -10,7 +10,7 @@ test('sizes and timestamps are formatted briefly', (t) => {
   t.is(instantText(undefined), '–');
 });
 
-test('a rate covers the last ten seconds', (t) => {
+test('the ingestion rate covers the last ten seconds', (t) => {
   const rates = new Rates();
   const count = (at: number, rows: number): void => rates.note(at, [{ name: 'a', rows }]);
   count(0, 0);
@@ -23,7 +23,7 @@ test('a rate covers the last ten seconds', (t) => {
   t.is(rates.of('a'), 0, 'a table that shrinks does not grow');
 });
 
-test('a sparkline fills its box', (t) => {
+test('a sparkline fills its area', (t) => {
   t.is(sparkline([], 10, 4), 'M0 4H10');
   t.is(sparkline([0, 2, 1], 10, 4), 'M0.0 4.0L5.0 0.0L10.0 2.0');
 });

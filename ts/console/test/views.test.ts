@@ -55,12 +55,12 @@ function viewOf(...view: Row): ViewFacts {
 const AGO_5_S = '2026-11-26T11:59:55.000000Z';
 const AGO_5_MIN = '2026-11-26T11:55:00.000000Z';
 
-test('tables are not treated as views', (t) => {
+test('tables are not shown as views', (t) => {
   t.is(listed('trades').view, undefined);
   t.is(listed('trades').kind, 'table');
 });
 
-test('a view reports its base table, state and lag', (t) => {
+test('a view shows its base table, state and lag', (t) => {
   const described = (...view: Row): [string, number, boolean, string] => {
     const facts = viewOf(...view);
     const { kind, isLate } = freshnessOf(facts);
@@ -70,7 +70,7 @@ test('a view reports its base table, state and lag', (t) => {
     'current',
     0,
     false,
-    'Valid, shows all of its base; refreshed 5 min ago',
+    'Valid, up to date with its base table; refreshed 5 min ago',
   ]);
   t.deepEqual(described('manual', 'b', 'valid', null, AGO_5_MIN, 7, 1207), [
     'behind',
@@ -98,7 +98,7 @@ test('a view reports its base table, state and lag', (t) => {
   ]);
 });
 
-test('a view that follows each change may pause briefly without being late', (t) => {
+test('a view with immediate refresh may pause briefly without counting as late', (t) => {
   const resting = freshnessOf(viewOf('immediate', 'b', 'valid', null, AGO_5_S, 7, 8));
   t.deepEqual([resting.kind, resting.isLate], ['current', false]);
   const late = freshnessOf(viewOf('immediate', 'b', 'valid', null, AGO_5_MIN, 7, 8));
@@ -107,16 +107,16 @@ test('a view that follows each change may pause briefly without being late', (t)
   t.deepEqual([timed.kind, timed.isLate], ['behind', false]);
 });
 
-test('the base table of a view may be hidden from the user', (t) => {
+test('the user may be unable to see the base table of a view', (t) => {
   t.is(viewOf('immediate', null, 'valid', null, AGO_5_S, 7, 7).base, undefined);
 });
 
-test('durations are described in their largest unit', (t) => {
+test('durations are shown in their largest unit', (t) => {
   const spans = [0, 999, 1000, 59_999, 60_000, 3_600_000, 200_000_000, 9e11];
   t.deepEqual(spans.map(ageText), ['0 s', '0 s', '1 s', '59 s', '1 min', '1 h', '2 d', '10,416 d']);
 });
 
-test('the tree shows the state of views and finds them by it', (t) => {
+test('the tree shows the state of views and can be filtered by it', (t) => {
   const entries = [
     listed('a', 'immediate', 'b', 'valid', null, AGO_5_S, 7, 7),
     listed('bad', 'immediate', 'b', 'invalid', 'truncate operation', AGO_5_MIN, 7, 8),
@@ -132,7 +132,7 @@ test('the tree shows the state of views and finds them by it', (t) => {
     ['from', 'b', false],
     ['state', 'Invalid: truncate operation', true],
     ['lag', 'up to 1 transaction', false],
-    ['last', '5 min ago', false],
+    ['last refresh', '5 min ago', false],
   ]);
   const found = (word: string): string[] =>
     rows([], word).flatMap((row) => (row.kind === 'table' ? row.table.name : []));
@@ -186,7 +186,7 @@ test('the definition of a view is parsed from its statement', (t) => {
   });
   t.is(
     definition && policyText(definition.policy),
-    'timer: every 5 min in Europe/Berlin; not filled when it was made',
+    'timer: every 5 min in Europe/Berlin; not filled when created',
   );
   const other = definitionOf(
     'CREATE MATERIALIZED VIEW v WITH BASE b REFRESH MANUAL PERIOD (SAMPLE BY INTERVAL) ' +
@@ -197,7 +197,7 @@ test('the definition of a view is parsed from its statement', (t) => {
   t.is(definitionOf('CREATE MATERIALIZED VIEW'), undefined);
 });
 
-test('the change statement reflects the initial values of its dialog', (t) => {
+test('the change statement contains the initial values of the dialog', (t) => {
   const draft = draftOf(definitionOf(STATEMENT)?.policy);
   const statement = changeStatement("it's", draft);
   t.is(
@@ -216,7 +216,7 @@ test('the change statement reflects the initial values of its dialog', (t) => {
   );
 });
 
-test('a timer ticks in steps from its start, by the wall clock of its zone', (t) => {
+test('timer refreshes occur at fixed steps from the start, in local time', (t) => {
   const tick = (count: number, unit: string, start: string, now: string, in_?: string): string =>
     new Date(nextTick({ count, unit }, Date.parse(start), Date.parse(now), in_)).toISOString();
   t.is(tick(10, 'm', '2026-01-01T00:05Z', '2026-01-01T00:16Z'), '2026-01-01T00:25:00.000Z');
@@ -231,9 +231,9 @@ test('a timer ticks in steps from its start, by the wall clock of its zone', (t)
   t.is(tick(1, 'd', '2026-01-01Z', '2026-01-01T12:00Z', 'Nowhere'), '2026-01-02T00:00:00.000Z');
 });
 
-test('every invalidation reason has advice', (t) => {
-  t.regex(invalidAdvice('truncate operation'), /^Its base was emptied\..*computes it anew/);
-  t.regex(invalidAdvice('drop column operation'), /^A column .* dropped\..*drop it and make/);
+test('there is advice for every invalidation reason', (t) => {
+  t.regex(invalidAdvice('truncate operation'), /^Its base table was truncated\..*recomputes it/);
+  t.regex(invalidAdvice('drop column operation'), /^A column .* dropped\..*drop it and create/);
   t.regex(invalidAdvice(undefined), /^The view keeps/);
 });
 

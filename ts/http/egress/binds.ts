@@ -5,9 +5,9 @@
 import { BindMismatch } from './failure.js';
 import type { MessageReader } from './message-reader.js';
 
-/** Value format that tells the engine the value came from the columnar protocol. */
+/** Format code that tells the engine that a value came from the columnar protocol. */
 const COLUMNAR = 2;
-/** Start and end offset of the single value. */
+/** Bytes of the start and end offsets of the single value. */
 const OFFSETS_BYTES = 8;
 const ELEMENT_BYTES = 8;
 const LENGTH_BYTES = 4;
@@ -52,29 +52,29 @@ const GEOHASH: BindType = {
   length: (reader, what) => {
     const bits = reader.peek(1, what)[0] ?? 0;
     if (bits < 1 || bits > 60) {
-      throw reader.malformed(`${what}: a geohash of ${bits} bits, from 1 to 60 there are`);
+      throw reader.malformed(`${what}: invalid geohash of ${bits} bits, expected 1 to 60`);
     }
     return 1 + Math.ceil(bits / 8);
   },
 };
 
 const DOUBLES: BindType = {
-  // The binder would read `DOUBLE[]` as a PostgreSQL array, which is text.
+  // The binder would take `DOUBLE[]` for a PostgreSQL array, which is sent as text.
   type: (value) => `FLOAT8${'[]'.repeat(value[0] ?? 1)}`,
   length: (reader, what) => {
     const dimensions = reader.peek(1, what)[0] ?? 0;
     if (dimensions < 1 || dimensions > MAX_DIMENSIONS) {
-      const there = `from 1 to ${MAX_DIMENSIONS} there are`;
-      throw reader.malformed(`${what}: an array of ${dimensions} dimensions, ${there}`);
+      const there = `expected 1 to ${MAX_DIMENSIONS}`;
+      throw reader.malformed(`${what}: invalid array with ${dimensions} dimensions, ${there}`);
     }
     const head = reader.peek(1 + dimensions * LENGTH_BYTES, what);
     let elements = 1;
     for (let index = 0; index < dimensions; index += 1) {
       const length = head.readInt32LE(1 + index * LENGTH_BYTES);
       if (length < 0) {
-        throw reader.malformed(`${what}: a dimension of the length ${length}`);
+        throw reader.malformed(`${what}: invalid dimension length ${length}`);
       }
-      // A product too large to be exact also exceeds the message.
+      // A product that is too large to be exact also exceeds the length of the message.
       elements *= length;
     }
     return head.length + elements * ELEMENT_BYTES;
@@ -106,20 +106,20 @@ const TYPES: ReadonlyMap<number, BindType> = new Map([
   [0x18, fixed('IPV4', 4)],
 ]);
 
-/** Reads parameter number `index`, which starts at 1. */
+/** Reads the parameter with this 1-based index. */
 export function readBind(reader: MessageReader, index: number, into: BoundBinds): void {
   const what = `parameter $${index}`;
   const code = reader.byte(what);
   const type = TYPES.get(code);
   if (type === undefined) {
     const named = code.toString(16).padStart(2, '0');
-    throw new BindMismatch(`no parameter has the type 0x${named} [${what}]`, reader.id);
+    throw new BindMismatch(`unknown parameter type 0x${named} [${what}]`, reader.id);
   }
   const hasBitmap = reader.byte(what) !== 0;
   const isNull = hasBitmap && (reader.byte(what) & 1) === 1;
   const value = isNull ? null : reader.bytes(type.length(reader, what), what);
   into.sent.push({ format: COLUMNAR, oid: code });
   into.values.push(value);
-  // A null has no type unless the statement determines it: clients send `None` as text.
+  // A null has no type unless the statement determines it, because clients send `None` as text.
   into.types.push(value === null ? null : type.type(value));
 }

@@ -9,11 +9,12 @@ import { LimitExceeded, MalformedMessage } from './failure.js';
 import { MessageReader } from './message-reader.js';
 
 const KIND = { query: 0x10, cancel: 0x14, credit: 0x15 } as const;
-/** Flags of a request: discard the symbols of earlier queries; a timeout follows. */
+/** Flags of a request: discard the symbols of earlier queries; a timeout field follows. */
 const FLAG = { resetDictionary: 0x01, timeout: 0x02 } as const;
 const ALL_FLAGS = FLAG.resetDictionary | FLAG.timeout;
 /**
- * Other servers read the timeout as a signed 64-bit number, in which larger values are negative.
+ * Maximum timeout. Other servers read it as a signed 64-bit number, so a larger value would be
+ * negative.
  */
 const MAX_TIMEOUT_MS = 2n ** 63n - 1n;
 
@@ -41,7 +42,7 @@ export interface RequestLimits {
   readonly binds: number;
 }
 
-/** Throws `MalformedMessage` or `LimitExceeded`, with the query id if it was read. */
+/** Throws `MalformedMessage` or `LimitExceeded`, with the query id if it could be read. */
 export function readClientMessage(bytes: Buffer, limits: RequestLimits): ClientMessage {
   const reader = new MessageReader(bytes);
   const kind = reader.byte('the message kind');
@@ -49,18 +50,18 @@ export function readClientMessage(bytes: Buffer, limits: RequestLimits): ClientM
     case KIND.query:
       return readRequest(reader, limits);
     case KIND.cancel: {
-      const id = reader.int64('the number of the query');
+      const id = reader.int64('the query id');
       reader.end();
       return { kind: 'cancel', id };
     }
     case KIND.credit: {
-      const id = reader.int64('the number of the query');
+      const id = reader.int64('the query id');
       const credit = reader.varint('the credit');
       reader.end();
       return { kind: 'credit', id, bytes: credit };
     }
     default:
-      throw new MalformedMessage(`no message has the kind 0x${hex(kind)}`);
+      throw new MalformedMessage(`unknown message kind 0x${hex(kind)}`);
   }
 }
 
@@ -69,19 +70,19 @@ function hex(byte: number): string {
 }
 
 function readRequest(reader: MessageReader, limits: RequestLimits): QueryRequest {
-  const id = reader.int64('the number of the query');
+  const id = reader.int64('the query id');
   reader.blame(id);
-  const length = reader.varint('the length of the statement');
+  const length = reader.varint('the statement length');
   if (length > limits.statementBytes) {
     const limit = `limit=${limits.statementBytes}, key=qwp.egress.max.sql.size`;
     throw new LimitExceeded(`statement is too long [length=${length}, ${limit}]`, id);
   }
   const text = reader.bytes(length, 'the statement');
   if (!isUtf8(text)) {
-    throw new MalformedMessage('the statement is not UTF-8', id);
+    throw new MalformedMessage('the statement is not valid UTF-8', id);
   }
   const credit = reader.varint('the credit');
-  const count = reader.varint('the number of parameters');
+  const count = reader.varint('the parameter count');
   if (count > limits.binds) {
     const limit = `limit=${limits.binds}, key=qwp.egress.max.binds`;
     throw new LimitExceeded(`too many parameters [count=${count}, ${limit}]`, id);
@@ -92,7 +93,7 @@ function readRequest(reader: MessageReader, limits: RequestLimits): QueryRequest
   }
   const flags = reader.isAtEnd ? 0 : reader.varint('the flags');
   if (flags > ALL_FLAGS) {
-    throw new MalformedMessage(`unknown flags of a request [flags=${flags}]`, id);
+    throw new MalformedMessage(`unknown request flags [flags=${flags}]`, id);
   }
   const timeoutMs = (flags & FLAG.timeout) === 0 ? undefined : readTimeout(reader, id);
   reader.end();
@@ -106,7 +107,7 @@ function readTimeout(reader: MessageReader, id: bigint): number {
   const timeoutMs = reader.bigVarint('the timeout');
   if (timeoutMs < 1n || timeoutMs > MAX_TIMEOUT_MS) {
     const asked = BigInt.asIntN(64, timeoutMs);
-    const message = `a timeout has to be 1 ms or more [timeout=${asked}ms]`;
+    const message = `the timeout must be at least 1 ms [timeout=${asked}ms]`;
     throw new MalformedMessage(message, id);
   }
   return Number(timeoutMs);

@@ -22,7 +22,7 @@ export interface Peer {
   messages(): AsyncIterable<Buffer>;
   send(...parts: readonly Buffer[]): Promise<void>;
   close(code: number, reason?: string): void;
-  /** Aborted when no client waits for a reply any more. */
+  /** Aborted when no client waits for a reply any longer. */
   readonly ended: AbortSignal;
   readonly isStopping: boolean;
 }
@@ -48,7 +48,7 @@ export class Conversation implements Outlet {
   readonly #parts: ConversationParts;
   #query: Query | null = null;
   #running: Promise<void> = Promise.resolve();
-  /** Whether the client may still have symbols of an earlier query. */
+  /** Whether the client may still have symbols from an earlier query. */
   #holdsSymbols = false;
 
   constructor(parts: ConversationParts) {
@@ -132,9 +132,9 @@ export class Conversation implements Outlet {
 
   async #begin(request: QueryRequest): Promise<void> {
     if (this.#query !== null) {
-      const message = `a query is running on this connection [id=${this.#query.id}]`;
+      const message = `a query is already running on this connection [id=${this.#query.id}]`;
       if (request.id === this.#query.id) {
-        // The running query has the same id, so an error with this id would end that one.
+        // The running query has the same id, so an error with this id would end the running query.
         await this.#refuse(new MalformedMessage(message));
         return;
       }

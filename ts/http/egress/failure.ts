@@ -2,7 +2,7 @@
 import type { DatabaseError } from '../../session/index.js';
 import { STATUS } from '../qwp-status.js';
 
-/** Clients treat any other status as a protocol error. */
+/** Status codes; clients treat any other status as a protocol error. */
 type Status = (typeof STATUS)[
   | 'schemaMismatch'
   | 'parseError'
@@ -12,7 +12,7 @@ type Status = (typeof STATUS)[
   | 'limitExceeded'
   | 'queryTimeout'];
 
-/** A message that cannot be decoded; `id` is its query, if that could be read. */
+/** A message that cannot be decoded; `id` is the query that it refers to, if that could be read. */
 export class MalformedMessage extends Error {
   readonly id: bigint | null;
 
@@ -54,8 +54,8 @@ export interface Failure {
 }
 
 /**
- * Converts a statement error; the position is part of the message. `hasOwnTime`: the client
- * specified a timeout, so it knows the timeout status.
+ * Converts a statement error; the message includes the position. `hasOwnTime`: the client specified
+ * a timeout, so it understands the timeout status.
  */
 export function failureOf(error: DatabaseError, hasOwnTime = false): Failure {
   const { code, message, start, detail } = error;

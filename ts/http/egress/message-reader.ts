@@ -1,7 +1,7 @@
 /** Decodes one client message sequentially; numbers are little-endian. */
 import { MalformedMessage } from './failure.js';
 
-/** For a 64-bit number, with 7 bits per byte. */
+/** Maximum bytes of an encoded 64-bit number, at 7 bits per byte. */
 const MAX_VARINT_BYTES = 10;
 
 export class MessageReader {
@@ -30,13 +30,13 @@ export class MessageReader {
     return this.bytes(8, what).readBigInt64LE();
   }
 
-  /** Values above the largest safe integer are clamped to it. */
+  /** Reads a number. Values above the largest safe integer are clamped to it. */
   varint(what: string): number {
     const value = this.bigVarint(what);
     return Number(value > Number.MAX_SAFE_INTEGER ? Number.MAX_SAFE_INTEGER : value);
   }
 
-  /** All 64 bits, unsigned: a negative number decodes to 2^63 or more. */
+  /** Reads all 64 bits as unsigned: a negative number decodes to 2^63 or more. */
   bigVarint(what: string): bigint {
     let value = 0n;
     for (let index = 0; index < MAX_VARINT_BYTES; index += 1) {
@@ -46,14 +46,14 @@ export class MessageReader {
         return value;
       }
     }
-    throw this.malformed(`${what}: a number of more than ${MAX_VARINT_BYTES} bytes`);
+    throw this.malformed(`${what}: number is longer than ${MAX_VARINT_BYTES} bytes`);
   }
 
-  /** A view, not a copy. */
+  /** Returns a view of the next bytes, not a copy. */
   bytes(count: number, what: string): Buffer {
     const left = this.#bytes.length - this.#at;
     if (count > left) {
-      throw this.malformed(`${what}: ${count} bytes at byte ${this.#at}, ${left} are left`);
+      throw this.malformed(`${what}: expected ${count} bytes at offset ${this.#at}, found ${left}`);
     }
     this.#at += count;
     return this.#bytes.subarray(this.#at - count, this.#at);

@@ -26,29 +26,29 @@ export interface BatchOptions {
   /** `null` for no compression. */
   readonly zstdLevel: number | null;
   /**
-   * Maximum time that a client may give no credit, during which the data its query reads cannot be
-   * released.
+   * Maximum time that a client may grant no credit. During that time, the data that its query reads
+   * cannot be released.
    */
   readonly pauseMs: number;
 }
 
 /** Limits of one query: the options of its connection, and its timeout. */
 interface QueryLimits extends BatchOptions {
-  /** Milliseconds since its arrival; 0 means no limit. */
+  /** Milliseconds since the query arrived; 0 means no limit. */
   readonly timeoutMs: number;
 }
 
 /** The connection interface that a query needs. */
 export interface Outlet {
-  /** Resolves when more may be sent; rejects when the client is gone. */
+  /** Resolves when more may be sent; rejects when the client has disconnected. */
   send(...parts: readonly Buffer[]): Promise<void>;
-  /** Called before the first message with rows: symbols are renumbered. */
+  /** Called before the first message with rows, because symbols are numbered anew. */
   beginSymbols(resets: boolean, hasSymbols: boolean): Promise<void>;
 }
 
 /** Minimum message size for clients that give little credit. */
 const MIN_MESSAGE_BYTES = 16 * 1024;
-/** Kind code of a statement without rows; client libraries pass it on. */
+/** Code for the kind of a statement without rows; client libraries pass it on to their callers. */
 const STATEMENT_KINDS: Readonly<Record<string, number>> = { insert: 1, update: 2, ddl: 3 };
 
 export class Query {
@@ -84,7 +84,7 @@ export class Query {
     this.#granted?.();
   }
 
-  /** Stops the query, whatever it waits for. */
+  /** Stops the query, whatever it is waiting for. */
   stop(): void {
     this.#stopped.abort();
     this.#stream?.cancel();
@@ -171,7 +171,7 @@ export class Query {
       return summary;
     }
     if (stream === null) {
-      throw new DatabaseError({ code: 'Internal', message: 'a reply without rows and end' });
+      throw new DatabaseError({ code: 'Internal', message: 'the reply has no rows or summary' });
     }
     while ((await stream.next()) !== null) {
       // A statement without columns returns no chunks.
@@ -179,7 +179,7 @@ export class Query {
     return stream.summary();
   }
 
-  /** A message may exceed the remaining credit, so that every query makes progress. */
+  /** A message may exceed the remaining credit, so that every query eventually progresses. */
   async #waitForCredit(): Promise<void> {
     while (this.#credit <= 0) {
       this.#refuseIfStopped();
@@ -193,7 +193,7 @@ export class Query {
         const message = `timeout, query aborted [timeout=${timeoutMs}ms]`;
         throw new DatabaseError({ code: 'Timeout', message });
       }
-      const message = `no credit came [timeout=${pauseMs}ms, key=http.send.timeout]`;
+      const message = `no credit received [timeout=${pauseMs}ms, key=http.send.timeout]`;
       throw new DatabaseError({ code: 'ResourceLimit', message });
     }
     this.#refuseIfStopped();

@@ -69,7 +69,7 @@ function text(value: string): Buffer {
   return Buffer.concat([length, bytes]);
 }
 
-/** The first message on a connection, sent unsolicited. */
+/** The first message on a connection, sent without a request. */
 export function serverInfo(): Buffer {
   const bytes = Buffer.alloc(22);
   bytes.set([KIND.serverInfo, ROLE_STANDALONE]);

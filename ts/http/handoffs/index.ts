@@ -10,7 +10,7 @@ import { type HandoffLimits, RepeatedRequests } from './repeated-requests.js';
 
 export type { Answered } from './repeated-requests.js';
 
-/** Longer requests rarely repeat. */
+/** Maximum request length for a handoff; longer requests rarely repeat. */
 const MAX_REQUEST_LENGTH = 8_192;
 
 class RequestHandoffs {
@@ -25,7 +25,10 @@ class RequestHandoffs {
     this.#largest = largest;
   }
 
-  /** The repetition state of a connection; `null` if it cannot be handed off. */
+  /**
+   * Returns the state of a connection's repeated requests; `null` if the connection cannot be
+   * handed off.
+   */
   of(context: HttpContext): RepeatedRequests | null {
     const { socket } = context.req;
     if (context.method !== 'GET' || 'encrypted' in socket) {
@@ -61,8 +64,8 @@ export function requestHandoffs(services: HttpServices, largest: number): Reques
 }
 
 /**
- * Whether only a change of rights can end the login. Tokens and sessions expire, and a password
- * that another service verifies may change.
+ * Whether the login can only end through a change of rights. Tokens and sessions expire, and a
+ * password that another service verifies may change.
  */
 function isLasting({ headers }: HttpContext, authenticator: Authenticator): boolean {
   if (!authenticator.required) {

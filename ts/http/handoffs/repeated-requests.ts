@@ -1,6 +1,6 @@
 /**
- * Detects requests that repeat on a connection, differing only in the SQL text. After several
- * repetitions more are likely, so the connection can be handed off to the engine ([decision
+ * Detects requests that repeat on a connection and differ only in their SQL text. After several
+ * repetitions, more are likely, so the connection can be handed off to the engine ([decision
  * 67](../../../docs/decisions/0067-connection-handoff.md)).
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -26,12 +26,12 @@ import { answerHead } from './answer-head.js';
 import { frameOf, type RequestFrame, splitAddress } from './request-frame.js';
 
 /**
- * Maximum SQL texts of one handoff, most recent last. Each may represent all texts that differ only
- * in literals.
+ * Maximum number of SQL texts per handoff, most recent last. Each may represent all texts that
+ * differ from it only in literals.
  */
 const MAX_TEXTS = 8;
 
-/** A response sent by this code, in the form that later responses must have. */
+/** A response that this code has sent; later responses must have the same form. */
 export interface Answered {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -72,9 +72,12 @@ export class RepeatedRequests {
   /** SQL texts requested at this URL, most recent last. */
   readonly #texts = new Set<string>();
   #frame: RequestFrame | null = null;
-  /** Whether the current request matches the previous one, if both were compared. */
+  /**
+   * Result of comparing the current request with the previous one; `null` if they were not
+   * compared.
+   */
   #likeness: 'alike' | 'other' | null = null;
-  /** Bytes read from the socket when the request arrived. */
+  /** Total bytes read from the socket when the request arrived. */
   #bytesRead = 0;
   #failure: Failed | null = null;
 
@@ -85,7 +88,7 @@ export class RepeatedRequests {
   }
 
   /**
-   * Notes a request; called while Node's parser reads it. Returns the error if the engine just
+   * Notes a request while Node's parser is reading it. Returns the error if the engine has just
    * failed to answer the same request.
    */
   asked(request: IncomingMessage): DatabaseError | null {
@@ -99,7 +102,7 @@ export class RepeatedRequests {
       this.#texts.clear();
       this.#patience.interrupt();
     }
-    // Starts one request early, so that two frames can be compared.
+    // Starts one request early, so that two frames are available for comparison.
     if (address !== '' && this.#patience.isTimeIn(2)) {
       this.#look(request);
     }
@@ -127,7 +130,7 @@ export class RepeatedRequests {
         this.#handOff(answered, limits);
       });
     } else if (this.#likeness === 'other') {
-      // A client whose headers change with each request is compared less and less often.
+      // A client whose headers change with each request is compared increasingly rarely.
       this.#patience.returned(0);
     } else {
       this.#patience.interrupt();
@@ -173,13 +176,13 @@ export class RepeatedRequests {
         answered.timeoutMs,
       );
     } catch (error) {
-      // The connection stays here.
+      // The handoff failed, so the connection stays in Node.
       stopped.resume();
       this.#patience.returned(0);
       this.#failed(error);
       return;
     }
-    // Node's idle timeout does not see the bytes that the engine reads.
+    // Node's idle timeout is not aware of the bytes that the engine reads.
     const { timeout = 0 } = socket;
     socket.setTimeout(0);
     const gone = (): void => {
@@ -197,7 +200,7 @@ export class RepeatedRequests {
       (error: unknown) => {
         slot.handedOff = null;
         this.#failed(error);
-        // A response may be truncated.
+        // The response may be truncated, so the connection cannot be used any further.
         socket.destroy();
       },
     );
@@ -205,7 +208,7 @@ export class RepeatedRequests {
   }
 
   /**
-   * Resumes with the bytes that the engine did not answer: Node parses them as if they had just
+   * Resumes with the bytes that the engine did not answer. Node parses them as if they had just
    * arrived.
    */
   #takeBack(back: HandoffResult, timeoutMs: number, resume: () => void): void {

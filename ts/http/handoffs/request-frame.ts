@@ -5,7 +5,7 @@ import type { IncomingMessage } from 'node:http';
 
 /** Undocumented members of Node's parser. */
 interface Parser {
-  /** The buffer that the parser is reading: all bytes of one socket read. */
+  /** The buffer that the parser is reading, which has all the bytes from one socket read. */
   getCurrentBuffer?(): Buffer;
 }
 
@@ -19,15 +19,15 @@ export interface RequestFrame {
 /** End of the headers. */
 const END = '\r\n\r\n';
 const VERSION = ' HTTP/1.1\r\n';
-/** Lines of printable ASCII and tabs. */
+/** Matches lines of printable ASCII and tabs. */
 const PLAIN = /^(?:[\t\x20-\x7e]*\r\n)*$/;
 const QUERY = /[?&]query=/g;
 /**
- * Parameters besides the query whose effect on the response is always the same. A request with any
- * other parameter is not handed off.
+ * Parameters other than the query whose effect on the response never varies. A request with any
+ * further parameter is not handed off.
  */
 const OTHERS = new Set(['limit', 'count', 'nm', 'explain', 'quoteLargeNum', 'src']);
-/** Headers of requests that have a body, or that end their connection. */
+/** Headers that mark a request with a body, or one that ends its connection. */
 const REFUSED = new Set([
   'content-length',
   'transfer-encoding',
@@ -38,7 +38,10 @@ const REFUSED = new Set([
   'http2-settings',
 ]);
 
-/** Splits a URL around the SQL text; `null` if a repetition could not be recognised. */
+/**
+ * Splits a URL around the SQL text; returns `null` if a repetition of the request could not be
+ * recognised.
+ */
 export function splitAddress(url: string): readonly [before: string, after: string] | null {
   const marks = [...url.matchAll(QUERY)];
   const [mark] = marks;
@@ -56,9 +59,9 @@ export function splitAddress(url: string): readonly [before: string, after: stri
 }
 
 /**
- * Returns the frame of a request that arrived complete and alone, while Node's parser reads it.
- * Returns `null` for any other request, or if the parser does not expose its buffer. The next bytes
- * on the connection then start a new request.
+ * Returns the frame of a request, while Node's parser reads it, if the request is complete and no
+ * other bytes arrived with it. The next bytes on the connection then start a new request. Returns
+ * `null` for any other request, or if the parser does not expose its buffer.
  */
 export function frameOf(request: IncomingMessage): RequestFrame | null {
   const { parser } = request.socket as { readonly parser?: Parser | null };

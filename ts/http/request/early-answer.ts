@@ -1,13 +1,13 @@
 /**
  * Sends the last response of a connection while its request is still arriving. Closing a socket
- * with unread bytes resets it, and the client may lose the response. So the response is sent first,
- * and the connection ends after the body.
+ * with unread bytes resets it, and the client may lose the response. Therefore the response is sent
+ * first, and the connection ends only after the body.
  */
 import { holdsBody } from './plain-request.js';
 import { watchBody } from './request-body.js';
 import type { HttpContext } from '../route.js';
 
-/** A client that sends nothing for this long has read the response, or never will. */
+/** A client that sends nothing for this long either has read the response or never will. */
 const MAX_IDLE_MS = 2_000;
 const MAX_MS = 30_000;
 
@@ -27,7 +27,7 @@ export function answerHeldBody(context: HttpContext): void {
   }
 }
 
-/** The caller has set the header that ends the connection. */
+/** Ends the connection after the response; the caller has set the header that announces this. */
 export function endBeforeBody(
   context: HttpContext,
   status: number,

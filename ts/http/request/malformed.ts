@@ -18,7 +18,10 @@ export interface Refusal {
   readonly message: string;
 }
 
-/** The problem of a request that this parser accepted, but another might parse differently. */
+/**
+ * The problem with a request that this parser accepted but that another one might parse
+ * differently.
+ */
 export function ambiguity({ headers, rawHeaders }: IncomingMessage): Refusal | null {
   // Node silently drops headers beyond its limit; one of them may matter.
   if (rawHeaders.length / 2 > MAX_HEADERS) {
@@ -27,7 +30,7 @@ export function ambiguity({ headers, rawHeaders }: IncomingMessage): Refusal | n
   }
   const coding = headers['transfer-encoding'];
   if (coding !== undefined && coding.trim().toLowerCase() !== 'chunked') {
-    return { status: 400, message: 'Bad Request: Transfer-Encoding other than chunked' };
+    return { status: 400, message: 'Bad Request: only Transfer-Encoding chunked is supported' };
   }
   return null;
 }

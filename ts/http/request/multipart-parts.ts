@@ -107,8 +107,8 @@ function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy
 }
 
 /**
- * Returns a part's bytes. It ends only after the next part has begun or the body is complete. A
- * reader that commits at the end thus never commits for a client that disconnected.
+ * Returns a part's bytes. The iteration ends only after the next part has begun or the body is
+ * complete. A reader that commits at the end thus never commits for a client that has disconnected.
  */
 async function* readContent(stream: Readable, queue: PartQueue): AsyncGenerator<Buffer> {
   try {
@@ -125,7 +125,7 @@ function bodyError(error: unknown): BodyError {
   if (error instanceof BodyError) {
     return error;
   }
-  const reason = error instanceof Error ? error.message : 'unreadable';
+  const reason = error instanceof Error ? error.message : 'unknown error';
   return new BodyError(400, `malformed multipart body: ${reason}`);
 }
 
@@ -135,7 +135,10 @@ interface QueuedPart {
   readonly stream: Readable;
 }
 
-/** Parts found but not yet consumed; busboy finds the next part while the last is being read. */
+/**
+ * Parts that were found but not yet consumed; busboy finds the next part while the current one is
+ * being read.
+ */
 class PartQueue {
   #parts: QueuedPart[] = [];
   #failure: BodyError | null = null;
@@ -161,7 +164,7 @@ class PartQueue {
     this.#wake?.();
   }
 
-  /** Discards all parts, since no reader consumes them any more. */
+  /** Discards all parts, because no reader will consume them. */
   drop(): void {
     this.#dropped = true;
     for (const part of this.#parts.splice(0)) {
@@ -174,7 +177,10 @@ class PartQueue {
     return this.#parts.shift() ?? null;
   }
 
-  /** Waits for the next part or the complete body; throws if the body ends otherwise. */
+  /**
+   * Waits until the next part begins or the body is complete; throws if the body ends in any other
+   * way.
+   */
   async followed(): Promise<void> {
     while (this.#parts.length === 0 && !this.#ended) {
       await new Promise<void>((resolve) => {

@@ -16,7 +16,7 @@ export function chooseCoding<const Offered extends Coding>(
     return null;
   }
   const ratings = readRatings(typeof accepted === 'string' ? accepted : accepted.join(','));
-  // If the client rates the uncompressed response, a coding with a lower rating is not used.
+  // If the client also rates the uncompressed response, a coding with a lower rating is not used.
   let best = ratings.get('identity') ?? 0;
   let chosen: Offered | null = null;
   for (const coding of offered) {
@@ -29,7 +29,7 @@ export function chooseCoding<const Offered extends Coding>(
   return chosen;
 }
 
-/** `gzip;q=0.5, br` → the quality of each name; an unreadable quality is 0. */
+/** Parses `gzip;q=0.5, br` to the quality of each name; an unreadable quality counts as 0. */
 function readRatings(header: string): Map<string, number> {
   const ratings = new Map<string, number>();
   for (const item of header.toLowerCase().split(',')) {

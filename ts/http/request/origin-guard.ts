@@ -14,7 +14,7 @@ export interface OriginRules {
 
 export const LOOPBACK_NAMES: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
-/** Whether the Host header names this server; a missing or repeated header does not. */
+/** Whether the Host header names this server; false if the header is missing or repeated. */
 export function hostAllowed(request: IncomingMessage, rules: OriginRules): boolean {
   if (countHeader(request, 'host') > 1) {
     return false;

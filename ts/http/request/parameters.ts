@@ -1,11 +1,12 @@
 /**
- * Query strings and form bodies. The last of repeated names wins, `+` is a space, and text is
- * strict UTF-8. Names are untrusted input: stored in a `Map`, never an object.
+ * Parses query strings and form bodies. If a name is repeated, the last value wins; `+` is a space,
+ * and text must be valid UTF-8. Names are untrusted input, so they are stored in a `Map`, never in
+ * an object.
  */
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Maximum characters for which the built-in decoder is faster. */
+/** Maximum characters up to which the built-in decoder is faster. */
 const MAX_AT_ONCE = 4096;
 
 /** Valid switch values in lower case; only `true` enables a switch. */
@@ -19,14 +20,14 @@ export class Parameters {
     return this.#values.get(name);
   }
 
-  /** Only `true`, in any case, enables it; `1` does not. */
+  /** Whether a switch is enabled: only by `true`, in any case, not by `1`. */
   isTrue(name: string): boolean {
     return this.#values.get(name)?.toLowerCase() === 'true';
   }
 
   /** Returns the error for the first invalid switch; `null` if all are valid. */
   wrongSwitch(names: readonly string[]): string | null {
-    // Most requests contain only a statement.
+    // Shortcut, because most requests contain only a statement.
     if (this.#values.size > 1) {
       for (const name of names) {
         const value = this.#values.get(name) ?? '';
@@ -107,7 +108,7 @@ function hexDigit(code = 0): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : Number.NaN;
 }
 
-/** Decodes a plus to a space; `null` for `%zz` and truncated escapes. */
+/** Percent-decodes text, with plus as a space; returns `null` for `%zz` and truncated escapes. */
 function percentDecode(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'latin1');
   let at = 0;

@@ -4,10 +4,13 @@
  */
 import { IncomingMessage, type ServerResponse } from 'node:http';
 
-/** A request whose upgrade is not to a WebSocket is processed as a plain request. */
+/**
+ * A request; if it asks to upgrade to anything other than a WebSocket, it is processed as a plain
+ * request.
+ */
 export class PlainRequest extends IncomingMessage {
   #asksForUpgrade = false;
-  /** Sends `100 Continue`; `null` if that was sent, or the client does not wait for it. */
+  /** Sends `100 Continue`; `null` if it was already sent, or if the client does not wait for it. */
   #invite: (() => void) | null = null;
 
   /** Node reads this before it looks for a body. Other upgrades (`h2c`) are never granted. */
@@ -41,7 +44,10 @@ export class PlainRequest extends IncomingMessage {
     super._read(size);
   }
 
-  /** Called for each chunk received: a client that does not wait is handled like any other. */
+  /**
+   * Called for each chunk received: a client that sends its body without waiting is handled like
+   * any other.
+   */
   override push(chunk: unknown, encoding?: BufferEncoding): boolean {
     this.#continue();
     return super.push(chunk, encoding);
@@ -53,7 +59,10 @@ export class PlainRequest extends IncomingMessage {
   }
 }
 
-/** Whether it is unknown if the client will send a body, so that no further request can follow. */
+/**
+ * Whether it is uncertain that the client will send the body, so that no further request can follow
+ * on the connection.
+ */
 export function holdsBody(request: IncomingMessage): boolean {
   return request instanceof PlainRequest && request.holdsBody;
 }

@@ -12,7 +12,10 @@ export function isRawBody(type: string): boolean {
   return !/^multipart\//i.test(type);
 }
 
-/** The raw bytes, under the same rules; the caller must consume any unread remainder. */
+/**
+ * Returns the raw bytes under the rules of `readRawBody`; the caller must consume any unread
+ * remainder.
+ */
 export async function* readContent(
   request: IncomingMessage,
   stallMs: number,
@@ -27,8 +30,8 @@ export async function* readContent(
 }
 
 /**
- * Throws `BodyError` if the body ends early or stalls for `stallMs`. It ends only after the
- * complete body, because its reader then commits.
+ * Returns the bytes of a body. Throws `BodyError` if it ends early or stalls for `stallMs`. The
+ * iteration ends only after the complete body, because its reader then commits.
  */
 export async function* readRawBody(
   request: IncomingMessage,
@@ -55,7 +58,7 @@ async function* contentOf(body: Readable): AsyncGenerator<Buffer> {
     if (error instanceof BodyError) {
       throw error;
     }
-    const reason = error instanceof Error ? error.message : 'unreadable';
+    const reason = error instanceof Error ? error.message : 'unknown error';
     throw new BodyError(400, `unreadable request body: ${reason}`);
   }
 }

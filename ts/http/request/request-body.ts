@@ -1,6 +1,6 @@
 /**
- * Request bodies: a stalled body is abandoned, but time in which the server does not read does not
- * count. Small bodies are read completely in `small-body.ts`.
+ * Request bodies. A stalled body is abandoned, but time during which the server does not read is
+ * not counted. `small-body.ts` reads small bodies completely.
  */
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform, type TransformCallback } from 'node:stream';
@@ -9,7 +9,9 @@ import { createGunzip } from 'node:zlib';
 import { inflatesTooFar } from '../../ingest/index.js';
 import { slotOf } from '../../sockets/index.js';
 
-/** After this time a body must have arrived at `MIN_BYTES_PER_SECOND` on average. */
+/**
+ * After this time, a body must have arrived at an average rate of at least `MIN_BYTES_PER_SECOND`.
+ */
 const GRACE_MS = 60_000;
 const MIN_BYTES_PER_SECOND = 1024;
 const CHECK_MS = 1_000;
@@ -65,7 +67,7 @@ export function watchBody(
     } else if (waitedMs >= stallMs || tooSlow) {
       stop();
       const limit = tooSlow ? `${MIN_BYTES_PER_SECOND} bytes/s` : `${stallMs} ms`;
-      stalled(new BodyError(408, `the request body stopped coming [limit=${limit}]`));
+      stalled(new BodyError(408, `the request body stalled or was too slow [limit=${limit}]`));
     }
   }, CHECK_MS).unref();
   stopping?.addEventListener('abort', interrupt);
@@ -93,7 +95,7 @@ function inflate(request: IncomingMessage): Readable {
     transform(chunk: Buffer, _encoding, done: TransformCallback) {
       total += chunk.length;
       const tooFar = inflatesTooFar(total, gunzip.bytesWritten);
-      done(tooFar ? new BodyError(413, 'request body inflates too far') : null, chunk);
+      done(tooFar ? new BodyError(413, 'decompressed request body is too large') : null, chunk);
     },
   });
   // Errors propagate to later streams but never to the request, which still needs a response.
@@ -124,5 +126,5 @@ export function onEarlyEnd(request: IncomingMessage, broken: (error: Error) => v
 }
 
 export function endedEarly(): BodyError {
-  return new BodyError(400, 'the request ended early');
+  return new BodyError(400, 'the request body is incomplete');
 }

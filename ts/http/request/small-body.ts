@@ -1,6 +1,6 @@
 /**
- * Small bodies, read completely by koa-body within the limit of their route. Nothing is written to
- * files, data over the limit is not buffered, and errors have this server's messages.
+ * Small bodies, which koa-body reads completely within the limit of their route. Nothing is written
+ * to files, data beyond the limit is not buffered, and errors have this server's messages.
  */
 import type { Part } from 'formidable';
 import type { Context } from 'koa';
@@ -47,7 +47,7 @@ async function readForm(context: HttpContext, limitBytes: number): Promise<void>
   }
   const bytes = await readBytes(context, limitBytes);
   if (type.startsWith('application/x-www-form-urlencoded')) {
-    // Parsed like the query string: strict UTF-8, the last of repeated names wins.
+    // Parsed like the query string: strict UTF-8, and the last value of a repeated name wins.
     parameters.addEncoded(bytes.toString('latin1'));
   } else if (bytes.length > 0) {
     throw new BodyError(415, 'expected application/x-www-form-urlencoded or multipart/form-data');
@@ -58,7 +58,7 @@ async function readBytes(context: HttpContext, limitBytes: number): Promise<Buff
   return (await read(context, 'bytes', limitBytes)) as Buffer;
 }
 
-/** Reads a complete body with koa-body; a body that stalls or ends early is an error. */
+/** Reads a complete body with koa-body; throws if the body stalls or ends early. */
 async function read(context: HttpContext, coding: Coding, limitBytes: number): Promise<unknown> {
   const { req, method, state } = context;
   if (Number(req.headers['content-length'] ?? 0) > limitBytes) {
@@ -80,7 +80,7 @@ async function read(context: HttpContext, coding: Coding, limitBytes: number): P
           : multipartParser(make, limitBytes, reject);
       onEarlyEnd(req, reject);
       parse(asked, NEXT).then(resolve, reject);
-      // A body that arrived with its headers needs no watch.
+      // A body that arrived together with its headers needs no watch.
       late = setImmediate(() => {
         stop = watchBody(req, state.timeouts.bodyMs, reject);
       });
@@ -95,7 +95,9 @@ async function read(context: HttpContext, coding: Coding, limitBytes: number): P
 }
 
 type KoaBody = typeof koaBody;
-/** Loaded for the first body: its dependencies would make every startup a quarter slower. */
+/**
+ * Loaded with the first body, because its dependencies would make every startup a quarter slower.
+ */
 let library: { readonly koaBody: KoaBody } | undefined;
 const NEXT = (): Promise<void> => Promise.resolve();
 
@@ -103,7 +105,7 @@ const NOTHING = { json: false, text: false, urlencoded: false, multipart: false 
 /** Parsers by limit. */
 const bytesParsers = new Map<number, Parse>();
 
-/** koa-body treats the body as text without an encoding. */
+/** Without an encoding, koa-body treats the body as text. */
 function bytesParser(make: KoaBody, limitBytes: number): Parse {
   let parse = bytesParsers.get(limitBytes);
   if (parse === undefined) {

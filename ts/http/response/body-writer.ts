@@ -1,6 +1,6 @@
 /**
- * Writes a response of unknown length. Each chunk is written only after the socket accepted the
- * previous one. A client that disconnects, or stops reading, ends the response.
+ * Writes a response of unknown length. Each chunk is written only after the socket has accepted the
+ * previous one. The response ends early if its client disconnects or stops reading.
  */
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
@@ -16,7 +16,7 @@ const STALL_CHECKS = 12;
 
 /**
  * Delay between the last bytes of a failed response and the end of its connection. A browser that
- * receives both together discards unread data, including the error.
+ * receives both together discards the unread data, including the error.
  */
 const LAST_WORDS_MS = 250;
 
@@ -36,8 +36,8 @@ export class BodyWriter {
   readonly #stallMs: number;
 
   /**
-   * Headers must be set before; a `coding` adds `Content-Encoding`. A client that accepts no bytes
-   * for `stallMs` counts as gone.
+   * Headers must be set before this call; a `coding` adds `Content-Encoding`. A client that accepts
+   * no bytes for `stallMs` counts as disconnected.
    */
   constructor(response: ServerResponse, coding: Coding | null, stallMs: number) {
     this.#response = response;
@@ -70,7 +70,10 @@ export class BodyWriter {
     this.#sink.end(bytes);
   }
 
-  /** Sends `bytes`, then closes without the final chunk, so that the response is not complete. */
+  /**
+   * Sends `bytes`, then closes the connection without the final chunk, so that the client sees an
+   * incomplete response.
+   */
   async cut(bytes: string): Promise<void> {
     const closing = once(this.#response, 'close');
     this.#sink.write(bytes, () => {

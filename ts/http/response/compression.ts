@@ -1,4 +1,4 @@
-/** Response compression: streamed, or for short responses at once. */
+/** Response compression: streamed, or in one step for short responses. */
 import type { IncomingMessage } from 'node:http';
 import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
@@ -10,10 +10,10 @@ import type { HttpContext } from '../route.js';
 /** A compressing stream; `flush` sends its buffered data. */
 export type Compressor = Transform & { flush(done: () => void): void };
 
-/** Shorter responses do not benefit. */
+/** Minimum length of a compressed response; shorter ones do not benefit. */
 export const MIN_COMPRESSED_BYTES = 1024;
 
-/** Node has zstd since 22.15; in older versions it is not offered. */
+/** Part of Node since 22.15; with older versions zstd is not offered. */
 interface Zstd {
   readonly createZstdCompress?: (options: object) => Compressor;
   readonly constants: { readonly ZSTD_c_compressionLevel?: number };
@@ -22,7 +22,9 @@ const { createZstdCompress, constants: zstdConstants } = zlib as unknown as Zstd
 
 const { BROTLI_PARAM_QUALITY, Z_BEST_SPEED } = zlib.constants;
 
-/** Fastest first: a client on the same machine should not wait for the last few percent. */
+/**
+ * The fastest coding first: a client on the same machine should not wait for the last few percent.
+ */
 const STREAMED: readonly Coding[] =
   createZstdCompress === undefined ? ['gzip', 'br'] : ['zstd', 'gzip', 'br'];
 
@@ -42,7 +44,7 @@ export function createCompressor(coding: Coding): Compressor {
     case 'zstd': {
       const level = zstdConstants.ZSTD_c_compressionLevel;
       if (createZstdCompress === undefined || level === undefined) {
-        throw new Error('this Node has no zstd');
+        throw new Error('this version of Node.js does not support zstd');
       }
       return createZstdCompress({ params: { [level]: 1 } });
     }

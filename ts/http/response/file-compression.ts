@@ -1,4 +1,4 @@
-/** Compression of files that are sent repeatedly: once, at the highest level. */
+/** Compresses files that are sent repeatedly; each is compressed once, at the highest level. */
 import * as zlib from 'node:zlib';
 
 import type { Coding } from '../request/negotiation.js';

@@ -1,6 +1,6 @@
 /**
- * Prefixes CSV strings that a spreadsheet would read as formulas with an apostrophe, which
- * spreadsheets remove. Only on request, because it changes the exported data.
+ * Puts an apostrophe in front of CSV strings that a spreadsheet would read as formulas;
+ * spreadsheets remove it. Done only on request, because it changes the exported data.
  */
 
 const QUOTE = 0x22;
@@ -24,7 +24,7 @@ type Place = 'start' | 'quoted start' | 'quoted' | 'plain';
 export class FormulaGuard {
   readonly #isText: readonly boolean[];
   readonly #delimiter: number;
-  /** In the header every field is a string. */
+  /** Whether the current line is the header, in which every field is a string. */
   #isHeader: boolean;
   #column = 0;
   #place: Place = 'start';
@@ -65,7 +65,8 @@ export class FormulaGuard {
     if (this.#place === 'quoted start' || this.#place === 'quoted') {
       this.#place = byte === QUOTE ? 'plain' : 'quoted';
     } else if (byte === QUOTE) {
-      // After a quote that seemed to end the field: an escaped quote inside the field.
+      // After a quote that seemed to end the field, this quote shows that both form an escaped
+      // quote inside it.
       this.#place = this.#place === 'start' ? 'quoted start' : 'quoted';
     } else if (byte === this.#delimiter) {
       this.#column += 1;

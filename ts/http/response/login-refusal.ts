@@ -22,9 +22,9 @@ export function refuseLogin(
 ): void {
   switch (login.kind) {
     case 'unavailable':
-      // Not 401: clients would discard their login.
+      // Not 401, which would make clients discard their login.
       context.set('Retry-After', String(login.seconds));
-      answerText(context, 503, 'Service Unavailable: the identity provider does not answer');
+      answerText(context, 503, 'Service Unavailable: the identity provider is not responding');
       return;
     case 'wait':
       context.set('Retry-After', String(login.seconds));
@@ -32,14 +32,14 @@ export function refuseLogin(
       return;
     case 'busy':
       context.set('Retry-After', String(login.seconds));
-      answerText(context, 503, 'Service Unavailable: too many logins at once');
+      answerText(context, 503, 'Service Unavailable: too many concurrent logins');
       return;
     case 'insufficient scope':
       context.set(
         'WWW-Authenticate',
-        bearer('insufficient_scope', 'the token does not give user information'),
+        bearer('insufficient_scope', 'the token does not allow access to user information'),
       );
-      forbid(context, 'the scope of the token is too narrow: ask for openid');
+      forbid(context, 'the scope of the token is insufficient: request openid');
       return;
     case 'denied':
       forbid(context, `Access denied [${login.needs}]`);
@@ -65,8 +65,8 @@ function challenge(
   if (challenges.bearer) {
     headers.push(error === undefined ? 'Bearer realm="tidemark"' : bearer('invalid_token', error));
   }
-  // Only programs receive this challenge: a browser would prompt for a password, and then send it
-  // with requests from other sites' pages too.
+  // Only programs receive this challenge. A browser would prompt for a password and then also send
+  // it with requests from other sites' pages.
   const browser = Object.keys(context.headers).some((name) => name.startsWith('sec-fetch-'));
   if (challenges.basic && !browser && !context.get('Accept').includes('text/html')) {
     headers.push(BASIC);

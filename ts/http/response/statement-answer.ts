@@ -1,4 +1,7 @@
-/** Shared by `/exec` and `/exp`: reads the request, refuses invalid statements, runs to the end. */
+/**
+ * Shared by `/exec` and `/exp`: reads the request, refuses invalid statements, and reads replies to
+ * their end.
+ */
 import {
   asDatabaseError,
   DatabaseError,
@@ -26,7 +29,7 @@ import {
 
 export const BAD_UTF8 = 'Bad UTF8 encoding in query text';
 
-/** A statement has at most 16 M characters; the form adds its overhead. */
+/** A statement has at most 16 M characters; the form encoding adds some overhead. */
 export const STATEMENT_FORM: SmallBody = { kind: 'form', limitBytes: 17 * 1024 * 1024 };
 
 export function openSession(
@@ -52,7 +55,7 @@ export function noteStatement({ state }: HttpContext): string {
   return text;
 }
 
-/** Limits from `Statement-Timeout`, in milliseconds; an invalid value counts as absent. */
+/** Time limit from `Statement-Timeout`, in milliseconds; an invalid value counts as absent. */
 export function statementBounds(context: HttpContext): TimeBounds {
   const text = context.get('Statement-Timeout').trim();
   const timeoutMs = /^\d{1,15}$/.test(text) ? Number(text) : 0;
@@ -129,8 +132,8 @@ function reportedName(name: string): string {
 }
 
 /**
- * Refuses a statement with placeholders, for which there are no values; returns false if it has
- * none.
+ * Refuses a statement with placeholders, because a request has no values for them. Returns false if
+ * the statement has none.
  */
 export function refusePlaceholders(context: HttpContext, statement: PreparedStatement): boolean {
   if (statement.description.parameters.length === 0) {
@@ -153,7 +156,7 @@ export async function finish(reply: ExecuteReply): Promise<Summary> {
   }
   const { stream } = reply;
   if (stream === null) {
-    throw new DatabaseError({ code: 'Internal', message: 'a reply without rows and without end' });
+    throw new DatabaseError({ code: 'Internal', message: 'the reply has no rows or summary' });
   }
   while ((await stream.next()) !== null) {
     // Discard the rows.
@@ -161,7 +164,7 @@ export async function finish(reply: ExecuteReply): Promise<Summary> {
   return stream.summary();
 }
 
-/** Binds a statement; aborts if its time is over or the client disconnects. */
+/** Binds a statement; aborts if its time limit expires or the client disconnects. */
 export async function prepareWhileConnected(
   context: HttpContext,
   session: Session,
@@ -181,8 +184,8 @@ export async function prepareWhileConnected(
 }
 
 /**
- * Runs `work`, and cancels it if the client disconnects: the statement while the first rows are
- * awaited, afterwards the stream.
+ * Runs `work`, and cancels it if the client disconnects: cancels the statement until the first rows
+ * arrive, and afterwards the stream.
  */
 export async function whileConnected<T>(
   context: HttpContext,

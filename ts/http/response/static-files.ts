@@ -13,7 +13,7 @@ export interface StaticFile {
   /** `null` if the file does not compress. */
   readonly compressed: ((coding: FileCoding) => Buffer) | null;
   readonly type: string;
-  /** Including quotes. */
+  /** The ETag, including its quotes. */
   readonly etag: string;
   /** Whether the name contains a hash of the content. */
   readonly immutable: boolean;
@@ -37,12 +37,18 @@ const TYPES: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 };
 const COMPRESSED = new Set(['.html', '.js', '.mjs', '.css', '.json', '.svg', '.txt']);
-/** Served to browsers that request `/favicon.ico` without reading the page. */
+/**
+ * The icon file that is also served at `/favicon.ico`, for browsers that request it without reading
+ * the page.
+ */
 const ICON = /^\/assets\/icon\b.*\.svg$/;
 const HASHED_NAME = /[.-][A-Za-z0-9_-]{8,}\.\w+$/;
 const MIN_COMPRESSED_BYTES = 1024;
 
-/** Returns no files if the directory does not exist: a server without the console. */
+/**
+ * Loads the files. Returns none if the directory does not exist, as in a server without the
+ * console.
+ */
 export function loadStaticFiles(directory: string): StaticFiles {
   const files = new Map<string, StaticFile>();
   for (const path of listFiles(directory)) {
@@ -84,7 +90,7 @@ function readStaticFile(location: string, path: string): StaticFile {
   };
 }
 
-/** Compresses on first use, so that startup does not wait. */
+/** Compresses on first use, so that compression does not delay startup. */
 function onceEach(make: (coding: FileCoding) => Buffer): (coding: FileCoding) => Buffer {
   const made = new Map<FileCoding, Buffer>();
   return (coding) => {

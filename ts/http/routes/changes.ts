@@ -46,7 +46,7 @@ export function changesRoute(services: HttpServices, { base }: HttpPaths): Route
     methods: ['GET'],
     access: 'data',
     errors: 'json',
-    about: 'follows the changes of a table: server-sent events ([Changes](changes.md))',
+    about: 'streams the changes of a table as server-sent events ([Changes](changes.md))',
     handle: async (context) => {
       followSession(context, services, `${base}/`);
       const problem = context.state.parameters.wrongSwitch(['quoteLargeNum']);
@@ -80,7 +80,9 @@ export function changesRoute(services: HttpServices, { base }: HttpPaths): Route
   };
 }
 
-/** The query from the parameters; `null` if they are invalid, and then the error was sent. */
+/**
+ * Returns the query from the parameters. If they are invalid, sends the error and returns `null`.
+ */
 function statementOf(context: HttpContext): string | null {
   const { parameters } = context.state;
   const [query, table, columns, where] = ['query', 'table', 'columns', 'where'].map((name) =>
@@ -94,17 +96,17 @@ function statementOf(context: HttpContext): string | null {
   }
   context.state.statement = { text, sinceMs: performance.now() };
   if (query !== undefined && parts.length > 0) {
-    refuse(context, 'either query, or table with columns and where');
+    refuse(context, 'expected either query, or table with columns and where');
     return null;
   }
   if (text === '') {
-    refuse(context, 'missing table, or query');
+    refuse(context, 'missing parameter: table or query');
     return null;
   }
   return text;
 }
 
-/** A reconnecting client sends the last id it received. */
+/** Start of the feed; a reconnecting client sends the last id that it received. */
 function startOf(context: HttpContext): FeedStart | null {
   const { parameters } = context.state;
   const text = context.get('Last-Event-ID') || (parameters.get('from') ?? 'now');
@@ -117,7 +119,7 @@ function startOf(context: HttpContext): FeedStart | null {
 
 interface EventFeedParts {
   readonly context: HttpContext;
-  /** Absent if no login is required. */
+  /** The login to check again; absent if no login is required. */
   readonly lasting: LastingLogin | null;
   readonly heartbeatMs: number;
   readonly follow: (stream: ExecuteReply['stream']) => void;
@@ -148,7 +150,7 @@ class EventFeed {
       answer(context, 200, EVENT_TYPE, '');
       return;
     }
-    // Errors in the query, the rights or the position are reported before the first event.
+    // Errors in the query, the permissions or the position are reported before the first event.
     let step: FeedStep | null = await this.#feed.next(0);
     const writer = this.#begin();
     try {
@@ -202,7 +204,7 @@ class EventFeed {
     }
   }
 
-  /** Sent once, and again after a change of the table. */
+  /** Sends the columns at the start, and again after the table has changed. */
   async #tellColumns({ change, description }: FeedStep): Promise<void> {
     const columns = description.columns.map((column: ResultColumn) => columnJson(column)).join(',');
     const name = JSON.stringify(change.table);
@@ -215,7 +217,8 @@ class EventFeed {
   }
 
   /**
-   * Allows a reconnecting client to start later, and keeps idle connections alive through proxies.
+   * Sends the current position, so that a reconnecting client can resume there. This also keeps
+   * idle connections alive through proxies.
    */
   async #tellPosition(): Promise<void> {
     const { position } = this.#feed;

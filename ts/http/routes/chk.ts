@@ -9,7 +9,7 @@ export function chkRoute(services: HttpServices, paths: HttpPaths): Route {
     methods: ['GET'],
     access: 'data',
     errors: 'text',
-    about: 'whether a table is there',
+    about: 'checks whether a table exists',
     handle: async (context) => {
       const { parameters } = context.state;
       const name = parameters.get('j') ?? '';

@@ -1,6 +1,6 @@
 /**
- * The console's files: ETag, ranges, compression on request; the page has a content security
- * policy.
+ * The console's files, with ETag, ranges, and compression on request. The page has a content
+ * security policy.
  */
 import { type FileCoding, FILE_CODINGS } from '../response/file-compression.js';
 import { chooseCoding } from '../request/negotiation.js';
@@ -20,7 +20,7 @@ import type { StaticFile } from '../response/static-files.js';
  * through one trusted types policy (`ts/console/src/dom.ts`).
  */
 async function contentPolicy({ authenticator }: HttpServices): Promise<string> {
-  // The console requests tokens from the provider, and navigates there for sign-on and sign-off.
+  // The console requests tokens from the provider, and redirects there for sign-in and sign-out.
   const metadata = await authenticator.signOn?.metadata(DISCOVERY_WAIT_MS);
   const origins = [metadata?.token, metadata?.authorization, metadata?.endSession]
     .filter((address) => typeof address === 'string')
@@ -55,7 +55,7 @@ export function consoleRoutes(services: HttpServices, base: string): Route[] {
     handle: async (context) => {
       promiseKeepAlive(context, keepAlive);
       if (file.type === 'text/html') {
-        // Also with 304: a cached page uses the headers of the last response.
+        // Also set with status 304, because a cached page uses the headers of the last response.
         context.set('Content-Security-Policy', await contentPolicy(services));
         context.set('Cross-Origin-Opener-Policy', 'same-origin');
         context.set('X-Frame-Options', 'DENY');
@@ -66,7 +66,10 @@ export function consoleRoutes(services: HttpServices, base: string): Route[] {
   return base === '' || files.length === 0 ? files : [toFolder(base), ...files];
 }
 
-/** Redirects to the trailing slash: the page refers to its files relative to its directory. */
+/**
+ * Redirects to the address with a trailing slash, because the page refers to its files relative to
+ * its directory.
+ */
 function toFolder(base: string): Route {
   return {
     path: base,
@@ -123,12 +126,15 @@ function matchesEtag(header: string, file: StaticFile): boolean {
   return header.split(',').some((item) => forms.includes(item.trim().replace(/^W\//, '')));
 }
 
-/** With `If-Range`, the whole file is sent unless the client has a part of the same version. */
+/** With `If-Range`, the whole file is sent unless the client's part is from the same version. */
 function rangeHolds(condition: string, file: StaticFile): boolean {
   return condition === '' || condition.trim() === file.etag;
 }
 
-/** Sends a single range, including both ends; a request for several ranges gets the whole file. */
+/**
+ * Sends a single range, whose ends are both inclusive. A request for several ranges gets the whole
+ * file.
+ */
 function sendRange(context: HttpContext, file: StaticFile, header: string): void {
   const { length } = file.body;
   const match = /^bytes=(\d*)-(\d*)$/.exec(header.trim());

@@ -11,7 +11,7 @@ export function documentRoutes({ documents }: HttpServices, { base }: HttpPaths)
     methods: ['GET'],
     access: 'open',
     errors: 'text',
-    about: 'what documents there are, for language models',
+    about: 'lists the documentation for language models',
     handle: (context) => {
       answer(context, 200, TEXT_TYPE, llmsText(documents.pages));
     },

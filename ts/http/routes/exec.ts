@@ -1,7 +1,7 @@
 /**
  * GET and POST /exec: runs one statement and returns its rows as JSON. This module writes the start
- * and end of the response; the rows arrive as bytes from the engine. The headers wait for the first
- * rows, so that an error until then is a plain 400.
+ * and end of the response; the rows arrive as bytes from the engine. The headers are sent only with
+ * the first rows, so that an earlier error is a plain 400.
  */
 import {
   asDatabaseError,
@@ -66,7 +66,7 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
     errors: 'json',
     body: STATEMENT_FORM,
     isHot: true,
-    about: 'runs one statement, answers in JSON',
+    about: 'runs one statement and returns JSON',
     handle: async (context) => {
       // Called first, while the request's bytes are still in the parser's buffer.
       const repeated = handoffs?.of(context) ?? null;
@@ -105,7 +105,7 @@ type Follow = (stream: ExecuteReply['stream']) => void;
 
 interface ExecutionSetting {
   readonly compilerNanos: number;
-  /** Called when the rows of a response were complete in one write. */
+  /** Called when a response was sent whose rows all fitted into one write. */
   readonly answered: (how: Answered) => void;
 }
 
@@ -197,7 +197,7 @@ class Execution {
     this.#setting.answered(this.#howAnswered(range));
   }
 
-  /** With all columns: a request with `cols` is not handed off. */
+  /** All columns: a request with `cols` is never handed off. */
   #howAnswered(range: RowRange): Answered {
     const { req, res } = this.#context;
     return {
@@ -318,7 +318,7 @@ function columnsJson(description: StatementDescription, chosen: readonly number[
   return text;
 }
 
-/** The rows were already sent, so the error ends the response and the body is truncated. */
+/** The rows were already sent, so the error is appended to them and the body ends truncated. */
 function brokenTail(context: HttpContext, error: DatabaseError): string {
   const position = positionOf(context, error);
   return `],"error":${JSON.stringify(error.message)},"position":${position}}`;

@@ -57,7 +57,7 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
     access: 'data',
     errors: 'json',
     body: STATEMENT_FORM,
-    about: 'the rows of one query as a file: CSV or Parquet',
+    about: 'exports the rows of one query as CSV or Parquet',
     handle: async (context) => {
       const { parameters } = context.state;
       const text = noteStatement(context);
@@ -68,7 +68,7 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
         return;
       }
       if (readOnly && format.rows.format === 'parquet') {
-        const message = 'fmt=parquet works on read-write servers only, use fmt=csv';
+        const message = 'fmt=parquet is not supported on read-only servers, use fmt=csv';
         throw new DatabaseError({ code: 'ReadOnly', message });
       }
       promiseKeepAlive(context, keepAlive);
@@ -103,7 +103,8 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
 }
 
 /**
- * Prepares the statement; `null` if it is not a query. For a write the engine reports the error.
+ * Prepares the statement; returns `null` if it is not a query. If it writes, the engine reports the
+ * error.
  */
 async function prepareQuery(
   context: HttpContext,
@@ -198,7 +199,7 @@ function setHead(context: HttpContext, format: FileFormat, asked: string): void 
 
 const TEXTS: ReadonlySet<string> = new Set(['STRING', 'VARCHAR', 'SYMBOL', 'CHAR']);
 
-/** `null` if the file must contain the stored values unchanged. */
+/** Returns `null` if the file must contain the stored values unchanged. */
 function formulaGuard(
   parameters: Parameters,
   { description }: PreparedStatement,

@@ -37,13 +37,13 @@ export function impRoute(services: HttpServices, paths: HttpPaths): Route {
     methods: ['POST', 'PUT'],
     access: 'data',
     errors: 'text',
-    about: 'a text file into a table',
+    about: 'imports a text file into a table',
     handle: async (context) => {
       const type = context.get('Content-Type');
       const isRaw = isRawBody(type) && (context.state.parameters.get('name') ?? '') !== '';
       const problem = isRaw ? null : multipartProblem(type);
       if (problem !== null) {
-        const hint = isRawBody(type) ? `: name the table of a file (name=)` : '';
+        const hint = isRawBody(type) ? `: specify the table of the file with name=` : '';
         answerText(context, 400, `${problem}${hint}`);
         return;
       }
@@ -87,7 +87,7 @@ async function answerImport(
   answer(context, result.status, result.contentType, result.body);
 }
 
-/** The database returned an error; the response has a matching status besides the message. */
+/** Sends an error from the database, with the matching status in addition to the message. */
 function answerFailure(context: HttpContext, error: DatabaseError, logger: Logger): void {
   logger.debug('answer_failed', { error });
   const status = httpStatusOf(error.code);

@@ -1,7 +1,7 @@
 /**
- * POST and DELETE /api/v1/import/file: uploads a Parquet file into the directory that
- * `read_parquet` and COPY read, under a generated name, and removes it. SQL statements then use the
- * file.
+ * POST and DELETE /api/v1/import/file: uploads a Parquet file under a generated name, and removes
+ * it. The file is in the directory that `read_parquet` and COPY read, so that SQL statements can
+ * use it.
  */
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
@@ -18,7 +18,7 @@ import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } fr
 export const UPLOADS = 'upload';
 const NAME = /^upload\/([0-9a-f]{32}\.parquet)$/;
 const NAME_BYTES = 16;
-/** Retention of a file that its uploader did not remove. */
+/** How long a file is retained if its uploader does not remove it. */
 const KEPT_MS = 24 * 60 * 60 * 1000;
 
 export function importFileRoute(services: HttpServices, paths: HttpPaths): Route {
@@ -30,7 +30,7 @@ export function importFileRoute(services: HttpServices, paths: HttpPaths): Route
     access: 'data',
     errors: 'json',
     permission: 'WRITE FILES',
-    about: 'a Parquet file to where `read_parquet` reads it',
+    about: 'uploads a Parquet file for `read_parquet`',
     handle: async (context) => {
       if (readOnly) {
         refuse(context, 403, 'this endpoint is read-only');
@@ -53,7 +53,7 @@ async function take(context: HttpContext, services: HttpServices, folder: string
   if (bavail * bsize < length + services.config.get(KEYS.diskWatermark)) {
     // The body must be consumed: closing the connection early would lose the response.
     context.req.resume();
-    refuse(context, 507, 'not enough space on the disk for the file');
+    refuse(context, 507, 'not enough disk space for the file');
     return;
   }
   const name = `${randomBytes(NAME_BYTES).toString('hex')}.parquet`;
@@ -61,7 +61,7 @@ async function take(context: HttpContext, services: HttpServices, folder: string
   answer(context, 200, JSON_TYPE, JSON.stringify({ file: `${UPLOADS}/${name}` }));
 }
 
-/** Writes a body to a file; an incomplete one is removed. */
+/** Writes a body to a file; an incomplete file is removed. */
 function store(request: IncomingMessage, path: string, stallMs: number): Promise<void> {
   return new Promise((resolve, reject) => {
     const file = createWriteStream(path, { flags: 'wx', mode: 0o600 });
@@ -79,7 +79,8 @@ function store(request: IncomingMessage, path: string, stallMs: number): Promise
         void rm(path, { force: true }).finally(() => {
           reject(reason);
         });
-      // A file that is still being opened would be created after its removal.
+      // Removing a file that is still being opened would have no effect: it would be created
+      // afterwards.
       if (file.closed) {
         remove();
       } else {
@@ -102,13 +103,13 @@ function store(request: IncomingMessage, path: string, stallMs: number): Promise
 }
 
 function diskFull(): BodyError {
-  return new BodyError(507, 'not enough space on the disk for the file');
+  return new BodyError(507, 'not enough disk space for the file');
 }
 
 async function remove(context: HttpContext, folder: string): Promise<void> {
   const name = NAME.exec(context.state.parameters.get('file') ?? '')?.[1];
   if (name === undefined) {
-    refuse(context, 400, "expected file=upload/NAME.parquet, as the upload's answer named it");
+    refuse(context, 400, 'expected file=upload/NAME.parquet, as returned by the upload');
     return;
   }
   await rm(join(folder, name), { force: true });

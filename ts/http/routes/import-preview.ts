@@ -16,7 +16,7 @@ export function importPreviewRoute(services: HttpServices, paths: HttpPaths): Ro
     access: 'data',
     errors: 'json',
     body: { kind: 'bytes', limitBytes: MAX_SAMPLE_BYTES },
-    about: 'what `/imp` would make of a file, from its first bytes',
+    about: 'previews the import of a file with `/imp`, from its first bytes',
     handle: async (context) => {
       try {
         answer(context, 200, JSON_TYPE, JSON.stringify(await propose(context, services)));
@@ -49,7 +49,7 @@ async function propose(context: HttpContext, services: HttpServices): Promise<ob
     const index = Number(parameters.get('index'));
     return await tryColumn(database, body, hints, { index, entry });
   } catch (error) {
-    // An incomplete pattern, while the user is typing, is not a request error.
+    // While the user is typing, a pattern may be incomplete; that is not an error in the request.
     if (error instanceof ImportError || error instanceof DatabaseError) {
       return { problem: error.message };
     }

@@ -1,5 +1,5 @@
 /**
- * POST /write and /api/v2/write: the line protocol. A request is one commit over all its tables.
+ * POST /write and /api/v2/write: the line protocol. A request is one commit across all its tables.
  * 204 means that every row is as durable as configured; any other status means that no row was
  * written.
  */
@@ -50,7 +50,7 @@ class OpenBodies {
 
   take(bytes: number): void {
     if (this.#bytes + bytes > this.#limit) {
-      throw new BodyError(503, 'too many lines are being read at once: send them again later');
+      throw new BodyError(503, 'too many concurrent requests: send the lines again later');
     }
     this.#bytes += bytes;
   }
@@ -60,7 +60,7 @@ class OpenBodies {
   }
 }
 
-/** A refusal as clients receive it. They show its number, which is also in the log. */
+/** A refusal as clients receive it. They show the error id, which is also in the log. */
 interface Refusal {
   readonly status: number;
   readonly message: string;
@@ -80,7 +80,7 @@ export function lineProtocolRoutes(services: HttpServices, paths: readonly strin
     methods: ['POST'],
     access: 'data',
     errors: 'text',
-    about: 'rows in the line protocol',
+    about: 'accepts rows in the line protocol',
     handle: async (context) => {
       const began = performance.now();
       try {
@@ -110,7 +110,7 @@ async function takeLines(
   const { config, sessions } = services;
   const readOnly = config.get(KEYS.httpReadOnly);
   if (readOnly) {
-    // Not 403, so that clients with several servers try the next one.
+    // Not 403, so that clients that know several servers try the next one.
     throw new BodyError(503, 'this server is read-only');
   }
   const options = lineOptions(config, context.state.parameters.get('precision') ?? 'n');
@@ -144,7 +144,7 @@ function lineOptions(config: Config, unit: string): LineOptions {
   };
 }
 
-/** A body, limited by its own limit and by that of all bodies together. */
+/** A body that counts towards its own limit and towards the limit of all bodies together. */
 class BoundedContent {
   readonly #context: HttpContext;
   readonly #limit: number;
@@ -180,7 +180,7 @@ class BoundedContent {
 
   #check(bytes: number): void {
     if (bytes > this.#limit) {
-      throw new BodyError(413, `the lines are more than ${this.#limit} bytes: send fewer at once`);
+      throw new BodyError(413, `the request has more than ${this.#limit} bytes: send fewer lines`);
     }
   }
 }

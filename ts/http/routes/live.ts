@@ -1,7 +1,8 @@
 /**
- * POST /live: results of several queries on one connection, as server-sent events that repeat
- * whenever a result changes. Each query runs repeatedly with its user's rights, read-only, and once
- * for all streams of that user. A result equal to the previous one is not sent.
+ * POST /live: results of several queries on one connection. They are sent as server-sent events,
+ * and again whenever a result changes. Each query runs repeatedly with its user's rights,
+ * read-only, and once for all streams of that user. A result that equals the previous one is not
+ * sent.
  */
 import { KEYS } from '../../config/index.js';
 import {
@@ -25,7 +26,7 @@ const REQUEST_BYTES = 64 * 1024;
 const MAX_QUERIES = 8;
 const MIN_MS = 250;
 const MAX_MS = 3_600_000;
-/** Interval of events that show the server is alive, and its time. */
+/** Interval between events that show that the server is alive and contain its time. */
 const ALIVE_MS = 5_000;
 const LOGIN_CHECK_MS = 1_000;
 
@@ -45,7 +46,7 @@ export function liveRoute(services: HttpServices, { base }: HttpPaths): Route {
     access: 'data',
     errors: 'json',
     body: { kind: 'bytes', limitBytes: REQUEST_BYTES },
-    about: 'answers of queries, and new ones whenever they differ: server-sent events',
+    about: 'streams query results as server-sent events, and again whenever they change',
     handle: async (context) => {
       const queries = queriesOf(context);
       if (typeof queries === 'string') {
@@ -87,7 +88,7 @@ function queriesOf({ state }: HttpContext): readonly LiveQuery[] | string {
     return FORM;
   }
   if (list.length > MAX_QUERIES) {
-    return `${list.length} queries, at most ${MAX_QUERIES}`;
+    return `too many queries [count=${list.length}, limit=${MAX_QUERIES}]`;
   }
   const queries = new Map<string, LiveQuery>();
   for (const one of list as readonly unknown[]) {
@@ -96,10 +97,10 @@ function queriesOf({ state }: HttpContext): readonly LiveQuery[] | string {
       return FORM;
     }
     if (queries.has(name)) {
-      return `two queries are called '${name}'`;
+      return `duplicate query name '${name}'`;
     }
     if (typeof everyMs !== 'number' || !(everyMs >= MIN_MS && everyMs <= MAX_MS)) {
-      return `everyMs of '${name}': expected a number from ${MIN_MS} to ${MAX_MS}`;
+      return `invalid everyMs of '${name}': expected a number from ${MIN_MS} to ${MAX_MS}`;
     }
     queries.set(name, { name, query, everyMs });
   }
@@ -109,7 +110,7 @@ function queriesOf({ state }: HttpContext): readonly LiveQuery[] | string {
 interface LiveParts {
   readonly context: HttpContext;
   readonly queries: readonly LiveQuery[];
-  /** Absent if no login is required. */
+  /** The login to check again; absent if no login is required. */
   readonly lasting: LastingLogin | null;
   readonly open: () => Session;
   /** Identifies the user whose rights apply. */
@@ -194,7 +195,8 @@ class LiveAnswers {
   }
 
   /**
-   * Ends the stream when the login ends or its rights change, since streams are shared by rights.
+   * Ends the stream when the login ends or its rights change, because streams with the same rights
+   * share queries.
    */
   async #watchLogin(): Promise<void> {
     const { lasting, identity } = this.#parts;

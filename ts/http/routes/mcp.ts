@@ -1,7 +1,7 @@
 /**
- * POST /mcp: tools for agents, over the stateless Streamable HTTP of the Model Context Protocol.
- * DELETE ends the calls that a client still waits for. The implementation is loaded with the first
- * request.
+ * POST /mcp: tools for agents, over the stateless Streamable HTTP transport of the Model Context
+ * Protocol. DELETE ends the calls that a client still waits for. The implementation is loaded with
+ * the first request.
  */
 import { KEYS } from '../../config/index.js';
 import { principalKey, type Session } from '../../session/index.js';
@@ -54,7 +54,7 @@ async function answerMessage(context: HttpContext, services: HttpServices): Prom
   try {
     message = JSON.parse(context.state.body.toString('utf8'));
   } catch {
-    const error = { code: PARSE_ERROR, message: 'Parse error: the body is no JSON' };
+    const error = { code: PARSE_ERROR, message: 'Parse error: the body is not valid JSON' };
     answer(context, 400, JSON_TYPE, JSON.stringify({ jsonrpc: '2.0', error, id: null }));
     return;
   }

@@ -16,10 +16,10 @@ import type { HttpPaths } from '../paths.js';
 import { principalOf } from '../response/statement-answer.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 
-/** User names, and whether a link exists. */
+/** Maximum bytes of a request with user names and whether a link exists. */
 const ACCESS_BYTES = 64 * 1024;
 const LINK_BYTES = 1024;
-const ABOUT = 'notebooks of the console, kept for those who log in ([Notebooks](notebooks.md))';
+const ABOUT = 'stores console notebooks of users who log in ([Notebooks](notebooks.md))';
 
 const STATUSES: Readonly<Record<NotebookRefusal['reason'], number>> = {
   invalid: 400,
@@ -30,7 +30,10 @@ const STATUSES: Readonly<Record<NotebookRefusal['reason'], number>> = {
   full: 507,
 };
 
-/** Without logins, notebooks would be shared by everyone; then the browser stores them. */
+/**
+ * Whether the server stores notebooks. Without logins they would be shared by everyone, so the
+ * browser stores them instead.
+ */
 export function keepsNotebooks({ config, authenticator }: HttpServices): boolean {
   return config.get(KEYS.notebooksEnabled) && authenticator.required;
 }
@@ -66,11 +69,11 @@ function routeOf(spec: Spec, services: HttpServices): Route {
     handle: (context) =>
       reply(context, status, async () => {
         if (!keepsNotebooks(services)) {
-          const who = 'notebooks are kept for those who log in, unless notebooks.enabled=false';
+          const who = 'notebooks require a login and notebooks.enabled=true';
           throw new NotebookRefusal('absent', who);
         }
         if (writes === true && services.config.get(KEYS.httpReadOnly)) {
-          throw new NotebookRefusal('denied', 'the server is read-only over HTTP');
+          throw new NotebookRefusal('denied', 'this server is read-only over HTTP');
         }
         return await spec.work(context, personOf(context, services));
       }),
@@ -110,7 +113,7 @@ function textRoutes(
       work: (context, person) => {
         const based = numberOf(context, 'version');
         if (based === undefined) {
-          throw new NotebookRefusal('invalid', 'missing version: the one that was changed');
+          throw new NotebookRefusal('invalid', 'missing version: expected the edited version');
         }
         const [id, title] = [idOf(context), titleOf(context)];
         return store.save(person, { id, based, title, text: textOf(context) });
@@ -203,13 +206,13 @@ export async function reply(
 function personOf({ state }: HttpContext, { directory }: HttpServices): Person {
   const { identity } = state;
   if (identity === null) {
-    throw new NotebookRefusal('denied', 'notebooks are kept for those who log in');
+    throw new NotebookRefusal('denied', 'notebooks are stored only for users who log in');
   }
   return {
     key: identityKey(identity),
     name: identity.name,
     groups: directory?.groupKeys(identity) ?? [],
-    // Without a directory, the only user is the configured one.
+    // Without a directory, the only local user is the configured one.
     isAdmin: directory?.isAdministrator(identity) ?? identity.kind !== 'external',
   };
 }
@@ -243,7 +246,7 @@ export function textOf({ state }: HttpContext): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(state.body);
   } catch {
-    throw new NotebookRefusal('invalid', 'the body is no text in UTF-8');
+    throw new NotebookRefusal('invalid', 'the body is not valid UTF-8');
   }
 }
 
@@ -278,7 +281,7 @@ function sharingOf(context: HttpContext, services: HttpServices): Sharing {
 }
 
 /**
- * A user who may not list users must not learn from this which names exist. For them, an unknown
+ * A user who may not list users must not learn which names exist, so for such a user an unknown
  * name has no effect.
  */
 function shareOf(
@@ -293,7 +296,7 @@ function shareOf(
     guard === undefined ||
     allowing(guard, principalOf(context, false))({ table: '', columns: [], permission: LISTS });
   if (found === null && may) {
-    throw new NotebookRefusal('invalid', `there is no user, group or service account '${name}'`);
+    throw new NotebookRefusal('invalid', `user, group or service account '${name}' does not exist`);
   }
   return may && found !== null
     ? { name, access, ...found }

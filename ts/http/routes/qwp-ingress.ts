@@ -49,7 +49,7 @@ const WRITE_ERRORS: ReadonlySet<string> = new Set([
 export function qwpIngressRoutes(services: HttpServices): WebSocketRoute[] {
   return PATHS.map((path) => ({
     path,
-    about: 'WebSocket: rows in the columnar protocol',
+    about: 'WebSocket that accepts rows in the columnar protocol',
     accept: (context) => accept(context, services),
   }));
 }
@@ -58,20 +58,20 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
   const { config, sessions, logger } = services;
   const readOnly = config.get(KEYS.httpReadOnly);
   if (readOnly) {
-    // Not 403, so that clients with several servers try the next one.
+    // Not 403, so that clients that know several servers try the next one.
     answerText(context, 503, 'this server is read-only');
     return null;
   }
   const newest = context.get('X-QWP-Max-Version').trim();
   if (newest !== '' && !/^[1-9]\d{0,8}$/.test(newest)) {
-    answerText(context, 400, 'Bad Request: X-QWP-Max-Version is no version');
+    answerText(context, 400, 'Bad Request: X-QWP-Max-Version must be a number from 1');
     return null;
   }
   const mostMessageBytes = mostBytes(config);
   context.set('X-QWP-Version', String(VERSION));
   context.set('X-QWP-Max-Batch-Size', String(mostMessageBytes));
   const asksForDurable = context.get('X-QWP-Request-Durable-Ack').trim().toLowerCase() === 'true';
-  // In other modes the operating system writes at any time, and does not report it.
+  // In other modes the operating system writes the data at an unknown time and does not report it.
   const tellsDurable = asksForDurable && config.get(KEYS.commitMode) === 'sync';
   if (tellsDurable) {
     context.set('X-QWP-Durable-Ack', 'enabled');
@@ -127,7 +127,7 @@ class Sender implements ColumnSender {
   #sequence = -1n;
   /** Bytes of messages read so far. */
   #bytes = 0;
-  /** When the last messages were taken, on the process clock in milliseconds. */
+  /** Time at which the last messages were taken, in milliseconds on the process clock. */
   #began = 0;
 
   constructor(connection: WebSocketConnection, setting: Setting, logger: Logger) {
@@ -186,7 +186,7 @@ class Sender implements ColumnSender {
 
   /**
    * Refuses a message and closes the connection. No later message is applied; the client resends
-   * from the refused one.
+   * them all from the refused one on.
    */
   async failed(error: unknown, sequence: number): Promise<void> {
     if (error instanceof ClientGone) {
@@ -230,7 +230,7 @@ function head(status: number, sequence: bigint): Buffer {
   return bytes;
 }
 
-/** Lists the tables, each with the transaction number of the commit. */
+/** Encodes a list of tables, each with the commit's transaction number. */
 function tableList(tables: readonly string[], transaction: number): Buffer {
   const count = Buffer.alloc(2);
   count.writeUInt16LE(tables.length);

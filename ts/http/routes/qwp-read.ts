@@ -7,7 +7,7 @@ import { LastingLogin } from '../websocket/lasting-login.js';
 import type { WebSocketRoute } from '../websocket/route.js';
 
 const READ_PATH = '/read/v1';
-/** The only version; a client sends the highest version it supports. */
+/** The only protocol version; a client sends the highest version that it supports. */
 const VERSION = '1';
 const MAX_LEVEL = 9;
 const DEFAULT_LEVEL = 1;
@@ -27,7 +27,7 @@ export function readRoutes(services: HttpServices): WebSocketRoute[] {
     const { timeouts } = context.state;
     const version = context.get('X-QWP-Max-Version').trim() || VERSION;
     if (!/^[1-9]\d{0,8}$/.test(version)) {
-      answerText(context, 400, 'Bad Request: X-QWP-Max-Version has to be a number from 1');
+      answerText(context, 400, 'Bad Request: X-QWP-Max-Version must be a number from 1');
       return null;
     }
     const level = levelAsked(context.get('X-QWP-Accept-Encoding'));
@@ -52,7 +52,7 @@ export function readRoutes(services: HttpServices): WebSocketRoute[] {
         }).run(),
     };
   };
-  const about = 'results over the columnar protocol: a WebSocket';
+  const about = 'WebSocket that returns query results in the columnar protocol';
   return [{ path: READ_PATH, about, accept }];
 }
 

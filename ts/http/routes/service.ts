@@ -5,7 +5,7 @@ import { answer, type HttpContext, type HttpServices, type Route } from '../rout
 
 const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** GET /warnings: limits of the host that an operator should raise. */
+/** GET /warnings: host limits that the operator should raise. */
 export function warningsRoute(path: string): Route {
   // Limits of a process do not change after its start.
   const body = JSON.stringify(hostWarnings());
@@ -14,7 +14,7 @@ export function warningsRoute(path: string): Route {
     methods: ['GET'],
     access: 'open',
     errors: 'text',
-    about: 'limits of the host that are too low for a large database',
+    about: 'lists host limits that are too low for a large database',
     handle: (context) => {
       answer(context, 200, 'application/json', body);
     },
@@ -28,7 +28,7 @@ export function pingRoute({ config }: HttpServices, path: string): Route {
     methods: ['GET'],
     access: 'open',
     errors: 'text',
-    about: '204, for clients that look for a server',
+    about: 'returns 204, for clients that check whether the server runs',
     handle: (context) => {
       context.set('X-Influxdb-Version', version);
       context.status = 204;
@@ -60,7 +60,7 @@ export function healthRoutes(services: HttpServices, base = ''): Route[] {
     methods: ['GET'],
     access: 'data',
     errors: 'text',
-    about: 'health and figures, also on port 9003',
+    about: 'returns health and metrics; also on port 9003',
     handle,
   }));
   const ready: Route = {
@@ -68,7 +68,7 @@ export function healthRoutes(services: HttpServices, base = ''): Route[] {
     methods: ['GET'],
     access: 'open',
     errors: 'text',
-    about: '200 while the server takes work, 503 while it stops; also on port 9003',
+    about: 'returns 200 while the server accepts work, 503 while it stops; also on port 9003',
     handle: (context) => {
       answer(context, 200, 'text/plain', 'Status: Ready');
     },

@@ -19,7 +19,7 @@ import {
 const RECORD_KIND = 'preferences';
 const RECORD_KEY = 'console';
 const MAX_PREFERENCES_BYTES = 64 * 1024;
-const ABOUT = "what clients ask before they write; the console's preferences";
+const ABOUT = 'settings that clients request before they write; console preferences';
 
 interface Stored {
   readonly version: number;
@@ -57,7 +57,7 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
       about: ABOUT,
       handle: async (context) => {
         if (readOnly) {
-          const error = 'preferences are read-only here';
+          const error = 'preferences are read-only on this server';
           answer(context, 403, JSON_TYPE, JSON.stringify({ error }));
           return;
         }
@@ -97,15 +97,15 @@ function publicConfig(services: HttpServices): Record<string, unknown> {
   };
 }
 
-/** The port for PostgreSQL clients, from which the console shows how to connect one. */
+/** Returns the port for PostgreSQL clients, so that the console can show how to connect them. */
 function wireConfig({ wire }: HttpServices): Record<string, unknown> {
   const door = wire?.() ?? null;
   return door === null ? {} : { 'pg.port': door.port, 'pg.tls.enabled': door.isEncrypted };
 }
 
 /**
- * Sign-on settings for the console. They require the provider's endpoints, so this waits for them
- * if they are not known yet. The wait is bounded, in case the provider is down.
+ * Sign-on settings for the console. They include the provider's endpoints, so this waits for them
+ * if necessary. The wait is bounded, because the provider may be down.
  */
 async function signOnConfig({
   authenticator,
@@ -154,7 +154,7 @@ class PreferenceSaver {
     this.#database = database;
   }
 
-  /** Returns whether anything was saved. */
+  /** Handles a request; returns whether anything was saved. */
   async handle(context: HttpContext): Promise<boolean> {
     const text = context.state.body.toString('utf8');
     const turn = this.#last.then(() => this.#save(context, text));

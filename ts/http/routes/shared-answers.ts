@@ -15,7 +15,10 @@ import { columnJson } from '../response/statement-answer.js';
 
 /** Minimum delay before a failed query is retried. */
 const FAILED_MS = 5_000;
-/** A larger result is not cached: for a new stream the query runs again. */
+/**
+ * Maximum bytes of a cached result. If a result is larger, its query runs again for each new
+ * stream.
+ */
 const KEPT_BYTES = 256 * 1024;
 
 interface Asked {
@@ -26,7 +29,7 @@ interface Asked {
 /** A result or an error, without the stream's name for the query. */
 export interface SharedAnswer {
   readonly event: 'answer' | 'failed';
-  /** Members of a JSON object, including the closing brace. */
+  /** The members of the JSON object as text, including the closing brace. */
   readonly rest: readonly Buffer[];
   readonly digest: string;
 }
@@ -45,7 +48,9 @@ export class SharedAnswers {
     this.#mostBytes = mostBytes;
   }
 
-  /** Joins an identity's query. The session is opened only if this member has to run the query. */
+  /**
+   * Joins a query of an identity. The session is opened only if this member has to run the query.
+   */
   join(identity: string, asked: Asked, open: () => Session): Membership {
     const key = JSON.stringify([identity, asked.query, asked.everyMs]);
     let query = this.#queries.get(key);
@@ -108,7 +113,8 @@ class SharedQuery {
   leave(member: Member): void {
     this.#members.delete(member);
     if (this.#owner === member) {
-      // Cancels the execution in this member's session; another member's continues.
+      // Cancels the execution if it runs in this member's session; an execution in another member's
+      // session continues.
       this.#abort.abort();
       this.#statement?.cancel();
     }
@@ -163,7 +169,8 @@ class SharedQuery {
         continue;
       }
       this.#publish(latest);
-      // A query slower than its interval leaves half of the time to other work.
+      // If a query is slower than its interval, it pauses for as long as it ran, so that half of
+      // the time is left for other work.
       await this.#pause(Math.max(pauseMs, performance.now() - began));
     }
     this.#forget();
@@ -193,7 +200,7 @@ class SharedQuery {
     });
     const length = answer.rest.reduce((sum, part) => sum + part.length, 0);
     if (length > KEPT_BYTES) {
-      // After the waiting members have read it.
+      // Runs after the waiting members have read the result.
       setImmediate(() => {
         if (this.#latest === answer) {
           this.#latest = { ...answer, rest: undefined };
@@ -226,7 +233,7 @@ class SharedQuery {
     const { kind, parameters } = statement.description;
     if (kind !== 'select' || parameters.length > 0) {
       statement.close();
-      const message = 'only queries without parameters are kept up to date';
+      const message = 'only queries without parameters are supported';
       throw new DatabaseError({ code: 'NotSupported', message, start: 0 });
     }
     return statement;
@@ -241,7 +248,7 @@ class SharedQuery {
       length += next.bytes.length;
       if (length > most) {
         stream?.cancel();
-        const message = `the answer is larger than live.max.answer.size, ${most} bytes`;
+        const message = `the result is too large [limit=${most} bytes, key=live.max.answer.size]`;
         throw new DatabaseError({ code: 'ResourceLimit', message });
       }
       parts.push(next.bytes);
@@ -264,7 +271,7 @@ class SharedQuery {
 function failureOf(error: unknown): SharedAnswer {
   const { message, start } = asDatabaseError(error);
   const place = start === undefined ? {} : { position: start };
-  // Without the opening brace, since the name is inserted there.
+  // Without the opening brace, because the name is inserted after it.
   const rest = JSON.stringify({ error: message, ...place }).slice(1);
   return digested('failed', [Buffer.from(rest)]);
 }

@@ -39,7 +39,7 @@ export function validateRoute(services: HttpServices, paths: HttpPaths): Route {
     access: 'data',
     errors: 'json',
     body: STATEMENT_FORM,
-    about: 'what a statement would give, without running it',
+    about: 'describes the result of a statement without running it',
     handle: async (context) => {
       const text = readStatement(context, keepAlive);
       if (text === null) {
@@ -72,8 +72,8 @@ async function validate(context: HttpContext, session: Session, text: string): P
 }
 
 /**
- * Whether to send an error with status 200. Browsers log every response with another status, and a
- * statement that is being typed is often invalid.
+ * Whether to send an error with status 200. Browsers log every error status, and a statement that
+ * is still being typed is often invalid.
  */
 function isInline(context: HttpContext, cause: unknown): cause is DatabaseError {
   return (
@@ -87,7 +87,8 @@ const EXPLAIN = 'EXPLAIN ';
 const PLANNED = new Set(['SELECT', 'UPDATE']);
 
 /**
- * The planner refuses some statements that the binder accepts, such as one with an invalid date.
+ * Also plans the statement, because the planner refuses some that the binder accepts, such as one
+ * with an invalid date.
  */
 async function plan(
   context: HttpContext,
@@ -113,7 +114,7 @@ async function plan(
   }
 }
 
-/** Commands that return rows other than those of the tables they name. */
+/** Commands that return rows that do not come from the tables they name. */
 const UNDESCRIBED = new Set(['EXPLAIN', 'COPY']);
 
 /** Describes a query by its columns, any other statement by its name. */

@@ -1,6 +1,6 @@
 /**
- * The console workspace of the user who logs in: tabs, drafts and query log. It is stored even if
- * HTTP is read-only, because it changes no data.
+ * The signed-in user's console workspace: tabs, drafts and query log. It is saved even if HTTP is
+ * read-only, because saving it changes no data.
  */
 import { identityKey } from '../../auth/index.js';
 import { KEYS } from '../../config/index.js';
@@ -10,7 +10,7 @@ import type { HttpContext, HttpServices, Route } from '../route.js';
 import { reply, textOf } from './notebooks.js';
 
 const MAX_CHANGES_BYTES = 4 * 1024 * 1024;
-const ABOUT = "the console's workspace of the user who logs in: tabs, drafts, query log";
+const ABOUT = 'stores the console workspace of a user who logs in: tabs, drafts, query log';
 
 export function workspaceRoutes(services: HttpServices, { workspace }: HttpPaths): Route[] {
   const { config, sessions } = services;
@@ -41,7 +41,7 @@ export function workspaceRoutes(services: HttpServices, { workspace }: HttpPaths
 
 function userOf({ state }: HttpContext): string {
   if (state.identity === null) {
-    throw new NotebookRefusal('absent', 'a workspace is stored for users who log in');
+    throw new NotebookRefusal('absent', 'workspaces are stored only for users who log in');
   }
   return identityKey(state.identity);
 }

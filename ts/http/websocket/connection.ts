@@ -1,6 +1,6 @@
 /**
- * A WebSocket after its upgrade. Messages are processed in order; the socket is read only as far as
- * its buffer limit allows, and writes wait for the socket.
+ * A WebSocket after its upgrade. Messages are processed in order. The socket is read only as far as
+ * the buffer limit allows, and writes wait for the socket.
  */
 import type { Socket } from 'node:net';
 import { once } from 'node:events';
@@ -28,7 +28,7 @@ export class WebSocketConnection {
   readonly #reader: WebSocketReader;
   readonly #ended = new AbortController();
   #messages: Buffer[] = [];
-  /** Whether the reader may have buffered messages since `kept` last yielded. */
+  /** Whether the reader may have buffered further messages since `kept` last yielded. */
   #hasKept = false;
   #waitingBytes = 0;
   #wake: (() => void) | null = null;
@@ -37,7 +37,7 @@ export class WebSocketConnection {
   #isStopping = false;
   #hasClosed = false;
 
-  /** `stopping` aborts when the server stops, and ends running work. */
+  /** `stopping` aborts when the server stops; it also ends work in progress. */
   constructor(socket: Socket, reader: WebSocketReader, stopping?: AbortSignal) {
     this.#socket = socket;
     this.#reader = reader;
@@ -80,7 +80,7 @@ export class WebSocketConnection {
   /** The client's messages, until the client closes or the server stops. */
   async *messages(): AsyncGenerator<Buffer, void> {
     for (;;) {
-      // Messages that arrived but were not started before the server stopped must be resent by the
+      // A message whose processing had not started when the server stopped must be resent by the
       // client.
       const message = this.#isStopping ? undefined : this.#messages.shift();
       if (message !== undefined) {
@@ -96,7 +96,7 @@ export class WebSocketConnection {
 
   /**
    * Yields the reader whenever it has buffered messages, until the client closes or the server
-   * stops. The consumer reports the remaining ones with `leaves`.
+   * stops. The consumer reports with `leaves` how many messages remain buffered.
    */
   async *kept(): AsyncGenerator<WebSocketReader, void> {
     while (!this.#isStopping) {
@@ -111,7 +111,7 @@ export class WebSocketConnection {
     }
   }
 
-  /** Reports the buffered messages that remain; more may have arrived. */
+  /** Reports how many buffered messages the consumer left; more may have arrived since. */
   leaves({ count, bytes }: KeptMessages): void {
     this.#hasKept ||= count > 0;
     this.#waitingBytes = bytes;
@@ -198,7 +198,7 @@ export class WebSocketConnection {
     this.#notify();
   };
 
-  /** Sends nothing more; data already queued is still sent. */
+  /** Accepts no more data to send; data already queued is still sent. */
   #end(): void {
     this.#hasClosed = true;
     this.#finish();

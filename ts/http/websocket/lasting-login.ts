@@ -1,4 +1,4 @@
-/** The user of a long-lived connection, which outlives the login; the login is checked again. */
+/** The user of a connection that may outlive the login, so that the login must be checked again. */
 import type { Identity, KnownLogin, Login } from '../../auth/index.js';
 import { DatabaseError, type Principal } from '../../session/index.js';
 import type { HttpContext } from '../route.js';
@@ -19,13 +19,14 @@ export class LastingLogin implements Principal {
   /** For a WebSocket request, whose routes always require a login. */
   static of({ state }: HttpContext, readOnly: boolean): LastingLogin {
     if (state.login === null) {
-      throw new DatabaseError({ code: 'Internal', message: 'a WebSocket without a login' });
+      throw new DatabaseError({ code: 'Internal', message: 'the WebSocket has no login' });
     }
     return new LastingLogin(state.login, readOnly);
   }
 
   /**
-   * Returns why the login is no longer valid, if so; called before each request of the connection.
+   * Returns the reason if the login is no longer valid; called before each request on the
+   * connection.
    */
   async refusal(): Promise<DatabaseError | null> {
     const login = await this.#renew?.();
@@ -53,14 +54,14 @@ function refusalOf(login: Exclude<Login, { kind: 'known' }>): DatabaseError {
       // Undecided: the same login may succeed later.
       return new DatabaseError({
         code: 'Busy',
-        message: 'the login cannot be checked now, try again',
+        message: 'the login cannot be verified at present, try again later',
         retryable: true,
       });
     case 'unknown':
     case 'insufficient scope':
       return new DatabaseError({
         code: 'AccessDenied',
-        message: 'the login has ended: sign on again',
+        message: 'the login is no longer valid: log in again',
       });
   }
 }

@@ -3,7 +3,7 @@ import { answerText, type HttpContext, type Route } from '../route.js';
 import type { WebSocketConnection } from './connection.js';
 
 /**
- * The definition of a WebSocket route. Logins, cross-site pages and rights are checked as for other
+ * The definition of a WebSocket route. Logins, cross-site pages and rights are checked as for plain
  * routes.
  */
 export interface WebSocketRoute extends Pick<Route, 'path' | 'permission' | 'about'> {
@@ -16,15 +16,18 @@ export interface WebSocketRoute extends Pick<Route, 'path' | 'permission' | 'abo
 
 /** An accepted connection. */
 export interface Acceptance {
-  /** Maximum message size, over all fragments; a longer one closes the connection with 1009. */
+  /**
+   * Maximum bytes of a message, over all its fragments; a longer message closes the connection with
+   * 1009.
+   */
   readonly mostMessageBytes: number;
   /** Whether messages are buffered for an appender, and never delivered as messages. */
   readonly keepsMessages?: boolean;
-  /** Runs as long as the connection; an exception closes it with 1011. */
+  /** Runs as long as the connection is open; an exception closes it with 1011. */
   readonly run: (connection: WebSocketConnection) => Promise<void>;
 }
 
-/** The same path for requests without a WebSocket upgrade. */
+/** The route that answers plain requests on the same path. */
 export function withoutUpgrade({ path, permission, about }: WebSocketRoute): Route {
   return {
     path,
@@ -35,7 +38,7 @@ export function withoutUpgrade({ path, permission, about }: WebSocketRoute): Rou
     about,
     handle: (context) => {
       context.set('Upgrade', 'websocket');
-      answerText(context, 426, 'Upgrade Required: this path is a WebSocket');
+      answerText(context, 426, 'Upgrade Required: this path accepts only WebSocket connections');
     },
   };
 }

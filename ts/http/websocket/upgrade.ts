@@ -23,18 +23,20 @@ const KEY_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 function checkHandshake(context: HttpContext): boolean {
   if (context.get('Sec-WebSocket-Version') !== VERSION) {
     context.set('Sec-WebSocket-Version', VERSION);
-    answerText(context, 426, `Upgrade Required: version ${VERSION} of WebSocket`);
+    answerText(context, 426, `Upgrade Required: expected WebSocket version ${VERSION}`);
     return false;
   }
   const key = context.get('Sec-WebSocket-Key');
   if (!/^[A-Za-z0-9+/]{22}==$/.test(key)) {
-    answerText(context, 400, 'Bad Request: Sec-WebSocket-Key has to be 16 bytes in base64');
+    answerText(context, 400, 'Bad Request: Sec-WebSocket-Key must be 16 bytes in base64');
     return false;
   }
   return true;
 }
 
-/** Handles a request of a route: sends a response, or runs the WebSocket until it ends. */
+/**
+ * Handles a request on a WebSocket route: sends a response, or runs the WebSocket until it ends.
+ */
 export async function serveUpgrade(
   context: HttpContext,
   route: WebSocketRoute,

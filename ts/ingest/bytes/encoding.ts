@@ -1,6 +1,6 @@
 /**
- * Converts input to UTF-8. Its encoding comes from `encoding=` or a byte order mark. Nothing is
- * replaced: bytes that are invalid in the encoding end the import.
+ * Converts input to UTF-8. The encoding comes from `encoding=` or a byte order mark. Nothing is
+ * replaced: bytes that are invalid in the encoding end the import with an error.
  */
 import { TextDecoder } from 'node:util';
 
@@ -30,7 +30,7 @@ export async function* asUtf8(
   named: string | null,
   isWhole = true,
 ): AsyncGenerator<Buffer> {
-  // Before reading, so that an unknown encoding name is reported first.
+  // Created before reading, so that an unknown encoding name is the first error reported.
   const given = named === null ? null : decoder(named);
   const { head, all } = await peek(content, MAX_MARK_LENGTH);
   const found = given ?? decoder(encodingOf(head));
@@ -64,7 +64,7 @@ async function* decoded(
     try {
       return Buffer.from(from.decode(piece, { stream: piece !== undefined }));
     } catch {
-      throw new ImportError(`the text is not ${from.encoding}: name its encoding (encoding=)`);
+      throw new ImportError(`the text is not valid ${from.encoding}: add its encoding (encoding=)`);
     }
   };
   for await (const piece of pieces) {

@@ -14,7 +14,7 @@ export function isGzip(head: Buffer): boolean {
   return MAGIC.every((byte, at) => head[at] === byte);
 }
 
-/** `isWhole`: an incomplete stream is an error. */
+/** With `isWhole`, an incomplete stream is an error. */
 export async function* inflated(
   content: AsyncIterable<Buffer>,
   isWhole: boolean,
@@ -32,12 +32,12 @@ async function* inflate(content: AsyncIterable<Buffer>, isWhole: boolean): Async
     for await (const chunk of gunzip as AsyncIterable<Buffer>) {
       total += chunk.length;
       if (inflatesTooFar(total, gunzip.bytesWritten)) {
-        throw new ImportError('the gzip text inflates too far');
+        throw new ImportError('the decompressed gzip data is too large');
       }
       yield chunk;
     }
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    throw code.startsWith('Z_') ? new ImportError(`the gzip text is damaged: ${code}`) : error;
+    throw code.startsWith('Z_') ? new ImportError(`the gzip data is damaged: ${code}`) : error;
   }
 }

@@ -12,7 +12,7 @@ export interface JsonText {
   readonly content: AsyncIterable<Buffer>;
   /** Whether the first line has the column names. */
   readonly header: boolean;
-  /** For each column, whether all sampled values are JSON strings, which are then not numbers. */
+  /** For each column, whether all sampled values are JSON strings; such a column is not numeric. */
   readonly texts: readonly boolean[];
   /** Notes for the sender; complete after the input was read. */
   readonly notes: () => readonly string[];
@@ -20,7 +20,7 @@ export interface JsonText {
   readonly unknownKeys: () => readonly string[];
 }
 
-/** Maximum columns, since each row has a cell for each column. */
+/** Maximum columns, because each row has a cell for every column. */
 const MAX_KEYS = 10_000;
 const SNIFFED_BYTES = 256;
 const BEGINNING = /^\ufeff?\s*(?:\{\s*["}]|\[\s*[[{])/;
@@ -43,8 +43,8 @@ export async function asCsv(
 }
 
 /**
- * The rows of each chunk together: yielding them one by one would cost an event loop iteration
- * each.
+ * The rows of one chunk together, because yielding them individually would cost an event loop
+ * iteration each.
  */
 type Items = AsyncGenerator<{ readonly items: readonly Item[]; readonly bytes: number }>;
 
@@ -83,13 +83,13 @@ class Columns {
   constructor(sample: readonly Item[]) {
     const [first] = sample;
     if (first === undefined) {
-      throw new ImportError('the JSON text has no objects');
+      throw new ImportError('the JSON input has no rows');
     }
     const isNamed = !Array.isArray(first);
     const keys = [...new Set(sample.flatMap((item) => Object.keys(item)))];
     if (keys.length === 0 || keys.length > MAX_KEYS) {
       const most = keys.length === 0 ? 'no' : `more than ${MAX_KEYS}`;
-      throw new ImportError(`the JSON text has ${most} columns`);
+      throw new ImportError(`the JSON input has ${most} columns`);
     }
     this.names = isNamed ? keys : null;
     this.#known = new Set(keys);
@@ -115,7 +115,7 @@ class Columns {
 
   #line(item: Item): string {
     if (Array.isArray(item) !== (this.names === null)) {
-      throw new ImportError('the JSON text has objects and arrays for rows');
+      throw new ImportError('the JSON input mixes objects and arrays as rows');
     }
     for (const key of Object.keys(item)) {
       if (!this.#known.has(key) && this.#unknown.size < SHOWN_KEYS) {
@@ -126,7 +126,7 @@ class Columns {
     for (const key of this.#known) {
       line += `${cellOf(valueOf(item, key))},`;
     }
-    // The reader would skip a blank line.
+    // A single null is written as quotes, because the reader would skip a blank line.
     return line === ',' ? '""\n' : `${line.slice(0, -1)}\n`;
   }
 
@@ -138,7 +138,7 @@ class Columns {
     const keys = this.unknownKeys()
       .map((key) => `'${key}'`)
       .join(', ');
-    return keys === '' ? [] : [`left out, because the first objects have no such keys: ${keys}`];
+    return keys === '' ? [] : [`ignored, because the first objects have no such keys: ${keys}`];
   }
 }
 
@@ -178,14 +178,15 @@ function nestedText(value: object): string {
 }
 
 /**
- * Serialises a value. Thousands of nested levels exhaust the stack, which is an error of the input.
+ * Serialises a value. Thousands of nested levels would exhaust the stack, which is reported as an
+ * error in the input.
  */
 function written(value: object): string {
   try {
     return JSON.stringify(value);
   } catch (error) {
     if (error instanceof RangeError) {
-      throw new ImportError('a value of the JSON text is nested in thousands of levels');
+      throw new ImportError('a value of the JSON input is nested too deeply');
     }
     throw error;
   }
@@ -204,8 +205,8 @@ function parseItem(text: string, number: number): Item {
   try {
     return JSON.parse(MANY_DIGITS.test(text) ? exactNumbers(text) : text) as Item;
   } catch (error) {
-    const reason = error instanceof Error ? error.message : 'unreadable';
-    throw new ImportError(`row ${number} of the JSON text: ${reason}`);
+    const reason = error instanceof Error ? error.message : 'unknown error';
+    throw new ImportError(`row ${number} of the JSON input: ${reason}`);
   }
 }
 
@@ -241,7 +242,7 @@ async function* itemsOf(content: AsyncIterable<Buffer>, isWhole: boolean): Items
 
 /** Splits a JSON stream into the JSON text of its rows. */
 class ItemSplitter {
-  /** Bracket depth outside a row: 1 inside an array of rows, `null` before the first byte. */
+  /** Bracket depth outside of rows: 1 inside an array of rows, `null` before the first byte. */
   #outer: number | null = null;
   #depth = 0;
   #inText = false;
@@ -309,7 +310,7 @@ class ItemSplitter {
     this.#pending.push(rest);
     this.#pendingBytes += rest.length;
     if (this.#pendingBytes > MAX_SAMPLE_BYTES) {
-      throw new ImportError(`a row of the JSON text has more than ${MAX_SAMPLE_BYTES} bytes`);
+      throw new ImportError(`a row of the JSON input has more than ${MAX_SAMPLE_BYTES} bytes`);
     }
   }
 
@@ -324,14 +325,14 @@ class ItemSplitter {
   #leave(text: string): void {
     const plain = text.replaceAll(/^\u00ef\u00bb\u00bf|[\s,[\]]/g, '');
     if (plain !== '') {
-      throw new ImportError(`'${plain.slice(0, SHOWN_KEYS)}' between the rows of the JSON text`);
+      throw new ImportError(`'${plain.slice(0, SHOWN_KEYS)}' between the rows of the JSON input`);
     }
   }
 
   finish(rows: number): void {
     if (this.#depth > 0 || this.#inText) {
       throw new ImportError(
-        `the JSON text ends within row ${rows + 1}, or its array is not closed`,
+        `the JSON input ends within row ${rows + 1}, or its array is not closed`,
       );
     }
   }

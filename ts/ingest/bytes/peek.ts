@@ -3,7 +3,7 @@
 interface Peeked {
   /** At least the requested number of bytes, unless the stream is shorter. */
   readonly head: Buffer;
-  /** The complete stream, including the head. */
+  /** The complete stream, including the head that was read. */
   readonly all: AsyncGenerator<Buffer>;
 }
 

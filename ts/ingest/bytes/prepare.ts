@@ -8,7 +8,7 @@ interface Preparation {
   readonly encoding: string | null;
   /** Whether to convert input that starts like JSON. */
   readonly json: boolean;
-  /** Number of JSON rows from which columns are taken. */
+  /** Number of JSON rows that determine the columns. */
   readonly linesMax: number;
   /** False if the bytes are only the beginning of the input. */
   readonly isWhole?: boolean;

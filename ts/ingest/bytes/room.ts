@@ -1,4 +1,4 @@
-/** Free disk space that files beside the database must leave. */
+/** Monitors the free disk space that files other than the database's must leave. */
 import { statfs } from 'node:fs/promises';
 
 import { DatabaseError } from '../../session/index.js';
@@ -16,8 +16,8 @@ export class Room {
   #unseen = LOOK_EVERY;
 
   /**
-   * `kept`: bytes to leave free on the disk of `path`, the directory of `what`; 0 means 5 % of it,
-   * at most 1 GiB.
+   * `kept` is the number of bytes to leave free on the disk that contains `path`, the directory of
+   * `what`; 0 means 5 % of the disk, at most 1 GiB.
    */
   constructor(path: string, kept: number, what: string) {
     this.#path = path;
@@ -39,8 +39,8 @@ export class Room {
     if (free < kept) {
       throw new DatabaseError({
         code: 'DiskFull',
-        message: `the disk of ${this.#what} is full [free=${free}, kept=${kept}]`,
-        hint: 'make room on the disk',
+        message: `not enough disk space for ${this.#what} [free=${free}, kept=${kept}]`,
+        hint: 'free disk space',
       });
     }
   }

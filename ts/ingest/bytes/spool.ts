@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { ImportError } from '../import-error.js';
 
 const IN_MEMORY_BYTES = 16 * 1024 * 1024;
-/** Buffers are written together, since each write needs a thread switch. */
+/** Bytes of buffers to write together, because each write needs a thread switch. */
 const WRITTEN_BYTES = 1024 * 1024;
 const NAME_BYTES = 16;
 
@@ -31,7 +31,10 @@ export class Spool {
     this.#directory = directory;
   }
 
-  /** Adds the next buffer. A lack of disk space is reported when the input is read again. */
+  /**
+   * Adds the next buffer. If disk space runs out, the error is reported when the input is read
+   * again.
+   */
   async add(piece: Buffer): Promise<void> {
     if (this.#problem !== null) {
       return;
@@ -60,11 +63,11 @@ export class Spool {
       this.#file ??= await nameless(this.#directory);
       const { bytesWritten } = await this.#file.writev(pieces);
       if (bytesWritten !== bytes) {
-        throw new Error('no space left');
+        throw new Error('not enough disk space');
       }
       this.#fileBytes += bytes;
     } catch (error) {
-      this.#problem = error instanceof Error ? error.message : 'no file';
+      this.#problem = error instanceof Error ? error.message : 'unknown error';
       this.#kept.length = 0;
     }
   }
@@ -77,8 +80,8 @@ export class Spool {
     }
     if (this.#problem !== null) {
       throw new ImportError(
-        `types change after the first lines, and the text could not be kept to read it again ` +
-          `(${this.#problem}): name the types in a schema`,
+        `types change after the first lines, and the text could not be stored for a second read ` +
+          `(${this.#problem}): specify the types in a schema`,
       );
     }
     yield* this.#kept;
@@ -86,7 +89,7 @@ export class Spool {
       const piece = Buffer.allocUnsafe(WRITTEN_BYTES);
       const { bytesRead } = await this.#file.read(piece, 0, WRITTEN_BYTES, at);
       if (bytesRead === 0) {
-        throw new Error('a kept text is shorter than it was');
+        throw new Error('the buffered text is shorter than expected');
       }
       at += bytesRead;
       yield piece.subarray(0, bytesRead);
@@ -105,7 +108,7 @@ export class Spool {
 /** Opens a file without a name, which is deleted when its handle closes. */
 async function nameless(directory: string | null): Promise<FileHandle> {
   if (directory === null) {
-    throw new Error('no directory for it');
+    throw new Error('no directory for temporary files');
   }
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const path = join(directory, `${randomBytes(NAME_BYTES).toString('hex')}.text`);

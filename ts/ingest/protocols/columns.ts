@@ -1,6 +1,6 @@
 /**
  * Ingestion over the columnar protocol. Messages are read while earlier ones are being committed.
- * Commits requested in between are combined into one transaction.
+ * All commits that are requested meanwhile are combined into one transaction.
  */
 import { DatabaseError } from '../../engine/error.js';
 import type {
@@ -19,7 +19,7 @@ interface ColumnDatabase {
   openColumns(options: ColumnOptions): Promise<ColumnsAppender>;
 }
 
-/** An invalid message: neither it nor any later message was written. */
+/** An invalid message; neither this message nor any later one was written. */
 export class MessageError extends Error {
   override readonly name = 'MessageError';
   /** Status code of the protocol. */
@@ -38,9 +38,9 @@ const COLUMNS: RowsProtocol = {
 
 /** Receives the results for a client. */
 export interface ColumnSender {
-  /** Called in message order. */
+  /** Called for each commit, in message order. */
   committed(commit: CommittedRows): Promise<void>;
-  /** No further commits follow; `message` is the failed one, counted from 0. */
+  /** Called when a message has failed; no further commits follow. `message` counts from 0. */
   failed(error: unknown, message: number): Promise<void>;
 }
 
@@ -49,7 +49,7 @@ export class ColumnFlow {
   readonly #appender: ColumnsAppender;
   readonly #door: WriteDoor;
   readonly #sender: ColumnSender;
-  /** Runs while there is something to commit. */
+  /** Pending as long as there is something to commit. */
   #commits: Promise<void> | null = null;
   #hasMore = false;
   #hasFailed = false;
@@ -77,7 +77,10 @@ export class ColumnFlow {
     return new ColumnFlow(await database.openColumns(options), door, sender);
   }
 
-  /** Reads the buffered messages. Resolves when more may be read; `null` if none may. */
+  /**
+   * Reads the buffered messages. Resolves when more may be read, or to `null` if no more may be
+   * read.
+   */
   async take(messages: WebSocketReader): Promise<MessagesProgress | null> {
     let progress;
     try {
@@ -143,12 +146,12 @@ export class ColumnFlow {
       if (!isDenied || this.#planned.length < 2) {
         throw error;
       }
-      // Access to one of the commits may be denied; the commits before it are still written.
+      // Access to one of the commits may be denied, but the commits before it are still written.
       return await this.#commit(true);
     }
   }
 
-  /** `split`: commits only the first one of the plan. */
+  /** With `split`, commits only the first commit of the plan. */
   async #commit(split: boolean): Promise<CommittedRows> {
     let splits = split;
     const finish = async (): Promise<RowsReply> => {

@@ -1,6 +1,6 @@
 /**
- * Commits rows that arrive without a statement: checks the rights for the planned changes, then
- * writes a single commit.
+ * Commits rows that arrive without a statement: checks the permissions that the planned changes
+ * require, then writes a single commit.
  */
 import { DatabaseError } from '../../engine/error.js';
 import type {
@@ -12,7 +12,7 @@ import type {
 } from '../../engine/types.js';
 import type { WriteDoor, WriteTarget } from '../../session/write-door.js';
 
-/** How often a commit is replanned while other users change its tables. */
+/** Maximum number of times that a commit is replanned because other users changed its tables. */
 const MAX_PLANS = 100;
 
 /** The engine's error for invalid rows. */
@@ -28,10 +28,10 @@ export interface RowsProtocol {
 
 export interface CommittedRows {
   readonly rows: number;
-  /** 0 if nothing was written. */
+  /** The commit's transaction number; 0 if nothing was written. */
   readonly transaction: number;
   readonly tables: readonly string[];
-  /** For lines: the part of the message that was read. */
+  /** For lines: how much of the message was read. */
   readonly read: LinesRead;
   /** For the columnar protocol: the requested commits, with indices into `tables`. */
   readonly commits: readonly AskedCommit[];
@@ -39,7 +39,7 @@ export interface CommittedRows {
   readonly more: boolean;
 }
 
-/** Returns a plan; called again, commits it. */
+/** Returns a plan; the next call commits it. */
 type Finish = () => Promise<RowsReply>;
 
 /** Commits all rows of an appender, or none. */
@@ -73,7 +73,8 @@ export async function commitRows(
         more: reply.more,
       };
     case 'refused':
-      // The reason may reveal details of a table, so it requires permission to write it.
+      // The reason may reveal details of a table, so only users who may write to the table receive
+      // it.
       if (reply.table !== undefined) {
         door.authorise({ table: reply.table, creates: !reply.exists, overwrites: false });
       }
@@ -83,7 +84,7 @@ export async function commitRows(
     case 'planned':
       throw new DatabaseError({
         code: 'Busy',
-        message: 'the tables were changed again and again: send the rows again',
+        message: 'the schema changed concurrently too often: send the rows again',
         retryable: true,
       });
   }
@@ -93,7 +94,10 @@ function targetOf({ table, creates, adds }: PlannedTable): WriteTarget {
   return { table, creates, overwrites: false, adds };
 }
 
-/** Records rows in the audit log like other writes: one line for each change of the catalog. */
+/**
+ * Records rows in the audit log as other writes are recorded: one line for each change to the
+ * catalog.
+ */
 function recordChanges(
   targets: readonly WriteTarget[],
   door: WriteDoor,

@@ -1,20 +1,21 @@
 /**
- * A continuous stream of lines from a connection: buffered as bytes and committed in batches. The
- * engine splits lines, and reports where the last complete one ended.
+ * A continuous stream of lines from a connection, buffered as bytes and committed in batches. The
+ * engine splits the lines and reports where the last complete one ended.
  */
 import type { LineOptions } from '../../engine/types.js';
 import type { WriteDoor } from '../../session/write-door.js';
 import { commitLines, type LineDatabase, LineError } from './lines.js';
 
-/** Maximum bytes of a batch; other senders wait meanwhile. */
+/** Maximum bytes of a batch; other senders wait while it is committed. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 /**
- * After an invalid line batches start small, because the bytes after another one are read again.
+ * Initial batch size after an invalid line; small, because another invalid line causes the bytes
+ * after it to be read again.
  */
 const CAREFUL_BYTES = 16 * 1024;
-/** More buffers are merged into one, since a sender may send single bytes. */
+/** Above this number, buffers are merged into one, because a sender may send single bytes. */
 const MAX_PIECES = 64;
-/** Up to this size, the remainder of a batch is copied. */
+/** Maximum size up to which the remainder of a batch is copied. */
 const COPIED_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
@@ -22,7 +23,7 @@ interface LineStreamOptions {
   readonly database: LineDatabase;
   readonly lines: Omit<LineOptions, 'goesOn'>;
   readonly door: WriteDoor;
-  /** Number of rows that ends a batch. */
+  /** Number of rows after which a batch ends. */
   readonly mostRows: number;
   /** Receives the number of committed rows. */
   readonly committed: (rows: number) => void;
@@ -35,7 +36,7 @@ export class LineStream {
   #chunks: Buffer[] = [];
   /** Buffered bytes, including those of the batch being written. */
   #size = 0;
-  /** Number of leading bytes that are known to be an incomplete line. */
+  /** Number of leading bytes that are already known to belong to an incomplete line. */
   #begun = 0;
   #lines = 0;
   #batchBytes = BATCH_BYTES;
@@ -57,7 +58,7 @@ export class LineStream {
     return this.#size - this.#begun;
   }
 
-  /** Whether bytes remain that the last batch left for the next one. */
+  /** Whether the last batch left bytes for the next one. */
   get isBehind(): boolean {
     return this.#isBehind && this.unread > 0;
   }
@@ -74,9 +75,9 @@ export class LineStream {
   }
 
   /**
-   * Commits the complete lines. For an invalid line, commits the lines before it and throws a
-   * `LineError`; the invalid line is then the first in the buffer. After any other error the buffer
-   * is unchanged.
+   * Commits the complete lines. If a line is invalid, commits the lines before it and throws a
+   * `LineError`; the buffer then begins with the invalid line. After any other error the buffer is
+   * unchanged.
    */
   async commit(): Promise<void> {
     try {
@@ -145,7 +146,7 @@ export class LineStream {
     }
   }
 
-  /** Commits the valid lines before an invalid one; if a batch is too large, commits half of it. */
+  /** Commits the valid lines before an invalid one. If a batch is too large, commits half of it. */
   async #commitBefore({ at, isTooLarge, message }: LineError): Promise<void> {
     const size = this.#size;
     const good = isTooLarge ? Math.floor(at / 2) : at;

@@ -1,4 +1,4 @@
-/** Ingestion of lines: reads bytes, and writes one commit over all tables. */
+/** Ingestion of lines: reads bytes, and writes one commit across all tables. */
 import type { LineOptions, RowsAppender } from '../../engine/types.js';
 import type { WriteDoor } from '../../session/write-door.js';
 import { commitRows, type CommittedRows, type RowsProtocol } from './commit-rows.js';
@@ -11,10 +11,10 @@ export interface LineDatabase {
 interface WrongLine {
   /** Line number from 1. */
   readonly line: number;
-  /** Bytes of the message before the line. */
+  /** Offset of the line in the message, in bytes. */
   readonly at: number;
   readonly reason: string;
-  /** Set if the lines are valid, but too many. */
+  /** Whether the lines are valid but too many. */
   readonly isTooLarge: boolean;
 }
 

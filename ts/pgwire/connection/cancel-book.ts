@@ -1,4 +1,4 @@
-/** Maps CancelRequests to the connections whose statement they cancel. */
+/** Maps CancelRequests to the connections whose statements they cancel. */
 import { randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
 
 const SECRET_BYTES = 4;
@@ -27,7 +27,10 @@ export class CancelBook {
     return { processId, secret };
   }
 
-  /** A request that matches no connection is ignored; there is never a reply. */
+  /**
+   * Cancels the statement that a request refers to. A request that matches no connection is
+   * ignored; there is never a reply.
+   */
   cancel(processId: number, secret: Buffer): void {
     const entry = this.entries.get(processId);
     const known = entry?.secret ?? Buffer.alloc(SECRET_BYTES);

@@ -1,6 +1,6 @@
 /**
  * One socket: startup, login and conversation. Messages are processed one at a time, and writes are
- * buffered. Rows wait until the client has accepted the previous bytes.
+ * buffered. Further rows wait until the client has accepted the previous bytes.
  */
 import type { Socket } from 'node:net';
 
@@ -39,12 +39,12 @@ const INBOUND_BYTES = 1_048_576;
 /** Maximum bytes of buffered replies before they are written without a flush. */
 const OUTBOUND_BYTES = 65_536;
 const AUTH_MESSAGE_BYTES = 65_536;
-/** A refused login is answered after this delay, whatever the reason. */
+/** Delay before a refused login is answered, whatever the reason for the refusal. */
 const REFUSAL_DELAY_MS = 200;
 
 export interface ConnectionServices {
   readonly sessions: SessionHost;
-  /** Records the duration of statements. */
+  /** Records statement durations. */
   readonly seconds: Seconds | undefined;
   readonly observer: LoginObserver | undefined;
   readonly authenticator: Authenticator | undefined;
@@ -57,7 +57,7 @@ export interface ConnectionServices {
   readonly statementsMax: number;
   readonly idleMs: number;
   readonly loginMs: number;
-  /** `null` if encryption is unavailable. */
+  /** Certificate and key; `null` if encryption is unavailable. */
   readonly credentials: Credentials | null;
   /** Whether connections from other machines must be encrypted. */
   readonly requireEncryption: boolean;
@@ -106,7 +106,7 @@ export class Connection implements Drained {
     this.services = services;
     this.pace = busyPoll.paceOf(socket);
     slot.displace = () => {
-      const message = 'another connection takes the place of this one, which did not log in';
+      const message = 'too many connections: closed this one, which has not logged in';
       this.failConnection(new ProtocolError('53300', message, true));
     };
     this.listenTo(socket);
@@ -138,7 +138,7 @@ export class Connection implements Drained {
   }
 
   shutdown(): void {
-    // A client that has sent nothing yet is refused when it does.
+    // A client that has not yet sent anything is refused when it does.
     if (this.stage !== 'startup') {
       this.terminate();
     }
@@ -169,7 +169,8 @@ export class Connection implements Drained {
         if (waits !== undefined) {
           await (this.slot.hasEntered ? waits : this.slot.during(() => waits));
         }
-        // A client that pipelines without reading is throttled like one that reads slowly.
+        // A client that pipelines requests without reading replies is throttled like one that reads
+        // slowly.
         if (this.socket.writableNeedDrain && !this.hasEnded()) {
           await this.drained();
         }
@@ -190,7 +191,7 @@ export class Connection implements Drained {
     if (!this.handOff()) {
       this.pace.answered();
       if (this.stage === 'ready' && this.conversation?.isListening !== true) {
-        this.setTimer(this.services.idleMs, 'idle for too long');
+        this.setTimer(this.services.idleMs, 'the session was idle for too long');
       }
     }
     this.services.drain.look();
@@ -214,7 +215,7 @@ export class Connection implements Drained {
     try {
       this.handoff = conversation.handOff(socket.descriptor, eligible);
     } catch (error) {
-      // The connection stays here.
+      // The handoff failed, so the connection stays in Node.
       services.logger.error('handoff_failed', { error });
       socket.resume();
       return false;
@@ -287,7 +288,7 @@ export class Connection implements Drained {
     return null;
   }
 
-  /** Returns a promise if the next frame must wait. */
+  /** Handles a frame. Returns a promise if the next frame must wait for it. */
   private handleFrame(frame: Frame): Promise<void> | undefined {
     if (this.stage === 'startup') {
       this.handleStartup(readStartup(frame));
@@ -360,7 +361,8 @@ export class Connection implements Drained {
   }
 
   private answerEncryption(kind: 'ssl' | 'gss'): void {
-    // Bytes sent with the request would be processed as if they had been encrypted.
+    // Bytes sent together with the request would otherwise be processed as if they had been
+    // encrypted.
     if (this.encryptionAsked.has(kind) || this.reader.buffered > 0) {
       throw new ProtocolError('08P01', 'received unencrypted data after encryption request', true);
     }
@@ -384,7 +386,10 @@ export class Connection implements Drained {
     );
   }
 
-  /** `received`: the first bytes of a handshake that was not requested. */
+  /**
+   * Encrypts the connection. `received` contains the first bytes of a handshake that was not
+   * requested.
+   */
   private encrypt(received?: Buffer): void {
     const { credentials } = this.services;
     if (credentials === null) {
@@ -398,7 +403,7 @@ export class Connection implements Drained {
       this.encryptionAsked.add('ssl');
       secure.once('secure', () => {
         if (!namedProtocol(secure)) {
-          const message = 'a handshake nobody asked for must name the protocol postgresql (ALPN)';
+          const message = 'a direct TLS connection must negotiate the protocol postgresql (ALPN)';
           this.failConnection(new ProtocolError('08P01', message, true));
         }
       });
@@ -445,10 +450,13 @@ export class Connection implements Drained {
     this.flush();
   }
 
-  /** Without encryption, the provider's password would be readable on the network. */
+  /**
+   * Refuses a login that would make the provider's password readable on the network, because the
+   * connection is not encrypted.
+   */
   private refuseOpenPasswords({ signOn }: Authenticator): void {
     if (!this.isEncrypted && !this.isLocal && signOn?.settings.plainTextTokens !== true) {
-      const message = 'tokens and passwords of the provider need encryption: set sslmode=require';
+      const message = 'logins of the identity provider require encryption: set sslmode=require';
       throw new ProtocolError('28000', message, true);
     }
   }
@@ -459,7 +467,7 @@ export class Connection implements Drained {
 
   private refusePlainText(): void {
     if (this.services.requireEncryption && !this.isEncrypted && !this.isLocal) {
-      const message = 'this server takes encrypted connections only: set sslmode=require';
+      const message = 'this server accepts only encrypted connections: set sslmode=require';
       throw new ProtocolError('28000', message, true);
     }
   }
@@ -496,7 +504,7 @@ export class Connection implements Drained {
       error instanceof CallerGone ||
       (error instanceof ProtocolError && error.sqlState === '53300')
     ) {
-      // The password was not checked.
+      // The password was not checked, so the attempt does not count.
       return;
     }
     const user = this.parameters.get('user') ?? '';
@@ -594,7 +602,7 @@ export class Connection implements Drained {
 
   private async send(bytes: Buffer): Promise<void> {
     if (this.stage === 'ended') {
-      throw new ProtocolError('08006', 'the client is gone', true);
+      throw new ProtocolError('08006', 'the client has disconnected', true);
     }
     this.outbound.push(bytes);
     this.outboundBytes += bytes.length;
@@ -606,7 +614,7 @@ export class Connection implements Drained {
     }
   }
 
-  /** Resolves when the client has read enough; rejects when it is gone. */
+  /** Resolves when the client has read enough; rejects when it has disconnected. */
   private drained(): Promise<void> {
     const { socket } = this;
     return new Promise((resolve, reject) => {
@@ -614,7 +622,7 @@ export class Connection implements Drained {
         socket.off('drain', done);
         socket.off('close', done);
         if (socket.destroyed) {
-          reject(new ProtocolError('08006', 'the client is gone', true));
+          reject(new ProtocolError('08006', 'the client has disconnected', true));
         } else {
           resolve();
         }
@@ -634,7 +642,8 @@ export class Connection implements Drained {
       return;
     }
     if (this.handoff !== null) {
-      // Data that the engine is writing must not be truncated.
+      // Data that the engine is writing must not be truncated, so the error waits for the end of
+      // the handoff.
       this.fate ??= error;
       this.handoff.revoke(false);
       return;
@@ -673,7 +682,8 @@ export class Connection implements Drained {
   private setTimer(delayMs: number, reason: string): void {
     this.clearTimer();
     this.timer = setTimeout(() => {
-      // PostgreSQL's codes: a client that never logged in is not an idle session.
+      // Uses PostgreSQL's codes, which distinguish a client that never logged in from an idle
+      // session.
       const sqlState = reason === LOGIN_LATE ? '57014' : '57P05';
       this.failConnection(new ProtocolError(sqlState, reason, true));
     }, delayMs);

@@ -1,4 +1,7 @@
-/** Stops a listener: closes idle connections immediately, and the others when they are done. */
+/**
+ * Stops a listener: closes idle connections immediately, and other connections when they become
+ * idle.
+ */
 
 /** The connection interface that a stopping listener uses. */
 export interface Drained {
@@ -36,7 +39,7 @@ export class Drain {
     });
   }
 
-  /** Call when a connection may have become idle. */
+  /** To be called when a connection may have become idle. */
   look(): void {
     if (!this.#isOn) {
       return;

@@ -4,7 +4,7 @@ import { TLSSocket } from 'node:tls';
 
 import type { Credentials } from '../../tls/index.js';
 
-/** The registered ALPN name, which a client that starts with TLS must specify. */
+/** The registered ALPN name, which a client that starts with TLS directly must specify. */
 const PROTOCOL = 'postgresql';
 /** First byte of a TLS handshake; no startup packet begins with it. */
 const HANDSHAKE = 0x16;
@@ -15,8 +15,8 @@ export function beginsHandshake(chunk: Buffer): boolean {
 }
 
 /**
- * The server side of the handshake over `socket`, which no other code may read afterwards.
- * `received`: handshake bytes that were already read.
+ * Runs the server side of the handshake over `socket`, which no other code may read afterwards.
+ * `received` contains handshake bytes that were already read.
  */
 export function encrypt(socket: Socket, credentials: Credentials, received?: Buffer): TLSSocket {
   socket.removeAllListeners('data');
@@ -31,7 +31,10 @@ export function encrypt(socket: Socket, credentials: Credentials, received?: Buf
   });
 }
 
-/** Whether both sides named the protocol, as required without a prior request. */
+/**
+ * Whether both sides named the protocol, which is required if the client did not request encryption
+ * first.
+ */
 export function namedProtocol(socket: TLSSocket): boolean {
   return socket.alpnProtocol === PROTOCOL;
 }

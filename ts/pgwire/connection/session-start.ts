@@ -14,7 +14,8 @@ export function statusParameters(
 ): (readonly [string, string])[] {
   return [
     ['server_version', '14.0'],
-    // Clients that detect QuestDB avoid features it lacks, such as sqlx with EXPLAIN in JSON.
+    // Clients that detect QuestDB do not use features that it lacks; for example, sqlx does not use
+    // EXPLAIN in JSON.
     ['questdb_version', QUESTDB],
     ['server_encoding', 'UTF8'],
     ['client_encoding', 'UTF8'],
@@ -30,8 +31,8 @@ export function statusParameters(
 }
 
 /**
- * Refuses a connection that would fail later, in a catalog query whose error means nothing to the
- * user.
+ * Refuses a connection that would fail later anyway, in a catalog query whose error would mean
+ * nothing to the user.
  */
 export function refuseDumps(asked: StartupParameters): void {
   const name = asked.get('application_name') ?? '';

@@ -2,11 +2,12 @@
  * One client's conversation after login: simple and extended queries, statements, portals and the
  * state of its transaction block. It uses no socket: it receives messages and sends bytes.
  *
- * `states.ts` defines the handling of each message in each state; the block has separate states.
+ * `states.ts` defines how each message is handled in each state; the transaction block has separate
+ * states.
  *
- * Inserts between BEGIN and COMMIT are buffered by the engine: the block sees them immediately,
- * other sessions together at COMMIT. UPDATE and statements that change tables commit immediately; a
- * notice reports this.
+ * The engine buffers inserts between BEGIN and COMMIT: the block sees them immediately, other
+ * sessions see all of them at COMMIT. UPDATE and statements that change tables commit immediately;
+ * a notice reports this.
  */
 import {
   type Database,
@@ -60,14 +61,14 @@ interface ConversationSession
 
 /** Destination of outgoing bytes. */
 interface Outlet {
-  /** Buffers bytes until the next `flush` at the latest. */
+  /** Buffers bytes, which are sent at the next `flush` at the latest. */
   queue(bytes: Buffer): void;
   /** Sends rows; resolves when more may be sent. */
   readonly send: Send;
   flush(): void;
 }
 
-/** Statements that a failed block accepts. */
+/** Statements that are accepted in a failed block. */
 const ENDS_BLOCK: ReadonlySet<SessionStatement['kind']> = new Set([
   'Commit',
   'Rollback',
@@ -87,13 +88,13 @@ const MICROS_PER_MILLI = 1_000;
 interface Script {
   readonly text: string;
   readonly statements: readonly StatementText[];
-  /** When its message arrived. */
+  /** Time at which its message arrived. */
   readonly sinceMs: number;
 }
 
 /**
- * `script`: the statements after a COPY in the same simple query; `null` for a COPY started by
- * Execute.
+ * `script` contains the statements after a COPY in the same simple query; it is `null` for a COPY
+ * started by Execute.
  */
 type Phase =
   | { readonly at: Exclude<ConversationState, 'waiting' | 'copying'> }
@@ -120,13 +121,13 @@ export class Conversation {
   private running: Portal | null = null;
   /** Set during a handoff. */
   private handedOff: { readonly handoff: Handoff; readonly eligible: Eligible } | null = null;
-  /** Inserts buffered for a common commit. */
+  /** Buffered inserts, to be committed together. */
   private readonly inserts: InsertRun;
   /** Aborts the binding in progress. */
   private preparing: AbortController | null = null;
   /**
-   * When the first message of a statement arrived, by `performance.now()`; `null` between
-   * statements. One timeout covers the messages up to the end of an execution, a flush or a batch.
+   * Arrival time of a statement's first message, by `performance.now()`; `null` between statements.
+   * One timeout covers all messages up to the end of an execution, a flush or a batch.
    */
   private sinceMs: number | null = null;
 
@@ -198,19 +199,19 @@ export class Conversation {
   }
 
   /**
-   * Accepts a message that repeats the buffered insert; returns false if the message must be
-   * decoded and handled.
+   * Accepts a message that repeats the buffered insert. Returns false if the message must be
+   * decoded and handled as usual.
    */
   repeats(message: FramePlace): boolean {
     return this.inserts.repeats(message);
   }
 
-  /** Whether messages may repeat. */
+  /** Whether messages may currently be repetitions. */
   get isRepeating(): boolean {
     return this.inserts.isRepeating;
   }
 
-  /** Handles a Bind that was accepted as bytes, but not followed by its Execute. */
+  /** Handles a Bind that was accepted as bytes but that was not followed by its Execute. */
   private finishBind(): void {
     const body = this.inserts.takeBack();
     if (body !== null) {
@@ -218,7 +219,10 @@ export class Conversation {
     }
   }
 
-  /** Returns false if the message must wait for buffered inserts or for the engine. */
+  /**
+   * Handles a message immediately. Returns false if it must wait for buffered inserts or for the
+   * engine.
+   */
   private handledAtOnce(message: ClientMessage): boolean {
     switch (message.kind) {
       case 'bind':
@@ -280,7 +284,7 @@ export class Conversation {
   }
 
   /**
-   * Handles an error of the extended protocol: earlier messages are completed, later ones are
+   * Handles an error in the extended protocol: earlier messages are completed, later ones are
    * skipped.
    */
   private async refuse(error: unknown): Promise<void> {
@@ -310,11 +314,11 @@ export class Conversation {
     this.preparing?.abort();
     this.running?.close();
     this.inserts.drop();
-    // Its remaining output is discarded, since its transaction ends here as well.
+    // The COPY's remaining output is discarded, because its transaction ends here as well.
     this.copies.abandon().catch(() => undefined);
     this.notifications.close();
     this.block.rollback();
-    // The server may be stopping; then no client could receive the error.
+    // If the server is stopping, no client could receive an error.
     this.temporary.dropAll().catch(() => undefined);
     this.portals.closeAll();
     this.statements.closeAll();
@@ -333,11 +337,11 @@ export class Conversation {
     await this.runAll({ text, statements, sinceMs });
   }
 
-  /** Runs statements in order; the first error ends them. */
+  /** Runs statements in order, and stops at the first error. */
   private async runAll({ text, statements, sinceMs }: Script): Promise<void> {
     for (const [index, { text: one, start }] of statements.entries()) {
       try {
-        // A timeout set by the client covers the whole message, the server's timeout each
+        // A timeout set by the client covers the whole message; the server's timeout covers each
         // statement.
         const isLimited = this.commands.settings.timeoutMs !== undefined;
         this.sinceMs = isLimited ? sinceMs : performance.now();
@@ -401,7 +405,7 @@ export class Conversation {
         this.sinceMs = null;
         break;
       case 'functionCall':
-        throw new ProtocolError('0A000', 'function calls of the protocol are not supported');
+        throw new ProtocolError('0A000', 'function call messages are not supported');
       case 'password':
         throw new ProtocolError('08P01', 'unexpected password message', true);
       default:
@@ -457,14 +461,16 @@ export class Conversation {
     }
   }
 
-  /** FETCH returns the columns of its cursor. */
+  /** Describes a session statement; FETCH returns the columns of its cursor. */
   private describeSession(statement: SessionStatement | null, formats: readonly number[]): Buffer {
     return statement?.kind === 'Fetch'
       ? this.cursors.describe(statement.name, formats)
       : reply.noData();
   }
 
-  /** Buffers an INSERT for a common commit; returns false if that is impossible. */
+  /**
+   * Buffers an INSERT, to be committed together with others; returns false if that is impossible.
+   */
   private joined(name: string): boolean {
     const bound = this.portals.get(name);
     if (bound.kind !== 'engine' || bound.done || this.block.status === 'E') {
@@ -482,7 +488,7 @@ export class Conversation {
     if (this.inserts.isWaiting) {
       await this.settle();
     }
-    // The buffer was full, or for a different statement.
+    // The buffer was full, or contained executions of a different statement.
     if (this.phase.at === 'skipping' || this.joined(name)) {
       return;
     }
@@ -527,7 +533,8 @@ export class Conversation {
       this.handedOff = { handoff, eligible };
       return handoff;
     } catch (error) {
-      // If descriptors are exhausted, for example, further handoffs become less likely.
+      // A failure, for example because descriptors are exhausted, makes further handoffs less
+      // likely.
       this.repetition?.returned(0);
       throw error;
     }
@@ -541,7 +548,7 @@ export class Conversation {
     if (pattern === undefined) {
       return;
     }
-    // Until the next Sync the client may describe the portal.
+    // The client may still describe the portal until the next Sync.
     const portal = new Portal(pattern.prepared, BoundValues.none, pattern.formats);
     this.portals.add('', () => ({ kind: 'engine', portal, done: true }));
     if (error !== null) {
@@ -552,7 +559,7 @@ export class Conversation {
     }
   }
 
-  /** Runs the buffered inserts; the first error skips all messages until Sync. */
+  /** Runs the buffered inserts; after the first error, all messages until Sync are skipped. */
   private async settle(): Promise<void> {
     try {
       await this.inserts.settle();
@@ -581,7 +588,9 @@ export class Conversation {
     }
   }
 
-  /** The extended protocol waits for Sync; a simple query ends. */
+  /**
+   * Reports the failure of a COPY. The extended protocol then waits for Sync; a simple query ends.
+   */
   private async failCopy(error: unknown, script: Script | null): Promise<void> {
     await this.copies.abandon();
     this.fail(error, '', 0);
@@ -593,7 +602,7 @@ export class Conversation {
 
   // ---- running ----
 
-  /** Parses a SQL text; in a failed block a syntax error is reported as a failed block. */
+  /** Parses SQL text; in a failed block, a syntax error is reported as a failed block. */
   private read(text: string): ParsedStatement {
     try {
       const read = this.session.read(text);
@@ -637,7 +646,7 @@ export class Conversation {
 
   private refuseIfClosed(): void {
     if (this.isClosed) {
-      throw new ProtocolError('08006', 'the client is gone', true);
+      throw new ProtocolError('08006', 'the client has disconnected', true);
     }
   }
 
@@ -650,7 +659,7 @@ export class Conversation {
       return false;
     }
     if (this.block.status === 'T' && (kind === 'ddl' || kind === 'update')) {
-      this.notify(`${command} was committed at once: ROLLBACK does not undo it`);
+      this.notify(`${command} was committed immediately: ROLLBACK does not undo it`);
     }
     if (notice !== undefined) {
       this.notify(notice);
@@ -660,7 +669,7 @@ export class Conversation {
     return true;
   }
 
-  /** Runs a portal in a cancellable way. */
+  /** Runs a portal so that it can be cancelled. */
   private async run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun> {
     this.refuseIfClosed();
     this.running = portal;
@@ -721,7 +730,10 @@ export class Conversation {
 
   // ---- ends ----
 
-  /** Portals end with the block; outside a block, unnamed portals end with their batch. */
+  /**
+   * Called at the end of a batch: portals end with their block; outside a block, unnamed portals
+   * end with the batch.
+   */
   private endOfBatch(): void {
     if (this.block.status === 'I') {
       this.portals.close('');

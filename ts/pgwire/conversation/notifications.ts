@@ -15,20 +15,22 @@ import * as reply from '../protocol/server-messages.js';
 /** PostgreSQL's limits. */
 const MAX_CHANNEL_LENGTH = 63;
 const MAX_PAYLOAD_LENGTH = 7_999;
-/** Maximum channels of one connection. */
+/** Maximum channels per connection. */
 const MAX_CHANNELS = 1_000;
-/** Maximum bytes buffered for a client that does not read; more closes its connection. */
+/** Maximum bytes buffered for a client that does not read; beyond it, the connection is closed. */
 const MAX_WAITING_BYTES = 1_048_576;
-/** Maximum messages of a block, which are sent at its commit. */
+/** Maximum messages that a block can send at its commit. */
 const MAX_UNSENT = 10_000;
-/** Interval of login checks for a connection that only listens. */
+/** Interval between login checks on a connection that only listens. */
 const LOOK_MS = 1_000;
 
 /** The connection interface for notifications. */
 export interface Line {
   /** Whether no statement is running or has begun. */
   isIdle(): boolean;
-  /** Resolves when the client has accepted the bytes sent; rejects when it is gone. */
+  /**
+   * Resolves when the client has accepted the bytes sent so far; rejects when it has disconnected.
+   */
   drained(): Promise<void>;
   /** Returns an error if the user may no longer receive notifications. */
   refusal(): ProtocolError | null | Promise<ProtocolError | null>;
@@ -42,14 +44,14 @@ interface NotificationSetting {
   };
   readonly block: { readonly status: 'I' | 'T' | 'E' };
   readonly outlet: { queue(bytes: Buffer): void; flush(): void };
-  /** Absent if no client can receive notifications. */
+  /** The client's connection; absent if no client can receive notifications. */
   readonly line?: Line | undefined;
 }
 
 /** A channel with a listener. */
 interface Heard {
   readonly stop: () => void;
-  /** Changes of the table with the channel's name, if it exists. */
+  /** Changes to the table that has the channel's name, if it exists. */
   readonly feed: ChangeFeed | null;
 }
 
@@ -58,7 +60,7 @@ export class Notifications {
   readonly #heard = new Map<string, Heard>();
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
-  /** Resolved when all buffered notifications are sent. */
+  /** Called when all buffered notifications have been sent. */
   #emptied: (() => void)[] = [];
   /** Messages to send when the current block commits. */
   #unsent: Notification[] = [];
@@ -71,7 +73,7 @@ export class Notifications {
     return this.#heard.size > 0;
   }
 
-  /** Once it resolves, no notification is missed. */
+  /** Starts listening; once it resolves, no notification is missed. */
   async listen(channel: string): Promise<void> {
     const { session } = this.#setting;
     checkLength('channel name', channel, MAX_CHANNEL_LENGTH);
@@ -92,7 +94,7 @@ export class Notifications {
     }
   }
 
-  /** `channel`: `null` for all. */
+  /** Stops listening to a channel, or to all if `channel` is `null`. */
   unlisten(channel: string | null): void {
     const names = channel === null ? [...this.#heard.keys()] : [channel];
     for (const name of names) {
@@ -114,7 +116,7 @@ export class Notifications {
     } else if (this.#unsent.length < MAX_UNSENT) {
       this.#unsent.push(notification);
     } else {
-      throw new ProtocolError('54000', `too many messages in a block [limit=${MAX_UNSENT}]`);
+      throw new ProtocolError('54000', `too many pending notifications [limit=${MAX_UNSENT}]`);
     }
   }
 
@@ -154,7 +156,7 @@ export class Notifications {
   }
 
   /**
-   * The changes of the table with this name; `null` if the table does not exist or the user may not
+   * The changes to the table with this name; `null` if the table does not exist or the user may not
    * read it.
    */
   async #feedOf(channel: string): Promise<ChangeFeed | null> {
@@ -212,7 +214,7 @@ export class Notifications {
       outlet.flush();
     }
     if (this.#waitingBytes > MAX_WAITING_BYTES) {
-      const message = 'too many notifications wait for a client that does not take them';
+      const message = 'too many unread notifications: the client does not read them';
       line?.fail(new ProtocolError('53400', message, true));
     }
   }

@@ -17,7 +17,7 @@ import type { Statements } from '../statements/statements.js';
 import type { TemporaryTables } from '../statements/temporary-tables.js';
 
 export interface ConversationLimits {
-  /** Maximum prepared statements, and portals, of a session. */
+  /** Maximum prepared statements, and maximum portals, per session. */
   readonly statementsMax: number;
   /** Options that the client set at startup. */
   readonly options?: string | undefined;
@@ -38,7 +38,7 @@ interface CommandSetting {
   prepare(text: string): Promise<PreparedStatement>;
 }
 
-/** Session statements other than those of cursors and COPY. */
+/** Session statements other than those for cursors and COPY. */
 type SessionCommand = Exclude<SessionStatement, DeclareCursor | FetchCursor | CopyStream>;
 
 export class SessionCommands {
@@ -50,7 +50,7 @@ export class SessionCommands {
     this.settings = new SessionSettings(setting.limits.options);
   }
 
-  /** Returns the command tag. */
+  /** Executes a statement and returns its command tag. */
   async apply(statement: SessionCommand): Promise<string> {
     switch (statement.kind) {
       case 'Begin':
@@ -142,7 +142,7 @@ export class SessionCommands {
       this.setting.statements.closeAll();
       this.settings.reset();
       this.setting.notifications.unlisten(null);
-      // The next user of a pooled connection must be the one who logged in.
+      // A pooled connection must return to the user who logged in before it is reused.
       this.setting.session.become(null);
     }
     return `DISCARD ${what}`;

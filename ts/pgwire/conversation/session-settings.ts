@@ -2,10 +2,10 @@
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 interface Values {
-  /** Overrides the server's timeout; `undefined` for the server's. */
+  /** Overrides the server's timeout; if `undefined`, the server's timeout applies. */
   readonly timeoutMs: number | undefined;
   /**
-   * Whether TIMESTAMP_NS is sent with nine fractional digits; most drivers fail with more than six.
+   * Whether TIMESTAMP_NS is sent with nine fractional digits; most drivers fail on more than six.
    */
   readonly nanoseconds: boolean;
   /** Whether to send notices. */
@@ -20,7 +20,7 @@ const DEFAULTS: Values = { timeoutMs: undefined, nanoseconds: false, notices: tr
 interface Setting {
   readonly key: keyof Values;
   readonly read: (value: string) => Values[keyof Values];
-  /** The value for SHOW. */
+  /** The value as displayed by SHOW. */
   readonly shown: (values: Values) => string;
 }
 
@@ -56,7 +56,10 @@ export class SessionSettings {
   private readonly first: Values = DEFAULTS;
   private values: Values = DEFAULTS;
 
-  /** `options` as the client sent them: `-c statement_timeout=50 -c timestamp_precision=ns`. */
+  /**
+   * `options` is the string that the client sent: `-c statement_timeout=50 -c
+   * timestamp_precision=ns`.
+   */
   constructor(options = '') {
     for (const [, name = '', value = ''] of options.matchAll(OPTION)) {
       this.set(name, value);
@@ -91,7 +94,7 @@ export class SessionSettings {
     return setting === undefined ? null : `SELECT '${setting.shown(this.values)}' AS "${name}"`;
   }
 
-  /** Restores the initial value of a setting, or of all settings without a name. */
+  /** Restores the initial value of a setting; without a name, restores all settings. */
   reset(name?: string): void {
     if (name === undefined) {
       this.values = this.first;
@@ -113,18 +116,18 @@ function timeout(value: string): number | undefined {
     throw invalid('statement_timeout', value);
   }
   const milliseconds = Number(match[1]) * (UNIT_MS[match[2] ?? 'ms'] ?? 1);
-  // In PostgreSQL zero disables the timeout; here the server's timeout still applies.
+  // Zero disables the timeout in PostgreSQL; here the server's timeout still applies.
   return milliseconds === 0 ? undefined : milliseconds;
 }
 
 function isNanoseconds(value: string): boolean {
   if (value !== 'us' && value !== 'ns') {
-    throw invalid('timestamp_precision', value, 'it is us or ns');
+    throw invalid('timestamp_precision', value, 'expected us or ns');
   }
   return value === 'ns';
 }
 
-/** From the most verbose; with any of these levels the client receives notices. */
+/** Message levels from the most verbose; at each of these, the client receives notices. */
 const SHOWING: ReadonlySet<string> = new Set(
   'debug5 debug4 debug3 debug2 debug1 debug log info notice'.split(' '),
 );

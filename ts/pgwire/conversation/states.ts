@@ -1,7 +1,7 @@
 /**
- * Defines how a conversation handles each message in each of its states. The transaction block
- * (idle, open, failed) is a separate state: it determines which statements run, not which messages
- * are read.
+ * Defines how a conversation handles each message in each of its states. The transaction block has
+ * a separate state (idle, open, failed): it determines which statements run, not which messages are
+ * read.
  */
 import type { ClientMessage } from '../protocol/client-messages.js';
 
@@ -18,11 +18,11 @@ export type ConversationState =
   | 'closed';
 
 export type Step =
-  /** Handled immediately: a pipeline contains thousands of such messages. */
+  /** Handled immediately, because a pipeline may contain thousands of such messages. */
   | 'now'
   /** Handled after the previous messages. */
   | 'run'
-  /** Runs buffered inserts first, and then looks the message up again. */
+  /** Runs the buffered inserts first, and then looks up the step for the message again. */
   | 'settle'
   | 'skip'
   /** Starts a simple query. */
@@ -36,7 +36,7 @@ export type Step =
 
 type Steps = Readonly<Record<ClientMessage['kind'], Step>>;
 
-/** The same step for all messages except the given ones. */
+/** The same step for all messages except those in `others`. */
 function all(step: Step, others: Partial<Steps> = {}): Steps {
   return {
     bind: step,
@@ -58,7 +58,7 @@ function all(step: Step, others: Partial<Steps> = {}): Steps {
 }
 
 const AT_ONCE = { bind: 'now', describe: 'now', execute: 'now' } as const;
-/** Remaining data of a failed COPY. */
+/** Data of a failed COPY that still arrives is skipped. */
 const LATE_DATA = { copyData: 'skip', copyDone: 'skip', copyFail: 'skip' } as const;
 const TURNS = { query: 'query', sync: 'sync', terminate: 'end' } as const;
 

@@ -12,7 +12,7 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 
 interface CopiesSetting extends CopySetting {
   readonly outlet: { queue(bytes: Buffer): void; readonly send: Send };
-  /** Runs a portal in a cancellable way. */
+  /** Runs a portal so that it can be cancelled. */
   run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun>;
 }
 
@@ -29,7 +29,7 @@ export class Copies {
     return this.open !== null;
   }
 
-  /** TO STDOUT runs to completion; FROM STDIN requests the data. */
+  /** Starts a COPY: TO STDOUT runs to completion, FROM STDIN requests the data. */
   async start(statement: CopyStream): Promise<void> {
     if (statement.kind === 'CopyOut') {
       await this.copyOut(statement);
@@ -69,7 +69,7 @@ export class Copies {
     this.open?.cancel();
   }
 
-  /** Ends the COPY without a trace; once this resolves, none of its data can appear. */
+  /** Ends the COPY without a trace. Once this resolves, none of its data can become visible. */
   async abandon(): Promise<void> {
     const { open } = this;
     this.open = null;
@@ -80,7 +80,7 @@ export class Copies {
     const { outlet } = this.setting;
     const options = copyOptions(copy.options);
     if (options.encoding !== 'utf-8') {
-      throw new ProtocolError('0A000', `COPY … TO STDOUT sends UTF8, not ${options.encoding}`);
+      throw new ProtocolError('0A000', `COPY … TO STDOUT supports UTF8, not ${options.encoding}`);
     }
     const { text, start } = queryOf(copy);
     const statement = await this.setting.prepare(text).catch((error: unknown) => {
@@ -89,10 +89,10 @@ export class Copies {
     try {
       const { kind, columns, parameters } = statement.description;
       if (kind !== 'select' || columns.length === 0) {
-        throw new ProtocolError('42601', 'COPY … TO STDOUT must be of a query');
+        throw new ProtocolError('42601', 'COPY … TO STDOUT requires a query that returns rows');
       }
       if (parameters.length > 0) {
-        throw new ProtocolError('42P02', 'the query of COPY takes no parameters');
+        throw new ProtocolError('42P02', 'COPY does not support parameters, use literal values');
       }
       const format = options.format === 'binary' ? 1 : 0;
       const formats = columns.map((): number => format);
@@ -100,7 +100,7 @@ export class Copies {
       outlet.queue(copyResponse('out', format, columns.length));
       outlet.queue(rows.head());
       const portal = new Portal(statement, BoundValues.none, formats);
-      // Exact values, so that they can be copied in unchanged.
+      // Values are sent exactly, so that they can be copied back in unchanged.
       portal.exact = true;
       const run = await this.setting.run(portal, 0, (bytes) => outlet.send(rows.rows(bytes)));
       outlet.queue(rows.tail());
@@ -112,7 +112,9 @@ export class Copies {
   }
 }
 
-/** The query whose rows are copied; `start` is -1 if it is not part of the statement. */
+/**
+ * The query whose rows are copied; `start` is -1 if the query is not part of the statement's text.
+ */
 function queryOf({ source }: Extract<CopyStream, { kind: 'CopyOut' }>): {
   readonly text: string;
   readonly start: number;

@@ -1,7 +1,7 @@
 /**
- * COPY … FROM STDIN: passes the client's bytes to the engine as they arrive, which converts them to
- * rows of an INSERT. All rows are written or none: inside a block they wait for its end; otherwise
- * the COPY is a separate transaction.
+ * COPY … FROM STDIN: passes the client's bytes on as they arrive to the engine, which converts them
+ * to rows of an INSERT. Either all rows are written or none. Inside a block they wait for its end;
+ * otherwise the COPY is a separate transaction.
  */
 import type {
   CopyAppender,
@@ -20,7 +20,7 @@ import { Recoder } from './recoder.js';
 import { copyResponse } from '../protocol/server-messages.js';
 import { oidOf } from '../protocol/type-oids.js';
 
-/** Bytes passed to the engine together; many clients send smaller messages. */
+/** Bytes that are passed to the engine together, because many clients send smaller messages. */
 const PIECE_BYTES = 256 * 1024;
 
 /** The conversation interface that a COPY needs. */
@@ -85,7 +85,7 @@ export class CopyIn {
     return copyResponse('in', this.isBinary ? 1 : 0, this.columnCount);
   }
 
-  /** Cancels at the next message. */
+  /** Cancels the COPY when the next message arrives. */
   cancel(): void {
     this.cancelled = true;
   }
@@ -108,7 +108,7 @@ export class CopyIn {
     return rows;
   }
 
-  /** Discards all rows; inside a transaction block, the block has failed. */
+  /** Discards all rows; inside a transaction block, the block then counts as failed. */
   async abandon(): Promise<void> {
     this.insert.close();
     await this.appender.abort();

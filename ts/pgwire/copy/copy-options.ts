@@ -7,7 +7,7 @@ export interface CopyOptions {
   readonly delimiter: string;
   /** The string for null. */
   readonly nullText: string;
-  /** `match`: the names must match the columns. */
+  /** Whether there is a header; with `match`, its names must match the columns. */
   readonly header: boolean | 'match';
   readonly quote: string;
   readonly escape: string;
@@ -21,7 +21,7 @@ export interface CopyOptions {
 
 const ALL = '*';
 
-/** Encodings whose PostgreSQL name differs from the web label. */
+/** Encodings whose PostgreSQL name differs from the web encoding label. */
 const ENCODINGS: Readonly<Record<string, string>> = {
   utf8: 'utf-8',
   unicode: 'utf-8',
@@ -48,7 +48,7 @@ const ENCODINGS: Readonly<Record<string, string>> = {
   uhc: 'euc-kr',
 };
 
-/** The web label of an encoding in COPY. */
+/** The web encoding label for an encoding in COPY. */
 function encodingOf(name: string): string {
   const plain = name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   const known = ENCODINGS[plain] ?? plain.replace(/^win(?=\d)/, 'windows-');
@@ -75,7 +75,7 @@ function formatOf({ format = 'text' }: CopyStreamOptions): CopyOptions['format']
   throw new ProtocolError('22023', message);
 }
 
-/** Options with the defaults of their format; throws for an invalid combination. */
+/** Options, with their format's defaults; throws for an invalid combination. */
 export function copyOptions(draft: CopyStreamOptions): CopyOptions {
   const format = formatOf(draft);
   const isCsv = format === 'csv';
@@ -97,24 +97,24 @@ export function copyOptions(draft: CopyStreamOptions): CopyOptions {
       throw new ProtocolError(sqlState, message);
     }
   };
-  refuse(draft.where === true, '0A000', 'COPY … FROM STDIN takes no WHERE');
+  refuse(draft.where === true, '0A000', 'COPY … FROM STDIN does not support WHERE');
   const onlyCsv = ['quote', 'escape', 'forceQuote', 'forceNotNull', 'forceNull'] as const;
   for (const name of onlyCsv) {
-    refuse(draft[name] !== undefined && !isCsv, '0A000', `COPY ${name} is for the CSV format only`);
+    refuse(draft[name] !== undefined && !isCsv, '0A000', `COPY ${name} requires the CSV format`);
   }
   const isBinary = format === 'binary';
   const ofText = draft.delimiter ?? draft.nullText;
   refuse(
     isBinary && ofText !== undefined,
     '42601',
-    'DELIMITER and NULL have no place in BINARY mode',
+    'cannot specify DELIMITER or NULL in BINARY mode',
   );
-  refuse(isBinary && options.header !== false, '0A000', 'HEADER has no place in BINARY mode');
+  refuse(isBinary && options.header !== false, '0A000', 'cannot specify HEADER in BINARY mode');
   for (const name of ['delimiter', 'quote', 'escape'] as const) {
     const isByte = /^[\0-\x7f]$/.test(options[name]) && !/[\r\n]/.test(options[name]);
     refuse(!isByte, '22023', `COPY ${name} must be a single one-byte character`);
   }
-  refuse(/[\r\n]/.test(options.nullText), '22023', 'COPY null cannot hold a line end');
+  refuse(/[\r\n]/.test(options.nullText), '22023', 'COPY null cannot contain a line end');
   const isLetter = !isCsv && /[\\.a-z0-9]/.test(options.delimiter);
   refuse(isLetter, '22023', `COPY delimiter cannot be "${options.delimiter}"`);
   refuse(isCsv && options.delimiter === quote, '22023', 'COPY delimiter and quote must differ');

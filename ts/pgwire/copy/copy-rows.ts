@@ -97,7 +97,8 @@ export class CopyRows {
   }
 
   /**
-   * The header shares a message with the first data, as in PostgreSQL; some drivers require this.
+   * The header shares a message with the first data, as in PostgreSQL, because some drivers require
+   * this.
    */
   private withHead(bytes: Buffer): Buffer {
     const whole = this.headSent ? bytes : Buffer.concat([BINARY_HEAD, bytes]);
@@ -157,7 +158,7 @@ export class CopyRows {
     for (let index = start; index < end && !isQuoted; index += 1) {
       isQuoted = escapes[bytes[index] ?? 0] === 1;
     }
-    // A line with only this value would end the data for its reader.
+    // Quoted, because a line with only this value would end the data for its reader.
     isQuoted ||= this.columns.length === 1 && bytes.toString('latin1', start, end) === '\\.';
     if (!isQuoted) {
       this.at += bytes.copy(out, this.at, start, end);
@@ -188,7 +189,7 @@ export class CopyRows {
     this.at = 0;
   }
 
-  /** Reserves space for a value with every byte escaped, its quotes and a separator. */
+  /** Reserves space for a value with every byte escaped, for its quotes, and for a separator. */
   private reserve(length: number): void {
     const needed = this.at + length * 2 + 16;
     if (needed > this.out.length) {

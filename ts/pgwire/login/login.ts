@@ -1,6 +1,6 @@
 /**
- * Logins of the wire protocol. An exchange receives the client's password messages, and returns
- * what to send and whether it is complete.
+ * Logins over the wire protocol. An exchange receives the client's password messages, and returns
+ * the bytes to send and whether the login is complete.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
@@ -26,7 +26,7 @@ import {
   authenticationSaslFinal,
 } from '../protocol/server-messages.js';
 
-/** A user from the configuration, without users in the database. */
+/** A user from the configuration, for servers without users in the database. */
 export interface Account {
   readonly user: string;
   readonly password: string;
@@ -48,7 +48,7 @@ export type LoginMethod = 'scram' | 'cleartext';
 interface Entry {
   readonly entered: Entered;
   readonly verifier: ScramVerifier;
-  /** Takes equally long for every password. */
+  /** Checks a password; takes equally long for every password. */
   fits(password: string): boolean | Promise<boolean>;
 }
 
@@ -61,12 +61,12 @@ interface LoginSetting {
 }
 
 /**
- * Salts of configured accounts, kept across reloads so that accounts cannot be distinguished from
+ * Salts of configured accounts. They survive reloads, so that accounts cannot be distinguished from
  * unknown names.
  */
 const accountSalts = new NameSalts();
 
-/** Users who may log in: those of the database, otherwise the configured accounts. */
+/** Users who may log in: those in the database or, without it, the configured accounts. */
 export class LoginBook {
   readonly method: LoginMethod;
   private readonly setting: LoginSetting;
@@ -95,7 +95,10 @@ export class LoginBook {
     return book;
   }
 
-  /** `endPoint`: data to which a login on an encrypted connection can be bound. */
+  /**
+   * Begins a login. `endPoint` is the data to which a login on an encrypted connection can be
+   * bound.
+   */
   begin(user: string, caller: Caller, endPoint: Buffer | null = null): LoginExchange {
     const { directory, failures } = this.setting;
     const { address } = caller;
@@ -118,7 +121,7 @@ export class LoginBook {
     });
   }
 
-  /** Takes as long as for an existing user. */
+  /** Checks a password for an unknown user; takes as long as for an existing user. */
   private async refuses(user: string, password: string, caller: Caller): Promise<false> {
     await this.setting.directory?.verifyPassword(user, password, caller);
     this.digest(password);
@@ -142,7 +145,7 @@ function storedEntry(directory: Directory, user: string, caller: Caller): Entry 
   if (verifier === null || identity === null) {
     return undefined;
   }
-  // A changed password has a different verifier; a deleted or disabled user has none.
+  // After a password change the verifier differs; a deleted or disabled user has no verifier.
   const renew = (): Login => {
     if (directory.scramVerifier(user) !== verifier) {
       return { kind: 'unknown' };
@@ -172,7 +175,7 @@ interface Candidate {
   readonly verifier: ScramVerifier;
   fits(password: string): boolean | Promise<boolean>;
   mayEnter(entered: Entered): boolean;
-  /** Called with the result for each password; throws after too many failures. */
+  /** Called with the result of each password check; throws after too many failures. */
   count(isRight: boolean): void;
 }
 
@@ -193,7 +196,7 @@ export class LoginExchange {
       : authenticationSasl(this.mechanisms());
   }
 
-  /** Preferred mechanism first. */
+  /** Supported mechanisms, the preferred one first. */
   private mechanisms(): string[] {
     const { endPoint } = this.candidate;
     return endPoint === null ? [SCRAM_MECHANISM] : [SCRAM_PLUS_MECHANISM, SCRAM_MECHANISM];
@@ -234,7 +237,9 @@ export class LoginExchange {
     }
   }
 
-  /** The password is correct; the endpoint's permission is checked as well. */
+  /**
+   * Completes the login, because the password is correct; also checks the endpoint's permission.
+   */
   private enter(): Entered {
     const { entry } = this.candidate;
     if (entry === undefined) {

@@ -1,7 +1,7 @@
 /**
  * Logins that another service verifies: passwords of users known only to the identity provider, and
- * tokens sent as passwords. The server must see the password, so it is sent only over encrypted
- * connections, unless configured otherwise.
+ * tokens sent as passwords. The server must see the password. It is therefore accepted only over
+ * encrypted connections, unless configured otherwise.
  */
 import type { Authenticator, Caller, Identity, Login } from '../../auth/index.js';
 import type { Principal } from '../../session/index.js';
@@ -40,11 +40,14 @@ export class ProvidedLogin {
   }
 }
 
-/** The user of a session. Groups and permissions may change during the session. */
+/** The user of a session, whose groups and permissions may change while the session lasts. */
 export class Visitor implements Principal {
   readonly name: string;
   readonly readOnly: boolean;
-  /** Whether only a change of rights can end the login: it uses no token, and no other service. */
+  /**
+   * Whether the login can only end through a change of rights, because it involves neither a token
+   * nor another service.
+   */
   readonly isLasting: boolean;
   identity: Identity;
   private readonly renew: Entered['renew'];
@@ -58,7 +61,8 @@ export class Visitor implements Principal {
   }
 
   /**
-   * Returns an error if no statement may start now; synchronous unless a service must be called.
+   * Returns an error if no statement may start now. Synchronous unless another service must be
+   * called.
    */
   refusal(): ProtocolError | null | Promise<ProtocolError | null> {
     const login = this.renew?.();
@@ -70,14 +74,17 @@ export class Visitor implements Principal {
 
   private judge(login: Login): ProtocolError | null {
     if (login.kind !== 'known') {
-      return refusalOf(login, '28000', 'the login has ended: sign on again');
+      return refusalOf(login, '28000', 'the login is no longer valid: log in again');
     }
     this.identity = login.identity;
     return null;
   }
 }
 
-/** Fatal, unless the identity provider is unavailable. */
+/**
+ * The error for a login that is no longer valid; fatal unless the identity provider is merely
+ * unavailable.
+ */
 function refusalOf(
   login: Exclude<Login, { kind: 'known' }>,
   sqlState: string,
@@ -89,9 +96,9 @@ function refusalOf(
     case 'wait':
       return new ProtocolError('28000', 'too many failed logins, try again in a minute', true);
     case 'busy':
-      return new ProtocolError('53300', 'too many logins at once, try again', true);
+      return new ProtocolError('53300', 'too many concurrent logins, try again later', true);
     case 'unavailable':
-      return new ProtocolError('57P03', 'the identity provider does not answer', false);
+      return new ProtocolError('57P03', 'the identity provider is not responding', false);
     case 'unknown':
     case 'insufficient scope':
       return new ProtocolError(sqlState, message, true);

@@ -8,7 +8,7 @@ import type { ScramVerifier } from '../../auth/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 export const SCRAM_MECHANISM = 'SCRAM-SHA-256';
-/** The same, bound to the server's certificate (RFC 5929). */
+/** The same mechanism, bound to the server's certificate (RFC 5929). */
 export const SCRAM_PLUS_MECHANISM = 'SCRAM-SHA-256-PLUS';
 
 const NONCE_BYTES = 18;
@@ -33,7 +33,7 @@ export class ScramExchange {
   private nonce = '';
   private transcript = '';
 
-  /** `channel`: `null` if binding was not offered. */
+  /** `channel` is `null` if channel binding was not offered. */
   constructor(
     verifier: ScramVerifier,
     channel: ChannelBinding | null = null,
@@ -62,7 +62,7 @@ export class ScramExchange {
     return answer;
   }
 
-  /** The binding data that the client's next message must repeat after its header. */
+  /** The binding data that the client's next message must repeat after its own header. */
   private channelData(flag: string): Buffer {
     if (this.channel?.chosen === true) {
       if (flag !== 'p=tls-server-end-point') {
@@ -71,10 +71,10 @@ export class ScramExchange {
       return this.channel.endPoint;
     }
     if (flag.startsWith('p')) {
-      throw new ProtocolError('08P01', 'SCRAM without channel binding cannot use one', true);
+      throw new ProtocolError('08P01', 'unexpected channel binding data in SCRAM message', true);
     }
-    // The client supports channel binding and believes that the server does not: an attacker
-    // between them removed the offer.
+    // The client supports channel binding but believes that the server does not, so an attacker
+    // between them has removed the offer.
     if (flag === 'y' && this.channel !== null) {
       throw new ProtocolError('28000', 'SCRAM channel binding negotiation error', true);
     }

@@ -57,7 +57,10 @@ export function decodeText(bytes: Buffer): string {
   }
 }
 
-/** Short ASCII strings, the common case, are decoded without a view of their bytes. */
+/**
+ * Maximum bytes of a string that is decoded without a view of its bytes, if it is ASCII; most
+ * strings are.
+ */
 const SHORT_BYTES = 64;
 
 function decodeRange(bytes: Buffer, start: number, end: number): string {
@@ -164,7 +167,7 @@ export function readStartup(frame: Frame): StartupMessage {
   return { kind: 'startup', major: 3, minor: code & 0xffff, parameters };
 }
 
-/** Messages whose body need not be read completely. */
+/** Messages whose body need not be read to its end. */
 const TAKES_ALL: ReadonlySet<string> = new Set(['password', 'copyData', 'functionCall']);
 
 export function readMessage(frame: Frame): ClientMessage {
@@ -221,16 +224,17 @@ function readParse(body: BodyReader): ClientMessage {
   return { kind: 'parse', name, text, types };
 }
 
-/** Shared, since most Bind messages have no formats. */
+/** A shared list, because most Bind messages have no formats. */
 const NO_CODES: readonly number[] = [];
 
 /**
- * The values of a Bind message, in place. They are known to be complete; the engine decodes them.
+ * The values of a Bind message, left in place. They are known to be complete; the engine decodes
+ * them.
  */
 export class BoundParameters {
   readonly count: number;
   readonly body: Buffer;
-  /** Offset of the value count, and of the end of the values. */
+  /** Offset of the value count; `end` is the offset of the end of the values. */
   readonly start: number;
   readonly end: number;
 

@@ -9,7 +9,7 @@ import { errorResponse } from './server-messages.js';
 class LocatedError extends Error {
   readonly failure: DatabaseError;
   readonly position: number | undefined;
-  /** Position in the data of a COPY. */
+  /** Position in the data of a COPY, if any. */
   readonly where: string | undefined;
 
   constructor(failure: DatabaseError, position: number | undefined, where?: string) {
@@ -37,7 +37,7 @@ export function located(
   return new LocatedError(failure, before + 1);
 }
 
-/** A COPY error has no position in the SQL text, but may have one in the data. */
+/** An error in COPY data. It has no position in the SQL text, but may have one in the data. */
 export function inData(error: unknown, where?: string): Error {
   if (error instanceof ProtocolError) {
     return new ProtocolError(error.sqlState, error.message, error.fatal, where);
@@ -45,7 +45,7 @@ export function inData(error: unknown, where?: string): Error {
   return new LocatedError(asDatabaseError(error), undefined, where);
 }
 
-/** Shifts the position of an error in a part of the text that starts at `offset`. */
+/** Shifts the position of an error in a substring of the text that starts at `offset`. */
 export function shifted(error: unknown, offset: number): Error {
   if (error instanceof ProtocolError) {
     return error;
@@ -69,14 +69,17 @@ export function errorReport(error: LocatedError | ProtocolError): Buffer {
   return errorResponse({ severity: 'ERROR', ...fields, position, where });
 }
 
-/** Drivers prepare a statement again if the error names this PostgreSQL function. */
+/**
+ * SQLSTATE and function name for special errors: drivers prepare a statement again if the error
+ * names this PostgreSQL function.
+ */
 function special(failure: DatabaseError): { sqlState?: string; routine?: string } {
   return failure instanceof ChangedResult
     ? { sqlState: sqlStateOf('NotSupported'), routine: 'RevalidateCachedQuery' }
     : {};
 }
 
-/** Number of characters in the protocol's sense: code points. */
+/** Number of characters as the protocol counts them: code points. */
 function characters(text: string): number {
   return text.length - (text.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0);
 }

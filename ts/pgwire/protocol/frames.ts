@@ -1,6 +1,6 @@
 /**
- * Splits bytes into frames. Received chunks are kept in a list, so a large message is concatenated
- * only once, when it is complete. Its length is checked before anything is allocated.
+ * Splits bytes into frames. Received chunks are kept in a list, so that a large message is
+ * concatenated only once, when it is complete. Its length is checked before anything is allocated.
  */
 import { ProtocolError } from './protocol-error.js';
 
@@ -17,7 +17,7 @@ export interface Frame {
   readonly body: Buffer;
 }
 
-/** The location of a message: its type code, and its body within `bytes`. */
+/** Location of a message: its type code, and the offsets of its body within `bytes`. */
 export interface FramePlace {
   readonly type: number;
   readonly bytes: Buffer;
@@ -26,7 +26,7 @@ export interface FramePlace {
 }
 
 export class FrameReader implements FramePlace {
-  /** The message found by `peek`. */
+  /** Type of the message found by `peek`. */
   type = 0;
   bytes: Buffer = NOTHING;
   start = 0;
@@ -69,7 +69,9 @@ export class FrameReader implements FramePlace {
     return this.peek(maxBytes) ? this.pick() : null;
   }
 
-  /** Locates the next message without consuming it; false while it is incomplete. */
+  /**
+   * Locates the next message without consuming it; returns false while the message is incomplete.
+   */
   peek(maxBytes: number): boolean {
     if (this.size < HEADER_BYTES) {
       return false;
@@ -102,7 +104,10 @@ export class FrameReader implements FramePlace {
     this.bytes = NOTHING;
   }
 
-  /** The first chunk, merged so that it has `count` contiguous bytes after `given`. */
+  /**
+   * The first chunk, merged with later ones if necessary, so that `count` contiguous bytes follow
+   * `given`.
+   */
   private gathered(count: number): Buffer {
     const first = this.chunks[0];
     if (first !== undefined && first.length - this.given >= count) {
@@ -114,7 +119,7 @@ export class FrameReader implements FramePlace {
     return whole;
   }
 
-  /** Consumes `count` bytes, and returns them without the first `skipped`. */
+  /** Consumes `count` bytes, and returns all of them except the first `skipped`. */
   private take(count: number, skipped: number): Buffer {
     const whole = this.gathered(count);
     const start = this.given;

@@ -7,11 +7,11 @@ interface ReportFields {
   readonly message: string;
   readonly detail?: string | undefined;
   readonly hint?: string | undefined;
-  /** In characters, from 1. */
+  /** Position in characters, counted from 1. */
   readonly position?: number | undefined;
-  /** Position in the data. */
+  /** Position in the data, if any. */
   readonly where?: string | undefined;
-  /** The PostgreSQL function name that drivers check for. */
+  /** The PostgreSQL function name for which drivers check. */
   readonly routine?: string | undefined;
 }
 
@@ -87,7 +87,7 @@ export const noData = (): Buffer => message('n');
 export const emptyQueryResponse = (): Buffer => message('I');
 export const portalSuspended = (): Buffer => message('s');
 
-/** Requests data (`G`) or announces it (`H`), with one format for all columns. */
+/** Requests COPY data (`G`) or announces it (`H`), with one format for all columns. */
 export function copyResponse(direction: 'in' | 'out', format: 0 | 1, columns: number): Buffer {
   const formats = new Array<number>(columns).fill(format);
   return message(direction === 'in' ? 'G' : 'H', Buffer.from([format]), int16(columns, ...formats));
@@ -108,16 +108,15 @@ export function parameterDescription(types: readonly number[]): Buffer {
 export interface FieldDescription {
   readonly name: string;
   /**
-   * Ids of the table and of the column in it; for a computed column 0 and its position in the
-   * result.
+   * Ids of the table and of its column; for a computed column, 0 and its position in the result.
    */
   readonly table: number;
   readonly column: number;
   readonly oid: number;
-  /** Bytes of a value; -1 if variable. */
+  /** Bytes per value; -1 if variable. */
   readonly size: number;
   readonly modifier: number;
-  /** 0 text, 1 binary. */
+  /** Format: 0 is text, 1 is binary. */
   readonly format: number;
 }
 

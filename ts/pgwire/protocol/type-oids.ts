@@ -76,7 +76,7 @@ const ARRAYS: Readonly<Record<string, number>> = {
   'UUID[]': Oid.UuidArray,
 };
 
-/** Header bytes that type modifiers include. */
+/** Bytes that PostgreSQL's type modifiers count for a header. */
 const HEADER = 4;
 /** CHAR is `character(1)`. */
 const CHAR_MODIFIER = 1 + HEADER;
@@ -90,7 +90,7 @@ function shapeOf(type: string): Shape {
   return SHAPES[bare] ?? [Oid.Varchar, -1];
 }
 
-/** Sizes of types that exist only in the catalog. */
+/** Sizes of types that occur only in the catalog. */
 const CATALOG_SIZES: Readonly<Record<number, number>> = {
   [Oid.Char]: 1,
   [Oid.Name]: 64,
@@ -106,7 +106,10 @@ export function oidOf(type: string): number {
   return shapeOf(type)[0];
 }
 
-/** For DECIMAL: precision in the upper 16 bits and scale in the lower, plus the header's four. */
+/**
+ * Type modifier. For DECIMAL: the precision in the upper 16 bits and the scale in the lower ones,
+ * plus the header's four.
+ */
 function modifierOf({ type, source }: ResultColumn, oid: number): number {
   if (oid === Oid.Bpchar) {
     return CHAR_MODIFIER;
@@ -131,7 +134,7 @@ export function describeField(
     oid,
     size,
     modifier: modifierOf(column, oid),
-    // Binary data has no text form: it is always sent in binary format, and described so.
+    // Binary data has no text form, so it is always sent and described as binary.
     format: oid === Oid.Bytea ? 1 : format,
   };
 }
@@ -143,7 +146,8 @@ const described = new WeakMap<
 >();
 
 /**
- * The description of rows, or that the statement returns none. Columns without a format are text.
+ * Describes the rows, or reports that the statement returns none. Columns without a specified
+ * format are text.
  */
 export function describeRows(
   { columns }: { readonly columns: readonly ResultColumn[] },
@@ -188,7 +192,7 @@ const DECLARED: Readonly<Record<number, string>> = {
   [Oid.TimestamptzArray]: 'TIMESTAMP[]',
 };
 
-/** The engine's type for a declared parameter; `null` to infer it. */
+/** The engine's type for the declared type of a parameter; `null` to infer it. */
 export function declaredType(oid: number): string | null {
   return DECLARED[oid] ?? null;
 }

@@ -1,8 +1,8 @@
 /**
  * The BEGIN … COMMIT block of a conversation, and its savepoints.
  *
- * The engine buffers the inserts of a block and shows them only to the block. On request it
- * discards the inserts after a savepoint.
+ * The engine buffers a block's inserts and shows them only to that block. On request it discards
+ * the inserts after a savepoint.
  */
 import type { Transaction } from '../../session/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
@@ -24,7 +24,7 @@ interface Savepoint {
   readonly portals: ReadonlySet<string>;
 }
 
-/** Maximum savepoints of a block; some drivers set one for each COPY or INSERT. */
+/** Maximum savepoints per block; some drivers set one for each COPY or INSERT. */
 const MAX_SAVEPOINTS = 10_000;
 
 export class Block {
@@ -50,7 +50,9 @@ export class Block {
     return true;
   }
 
-  /** COMMIT; in a failed block, ROLLBACK. Returns the command tag. */
+  /**
+   * Ends the block with COMMIT or, if the block has failed, with ROLLBACK. Returns the command tag.
+   */
   async commit(): Promise<'COMMIT' | 'ROLLBACK'> {
     const { transaction } = this.session;
     if (this.current === 'E') {
@@ -94,7 +96,7 @@ export class Block {
     this.savepoints.push({ name, mark, portals: new Set(portals) });
   }
 
-  /** Removes a savepoint and all later ones, but keeps the changes since. */
+  /** Removes a savepoint and all later ones, but keeps the changes made since then. */
   release(name: string): void {
     this.refuseOutside('RELEASE SAVEPOINT');
     this.refuseIfFailed();
@@ -102,7 +104,8 @@ export class Block {
   }
 
   /**
-   * Undoes the changes after a savepoint, which remains. Returns the cursors that were open at it.
+   * Undoes the changes made after a savepoint, which remains. Returns the cursors that were open at
+   * that savepoint.
    */
   rollbackTo(name: string): ReadonlySet<string> {
     this.refuseOutside('ROLLBACK TO SAVEPOINT');

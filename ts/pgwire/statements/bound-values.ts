@@ -6,7 +6,7 @@ import type { BindMessage, BoundParameters } from '../protocol/client-messages.j
 import { ProtocolError } from '../protocol/protocol-error.js';
 import { formatCodes } from './format-codes.js';
 
-/** By byte value: 1 for ASCII except zero. */
+/** Lookup table by byte value: 1 for ASCII characters except zero. */
 const ASCII = Uint8Array.from({ length: 256 }, (_, byte) => (byte > 0 && byte < 128 ? 1 : 0));
 const COUNT_BYTES = 2;
 const LENGTH_BYTES = 4;
@@ -34,7 +34,7 @@ export class BoundValues {
     return new BoundValues(row.header, null, row);
   }
 
-  /** `oids`: the types of the values. */
+  /** `oids` contains the types of the values. */
   static ofBind(
     { parameters, parameterFormats }: BindMessage,
     oids: readonly number[],
@@ -48,8 +48,8 @@ export class BoundValues {
   }
 
   /**
-   * Returns the end of values that begin with their count at `start`. Returns -1 if a value extends
-   * beyond `end`, or a text value is not UTF-8.
+   * Returns the end offset of values whose count is at `start`. Returns -1 if a value extends
+   * beyond `end`, or if a text value is not UTF-8.
    */
   static endOf(header: Buffer, bytes: Buffer, start: number, end: number): number {
     const count = bytes.readUInt16BE(start);
@@ -93,7 +93,7 @@ function isText(bytes: Buffer, start: number, end: number): boolean {
   return at === end || (isUtf8(rest) && !rest.includes(0));
 }
 
-/** The last header, cached because clients usually bind a statement in the same way. */
+/** The last header, cached because clients usually bind a statement in the same way each time. */
 let last: {
   readonly formats: string;
   readonly oids: readonly number[];

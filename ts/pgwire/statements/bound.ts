@@ -27,7 +27,7 @@ export type Stored =
       readonly kind: 'engine';
       readonly prepared: PreparedStatement;
       readonly oids: readonly number[];
-      /** The cursor that its execution declares, and the types of its parameters. */
+      /** The cursor that executing the statement declares, and the types of its parameters. */
       readonly declares: DeclareCursor | null;
       readonly types: ParameterTypes;
     };
@@ -81,12 +81,12 @@ async function storedStatement(
   return { kind: 'engine', prepared, oids, declares, types: declared };
 }
 
-/** State of a portal created by DECLARE, besides its rows. */
+/** State of a portal that DECLARE created, in addition to its rows. */
 interface CursorState {
   /** Closed together with the portal. */
   readonly statement: { close(): void };
   readonly binary: boolean;
-  /** Its buffered rows, if it is scrollable. */
+  /** The cursor's buffered rows, if it is scrollable. */
   readonly scroll: Scroll | null;
   readonly hold: boolean;
   /** Whether the declaring block has been committed. */

@@ -21,7 +21,7 @@ interface CursorSetting {
   readonly portals: Portals;
   readonly block: Block;
   prepare(text: string, types?: ParameterTypes): Promise<PreparedStatement>;
-  /** Runs a portal in a cancellable way. */
+  /** Runs a portal so that it can be cancelled. */
   run(portal: Portal, maxRows: number, send: Send): Promise<PortalRun>;
 }
 
@@ -32,7 +32,7 @@ export class Cursors {
     this.setting = setting;
   }
 
-  /** The query is bound immediately, and runs at the first FETCH. */
+  /** Declares a cursor: its query is bound immediately, but runs only at the first FETCH. */
   async declare(
     { name, query, binary, scroll, hold }: DeclareCursor,
     types: ParameterTypes | undefined,
@@ -74,13 +74,13 @@ export class Cursors {
     return 'DECLARE CURSOR';
   }
 
-  /** The row description of FETCH, for a client that requested `formats`. */
+  /** The row description of a FETCH whose client requested `formats`. */
   describe(name: string, formats: readonly number[]): Buffer {
     const { portal, codes } = this.cursor(name, formats);
     return describeRows(portal.statement.description, codes);
   }
 
-  /** FETCH and MOVE; returns the command tag. */
+  /** Executes FETCH or MOVE; returns the command tag. */
   async fetch(statement: FetchCursor, formats: readonly number[], send: Send): Promise<string> {
     const { name, kind, step } = statement;
     const { portal, scroll, codes } = this.cursor(name, formats);
@@ -94,7 +94,7 @@ export class Cursors {
     return `${kind.toUpperCase()} ${rows}`;
   }
 
-  /** A cursor that failed to buffer a row has lost it, so it is closed. */
+  /** A row that a cursor could not buffer is lost, so the cursor is closed. */
   private async scrolled(name: string, step: Promise<number>): Promise<number> {
     try {
       return await step;

@@ -4,8 +4,8 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 const NONE: readonly number[] = [];
 
 /**
- * Expands format codes: without codes all are text, one code applies to all, otherwise one code
- * each.
+ * Expands format codes: no codes mean that all values are text, a single code applies to all,
+ * otherwise each value has a code.
  */
 export function formatCodes(
   codes: readonly number[],

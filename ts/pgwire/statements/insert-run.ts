@@ -3,8 +3,8 @@
  * (Sync, Flush, another statement), and then sent to the engine together, in one commit. Replies in
  * between are buffered too, so that they keep the order of the messages.
  *
- * A pipeline contains thousands of messages that differ only in their values. Messages that repeat
- * the previous ones are accepted as bytes, without decoding: see `repeats`.
+ * A pipeline may contain thousands of messages that differ only in their values. Messages that
+ * repeat the previous ones are accepted as bytes, without decoding: see `repeats`.
  */
 import { DatabaseError, ParameterBatch } from '../../session/index.js';
 import { BoundValues } from './bound-values.js';
@@ -14,11 +14,11 @@ import type { FramePlace } from '../protocol/frames.js';
 import { type Executable, Portal } from './portal.js';
 import { bindComplete, commandComplete } from '../protocol/server-messages.js';
 
-/** Maximum buffered rows, and bytes of their values. */
+/** Maximum buffered rows, and maximum bytes of their values. */
 const MAX_ROWS = 16_384;
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** Errors in values, or in a statement that cannot be batched: nothing was written. */
+/** Errors in values, or in a statement that cannot be batched; after them, nothing was written. */
 const BEFORE_WRITING: ReadonlySet<string> = new Set([
   'InvalidValue',
   'InvalidCell',
@@ -29,7 +29,10 @@ const BEFORE_WRITING: ReadonlySet<string> = new Set([
   'ResourceLimit',
 ]);
 
-/** Whether it is an INSERT with parameters that returns no rows. */
+/**
+ * Whether a statement is an INSERT with parameters that returns no rows, so that its executions can
+ * be buffered.
+ */
 function isHeldBack({ description }: Pick<Executable, 'description'>): boolean {
   const { kind, columns, parameters } = description;
   return kind === 'insert' && columns.length === 0 && parameters.length > 0;
@@ -45,13 +48,13 @@ const EXECUTE = 'E'.charCodeAt(0);
 /** The body of an Execute for the unnamed portal without a row limit. */
 const EXECUTE_ALL = Buffer.alloc(5);
 
-/** Consecutive executions that follow identical replies. */
+/** Consecutive executions, each preceded by the same replies. */
 interface Turn {
   readonly replies: Buffer;
   count: number;
 }
 
-/** The common parts of the messages of a batch. */
+/** The parts that the messages of a batch have in common. */
 interface Pattern {
   /** The Bind message before and after its values. */
   readonly head: Buffer;
@@ -74,12 +77,12 @@ export class InsertRun {
   /** Replies since the last execution. */
   private replies: Buffer = NOTHING;
   private pattern: Pattern | null = null;
-  /** Buffer with a Bind that was accepted as bytes; its Execute has not arrived yet. */
+  /** Buffer that contains a Bind that was accepted as bytes; its Execute has not arrived yet. */
   private bound: Buffer | null = null;
   private boundStart = 0;
   private boundEnd = 0;
 
-  /** `runAlone` sends the result itself. */
+  /** `runAlone` runs a single portal and sends its result. */
   constructor(outlet: Queue, runAlone: (portal: Portal) => Promise<unknown>) {
     this.outlet = outlet;
     this.runAlone = runAlone;
@@ -105,7 +108,7 @@ export class InsertRun {
       : this.statement === statement && !this.isFull && this.batch.suits(values.header);
   }
 
-  /** `name` is that of the portal; a named portal is bound only once. */
+  /** Buffers an execution. `name` is the portal's name; a named portal is bound only once. */
   add(portal: Portal, name: string): void {
     const { source, header } = portal.values;
     this.pattern = source === null || name !== '' ? null : patternOf(source);
@@ -217,7 +220,7 @@ export class InsertRun {
     return true;
   }
 
-  /** Counts a buffered execution whose reply follows `replies`. */
+  /** Counts a buffered execution whose reply comes after `replies`. */
   private note(replies: Buffer): void {
     const last = this.turns.at(-1);
     if (last !== undefined && (last.replies === replies || last.replies.equals(replies))) {

@@ -1,6 +1,6 @@
 /**
  * A bound statement whose rows are sent to a client. Rows arrive as complete DataRow messages. If
- * the client requested a number of rows, chunks are split between messages.
+ * the client requested a certain number of rows, chunks are split between messages.
  */
 import type {
   Chunk,
@@ -27,11 +27,11 @@ export type Send = (bytes: Buffer) => Promise<void>;
 export interface PortalRun {
   /** False if the row limit was reached and more rows may follow. */
   readonly complete: boolean;
-  /** Rows sent by this execution, or rows written. */
+  /** Number of rows that this execution sent or wrote. */
   readonly rows: number;
 }
 
-/** Passed to the engine if the client sets no row limit. */
+/** Row limit for the engine if the client sets none. */
 const ROWS_ALL = 0;
 
 const NOTHING = Buffer.alloc(0);
@@ -49,7 +49,7 @@ export class Portal {
   private closed = false;
   private isChunked = false;
 
-  /** Receives the row description with the first rows, if it is unknown until then. */
+  /** Receives the row description together with the first rows, if it is not known earlier. */
   private readonly tell: ((description: StatementDescription) => void) | null;
 
   constructor(
@@ -69,7 +69,7 @@ export class Portal {
     return this.chosenFormats;
   }
 
-  /** Sets the formats of a cursor's rows, which cannot change after rows were read. */
+  /** Sets the formats of a cursor's rows; they cannot change once rows have been read. */
   choose(formats: readonly number[]): void {
     if (this.started && formats.some((format, index) => format !== this.chosenFormats[index])) {
       const message = 'the format of a cursor cannot change after its first FETCH';
@@ -78,12 +78,12 @@ export class Portal {
     this.chosenFormats = formats;
   }
 
-  /** Whether the rows exceeded the first reply of the engine. */
+  /** Whether the rows did not fit into the engine's first reply. */
   get isLong(): boolean {
     return this.isChunked;
   }
 
-  /** Resumes an execution that began at `sinceMs`; continues with the rows of its reply. */
+  /** Resumes an execution that began at `sinceMs`, and continues with the rows in its reply. */
   resume(reply: ExecuteReply, sinceMs: number): void {
     const { chunk, stream, summary } = this.statement.resumed(reply, sinceMs);
     this.started = true;
@@ -197,7 +197,7 @@ export class Portal {
     return chunk.rows;
   }
 
-  /** Sends the first `maxRows` DataRow messages of `bytes`, and buffers the others. */
+  /** Sends the first `maxRows` DataRow messages in `bytes`, and buffers the others. */
   private async sendRows(bytes: Buffer, maxRows: number, send: Send): Promise<number> {
     let end = 0;
     let rows = 0;

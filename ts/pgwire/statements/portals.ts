@@ -49,8 +49,8 @@ export class Portals {
   }
 
   /**
-   * Ends a block. A cursor WITH HOLD survives if its own block commits, and then also the end of
-   * later blocks.
+   * Ends a block. A cursor WITH HOLD survives if its own block commits; after that, it also
+   * survives the end of later blocks.
    */
   endBlock(end: 'commit' | 'rollback'): void {
     this.closeBut((_, bound) => {
@@ -63,7 +63,7 @@ export class Portals {
     });
   }
 
-  /** Closes all portals except those for which `keeps` returns true. */
+  /** Closes all portals except those that `keeps` accepts. */
   closeBut(keeps: (name: string, bound: Bound) => boolean): void {
     for (const [name, bound] of [...this.byName]) {
       if (!keeps(name, bound)) {

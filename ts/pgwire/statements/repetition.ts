@@ -1,6 +1,6 @@
 /**
- * Detects repeated Bind, Execute and Sync messages for prepared queries with different values.
- * After several repetitions more are likely, so the connection can be handed off to the engine.
+ * Detects repeated Bind, Execute and Sync messages that run prepared queries with different values.
+ * After several repetitions, more are likely, so the connection can be handed off to the engine.
  */
 import type { PgHandoffTerms, PreparedStatement, Statement } from '../../session/index.js';
 import { Patience } from '../../sockets/index.js';
@@ -11,7 +11,7 @@ import type { Stored } from './bound.js';
 import type { Portal } from './portal.js';
 import type { Statements } from './statements.js';
 
-/** Maximum statements of a handoff, most recent last. */
+/** Maximum statements per handoff, most recent last. */
 const MAX_STATEMENTS = 32;
 /**
  * Maximum bytes of a Bind message without its values and their encoding; longer patterns are not
@@ -38,7 +38,7 @@ export interface Eligible {
 
 export class Repetition {
   readonly #statements: Statements;
-  /** By statement name, most recently used last. */
+  /** Patterns by statement name, most recently used last. */
   readonly #patterns = new Map<string, Pattern>();
   /** The last Bind message. */
   #bound: { readonly name: string; readonly stored: Stored } | null = null;
@@ -48,7 +48,7 @@ export class Repetition {
     this.#statements = statements;
   }
 
-  /** Notes any other message. */
+  /** Notes a message that is not a repetition. */
   interrupt(): void {
     this.#patience.interrupt();
     this.#bound = null;
@@ -78,7 +78,7 @@ export class Repetition {
     }
   }
 
-  /** Returns the statements to hand off after a Sync; `null` if it is too early. */
+  /** Returns the statements to hand off after a Sync; `null` if there were too few repetitions. */
   eligible(): Eligible | null {
     if (!this.#patience.isTime) {
       return null;

@@ -1,22 +1,22 @@
 /**
- * Buffers the rows that a scrollable cursor has read, as DataRow messages. Running the query again
- * could return different rows, or another order.
+ * Buffers the rows that a scrollable cursor has read, as DataRow messages. They are buffered
+ * because running the query again could return different rows or a different order.
  */
 import { ProtocolError } from '../protocol/protocol-error.js';
 
-/** Maximum bytes of rows buffered for one cursor, and for all cursors. */
+/** Maximum bytes of buffered rows, per cursor and for all cursors together. */
 const MAX_BYTES = 64 << 20;
 const MAX_BYTES_TOGETHER = 256 << 20;
 /** Approximate bytes of each chunk of buffered rows. */
 const PIECE_BYTES = 64 << 10;
-/** Bytes for each row besides its content: its offset. */
+/** Bytes for each row in addition to its content, which store its offset. */
 const ROW_BYTES = 4;
 
 let takenTogether = 0;
 
 /** Rows that arrived together, and the offset of each. */
 interface Part {
-  /** Number of the first row, from 1. */
+  /** Number of the first row, counted from 1. */
   readonly first: number;
   readonly bytes: Buffer;
   readonly starts: Uint32Array;
@@ -80,8 +80,8 @@ export class ScrollRows {
     const isFull = this.taken + bytes > MAX_BYTES;
     if (isFull || takenTogether + bytes > MAX_BYTES_TOGETHER) {
       const most = (isFull ? MAX_BYTES : MAX_BYTES_TOGETHER) >> 20;
-      const whose = isFull ? 'a cursor that scrolls holds' : 'all cursors that scroll hold';
-      throw new ProtocolError('54000', `${whose} at most ${most} MiB of rows: use NO SCROLL`);
+      const whose = isFull ? 'rows of a scroll cursor' : 'rows of all scroll cursors';
+      throw new ProtocolError('54000', `${whose} are limited to ${most} MiB: use NO SCROLL`);
     }
     this.taken += bytes;
     takenTogether += bytes;
@@ -100,7 +100,7 @@ export class ScrollRows {
     const part = this.parts[low];
     const start = part?.starts[number - part.first];
     if (part === undefined || start === undefined) {
-      throw new ProtocolError('XX000', `row ${number} of a cursor is not held`);
+      throw new ProtocolError('XX000', `row ${number} of the cursor is not in memory`);
     }
     return part.bytes.subarray(start, part.starts[number - part.first + 1]);
   }

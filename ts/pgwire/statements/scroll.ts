@@ -1,15 +1,15 @@
 /**
- * A scrollable cursor. Its position is 0 before the first row, a row number, or the number of rows
- * plus one after the last. Rows are read from the query only as far as needed.
+ * A scrollable cursor. Its position is 0 before the first row, a row number on a row, or the number
+ * of rows plus one after the last. Rows are read from the query only as far as needed.
  */
 import type { CursorStep } from '../../session/index.js';
 import type { Send } from './portal.js';
 import { ScrollRows } from './scroll-rows.js';
 
-/** Reads at most `maxRows` rows of the query, 0 for all. Resolves to true at the end. */
+/** Reads at most `maxRows` rows from the query, or all for 0. Resolves to true at the end. */
 export type Read = (maxRows: number, send: Send) => Promise<boolean>;
 
-/** Rows that a step passes over, starting with `from`; none if `count` is 0. */
+/** The rows that a step passes over, the first of them at `from`; none if `count` is 0. */
 interface Passed {
   readonly from: number;
   readonly count: number;
@@ -91,7 +91,7 @@ export class Scroll {
     return isRow ? { from: number, count: 1, isBack: false } : NONE;
   }
 
-  /** Reads until `wanted` rows are buffered, or all. */
+  /** Reads until `wanted` rows are buffered, or until all are. */
   private async fill(wanted: number): Promise<void> {
     while (!this.ended && this.rows.count < wanted) {
       const missing = wanted === Infinity ? 0 : wanted - this.rows.count;

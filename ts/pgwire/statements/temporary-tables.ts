@@ -1,18 +1,18 @@
 /**
  * The temporary tables and views of a connection. Other sessions can see them. They are dropped
  * when the connection ends or, with ON COMMIT DROP, when its block ends. Tables are identified by
- * id and views by `view_status_update_time`. An object of another session that has taken over the
- * name is therefore not dropped.
+ * id and views by `view_status_update_time`, so that an object of another session that has taken
+ * over a name is not dropped.
  */
 import type { PreparedStatement, Session, TemporaryTable } from '../../session/index.js';
 
 /** A table or view that this connection created. */
 interface OwnTable extends TemporaryTable {
-  /** Identifies the object, independent of its name, as a SQL literal. */
+  /** SQL literal that identifies the object independently of its name. */
   readonly id: string;
 }
 
-/** The list of objects, its name column, and its identifying column. */
+/** Catalog function that lists the objects, its name column, and its identifying column. */
 const TABLES = ['tables()', 'table_name', 'id'] as const;
 const VIEWS = ['views()', 'view_name', 'view_status_update_time'] as const;
 
@@ -26,7 +26,8 @@ export class TemporaryTables {
 
   /** Called after an execution; `inBlock` states whether a block is still open. */
   async note({ description, temporary }: Made, inBlock: boolean): Promise<void> {
-    // Without a notice, a table of this name existed before and does not belong to this connection.
+    // Without a notice, a table with this name existed before and does not belong to this
+    // connection.
     if (temporary === null || description.notice === undefined) {
       return;
     }

@@ -1,8 +1,8 @@
-/** Function calls that do not appear as such in the SQL text. */
+/** Function calls that are written in the SQL text with other syntax. */
 import type { Name, Node, NodeId } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 
-/** Adds a call that other syntax represents. */
+/** Adds a call for syntax that is equivalent to one. */
 export function addCall(p: Parser, name: Name, start: number, args: readonly NodeId[]): NodeId {
   const rest = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
   const node: Node = { kind: 'Call', name, arguments: [...args], ...rest };

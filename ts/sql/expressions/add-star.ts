@@ -2,7 +2,7 @@
 import type { Name, NodeId, SelectItem } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 
-/** Adds a star for all columns, or for those of one source, from `start` to `end`. */
+/** Adds a star, from `start` to `end`, that represents all columns or those of one source. */
 export function addStar(
   p: Parser,
   start: number,

@@ -99,8 +99,8 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
 }
 
 /**
- * The fractions of `percentile_cont(ARRAY[…])`, each of which becomes a call; `null` if it has no
- * array.
+ * The fractions in `percentile_cont(ARRAY[…])`, each of which becomes a call; `null` if the list
+ * has no array.
  */
 function arrayItems(p: Parser, list: readonly NodeId[]): readonly NodeId[] | null {
   const [only = null] = list;
@@ -121,7 +121,7 @@ function switchCase(p: Parser, list: readonly NodeId[], start: number): NodeId {
 
 const TRIMS: ReadonlySet<string> = new Set(['TRIM', 'LTRIM', 'RTRIM']);
 
-/** `TRIM(LEADING 'x' FROM text)`: the side becomes part of the function's name. */
+/** `TRIM(LEADING 'x' FROM text)`: the side (here LEADING) becomes part of the function's name. */
 function trimName(p: Parser, name: Name): Name {
   const isSide = p.kind() === TokenKind.Word && p.value(1) !== ')' && p.value(1) !== ',';
   if (name.text.toUpperCase() !== 'TRIM' || !isSide) {
@@ -189,7 +189,7 @@ function intervalArguments(p: Parser, open: number): NodeId[] {
   return Array.from({ length: count }, (_, index) => parts[index] ?? nothing());
 }
 
-/** Whether `SUBSTRING(text FROM pattern)` has a pattern: PostgreSQL's second form. */
+/** Whether `SUBSTRING(text FROM pattern)` has a pattern, which is PostgreSQL's second form. */
 function isPattern(p: Parser, call: Pick<CallNode, 'name' | 'arguments'>): boolean {
   const [, from] = call.arguments;
   const isOne = call.name.text.toUpperCase() === 'SUBSTRING' && call.arguments.length === 2;

@@ -9,7 +9,7 @@ const LETTERS: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
-/** Adjacent bytes form one string: `\xc3\xa9` is one letter. */
+/** Adjacent byte escapes form one string: `\xc3\xa9` is one letter. */
 const ESCAPE =
   /((?:\\x[0-9a-fA-F]{1,2}|\\[0-7]{1,3})+)|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\(.)/gsu;
 
@@ -32,7 +32,7 @@ export function escapedText(p: Parser): string {
   const half = /\p{Surrogate}/u.exec(text);
   if (half !== null) {
     const code = half[0].charCodeAt(0).toString(16);
-    p.fail(`\\u${code} is half of a surrogate pair: write both halves, or \\U and 8 digits`);
+    p.fail(`\\u${code} is half of a surrogate pair: use both halves, or \\U and 8 digits`);
   }
   return text;
 }
@@ -42,12 +42,12 @@ function bytesText(p: Parser, escapes: string): string {
     hex === undefined ? Number.parseInt(octal ?? '', 8) & 0xff : Number.parseInt(hex, 16),
   );
   if (bytes.includes(0)) {
-    p.fail('the character 0 is not allowed in a text');
+    p.fail('a string cannot contain the character 0');
   }
   try {
     return utf8.decode(Uint8Array.from(bytes));
   } catch {
-    return p.fail(`escaped bytes are not UTF-8: ${escapes}`);
+    return p.fail(`escaped bytes are not valid UTF-8: ${escapes}`);
   }
 }
 
@@ -55,6 +55,6 @@ function character(p: Parser, code: number): string {
   if (code === 0 || code > 0x10_ff_ff) {
     p.fail(`invalid character in an escape: ${code.toString(16)}`);
   }
-  // Adjacent surrogates combine to one character.
+  // Adjacent surrogates combine into one character.
   return code <= 0xff_ff ? String.fromCharCode(code) : String.fromCodePoint(code);
 }

@@ -1,8 +1,9 @@
 /**
  * Expressions: precedence climbing for operators; operands are in `operand.ts`.
  *
- * Levels are those of the language reference; a smaller number binds tighter. They differ from
- * PostgreSQL's: `||` binds tighter than `&`, `^`, `|`, and comparison tighter than equality.
+ * The precedence levels are those of the language reference; a smaller number binds tighter. They
+ * differ from PostgreSQL's: `||` binds tighter than `&`, `^` and `|`, and comparison binds tighter
+ * than equality.
  */
 import type { BinaryOperator, NodeId, Span } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
@@ -59,12 +60,12 @@ export function parseExpression(p: Parser): NodeId {
   return p.nested(() => logical(p, 'OR'));
 }
 
-/** An expression up to the operators that bind tighter than IN. */
+/** An expression in which all operators bind tighter than IN. */
 export function parseOperand(p: Parser): NodeId {
   return p.nested(() => binary(p, LEVEL_RANGE - 1));
 }
 
-/** AND and OR: a chain becomes one node. */
+/** AND or OR: a whole chain becomes one node. */
 function logical(p: Parser, word: 'AND' | 'OR'): NodeId {
   const start = p.start();
   const operand = (): NodeId => (word === 'OR' ? logical(p, 'AND') : binary(p, LEVEL_EQUALITY));
@@ -82,7 +83,7 @@ function logical(p: Parser, word: 'AND' | 'OR'): NodeId {
   return addLogical(p, word === 'OR' ? 'Or' : 'And', operands, span);
 }
 
-/** Operators up to a level; left-associative. */
+/** Parses operators up to a level; they are left-associative. */
 function binary(p: Parser, level: number): NodeId {
   const start = p.start();
   let left = unary(p);
@@ -151,7 +152,7 @@ function markOperator(p: Parser, left: NodeId, start: number): NodeId {
   );
 }
 
-/** The right operand of an operator; for `~*` and `!~*` a case-insensitive pattern. */
+/** The right operand of an operator; for `~*` and `!~*`, a pattern made case-insensitive. */
 function matched(p: Parser, mark: string, right: NodeId): NodeId {
   if (!mark.endsWith('~*')) {
     return right;
@@ -307,7 +308,7 @@ function inOperator(
   if (atQuery(p) || p.at('VALUES', '(')) {
     if (valuesOf(p, operand) !== null) {
       const { end } = p.spanOf(operand);
-      p.failAt('a row is looked up in a list of rows; join the query instead', start, end);
+      p.failAt('a row value cannot be compared with a sub-query; use a join instead', start, end);
     }
     const query = p.grammar.query(p);
     p.close(open);

@@ -1,5 +1,6 @@
 /**
- * `name => value` and `name := value` of functions with options; a comparison in the syntax tree.
+ * `name => value` and `name := value`, for functions with options; each becomes a comparison in the
+ * syntax tree.
  */
 import type { NodeId } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';

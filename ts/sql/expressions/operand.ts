@@ -1,4 +1,4 @@
-/** Operands: recursive descent. Brackets in them contain any expression. */
+/** Operands, parsed by recursive descent. Inside brackets, they can contain any expression. */
 import type { NodeId } from '../ast.generated.js';
 import { addCall } from './add-call.js';
 import { callOrColumn, parseArray, parseCase, parseCast, parseExists } from './call.js';
@@ -49,7 +49,7 @@ function atTimeZone(p: Parser, time: NodeId, start: number): NodeId {
   return addCall(p, name, start, [zone, time]);
 }
 
-/** `(row).field`: becomes an ordinary call. */
+/** `(row).field` becomes an ordinary call. */
 function rowField(p: Parser, row: NodeId, start: number): NodeId {
   const dot = p.start();
   p.advance();
@@ -132,7 +132,7 @@ function parameterIndex(p: Parser): number {
   return index;
 }
 
-/** In an expression `3d` and `3m` are numbers; every other unit makes a duration. */
+/** In an expression, `3d` and `3m` are numbers; with any other unit, the token is a duration. */
 function suffixedNumber(p: Parser): NodeId {
   const text = p.written();
   if (/^[0-9_]+[dD]$/.test(text)) {
@@ -241,7 +241,7 @@ function arrayOfQuery(p: Parser, start: number): NodeId {
   const open = p.start();
   const query = parenthesis(p);
   if (p.node(query).kind !== 'Subquery') {
-    return p.failAt('ARRAY needs a SELECT of one column', open, p.lastEnd());
+    return p.failAt('ARRAY requires a SELECT of one column', open, p.lastEnd());
   }
   return addCall(p, { text: 'array', quoted: false, span }, start, [query]);
 }
@@ -269,7 +269,7 @@ function typedString(p: Parser): NodeId | null {
   return p.add({ kind: 'TypedString', type_name: typeName, value }, start, p.lastEnd());
 }
 
-/** Fails for an operator at `at` with missing operands. */
+/** Reports an error for an operator at `at` whose operands are missing. */
 export function failMissing(
   p: Parser,
   name: string,

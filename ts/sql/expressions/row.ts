@@ -1,6 +1,6 @@
 /**
  * Row values: `(a, b) = (c, d)`, `(a, b) IN ((1, 2), (3, 4))`, `(ts, id) > ($1, $2)`. They become
- * comparisons of their members.
+ * comparisons between their members.
  */
 import type { BinaryOperator, Node, NodeId, Span } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
@@ -9,7 +9,7 @@ import { addLogical } from './add-logical.js';
 
 const NAME = 'row';
 
-/** Expressions that are cheap enough to be evaluated once per row of a list. */
+/** Expressions that are cheap enough to be evaluated again for each row value in a list. */
 const SHORT: ReadonlySet<Node['kind']> = new Set<Node['kind']>([
   'Column',
   'Parameter',
@@ -24,7 +24,7 @@ const SHORT: ReadonlySet<Node['kind']> = new Set<Node['kind']>([
 ]);
 
 /**
- * The operator for all members except the last, and the weaker condition that the first member must
+ * The operator for all members except the last, and the weaker operator that the first member must
  * satisfy.
  */
 const ORDERS: Readonly<Partial<Record<BinaryOperator, readonly [BinaryOperator, BinaryOperator]>>> =
@@ -58,7 +58,7 @@ export function overlapping(
     const values = takenRow(p, id);
     if (values?.length !== 2) {
       const at = p.spanOf(id);
-      p.failAt('OVERLAPS takes two rows: (start, end) or (start, length)', at.start, at.end);
+      p.failAt('OVERLAPS expects two rows: (start, end) or (start, length)', at.start, at.end);
     }
     return values;
   });
@@ -69,18 +69,21 @@ export function overlapping(
 export function refuseRows(p: Parser): void {
   for (const row of p.rows) {
     const { start, end } = p.spanOf(row);
-    p.failAt('a row of values is compared by =, <>, <, <=, >, >=, IN or OVERLAPS', start, end);
+    p.failAt('row values support only =, <>, <, <=, >, >=, IN and OVERLAPS', start, end);
   }
 }
 
-/** The members of a row value used as a list of keys, as in GROUP BY; `null` if it is not a row. */
+/**
+ * The members of a row value that is used as a list of keys, as in GROUP BY; `null` if it is not a
+ * row.
+ */
 export function takenRow(p: Parser, id: NodeId): readonly NodeId[] | null {
   const values = valuesOf(p, id);
   p.rows.delete(id);
   return values;
 }
 
-/** Compares two row values by their members; `null` if neither side is a row. */
+/** Compares two row values member by member; `null` if neither side is a row. */
 export function comparedRows(
   p: Parser,
   operator: BinaryOperator,
@@ -97,13 +100,13 @@ export function comparedRows(
   const rows = { ours: ours ?? [left], theirs: theirs ?? [right] };
   if (rows.ours.length !== rows.theirs.length) {
     const message = `a row of ${rows.ours.length} is compared with one of ${rows.theirs.length}`;
-    p.failAt(`${message}; both need as many values`, operatorSpan.start, operatorSpan.end);
+    p.failAt(`${message}; both must have the same length`, operatorSpan.start, operatorSpan.end);
   }
   const span = { start: p.spanOf(left).start, end: p.spanOf(right).end };
   const pairs = rows.ours.map((value, at) => [value, rows.theirs[at] ?? value] as const);
   const compare = (by: BinaryOperator, [one, other]: (typeof pairs)[number]): NodeId => {
     if (valuesOf(p, one) !== null || valuesOf(p, other) !== null) {
-      p.failAt('a row within a row: write its values one by one', span.start, span.end);
+      p.failAt('nested row values are not supported: list all values', span.start, span.end);
     }
     const node = { left: one, right: other, operator_span: operatorSpan } as const;
     return p.add({ kind: 'Binary', operator: by, ...node }, span.start, span.end, one, other);
@@ -115,10 +118,10 @@ export function comparedRows(
   const order = ORDERS[operator];
   const [first] = pairs;
   if (order === undefined || first === undefined) {
-    return p.failAt('rows are compared by =, <>, <, <=, >, >= and IN', span.start, span.end);
+    return p.failAt('row values support only =, <>, <, <=, >, >= and IN', span.start, span.end);
   }
   const [strict, loose] = order;
-  // From the last member: less, or equal and the remaining condition holds.
+  // Built from the last member back: less, or equal and the remaining condition holds.
   const whole = pairs.slice(0, -1).reduceRight(
     (rest, pair) => {
       const equal = addLogical(p, 'And', [compare('Equal', pair), rest], span);
@@ -126,11 +129,11 @@ export function comparedRows(
     },
     compare(operator, pairs.at(-1) ?? first),
   );
-  // Adds a condition on the first member that a time range or a zone map can use.
+  // Also adds a condition on the first member alone, which a time range or a zone map can use.
   return addLogical(p, 'And', [compare(loose, first), whole], span);
 }
 
-/** Whether a row value is in a list of row values; `null` if none is a row. */
+/** Condition that a row value is in a list of row values; `null` if none of them is a row. */
 export function rowAmong(
   p: Parser,
   row: NodeId,
@@ -143,8 +146,8 @@ export function rowAmong(
   }
   const span = { start: p.spanOf(row).start, end: p.lastEnd() };
   if (items.length > 1 && !(valuesOf(p, row) ?? [row]).every((value) => isShort(p, value))) {
-    const message = 'a row that is looked up in a list holds columns, constants and their casts';
-    p.failAt(`${message}; name other values in a sub-query`, span.start, p.spanOf(row).end);
+    const message = 'a row before IN can contain only columns, constants and their casts';
+    p.failAt(`${message}; compute other values in a sub-query`, span.start, p.spanOf(row).end);
   }
   const equal = items.map((item) => comparedRows(p, 'Equal', row, item, operatorSpan) ?? item);
   const among = addLogical(p, 'Or', equal, span);
@@ -159,7 +162,7 @@ function isShort(p: Parser, id: NodeId): boolean {
   return node.kind === 'Cast' ? isShort(p, node.operand) : SHORT.has(node.kind);
 }
 
-/** The members of a row value, or `null`. */
+/** The members of a row value; `null` for any other expression. */
 export function valuesOf(p: Parser, id: NodeId): readonly NodeId[] | null {
   const node = p.node(id);
   const isRow = node.kind === 'Call' && !node.name.quoted && node.name.text.toLowerCase() === NAME;

@@ -1,6 +1,6 @@
 /**
- * `f(…) WITHIN GROUP (ORDER BY value)`: ordered-set aggregates. They become calls with the value as
- * first argument.
+ * `f(…) WITHIN GROUP (ORDER BY value)`: ordered-set aggregates. They become calls whose first
+ * argument is the value.
  */
 import type { NodeId, OrderItem } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
@@ -16,7 +16,7 @@ export function parseWithinGroup(p: Parser, name: string): OrderItem | null {
   }
   if (!ORDERED.has(name.toUpperCase())) {
     const names = [...ORDERED].join(', ').toLowerCase();
-    p.fail(`'${name}' takes no WITHIN GROUP; these do: ${names}`);
+    p.fail(`'${name}' does not support WITHIN GROUP; supported: ${names}`);
   }
   p.advance(2);
   const open = p.start();
@@ -26,20 +26,23 @@ export function parseWithinGroup(p: Parser, name: string): OrderItem | null {
   const items = parseOrderItems(p);
   const [item] = items;
   if (item === undefined || items.length > 1) {
-    return p.fail('WITHIN GROUP takes one expression');
+    return p.fail('WITHIN GROUP expects one expression');
   }
   p.close(open);
   return item;
 }
 
-/** Whether `percentile_cont` has a descending order; the values and the result are then negated. */
+/**
+ * Whether `percentile_cont` has a descending order; in that case both the values and the result are
+ * negated.
+ */
 export function isFromTheTop(name: string, item: OrderItem | null): boolean {
   return item !== null && item.descending && name.toUpperCase() === 'PERCENTILE_CONT';
 }
 
 /**
- * The arguments of an ordered-set aggregate: the value, the original arguments and, where the order
- * is not numeric, whether the order is descending.
+ * The arguments of an ordered-set aggregate: the value, then the original arguments. If the order
+ * is not numeric, a last argument states whether it is descending.
  */
 export function orderedArguments(
   p: Parser,

@@ -3,7 +3,7 @@
  * expects them, so that `timestamp`, `type` or `offset` can name a column.
  */
 
-/** Words that cannot be names unless they are in double quotes. */
+/** Words that can be names only in double quotes. */
 export const RESERVED: ReadonlySet<string> = new Set([
   'ALTER',
   'AND',
@@ -59,7 +59,7 @@ export const RESERVED: ReadonlySet<string> = new Set([
   'WITHIN',
 ]);
 
-/** Reserved words that can still be columns and aliases, where no keyword is valid. */
+/** Reserved words that can still be columns and aliases in positions where no keyword is valid. */
 export const COLUMN_WORDS: ReadonlySet<string> = new Set([
   'ASOF',
   'CROSS',
@@ -76,19 +76,21 @@ export const COLUMN_WORDS: ReadonlySet<string> = new Set([
   'WHEN',
 ]);
 
-/** Words among them that have a meaning within a CASE, where an operand may start. */
+/** Those `COLUMN_WORDS` that have a meaning within a CASE, where an operand may start. */
 export const CASE_WORDS: ReadonlySet<string> = new Set(['ELSE', 'THEN', 'WHEN']);
 
-/** Words that follow them when they are keywords. */
+/** Words that follow `COLUMN_WORDS` when these are keywords. */
 export const AFTER_COLUMN_WORDS: ReadonlySet<string> = new Set(['BY', 'JOIN', 'ON', 'OUTER']);
 
 /** Reserved words that begin an operand. */
 export const OPERAND_STARTS: ReadonlySet<string> = new Set(['CASE', 'CAST', 'NOT', 'NULL']);
 
-/** Reserved words that are also names of functions: an operand when a parenthesis follows. */
+/**
+ * Reserved words that are also function names; they start an operand when a parenthesis follows.
+ */
 export const CALLABLE: ReadonlySet<string> = new Set(['LEFT', 'RIGHT', 'INSERT', 'WITHIN']);
 
-/** Words that continue a query after a source, and therefore cannot be its alias without AS. */
+/** Words that continue a query after a source; therefore they cannot be its alias without AS. */
 export const AFTER_SOURCE: ReadonlySet<string> = new Set([
   ...RESERVED,
   'ALIGN',
@@ -99,7 +101,7 @@ export const AFTER_SOURCE: ReadonlySet<string> = new Set([
   'TOLERANCE',
 ]);
 
-/** Words that form a join only before JOIN: `lt` or `window` may be a name. */
+/** Words that form a join only before JOIN; elsewhere, `lt` or `window` may be a name. */
 export const SOFT_JOINS: ReadonlySet<string> = new Set(['HORIZON', 'LT', 'SPLICE', 'WINDOW']);
 
 /** Units of SAMPLE BY, TOLERANCE and offsets; case-sensitive. */
@@ -116,7 +118,7 @@ export const INTERVAL_UNITS: ReadonlySet<string> = new Set([
   'y',
 ]);
 
-/** Unit words of frames and WINDOW JOIN bounds, in the singular. */
+/** Unit words in frames and WINDOW JOIN bounds, in the singular. */
 export const FRAME_UNITS: ReadonlySet<string> = new Set([
   'NANOSECOND',
   'MICROSECOND',
@@ -128,7 +130,7 @@ export const FRAME_UNITS: ReadonlySet<string> = new Set([
   'WEEK',
 ]);
 
-/** Words that may follow the string of an INTERVAL, in the singular. */
+/** Words that may follow the string in an INTERVAL, in the singular. */
 export const INTERVAL_WORDS: ReadonlySet<string> = new Set([
   ...FRAME_UNITS,
   'MONTH',

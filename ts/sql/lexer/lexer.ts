@@ -2,8 +2,8 @@
  * Hand-written lexer. Every token has a span in UTF-16 offsets. Comments are dropped; hints are
  * kept.
  *
- * Tokens are parallel arrays instead of objects, because a long INSERT has some hundred thousand of
- * them. Only `tokenize` throws. `scan` marks unreadable input as `Bad` and continues, so that
+ * Tokens are parallel arrays instead of objects, because a long INSERT has several hundred thousand
+ * of them. Only `tokenize` throws. `scan` marks unreadable input as `Bad` and continues, so that
  * completion and splitting work on incomplete text.
  */
 import { findPlainRows, type PlainRowsPlace } from './plain-rows.js';
@@ -38,10 +38,10 @@ export const TokenKind = {
   Variable: 12,
   /** A comment that begins with a plus sign, right after SELECT. */
   Hint: 13,
-  /** Unreadable; its value is the reason. */
+  /** Unreadable input; its value is the reason. */
   Bad: 14,
   End: 15,
-  /** Rows of VALUES that contain only plain literals. */
+  /** Rows of VALUES that consist entirely of plain literals. */
   Rows: 16,
 } as const;
 
@@ -52,7 +52,7 @@ export interface Tokens {
   readonly kinds: TokenKind[];
   readonly starts: number[];
   readonly ends: number[];
-  /** The upper-case word, the mark, or the reason of a bad token; empty for other tokens. */
+  /** The upper-case word, the mark, or the reason for a bad token; empty for other tokens. */
   readonly values: string[];
   /** The rows of the token of kind `Rows`. */
   rows: PlainRowsPlace | null;
@@ -137,7 +137,7 @@ class Scanner {
   readonly tokens: Tokens;
   private readonly text: string;
   private at = 0;
-  /** Depth of square brackets, in which a colon separates the bounds of a slice. */
+  /** Nesting depth of square brackets, in which a colon separates the bounds of a slice. */
   private brackets = 0;
   /** Whether rows of literals may be combined into one token. */
   private readonly packs: boolean;
@@ -172,7 +172,7 @@ class Scanner {
     return offset < this.text.length ? this.text.charCodeAt(offset) : -1;
   }
 
-  /** Skips to the next token; false at the end of the text. */
+  /** Skips to the next token; returns false at the end of the text. */
   private skipSpace(): boolean {
     const { text } = this;
     while (this.at < text.length) {
@@ -243,7 +243,8 @@ class Scanner {
       }
       end += 1;
     }
-    // Some letters of other scripts fold to ASCII (dotless i), so such words are never keywords.
+    // Some letters from other scripts fold to ASCII (dotless i), so words that contain them are
+    // never keywords.
     const word = this.text.slice(start, end);
     this.push(TokenKind.Word, start, end, ascii ? word.toUpperCase() : word);
     if (this.packs && ascii && word.length === 6 && this.atInsertedRows()) {

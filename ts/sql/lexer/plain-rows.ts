@@ -1,6 +1,6 @@
 /**
  * Finds rows of plain literals without creating a token per cell: `(1, 'a', null), (2, 'b', -1.5)`.
- * A long INSERT has hundreds of thousands of cells. They remain as text, and are parsed where their
+ * A long INSERT has hundreds of thousands of cells. They remain text, and are parsed where their
  * values are needed (`crates/ast`). Rows that are not plain are left to the lexer and the grammar,
  * so this code never refuses input.
  */
@@ -26,9 +26,7 @@ const LETTER_F = 102;
 /** Bit that converts an ASCII letter to lower case. */
 const SMALL = 32;
 
-/**
- * The plain rows from `from`, up to the first row that is not plain; `null` if that is the first.
- */
+/** The plain rows from `from` up to the first row that is not plain; `null` if there are none. */
 export function findPlainRows(text: string, from: number): PlainRowsPlace | null {
   const start = skipSpace(text, from);
   let rows = 0;

@@ -1,6 +1,6 @@
 /**
  * Names in scope at a cursor: the tables whose columns are valid there, the common tables and the
- * variables. Works on tokens only, so it also handles incomplete statements.
+ * variables. It works on tokens only, so it also handles incomplete statements.
  */
 import { AFTER_SOURCE, SOFT_JOINS } from './keywords.js';
 import { scan, TokenKind, type Tokens, unquote } from './lexer.js';
@@ -17,7 +17,7 @@ interface ScopeSource {
 
 /** The names in scope at an offset. */
 export interface Scope {
-  /** Sources of the innermost query first, followed by those of enclosing queries. */
+  /** Sources, those of the innermost query first, then those of the enclosing queries. */
   readonly sources: readonly ScopeSource[];
   /** Names that WITH defines. */
   readonly commonTables: readonly string[];
@@ -25,7 +25,7 @@ export interface Scope {
   readonly variables: readonly string[];
 }
 
-/** Words that precede a table name without an alias or a call. */
+/** Words before a table name that has neither an alias nor arguments. */
 const BEFORE_TABLE: ReadonlySet<string> = new Set(['INTO', 'TABLE']);
 
 /** Words that end the list of sources. */
@@ -65,7 +65,7 @@ class Level {
     return this.at >= this.end;
   }
 
-  /** The current word in upper case, or mark; empty for other tokens. */
+  /** The current word in upper case, or the current mark; empty for other tokens. */
   value(offset = 0): string {
     const index = this.at + offset;
     return index < this.end ? (this.tokens.values[index] ?? '') : '';
@@ -127,7 +127,9 @@ export function scopeAt(text: string, offset: number): Scope {
   return { sources, commonTables, variables };
 }
 
-/** For each opening parenthesis the index of its closing one; `last` if it is unclosed. */
+/**
+ * Maps each opening parenthesis to the index of its closing one, or to `last` if it is unclosed.
+ */
 function closingParentheses(tokens: Tokens, last: number): number[] {
   const closing = Array<number>(last + 1).fill(-1);
   const open: number[] = [];
@@ -147,7 +149,8 @@ function closingParentheses(tokens: Tokens, last: number): number[] {
 }
 
 /**
- * Token ranges of the parentheses around the offset: the innermost first, the whole statement last.
+ * Token ranges of the groups around the offset: the innermost parentheses first, the whole
+ * statement last.
  */
 function groupsAround(
   tokens: Tokens,
@@ -165,7 +168,7 @@ function groupsAround(
   return groups;
 }
 
-/** The operand of a set operation that contains the offset. */
+/** The operand of a set operation in which the offset is located. */
 function blockAround(tokens: Tokens, level: Level, offset: number): [number, number] {
   let start = level.at;
   while (!level.done) {
@@ -242,7 +245,7 @@ function isName(level: Level): boolean {
   return level.kind() === TokenKind.Word || level.kind() === TokenKind.Quoted;
 }
 
-/** Reads `a x, (…) AS y JOIN b ON …`, up to the clause after the sources. */
+/** Reads sources such as `a x, (…) AS y JOIN b ON …`, up to the clause that follows them. */
 function readSources(level: Level, sources: ScopeSource[]): void {
   let expected = true;
   while (!level.done && !level.sees(AFTER_SOURCES)) {

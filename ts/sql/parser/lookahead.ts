@@ -1,4 +1,4 @@
-/** Tests for what may start at the current token, and checks for closing tokens. */
+/** Tests what can start at the current token, and checks closing tokens. */
 import { CALLABLE, OPERAND_STARTS } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from './parser.js';
@@ -40,7 +40,7 @@ export function closeBracket(p: Parser, open: number): void {
   p.fail("',' or ']' expected");
 }
 
-/** Tokens that can follow a column; in `SELECT ALL x`, a value follows ALL instead. */
+/** Tokens that can follow a column named ALL; in `SELECT ALL x`, a value follows instead. */
 const AFTER_COLUMN: ReadonlySet<string> = new Set(
   (
     ', ) ; . = < > <= >= <> != :: FROM AS IS IN LIKE BETWEEN WHERE ORDER LIMIT UNION EXCEPT ' +
@@ -48,7 +48,7 @@ const AFTER_COLUMN: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Skips `ALL`, the opposite of DISTINCT and the default; a column may also have that name. */
+/** Skips `ALL`, the default and opposite of DISTINCT; a column may also have that name. */
 export function takeAll(p: Parser): void {
   if (p.sees('ALL') && p.kind(1) !== TokenKind.End && !AFTER_COLUMN.has(p.value(1))) {
     p.advance();
@@ -61,7 +61,7 @@ export function atQuery(p: Parser): boolean {
   return begins || (p.at('WITH') && p.value(1) !== 'OFFSET');
 }
 
-/** Inside parentheses a keyword counts as a stray literal. */
+/** Requires an operand. Inside parentheses, a keyword counts as a stray literal. */
 export function requireOperand(p: Parser, open: number): void {
   if (atOperand(p) && !p.at('*')) {
     return;

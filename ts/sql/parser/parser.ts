@@ -1,7 +1,7 @@
 /**
  * The state of a parse: a cursor over the tokens, the tree under construction, and the limits.
  *
- * The grammar is in the modules beside it (`expression.ts`, `query.ts`, …), as functions of a
+ * The grammar is in the neighbouring modules (`expression.ts`, `query.ts`, …), as functions of a
  * `Parser`. `nested` limits recursion; `height` and `countTerm` limit long chains. Therefore no
  * text can exhaust the stack, here or in code that walks the tree.
  */
@@ -18,12 +18,12 @@ const DATABASE = 'qdb';
 const SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema', 'sys']);
 /** Maximum nesting of parentheses, subqueries and prefix operators. */
 export const MAX_NESTING = 256;
-/** Maximum members of a chain (AND, OR, ||, +) or list. */
+/** Maximum members of a list, or of a chain of AND, OR, || or +. */
 export const MAX_TERMS = 10_000;
 /** Maximum nodes between a leaf and the root, summed over chains of different operators. */
 const MAX_HEIGHT = 1_024;
 
-/** Productions that are used recursively. */
+/** Grammar rules that are used recursively. */
 export interface Grammar {
   readonly expression: (parser: Parser) => NodeId;
   /** The left side of IN. */
@@ -31,7 +31,7 @@ export interface Grammar {
   readonly query: (parser: Parser) => NodeId;
 }
 
-/** Records the valid words and elements at a token. */
+/** Records which words and elements are valid at a token. */
 export interface Probe {
   /** Index of the token in question. */
   readonly index: number;
@@ -49,9 +49,9 @@ export class Parser {
   readonly grammar: Grammar;
   /** Index of the current token. */
   index = 0;
-  /** Row values, `(a, b)`, that no comparison has used yet. */
+  /** Row values such as `(a, b)` that have not been used in a comparison yet. */
   readonly rows = new Set<NodeId>();
-  /** Index of the FROM before which the select list may be missing. */
+  /** Index of the FROM that may be preceded by an empty select list. */
   bareFrom = -1;
   private readonly tokens: Tokens;
   private readonly nodes: Node[] = [];
@@ -135,8 +135,8 @@ export class Parser {
   }
 
   /**
-   * Like `at`, for a word that is not valid here: only tested for an error message or to resolve an
-   * ambiguity. It is not recorded as valid.
+   * Like `at`, for a word that is not valid here and is only tested for an error message or to
+   * resolve an ambiguity. It is not recorded as valid.
    */
   sees(value: string, next = ''): boolean {
     if (this.kind() > WORD_OR_MARK_MAX || this.value() !== value) {
@@ -146,8 +146,7 @@ export class Parser {
   }
 
   /**
-   * Records words that are valid here, and are looked up in a table rather than tested
-   * individually.
+   * Records words that are valid here but are looked up in a table rather than tested individually.
    */
   suggest(words: Iterable<string>): void {
     if (this.probe?.index !== this.index) {
@@ -249,7 +248,7 @@ export class Parser {
     return this.fail(missing);
   }
 
-  /** A column name or an alias, where no keyword is valid. */
+  /** A column name or an alias, in a position where no keyword is valid. */
   columnName(missing: string): Name {
     if (!this.atOneOf(COLUMN_WORDS)) {
       return this.name(missing);
@@ -259,7 +258,8 @@ export class Parser {
   }
 
   /**
-   * Whether a reserved word is a column here, because nothing follows that would make it a keyword.
+   * Whether a reserved word is a column here, because no token follows that would make it a
+   * keyword.
    */
   atColumnWord(): boolean {
     const isOfCase = this.openCases > 0 && this.atOneOf(CASE_WORDS);
@@ -290,7 +290,7 @@ export class Parser {
     if (table === undefined || named.length > 2 || !(known === 'public' || SCHEMAS.has(known))) {
       const { start, end } = first.span;
       return this.failAt(
-        `schema '${schema.text}' does not exist, tables are in public`,
+        `schema '${schema.text}' does not exist, all tables are in public`,
         start,
         end,
       );
@@ -322,13 +322,13 @@ export class Parser {
     return name;
   }
 
-  /** A name with optional dots, of a user or a volume. */
+  /** A name that may contain dots, of a user or a volume. */
   dottedName(missing: string): Name {
     const isText = this.kind() === TokenKind.String;
     return this.qualified(isText ? this.takeName(true) : this.name(missing, 'table'));
   }
 
-  /** Consumes the current token as a name, whatever it is. */
+  /** Consumes the current token as a name, whatever its kind. */
   takeName(quoted: boolean): Name {
     const text = quoted ? this.unquoted() : this.written();
     const span = { start: this.start(), end: this.end() };
@@ -343,7 +343,7 @@ export class Parser {
 
   // ---- building ----
 
-  /** Adds a node; the heights of `children` count. */
+  /** Adds a node; its height is derived from the heights of `children`. */
   add(node: Node, start: number, end: number, ...children: readonly (NodeId | null)[]): NodeId {
     let height = 0;
     for (const child of children) {
@@ -388,7 +388,7 @@ export class Parser {
     return result;
   }
 
-  /** Runs the production of a CASE, in which ELSE, THEN and WHEN are keywords. */
+  /** Runs the production for a CASE, in which ELSE, THEN and WHEN are keywords. */
   inCase<T>(production: () => T): T {
     this.openCases += 1;
     const result = this.nested(production);
@@ -414,7 +414,7 @@ export class Parser {
     this.failAt(message, this.start(), this.end());
   }
 
-  /** Fails at the current token, or at the last one at the end of the text. */
+  /** Fails at the current token or, at the end of the text, at the last one. */
   failNear(message: string): never {
     if (this.atEnd() && this.index > 0) {
       this.failAt(message, this.start(-1), this.end(-1));

@@ -29,7 +29,7 @@ export const KINDS = {
   LiveView: 'LIVE VIEW',
 } as const;
 
-/** `WORDS value`, or nothing. */
+/** `WORDS value`, or nothing if there is no value. */
 function clause(words: string, value: string | null): string[] {
   return value === null ? [] : [`${words} ${value}`];
 }

@@ -18,7 +18,7 @@ import type {
 } from '../ast.generated.js';
 import { TokenKind, scan } from '../lexer/lexer.js';
 
-/** The state for printing queries inside expressions. */
+/** State that is needed to print queries inside expressions. */
 export interface Printer {
   readonly tree: Tree;
   readonly query: (id: NodeId) => string;
@@ -62,7 +62,7 @@ const LEVEL_EQUALITY = 13;
 const LEVEL_NOT = 14;
 const LEVEL_AND = 15;
 
-/** Returns the node; throws if the tree is malformed. */
+/** Returns the node with this id; throws if the tree is malformed. */
 export function nodeOf(tree: Tree, id: NodeId): Node {
   const node = tree.nodes[id];
   if (node === undefined) {
@@ -81,7 +81,7 @@ export function printName(name: Name): string {
   return name.quoted ? `"${name.text.replaceAll('"', '""')}"` : name.text;
 }
 
-/** A word or value stored as a name; quoted means it was a string. */
+/** A word or value that is stored as a name; if it is marked as quoted, it was a string. */
 export function printValue(value: Name): string {
   return value.quoted ? quoteText(value.text) : value.text;
 }
@@ -122,7 +122,10 @@ function operand(printer: Printer, id: NodeId, level: number): string {
   return own <= level ? text : `(${text})`;
 }
 
-/** The text of a node and the level of its loosest operator; 0 if it needs no parentheses. */
+/**
+ * The text of a node, and the precedence level of its loosest operator; 0 if it needs no
+ * parentheses.
+ */
 function render(printer: Printer, node: Node): readonly [string, number] {
   switch (node.kind) {
     case 'Unary':

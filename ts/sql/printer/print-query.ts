@@ -123,8 +123,8 @@ const LITERALS: ReadonlySet<Node['kind']> = new Set([
 ]);
 
 /**
- * A cell that is an expression; a literal needs parentheses, or it would be parsed as a literal
- * cell.
+ * Prints a cell that is an expression. A literal gets parentheses, or it would be parsed as a
+ * literal cell.
  */
 function printCell(printer: Printer, id: NodeId): string {
   const node = nodeOf(printer.tree, id);
@@ -233,7 +233,7 @@ function groupMember(printer: Printer, id: NodeId): string {
 
 function printSampleBy(printer: Printer, sample: SampleBy): string {
   const interval = expression(printer, sample.interval);
-  // Without parentheses, a number or a string would be parsed as a time unit.
+  // A number or a string needs parentheses, or it would be parsed as a time unit.
   const isTerm =
     nodeOf(printer.tree, sample.interval).kind !== 'Duration' && !/^[@$(]/.test(interval);
   const parts = [`SAMPLE BY ${isTerm ? `(${interval})` : interval}`];
@@ -328,7 +328,7 @@ function suffix(source: { readonly alias: Name | null; readonly timestamp: Name 
 
 function printJoin(printer: Printer, node: Extract<Node, { kind: 'Join' }>): string {
   const left = printSource(printer, node.left);
-  // The right operand was in parentheses; without them it would be joined from left to right.
+  // The right operand was in parentheses; without them, the joins would be read from left to right.
   const isJoined = nodeOf(printer.tree, node.right).kind === 'Join';
   const right = isJoined
     ? `(${printSource(printer, node.right)})`

@@ -241,7 +241,7 @@ function printUpdate(printer: Printer, node: UpdateNode): string {
   return parts.join(' ');
 }
 
-/** Options of CREATE TABLE with their own syntax; all others are printed after WITH. */
+/** Options of CREATE TABLE that have their own syntax; all others are printed after WITH. */
 const PLACED: ReadonlySet<string> = new Set([
   'TEMP',
   'TEMPORARY',
@@ -354,7 +354,7 @@ function tableShape(printer: Printer, node: CreateTableNode): string {
   return `(${[...columns, ...node.constraints.map(printConstraint)].join(', ')})`;
 }
 
-/** As a table constraint. The condition of a CHECK is not stored. */
+/** Prints a constraint as a table constraint. The condition of a CHECK is not stored. */
 function printConstraint(constraint: ConstraintNode): string {
   const { name, columns, references } = constraint;
   const named = name === null ? '' : `CONSTRAINT ${printName(name)} `;
@@ -406,7 +406,7 @@ function printIndex(table: Name, constraint: ConstraintNode): string {
   if (name !== null) {
     parts.push(printName(name));
   }
-  // Expressions are not stored.
+  // Expressions are not stored, so a constant represents them.
   const keys = columns.length > 0 ? list(columns) : '1';
   return [...parts, `ON ${printName(table)} (${keys})`].join(' ');
 }

@@ -73,7 +73,7 @@ export function parseLatest(p: Parser): LatestOn {
   return { timestamp, keys, span: { start, end: p.lastEnd() } };
 }
 
-/** Comma-separated expressions. */
+/** A comma-separated list of expressions. */
 export function expressions(p: Parser, missing = 'column name expected'): NodeId[] {
   return p.list(() => {
     if (!atOperand(p)) {
@@ -119,7 +119,7 @@ function sampleInterval(p: Parser): NodeId {
   return parseInterval(p);
 }
 
-/** `SAMPLE BY 1 h` is not an interval; reports the error at the unit. */
+/** Reports the error in `SAMPLE BY 1 h`, which is not an interval, at the unit. */
 function spacedUnit(p: Parser): never {
   p.fail(`Invalid unit: ${p.written()}`);
 }
@@ -149,7 +149,7 @@ function parseFill(p: Parser): Fill[] {
     return { fill: 'Constant', value: p.grammar.expression(p) };
   });
   const [first] = negative;
-  // QuestDB accepts a negative value only on its own, never in a list.
+  // QuestDB accepts a negative value only if it is the only one, never in a list.
   if (first !== undefined && fills.length > 1) {
     p.failAt('invalid fill value: -', first.start, first.end);
   }
@@ -169,7 +169,7 @@ function parseAlign(p: Parser): SampleAlign {
   return { align: 'Calendar', time_zone: timeZone, offset };
 }
 
-/** `GROUP BY` members, including ROLLUP and GROUPING SETS, after the keywords. */
+/** Members of `GROUP BY` after the keywords, including ROLLUP and GROUPING SETS. */
 export function parseGroupBy(p: Parser): NodeId[] {
   const members = p.list(() => {
     if (p.at('GROUPING', 'SETS', '(')) {
@@ -218,7 +218,7 @@ function groupingSet(p: Parser): NodeId {
   return addCall(p, name, start, members);
 }
 
-/** `()` in GROUP BY: one group of all rows. */
+/** `()` in GROUP BY: a single group that contains all rows. */
 function onlyGroup(p: Parser): NodeId {
   const start = p.start();
   const set = groupingSet(p);

@@ -100,7 +100,7 @@ function entityName(p: Parser): Name {
     : p.qualified(p.name('user, group or service account name expected'));
 }
 
-/** The words up to the end of the statement; strings without their quotes. */
+/** The words up to the end of the statement; strings lose their quotes. */
 export function words(p: Parser): string[] {
   const all: string[] = [];
   while (!p.atEnd() && !p.at(';') && !p.at(')')) {

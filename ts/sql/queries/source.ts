@@ -24,13 +24,13 @@ export function parseSources(p: Parser, missing: string): NodeId {
 
 /** A join without its left side. */
 interface Joined extends Omit<Extract<Node, { kind: 'Join' }>, 'kind' | 'left'> {
-  /** End of its text. */
+  /** End of the join's text. */
   readonly end: number;
 }
 
 /** Parses the joins that follow a source. */
 export function joinChain(p: Parser, first: NodeId, start: number): NodeId {
-  /** For each item of the FROM list, the comma's join and the joins after it. */
+  /** For each item in the FROM list, the join for its comma and the joins that follow it. */
   const items: [comma: Joined | null, ...rest: Joined[]][] = [[null]];
   for (let terms = 1; ; terms += 1) {
     p.countTerm(terms, start);
@@ -55,8 +55,8 @@ export function joinChain(p: Parser, first: NodeId, start: number): NodeId {
 }
 
 /**
- * Whether the join applies only to the item after the last comma. For other joins the result is the
- * same, and their ON may read the sources before the comma.
+ * Whether the join must apply only to the item after the last comma. For all other joins the result
+ * is the same either way, and their ON may read sources before the comma.
  */
 function asksForItem({ join, on }: Joined): boolean {
   return join.join === 'Right' || join.join === 'Full' || on?.on === 'Using';
@@ -65,7 +65,8 @@ function asksForItem({ join, on }: Joined): boolean {
 const LITERALS: readonly Node['kind'][] = ['Integer', 'Float', 'String', 'Null', 'Parameter'];
 
 /**
- * Whether a source may read columns of earlier sources, and is therefore joined to them directly.
+ * Whether a source may read columns of earlier sources, in which case it is joined to them
+ * directly.
  */
 function readsOthers(p: Parser, source: NodeId): boolean {
   const node = p.node(source);
@@ -147,7 +148,7 @@ function followsSource(p: Parser): boolean {
 
 /**
  * The join inside parentheses, `(a JOIN b ON …)`. Its table names are visible outside, unless the
- * whole has an alias. `null` for any other query.
+ * whole has an alias. Returns `null` for any other query.
  */
 export function joinedSources(p: Parser, query: NodeId): NodeId | null {
   const whole = p.node(query);
@@ -191,7 +192,7 @@ export function derived(p: Parser, query: NodeId, start: number, lateral: boolea
   return p.add({ kind: 'Derived', query, alias, timestamp, lateral }, start, p.lastEnd(), query);
 }
 
-/** `(query) AS t(a, b)`: reads all rows of the query as a common table with these columns. */
+/** `(query) AS t(a, b)`: becomes a common table with these columns, all of whose rows are read. */
 export function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[]): NodeId {
   const { start, end } = p.spanOf(query);
   const table = p.add({ kind: 'Table', name, alias: null, timestamp: null }, start, end);
@@ -326,7 +327,7 @@ function parseJoin(p: Parser): Joined {
   return { join, right, on, tolerance, keyword_span: keywordSpan, end: p.lastEnd() };
 }
 
-/** All columns with the same name on both sides. */
+/** Join condition of NATURAL: all columns that have the same name on both sides. */
 const NATURAL: JoinOn = { on: 'Using', columns: [] };
 
 const PLAIN_JOINS: Readonly<Record<string, JoinKind>> = {
@@ -386,7 +387,10 @@ const CONTINUES_EXPRESSION: ReadonlySet<string> = new Set([
   'WITHIN',
 ]);
 
-/** `sym`, `(sym)`, `(a, b)`: names that are not part of an expression; `null` for anything else. */
+/**
+ * `sym`, `(sym)`, `(a, b)`: names that are not part of an expression. Returns `null` for anything
+ * else.
+ */
 function columnList(p: Parser): Name[] | null {
   const from = p.index;
   const enclosed = p.take('(');

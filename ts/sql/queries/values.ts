@@ -1,6 +1,6 @@
 /**
  * The rows of VALUES. Literals never become nodes: a row takes four array entries per cell. Long
- * inserts therefore neither count as terms nor cross the border as objects.
+ * inserts therefore neither count as terms nor cross the language border as objects.
  */
 import type { PlainRows, ValuesBlock } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
@@ -16,7 +16,7 @@ interface Rows {
   readonly row_ends: number[];
 }
 
-/** The rows of an INSERT: plain rows as written first, then the others. */
+/** The rows of an INSERT: first the plain rows as written, then all others. */
 export interface InsertedRows {
   readonly plain: PlainRows | null;
   readonly values: ValuesBlock | null;

@@ -19,7 +19,7 @@ function takePrincipal(p: Parser): PrincipalKind | null {
   if (p.take('USER')) {
     return 'User';
   }
-  // GROUP is reserved, but the second word of this statement is never a name.
+  // GROUP is a reserved word, but the second word of this statement is never a name.
   if (p.take('GROUP')) {
     return 'Group';
   }

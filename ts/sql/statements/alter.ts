@@ -1,6 +1,6 @@
 /**
- * ALTER TABLE. Actions without a node type are only checked for syntax here, and passed on as
- * words.
+ * ALTER TABLE. For actions without a node type, only the syntax is checked here, and their words
+ * are passed on.
  */
 import type { AlterAction, Name, NodeId, OptionValue, PartitionChange } from '../ast.generated.js';
 import { addedConstraint, Constraints } from './constraints.js';
@@ -80,7 +80,9 @@ function listed<T>(p: Parser, member: () => T): T[] {
   return members;
 }
 
-/** `ALTER VIEW v AS (query)`: replaces an existing view, which the option ALTER marks. */
+/**
+ * `ALTER VIEW v AS (query)`: replaces an existing view; the option ALTER marks this in the tree.
+ */
 function alterView(p: Parser, start: number): NodeId {
   p.advance();
   const name = p.tableName('view name expected');
@@ -114,7 +116,7 @@ function parseActions(p: Parser): AlterAction[] {
   return [{ action: 'Other', words, span: { start, end: p.lastEnd() } }];
 }
 
-/** The actions; `null` if only the syntax was checked, and the words represent the action. */
+/** The actions; `null` if only the syntax was checked, so that the words represent the action. */
 function knownActions(p: Parser, action: string): AlterAction[] | null {
   switch (action) {
     case 'ADD':
@@ -211,7 +213,10 @@ function dropColumns(p: Parser): AlterAction[] | null {
   });
 }
 
-/** CASCADE or RESTRICT, without effect: nothing depends on a column or a constraint. */
+/**
+ * Skips CASCADE or RESTRICT, which have no effect because nothing depends on a column or a
+ * constraint.
+ */
 function dependants(p: Parser): void {
   if (!p.take('CASCADE')) {
     p.take('RESTRICT');
@@ -281,12 +286,15 @@ function columnRule(p: Parser, column: Name): AlterAction | null {
   return { action: 'Default', column, value, text: p.text.slice(start, p.lastEnd()) };
 }
 
-/** After USING: the column or a cast of it, which is the conversion in any case. */
+/**
+ * After USING: only the column or a cast of it is accepted, which is what the conversion does
+ * anyway.
+ */
 function convertedColumn(p: Parser, column: Name): void {
   const start = p.start();
   const open = p.take('(');
   if (p.columnName('column name expected').text.toLowerCase() !== column.text.toLowerCase()) {
-    p.failAt("'using' takes the column itself, or a cast of it", start, p.lastEnd());
+    p.failAt("'using' supports only the column itself or a cast of it", start, p.lastEnd());
   }
   if (p.take('::')) {
     parseType(p, 'type expected');
@@ -316,7 +324,7 @@ function partitions(p: Parser, change: PartitionChange): AlterAction & { action:
   return { action: 'Partitions', change, names: [], filter: p.grammar.expression(p) };
 }
 
-/** Format options after WITH are QuestDB's hints, and have no effect. */
+/** Format options after WITH are hints for QuestDB and have no effect here. */
 function convert(p: Parser): AlterAction {
   p.expect('PARTITION');
   p.expect('TO');
@@ -346,7 +354,7 @@ function conversionOption(p: Parser): void {
   p.advance();
   p.expect('=');
   if (p.kind() !== wanted) {
-    p.fail(wanted === TokenKind.String ? 'list of columns in quotes expected' : 'number expected');
+    p.fail(wanted === TokenKind.String ? 'quoted list of columns expected' : 'number expected');
   }
   p.advance();
 }
@@ -368,7 +376,7 @@ function writeAheadLog(p: Parser, action: string): void {
   }
 }
 
-/** The key columns; none for DISABLE. */
+/** The key columns; empty for DISABLE. */
 function dedup(p: Parser): Name[] {
   if (p.take('DISABLE')) {
     return [];

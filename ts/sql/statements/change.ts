@@ -22,7 +22,7 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   const table = p.tableName('table name expected');
   const alias = p.take('AS') ? p.name('table alias expected') : null;
   const columns = atColumnList(p) ? columnNames(p) : [];
-  // Sequence values are defaults, which an explicit value always overrides.
+  // An explicit value always overrides a sequence value, which is only a default.
   p.take('OVERRIDING', 'SYSTEM', 'VALUE');
   const rows = insertedRows(p, columns.length > 0);
   let query: NodeId | null = null;

@@ -1,6 +1,6 @@
 /**
- * Keys, indexes and conditions of other databases, in CREATE TABLE, ALTER TABLE and CREATE INDEX.
- * The engine stores them for the catalog.
+ * Keys, indexes and conditions as other databases have them, in CREATE TABLE, ALTER TABLE and
+ * CREATE INDEX. The engine only stores them for the catalog.
  */
 import type {
   AlterAction,
@@ -18,7 +18,7 @@ import type { Parser } from '../parser/parser.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { enclosedText, ifNotExists } from './table-clauses.js';
 
-/** The constraints of a table in the order written. */
+/** The constraints of a table, in source order. */
 export class Constraints {
   readonly all: ConstraintNode[] = [];
 
@@ -81,7 +81,7 @@ export class Constraints {
     return true;
   }
 
-  /** As actions of ALTER TABLE. */
+  /** The constraints as actions of ALTER TABLE. */
   actions(): AlterAction[] {
     return this.all.map((constraint) => ({ action: 'AddConstraint', constraint }));
   }
@@ -151,8 +151,8 @@ function keyColumns(p: Parser): Name[] {
 }
 
 /**
- * `NOT DEFERRABLE`, `DEFERRABLE INITIALLY DEFERRED`, without effect: the constraint is never
- * checked.
+ * Skips `NOT DEFERRABLE` or `DEFERRABLE INITIALLY DEFERRED`, which have no effect because the
+ * constraint is never checked.
  */
 function deferral(p: Parser): void {
   if (!p.take('NOT', 'DEFERRABLE')) {
@@ -177,14 +177,14 @@ export function isSerial({ name }: TypeName): boolean {
   return SERIALS.has(name.toUpperCase());
 }
 
-/** The integer type of a serial type. */
+/** The integer type behind a serial type. */
 export function serialType({ name }: TypeName): string {
   return SERIALS.get(name.toUpperCase()) ?? name;
 }
 
 const START = /\bstart\s+(?:with\s+)?(-?\d{1,19})\b/i;
 const INCREMENT = /\bincrement\s+(?:by\s+)?([1-9]\d{0,18})\b/i;
-/** IDENTITY options that are implemented, or that match the behaviour anyway. */
+/** IDENTITY options that are implemented or that already match the behaviour. */
 const KNOWN_NUMBERING = [
   /sequence\s+name\s+\S+/i,
   START,
@@ -200,8 +200,8 @@ interface Identity {
 }
 
 /**
- * `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(…)]`. Options without effect become an option of
- * the column.
+ * `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(…)]`. Options that have no effect become an
+ * option of the column.
  */
 export function takeIdentity(p: Parser): Identity {
   const start = p.start();

@@ -1,7 +1,4 @@
-/**
- * COPY … FROM STDIN and COPY … TO STDOUT, in PostgreSQL's current and older syntax. COPY from and
- * to server files is a different statement.
- */
+/** The options that the statement specifies; others are absent. */
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 import type { StatementText } from '../lexer/split.js';
@@ -12,7 +9,7 @@ export interface CopyStreamOptions {
   readonly delimiter?: string;
   /** The string for null. */
   readonly nullText?: string;
-  /** `match`: the names must match the columns. */
+  /** Whether there is a header; with `match`, its names must match the columns. */
   readonly header?: boolean | 'match';
   readonly quote?: string;
   readonly escape?: string;
@@ -21,7 +18,7 @@ export interface CopyStreamOptions {
   readonly forceQuote?: readonly string[];
   readonly forceNotNull?: readonly string[];
   readonly forceNull?: readonly string[];
-  /** Whether WHERE follows. */
+  /** Whether a WHERE clause follows. */
   readonly where?: boolean;
 }
 
@@ -45,10 +42,10 @@ const ALL = '*';
 const TRUE: ReadonlySet<string> = new Set(['TRUE', 'ON', '1']);
 const FALSE: ReadonlySet<string> = new Set(['FALSE', 'OFF', '0']);
 
-/** Either word means the connection, in both directions. */
+/** In both directions, either word means the connection. */
 const STREAMS = ['STDIN', 'STDOUT'] as const;
 
-/** Parses the statement after COPY; `null` if it is not over the connection. */
+/** Parses the statement after COPY; returns `null` if the COPY is not over the connection. */
 export function parseCopyStream(p: Parser): CopyStream | null {
   const options: Draft = {};
   if (p.at('BINARY') && p.value(1) !== 'FROM' && p.value(1) !== 'TO') {
@@ -70,11 +67,12 @@ export function parseCopyStream(p: Parser): CopyStream | null {
   }
   return 'table' in source
     ? { kind: 'CopyIn', ...source, options }
-    : p.fail('COPY … FROM STDIN takes a table, not a query');
+    : p.fail('COPY … FROM STDIN expects a table, not a query');
 }
 
 /**
- * The table or query; `null` if it cannot be parsed, so that the COPY of files reports the error.
+ * The table or query; `null` if it cannot be parsed, so that the parser for COPY of files reports
+ * the error.
  */
 function copied(p: Parser): CopiedTable | StatementText | null {
   if (p.at('(')) {
@@ -209,14 +207,14 @@ function oldForce(p: Parser, options: Draft): void {
   }
 }
 
-/** A boolean, by default true. */
+/** A boolean; true if omitted. */
 function flag(p: Parser): boolean {
   if (p.at(',') || p.at(')')) {
     return true;
   }
   const word = (p.kind() === TokenKind.String ? p.unquoted() : p.written()).toUpperCase();
   if (!TRUE.has(word) && !FALSE.has(word)) {
-    p.fail(`a Boolean expected, found "${word}"`);
+    p.fail(`Boolean value expected, found "${word}"`);
   }
   p.advance();
   return TRUE.has(word);
@@ -241,7 +239,7 @@ function text(p: Parser): string {
   const isEscaped = p.at('E') && p.kind(1) === TokenKind.String && p.end() === p.start(1);
   p.advance(isEscaped ? 1 : 0);
   if (p.kind() !== TokenKind.String) {
-    p.fail('quoted text expected');
+    p.fail('quoted string expected');
   }
   const body = p.takeName(true).text;
   return isEscaped ? unescaped(body) : body;

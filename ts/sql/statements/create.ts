@@ -103,13 +103,15 @@ export function parseCreate(p: Parser): NodeId {
   return parseTable(p, start, options);
 }
 
-/** `CREATE SCHEMA IF NOT EXISTS public`, with which migrations begin; no other schema exists. */
+/**
+ * `CREATE SCHEMA IF NOT EXISTS public`, which many migrations start with; no other schema exists.
+ */
 function parseSchema(p: Parser, start: number): NodeId {
   p.advance();
   const conditional = ifNotExists(p);
   const { text, span } = p.name('schema name expected');
   if (text.toLowerCase() !== 'public') {
-    p.failAt(`schema '${text}' cannot be made, tables are in public`, span.start, span.end);
+    p.failAt(`schema '${text}' cannot be created, all tables are in public`, span.start, span.end);
   }
   if (!conditional) {
     p.failAt("schema 'public' already exists", span.start, span.end);
@@ -121,7 +123,9 @@ function parseSchema(p: Parser, start: number): NodeId {
   return p.add({ kind: 'Session', words }, start, p.lastEnd());
 }
 
-/** `CREATE EXTENSION [IF NOT EXISTS] name …`, with which migrations begin; nothing is loaded. */
+/**
+ * `CREATE EXTENSION [IF NOT EXISTS] name …`, which many migrations start with; nothing is loaded.
+ */
 function parseExtension(p: Parser, start: number): NodeId {
   p.advance();
   ifNotExists(p);
@@ -153,7 +157,7 @@ function isTemporary(word: string): boolean {
   return word === 'TEMP' || word === 'TEMPORARY';
 }
 
-/** The current word as a name, without consuming it, if it is ATOMIC; otherwise `null`. */
+/** If the current word is ATOMIC, returns it as a name without consuming it; otherwise `null`. */
 function takenName(p: Parser): Name | null {
   if (!p.at('ATOMIC')) {
     return null;
@@ -213,7 +217,7 @@ function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
 function endOfBlock(p: Parser, table: Mutable<CreateTableNode>): void {
   const temporary = table.options.find(({ name }) => isTemporary(name.text.toUpperCase()));
   if (temporary === undefined) {
-    p.fail("'on commit' belongs to temporary tables");
+    p.fail("'on commit' is supported only for temporary tables");
   }
   p.advance(2);
   if (p.take('PRESERVE', 'ROWS')) {
@@ -226,7 +230,10 @@ function endOfBlock(p: Parser, table: Mutable<CreateTableNode>): void {
   table.options = table.options.map((one) => (one === temporary ? { ...one, value } : one));
 }
 
-/** `(a, b)` before AS: names for the query's columns; otherwise empty, and nothing is consumed. */
+/**
+ * `(a, b)` before AS: names for the query's columns. If they are absent, returns an empty list and
+ * consumes nothing.
+ */
 function queriedColumns(p: Parser): Name[] {
   const from = p.index;
   if (!p.at('(') || (p.value(2) !== ',' && p.value(2) !== ')')) {
@@ -328,7 +335,9 @@ function columnCast(p: Parser): [Name, TypeName] {
   return [column, typeName];
 }
 
-/** `INDEX(column [CAPACITY n | TYPE …])`: an option with the parenthesised text as its value. */
+/**
+ * `INDEX(column [CAPACITY n | TYPE …])`: becomes an option whose value is the text in parentheses.
+ */
 function tableIndex(p: Parser): OptionValue {
   const name = p.takeName(false);
   return { name, value: enclosedText(p) };
@@ -368,7 +377,7 @@ export function parseColumn(p: Parser, constraints: Constraints): ColumnDefiniti
   return column;
 }
 
-/** Makes sequence values the default: from 1, or with a start and an increment. */
+/** Makes sequence values the column's default: from 1, or with a given start and increment. */
 function setNumbering(
   p: Parser,
   column: Mutable<ColumnDefinition>,
@@ -383,14 +392,15 @@ function setNumbering(
 }
 
 /**
- * `NOT NULL` and `DEFAULT expression`. SHOW prints the text of the default from the option DEFAULT.
+ * `NOT NULL` and `DEFAULT expression`. The option DEFAULT keeps the text of the default, which SHOW
+ * prints.
  */
 function columnRules(p: Parser, column: Mutable<ColumnDefinition>, constraints: Constraints): void {
   for (;;) {
     if (p.take('NOT', 'NULL')) {
       column.not_null = true;
     } else if (p.take('NULL') || constraints.takeOfColumn(p, column.name)) {
-      // NULL is the default anyway; a constraint has been collected.
+      // NULL is the default anyway, and a constraint has already been collected.
     } else if (p.take('COLLATE')) {
       column.options.push(collation(p));
     } else if (column.default === null && p.at('GENERATED')) {

@@ -1,6 +1,7 @@
 /**
  * Session statements: transaction blocks, savepoints, cursors, settings, COPY over the connection.
- * The engine never sees them: these trees end in the session, and have no counterpart in Rust.
+ * The engine never receives them: these trees are handled in the session and have no counterpart in
+ * Rust.
  */
 import { AFTER_SOURCE } from '../lexer/keywords.js';
 import { parseCopyStream, type CopyStream } from './copy-stream.js';
@@ -11,19 +12,19 @@ import type { StatementText } from '../lexer/split.js';
 export type SessionStatement =
   | { readonly kind: 'Begin' | 'Commit' | 'Rollback' }
   | { readonly kind: 'Savepoint' | 'Release' | 'RollbackTo'; readonly name: string }
-  /** `name`: `null` for ALL. */
+  /** `name` is `null` for ALL. */
   | { readonly kind: 'Deallocate' | 'CloseCursor'; readonly name: string | null }
-  /** `what`: ALL, PLANS, … */
+  /** `what` is ALL, PLANS, … */
   | { readonly kind: 'Discard'; readonly what: string }
   /** `name` is empty for SET TRANSACTION and SET TIME ZONE, which have a different syntax. */
   | { readonly kind: 'Set'; readonly name: string; readonly value: string | null }
-  /** `name`: `null` for NONE and DEFAULT. */
+  /** `name` is `null` for NONE and DEFAULT. */
   | { readonly kind: 'SetRole' | 'SetAuthorization'; readonly name: string | null }
-  /** Without a name it is RESET ALL. */
+  /** Without `name`, it is RESET ALL. */
   | { readonly kind: 'Reset'; readonly name?: string }
   | { readonly kind: 'ResetRole' }
   | { readonly kind: 'Listen'; readonly channel: string }
-  /** `channel`: `null` for all. */
+  /** `channel` is `null` for all channels. */
   | { readonly kind: 'Unlisten'; readonly channel: string | null }
   | { readonly kind: 'Notify'; readonly channel: string; readonly payload: string }
   /** PREPARE TRANSACTION, COMMIT PREPARED, ROLLBACK PREPARED. */
@@ -38,11 +39,11 @@ export type SessionStatement =
 export interface DeclareCursor {
   readonly kind: 'DeclareCursor';
   readonly name: string;
-  /** Whether rows are binary, whatever a FETCH requests. */
+  /** Whether rows are binary, regardless of the format that a FETCH requests. */
   readonly binary: boolean;
-  /** Whether it can be read backwards. */
+  /** Whether the cursor can be read backwards. */
   readonly scroll: boolean;
-  /** Whether it outlives its block. */
+  /** Whether the cursor outlives its block. */
   readonly hold: boolean;
   readonly query: StatementText;
 }
@@ -54,16 +55,19 @@ export interface FetchCursor {
   readonly step: CursorStep;
 }
 
-/** A cursor step: over `rows` rows, or all for infinity, or to a single row. */
+/** A cursor step: over `rows` rows, over all rows if it is infinite, or to a single row. */
 export interface CursorStep {
-  /** `absolute`: from the first row; a negative number counts from the last. */
+  /** `absolute` counts from the first row; a negative number counts from the last. */
   readonly way: 'forward' | 'backward' | 'absolute' | 'relative';
   readonly rows: number;
 }
 
 type Production = (p: Parser) => SessionStatement | null;
 
-/** By first word. A production that returns `null` found a different statement. */
+/**
+ * Productions by first word. A production that returns `null` has found a different kind of
+ * statement.
+ */
 const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>([
   ['BEGIN', (p) => skipping(p, { kind: 'Begin' })],
   ['START', startOfBlock],
@@ -112,7 +116,7 @@ function isLast(p: Parser): boolean {
   return p.kind(1) === TokenKind.End || p.value(1) === ';';
 }
 
-/** Consumes an optional word; the last word of a statement is a name instead. */
+/** Consumes an optional word, unless it is the statement's last word, which is a name. */
 function takeBeforeName(p: Parser, word: string): void {
   if (!isLast(p)) {
     p.take(word);
@@ -135,12 +139,12 @@ function notify(p: Parser): SessionStatement {
     return { kind: 'Notify', channel, payload: '' };
   }
   if (p.kind() !== TokenKind.String) {
-    p.fail('payload expected: a text in quotes');
+    p.fail('payload expected: a quoted string');
   }
   return { kind: 'Notify', channel, payload: p.takeName(true).text };
 }
 
-/** Skips words without effect, such as transaction modes. */
+/** Skips words that have no effect, such as transaction modes. */
 function skipping(p: Parser, statement: SessionStatement): SessionStatement {
   while (!ended(p)) {
     p.advance();
@@ -149,7 +153,8 @@ function skipping(p: Parser, statement: SessionStatement): SessionStatement {
 }
 
 /**
- * Whether a word that could name a table is a command here, because no clause of a query follows.
+ * Whether a word that could also name a table is a command here, because no clause of a query
+ * follows.
  */
 function atCommand(p: Parser): boolean {
   const isName = p.kind() === TokenKind.Quoted || p.kind() === TokenKind.Integer;
@@ -214,7 +219,7 @@ function release(p: Parser): SessionStatement {
 
 // ---- cursors and prepared statements ----
 
-/** `null` for DECLARE @variable := … SELECT. */
+/** Returns `null` for DECLARE @variable := … SELECT. */
 function declareCursor(p: Parser): SessionStatement | null {
   if (!isWord(p) && p.kind() !== TokenKind.Quoted) {
     return null;
@@ -237,7 +242,7 @@ function declareCursor(p: Parser): SessionStatement | null {
   return { kind: 'DeclareCursor', name, binary, scroll, hold, query: rest(p, 'query expected') };
 }
 
-/** The remaining SQL text of the statement. */
+/** The remainder of the statement's SQL text. */
 function rest(p: Parser, missing: string): StatementText {
   if (ended(p)) {
     p.fail(missing);
@@ -271,7 +276,7 @@ function fetchCursor(p: Parser, kind: 'Fetch' | 'Move'): SessionStatement | null
   const step = stepOf(words);
   if (step === null) {
     const known = 'NEXT, PRIOR, FIRST, LAST, ABSOLUTE n, RELATIVE n, n, ALL, FORWARD, BACKWARD';
-    p.failAt(`a direction of a cursor expected: ${known}`, start, end);
+    p.failAt(`cursor direction expected: ${known}`, start, end);
   }
   return { kind, name, step };
 }

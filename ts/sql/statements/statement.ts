@@ -1,4 +1,4 @@
-/** Parses a statement: selects the production, and contains the small statements. */
+/** Parses a statement: selects its production, and contains those of the small statements. */
 import type { AlterAction, ExplainStage, Name, NodeId, ViewKind } from '../ast.generated.js';
 import { atPrincipal, parseAssume, parseGrant, parseMembership, parsePrincipal } from './access.js';
 import { parseBackup, parseCopy } from './administration.js';
@@ -13,8 +13,8 @@ import { parseDescribe, parseShow, words } from '../queries/show.js';
 import { parseAlterLive, parseAlterMaterial, parseCompile, parseRefreshView } from './view.js';
 
 /**
- * Statements whose first word may also name a table: the next word decides. Without an entry, any
- * next word is accepted.
+ * Statements whose first word may also name a table; the next word decides. Without listed words,
+ * any next word is accepted.
  */
 const SOFT: ReadonlyMap<string, readonly [(p: Parser) => NodeId, ...string[]]> = new Map([
   ['ADD', [parseMembership, 'USER']],
@@ -156,7 +156,7 @@ function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
   return queryAfter(p, preamble);
 }
 
-/** A statement that is a literal (`1`, `'x'`, `?`) cannot name a table. */
+/** Whether the statement is a literal (`1`, `'x'`, `?`), which cannot name a table. */
 function isLiteral(p: Parser): boolean {
   return p.at('?') || (p.kind() >= TokenKind.Integer && p.kind() <= TokenKind.NamedParameter);
 }
@@ -165,7 +165,7 @@ function literalTable(p: Parser): never {
   return p.fail(`table does not exist [table=${p.written()}]`);
 }
 
-/** The statement after WITH and DECLARE. */
+/** The statement that follows WITH and DECLARE. */
 function prefixed(p: Parser, preamble: Preamble): NodeId {
   if (p.at('INSERT')) {
     return parseInsert(p, preamble);
@@ -182,7 +182,7 @@ function prefixed(p: Parser, preamble: Preamble): NodeId {
   return queryAfter(p, preamble);
 }
 
-/** A session statement as the engine receives it: words without effect. */
+/** A session statement in the form that the engine receives: words without effect. */
 function sessionWords(p: Parser, from: number): NodeId {
   const after = p.index;
   const all: string[] = [];
@@ -208,7 +208,7 @@ function parseComment(p: Parser): NodeId {
   p.expect('IS');
   if (!p.take('NULL')) {
     if (p.kind() !== TokenKind.String) {
-      p.fail('text in quotes expected');
+      p.fail('quoted string expected');
     }
     p.advance();
   }
@@ -227,7 +227,7 @@ function droppedIndex(p: Parser, start: number): NodeId {
   return p.add({ kind: 'DropIndex', names, if_exists }, start, p.lastEnd());
 }
 
-/** VACUUM and REINDEX name a table, so a missing one is an error; otherwise they have no effect. */
+/** VACUUM and REINDEX name a table, which must exist; apart from that, they have no effect. */
 function parseMaintenance(p: Parser, word: string): NodeId {
   const start = p.start();
   const end = p.end();
@@ -370,7 +370,7 @@ function parseDrop(p: Parser): NodeId {
   const conditional = ifExists(p);
   const missing = what === 'Table' ? 'table name expected' : 'view name expected';
   const names = p.list(() => p.tableName(missing));
-  // Views outlive their tables and report an error when read, so nothing else is dropped.
+  // Views outlive their tables and report an error when read, so CASCADE drops nothing else.
   if (!p.take('CASCADE', 'PERMISSIONS') && !p.take('CASCADE')) {
     p.take('RESTRICT');
   }

@@ -103,7 +103,7 @@ export function indexOptions(p: Parser): OptionValue[] {
   }
 }
 
-/** The stages of a storage policy: their keywords, and their member in the tree. */
+/** The stages of a storage policy: the keywords of each, and its member in the tree. */
 const STAGES = [
   ['TO', 'PARQUET', 'to_parquet'],
   ['TO', 'REMOTE', 'to_remote'],
@@ -129,10 +129,11 @@ export function policyStages(p: Parser): PolicyStages {
     }
     const [verb, noun, member] = stage;
     if (policy[member] !== null) {
-      p.fail(`'${verb} ${noun}' is given twice`);
+      p.fail(`duplicate '${verb} ${noun}'`);
     }
     p.advance();
-    // The age has the syntax of a TTL; `parseTtl` skips the stage's last keyword like the word TTL.
+    // The age has the syntax of a TTL; `parseTtl` skips the stage's last keyword as if it were the
+    // word TTL.
     policy[member] = parseTtl(p);
   });
   p.close(open);
@@ -147,7 +148,7 @@ const ENCODINGS: ReadonlySet<string> = new Set([
   'DELTA_BINARY_PACKED',
 ]);
 
-/** Codecs and their maximum level; 0 if they have none. */
+/** Codecs and their maximum compression level; 0 if a codec has no levels. */
 const CODECS: ReadonlyMap<string, number> = new Map([
   ['LZ4_RAW', 0],
   ['ZSTD', 22],

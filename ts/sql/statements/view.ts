@@ -31,7 +31,7 @@ export function parseView(
 ): NodeId {
   p.advance();
   if (temporary !== null && p.at('IF')) {
-    p.fail("'if not exists' is not for temporary views");
+    p.fail("'if not exists' is not supported for temporary views");
   }
   const conditional = ifNotExists(p);
   const name = p.tableName("view name or 'if' expected");
@@ -182,7 +182,7 @@ function refreshTrigger(p: Parser): RefreshTrigger | null {
   return p.take('EVERY') ? { trigger: 'Every', interval: duration(p) } : null;
 }
 
-/** A time or zone, which must be a string. */
+/** A time or a time zone, which must be written as a string. */
 function text(p: Parser, missing: string): Name {
   if (p.kind() !== TokenKind.String) {
     p.fail(missing);

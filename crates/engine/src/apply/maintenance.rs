@@ -54,7 +54,7 @@ pub(crate) fn run(database: &Database, statement: &BoundMaintenance) -> EngineRe
 
 fn recovered(statement: &BoundMaintenance) -> EngineResult<&TableSchema> {
     let table = statement.table.as_ref().map(|table| &**table.schema());
-    table.ok_or_else(|| EngineError::internal("RECOVER without a table"))
+    table.ok_or_else(|| EngineError::internal("RECOVER TABLE without a table"))
 }
 
 /// Returns an error that lists what RECOVER TABLE would discard, if anything.
@@ -65,12 +65,12 @@ fn show_losses(table: &str, lost: &[LostPart]) -> EngineResult<()> {
     let rows: u64 = lost.iter().map(|part| part.rows).sum();
     let parts: Vec<String> = lost.iter().map(ToString::to_string).collect();
     let message = format!(
-        "table '{table}' is damaged; without {rows} rows in damaged parts it is sound: {}",
+        "table '{table}' is damaged; recovery would discard {rows} rows: {}",
         parts.join("; ")
     );
-    Err(EngineError::new(ErrorCode::Damaged, message)
-        .with_detail(parts.join("\n"))
-        .with_hint(format!("RECOVER TABLE '{table}' SKIP gives them up; a backup may have them")))
+    Err(EngineError::new(ErrorCode::Damaged, message).with_detail(parts.join("\n")).with_hint(
+        format!("run RECOVER TABLE '{table}' SKIP to discard them, or restore a backup"),
+    ))
 }
 
 fn shown(damage: &Damage) -> String {
@@ -81,10 +81,10 @@ fn shown(damage: &Damage) -> String {
     }
 }
 
-/// Checks a root that is not in use. Fails with `RootLocked` if a process uses it.
+/// Checks a root directory that is not in use. Fails with `RootLocked` if a process is using it.
 pub fn check_root(root: &Path) -> EngineResult<Vec<border::Damage>> {
     if !root.join(LIVE).is_dir() {
-        let message = format!("there is no database in '{}'", root.display());
+        let message = format!("no database found in '{}'", root.display());
         return Err(EngineError::new(ErrorCode::InvalidValue, message));
     }
     let vfs = RealVfs::new(root)

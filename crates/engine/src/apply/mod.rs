@@ -29,7 +29,7 @@ use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 use crate::runtime::registry::Registration;
 
-/// Maximum bytes of rows that an INSERT with RETURNING holds in memory.
+/// Maximum size in bytes of the rows that an INSERT with RETURNING holds in memory.
 const MAX_RETURNED_BYTES: usize = 256 << 20;
 
 /// Applies a bound statement and returns the number of rows written.
@@ -59,7 +59,7 @@ pub(crate) async fn apply(
             Ok(0)
         }
         BoundStatement::Update(_) | BoundStatement::Delete(_) => {
-            Err(EngineError::internal("a change of rows without holding the table's writers"))
+            Err(EngineError::internal("UPDATE or DELETE without the write lock of the table"))
         }
         BoundStatement::ViewChange(view) => {
             if let Some(change) = view.change {
@@ -90,10 +90,10 @@ pub(crate) async fn apply(
         // The tables changed since the binder's questions were answered.
         BoundStatement::Asking(_) => Err(EngineError::new(
             ErrorCode::Replan,
-            "the tables changed since the statement was prepared",
+            "the schema changed since the statement was prepared",
         )),
         BoundStatement::Query(_) | BoundStatement::Explain(_) => {
-            Err(EngineError::internal("a query came where a change was expected"))
+            Err(EngineError::internal("expected a change, found a query"))
         }
     }
 }
@@ -121,7 +121,7 @@ async fn apply_materialized(
     Ok(0)
 }
 
-/// Inserts the given rows in one commit.
+/// Inserts the given rows in a single commit.
 pub(crate) async fn insert_batches(
     database: &Arc<Database>,
     insert: &BoundInsert,
@@ -150,7 +150,7 @@ async fn insert(
         }
         InsertSource::Template(_) => Err(EngineError::new(
             ErrorCode::InvalidValue,
-            "the statement has parameters without values",
+            "the values of the statement's parameters are missing",
         )),
         InsertSource::Plan(plan) => {
             insert_select(database, &insert, plan, transaction, query).await
@@ -169,7 +169,7 @@ pub(crate) async fn insert_returning(
     let batches = match &insert.source {
         InsertSource::Batch(batch) => vec![batch.clone()],
         InsertSource::Template(_) => {
-            return Err(EngineError::internal("an INSERT without its parameters' values"));
+            return Err(EngineError::internal("INSERT without the values of its parameters"));
         }
         InsertSource::Plan(plan) => {
             let faults = tidemark_vfs::faults();
@@ -180,8 +180,10 @@ pub(crate) async fn insert_returning(
             while let Some(batch) = source.next().await? {
                 bytes += batch.get_array_memory_size().max(cell_bytes(&batch));
                 if bytes > MAX_RETURNED_BYTES {
-                    let message =
-                        format!("RETURNING holds at most {} MiB of rows", MAX_RETURNED_BYTES >> 20);
+                    let message = format!(
+                        "RETURNING result is too large: at most {} MiB of rows are allowed",
+                        MAX_RETURNED_BYTES >> 20
+                    );
                     return Err(EngineError::new(ErrorCode::ResourceLimit, message));
                 }
                 batches.push(batch);
@@ -190,7 +192,7 @@ pub(crate) async fn insert_returning(
             batches
         }
     };
-    // A failing expression must fail before the commit.
+    // An expression that fails must fail before the commit.
     let answers = batches.iter().map(|batch| returning.rows(batch));
     let answers = answers.collect::<EngineResult<Vec<_>>>()?;
     append_all(database, insert, batches, transaction, &query.token).await?;
@@ -213,7 +215,7 @@ async fn insert_select(
     write_all(writer, place, source, transaction, (&query.token, faults)).await
 }
 
-/// Appends all rows in one commit: that of the transaction block, if any.
+/// Appends all rows in one commit, or in the commit of the transaction block if there is one.
 async fn append_all(
     database: &Arc<Database>,
     insert: &BoundInsert,
@@ -252,7 +254,7 @@ async fn create_table(
 }
 
 /// Commits a view's definition. A view that waits for the next commit to its base must record the
-/// previous one. If the base changes meanwhile, this is retried.
+/// transaction before that commit. If the base changes meanwhile, the commit is retried.
 async fn commit_view(
     database: &Arc<Database>,
     view: IncrementalView,

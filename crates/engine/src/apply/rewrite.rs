@@ -31,8 +31,8 @@ use crate::runtime::guard;
 use crate::runtime::registry::Registration;
 use tidemark_operators::from_datafusion;
 
-/// Maximum bytes of new cells that a statement holds in memory and logs. Beyond that it rewrites
-/// the partitions.
+/// Maximum size in bytes of the new cells that a statement holds in memory and logs. A larger
+/// change rewrites the partitions.
 const HELD_BYTES: usize = 64 << 20;
 
 /// Returns the table whose rows the statement changes.
@@ -47,7 +47,8 @@ pub(crate) fn target(bound: &BoundStatement) -> Option<TableId> {
     }
 }
 
-/// Blocks the table's other writers. Waits off the workers for a writer that is active.
+/// Blocks the table's other writers. If a writer is active, waits for it without occupying a
+/// worker.
 pub(crate) async fn hold(database: &Arc<Database>, table: TableId) -> EngineResult<Arc<WriteHold>> {
     let storage = Arc::clone(&database.storage);
     guard::run_blocking("hold_writes", move || Ok(Arc::new(storage.hold_writes(table)))).await
@@ -67,10 +68,10 @@ pub(crate) fn plan(bound: &BoundStatement) -> EngineResult<Option<&LogicalPlan>>
 }
 
 fn no_change() -> EngineError {
-    EngineError::internal("a statement that changes no rows")
+    EngineError::internal("expected an UPDATE or DELETE")
 }
 
-/// Result of a statement.
+/// Result of a statement that changed rows.
 pub(crate) struct Rewritten {
     /// Number of rows changed.
     pub(crate) rows: u64,
@@ -92,7 +93,7 @@ struct Rewrite<'a> {
     plan: &'a LogicalPlan,
     base: Arc<TableSnapshot>,
     columns: Vec<usize>,
-    /// Number of RETURNING columns after the new cells.
+    /// Number of RETURNING columns that follow the new cells.
     returned: usize,
     /// The new table definition when a column is converted.
     replace: Option<TableSchema>,
@@ -205,18 +206,21 @@ impl Rewrite<'_> {
             }
             Found::More(..) if self.returned > 0 => {
                 let most = HELD_BYTES >> 20;
-                let message = format!("RETURNING holds at most {most} MiB of rows");
+                let message = format!(
+                    "RETURNING result is too large: at most {most} MiB of rows are allowed"
+                );
                 Err(EngineError::new(ErrorCode::ResourceLimit, message))
             }
             Found::More(held, source) => {
                 if let Some(count) = self.stream(held, source, faults).await? {
                     return Ok(Rewritten::of(count));
                 }
-                // A join returned the rows out of row order. The sort may spill.
+                // A join returned the rows in a different order. The sort may spill.
                 let sorted = physical_plan(self.database, &by_row(self.plan)?).await?;
                 let source = self.start(&sorted)?;
                 let count = self.stream(Vec::new(), source, faults).await?;
-                let count = count.ok_or_else(|| EngineError::internal("sorted rows out of order"));
+                let count =
+                    count.ok_or_else(|| EngineError::internal("sorted rows are out of order"));
                 count.map(Rewritten::of)
             }
         }
@@ -251,7 +255,7 @@ impl Rewrite<'_> {
         let mut source = self.start(plan)?;
         let (mut batches, mut bytes) = (Vec::new(), 0);
         while let Some(batch) = source.next().await? {
-            // Cells that share a string are each written in full.
+            // Cells that share a string are each written out in full.
             bytes += batch.get_array_memory_size().max(cell_bytes(&batch));
             batches.push(batch);
             if bytes > HELD_BYTES {

@@ -9,7 +9,7 @@ use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Default time that a table stays followed without a feed.
+/// Default time for which a table stays followed without a feed.
 const FOLLOWED_FOR: Duration = Duration::from_hours(7 * 24);
 
 /// Shared state of all change feeds of an open database.

@@ -54,7 +54,7 @@ pub struct Database {
     /// Shared state of change feeds.
     pub(crate) followers: Followers,
     pub(crate) sources: Arc<dyn ExternalSources>,
-    /// Maximum bytes of one line of an import.
+    /// Maximum length of an imported line in bytes.
     pub(crate) most_line_bytes: usize,
     pub(crate) settings: RwLock<Arc<Vec<Setting>>>,
     pub(crate) table_defaults: TableDefaults,
@@ -82,7 +82,7 @@ impl Database {
         self.handoffs.revoke(id, gently) || self.cancel_query_of(id, None)
     }
 
-    /// The same, if the query belongs to this user.
+    /// Like [`Self::cancel_query`], but only if the query belongs to this user.
     pub(crate) fn cancel_query_of(&self, id: u64, of: Option<&str>) -> bool {
         self.registry.cancel(id, of)
     }
@@ -120,7 +120,8 @@ impl Database {
         Ok(records.map(|(key, value)| (key.to_owned(), value.to_vec())).collect())
     }
 
-    /// Commits records; `None` deletes one. Blocks until durable and returns the new epoch.
+    /// Commits records; a value of `None` deletes the record. Blocks until durable and returns the
+    /// new epoch.
     pub fn commit_records(
         &self,
         kind: &str,
@@ -140,8 +141,8 @@ impl Database {
     /// given time. Blocks.
     ///
     /// Succeeds if all acknowledged commits are as durable as promised, with or without a
-    /// checkpoint. A checkpoint that would take too long is abandoned, since the log contains its
-    /// rows.
+    /// checkpoint. A checkpoint that would take too long is abandoned, since the log already
+    /// contains its rows.
     pub fn close(&self, within: Duration) -> EngineResult<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
             return Ok(());
@@ -151,7 +152,8 @@ impl Database {
         self.registry.cancel_all();
         self.workers.stop(within / 2);
         let checkpointed = self.storage.close_within(within.saturating_sub(began.elapsed()));
-        // Also removes files of a query that did not end in time; nothing reads them any more.
+        // Also removes files of queries that did not end in time; nothing reads these files any
+        // more.
         if let Err(error) = clear(&self.spill_root) {
             log::write(
                 Level::Warn,
@@ -212,7 +214,7 @@ impl Database {
         self.own_context(query).map(Arc::new)
     }
 
-    /// The same, for changing it before it is shared.
+    /// Like [`Self::task_context`], but returns a context that can still be modified.
     pub(crate) fn own_context(&self, query: &Registration) -> EngineResult<TaskContext> {
         let shared = RuntimeEnv::clone(self.session.runtime_env());
         let disk_manager = query_disk(&shared.disk_manager, &query.token, query.deadline)?;
@@ -221,7 +223,7 @@ impl Database {
         Ok(TaskContext::from(self.session.as_ref() as &dyn Session).with_runtime(Arc::new(runtime)))
     }
 
-    /// Returns the binder's inputs besides syntax tree and snapshot.
+    /// Returns the binder's inputs other than the syntax tree and the snapshot.
     pub(crate) fn bind_context(&self, user: &str) -> BindContext {
         BindContext {
             user: user.to_owned(),
@@ -261,7 +263,7 @@ pub(crate) fn describe_table(table: &TableSnapshot) -> TableMetadata {
     }
 }
 
-/// Converts a damage to its border type.
+/// Converts a damage report to its border type.
 pub(crate) fn damage_report(damage: Damage) -> border::Damage {
     border::Damage { table: damage.table, what: damage.what }
 }

@@ -17,7 +17,8 @@ use crate::runtime::cancel::until_stopped;
 use crate::runtime::registry::Registration;
 use crate::runtime::work::Work;
 
-/// Number of bytes after which a chunk is closed. Chunks of 256 KiB to 1 MiB cross the border best.
+/// A chunk is closed once it has this many bytes. Chunks of 256 KiB to 1 MiB cross the border
+/// fastest.
 const CHUNK_BYTES: usize = 512 * 1024;
 
 /// Rows encoded between two checks of the chunk's size.
@@ -47,7 +48,7 @@ pub(crate) struct Cursor {
     one_batch_per_chunk: bool,
     /// Rows of a batch that are not encoded yet.
     pending: Option<RecordBatch>,
-    /// Set when only the last rows are requested; consumed at the end of the source.
+    /// Set if only the last rows are requested; taken at the end of the source.
     last: Option<LastRows>,
     finished: bool,
     started: Instant,
@@ -98,9 +99,9 @@ impl Cursor {
         }
     }
 
-    /// Returns the next chunk, of at most `max_rows` rows; it is closed at [`CHUNK_BYTES`]. After
-    /// the last row the chunk includes the encoder's tail, and [`Cursor::is_finished`] returns
-    /// true.
+    /// Returns the next chunk, with at most `max_rows` rows. A chunk is closed at [`CHUNK_BYTES`].
+    /// After the last row the chunk includes the encoder's tail, and [`Cursor::is_finished`]
+    /// returns true.
     pub(crate) async fn produce(&mut self, max_rows: Option<u64>) -> EngineResult<Chunk> {
         let (token, deadline) = (self.token(), self.running.registration.deadline);
         let work = async {
@@ -179,7 +180,7 @@ impl Cursor {
     }
 }
 
-/// Number of leading rows whose strings fit in one chunk; at least one.
+/// Returns how many leading rows fit in one chunk with their strings; at least one.
 fn rows_within(batch: &RecordBatch, most: usize) -> usize {
     rows_of_bytes(&batch.slice(0, most), CHUNK_BYTES)
 }

@@ -10,14 +10,14 @@ pub(crate) mod window;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-/// Fails if reading a mapped file has failed since `before`: zeros may have replaced its content.
-/// Which query read the file is unknown, so each query running then fails. A retry succeeds for
-/// queries that read other files.
+/// Fails if reading a mapped file has failed since `before`, because zeros may have replaced the
+/// file's content. It is unknown which query read the file, so every query running at that time
+/// fails. On retry, queries that read other files succeed.
 pub(crate) fn check_faults(before: u64) -> EngineResult<()> {
     if tidemark_vfs::faults() == before {
         return Ok(());
     }
-    let message = "a file could not be read while the statement ran";
+    let message = "a data file could not be read while the statement was running";
     Err(EngineError::new(ErrorCode::Damaged, message)
-        .with_hint("try again; if it comes again, CHECK DATABASE names the file"))
+        .with_hint("retry the statement; if it fails again, run CHECK DATABASE to find the file"))
 }

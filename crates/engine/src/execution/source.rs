@@ -20,7 +20,7 @@ use crate::runtime::guard;
 use crate::runtime::work::following;
 use tidemark_operators::from_datafusion;
 
-/// Number of batches a partition may compute before the reader takes one.
+/// Maximum number of batches that a partition computes ahead of the reader.
 const BATCHES_AHEAD: usize = 2;
 
 /// A source of batches.
@@ -108,7 +108,7 @@ async fn run_partition(
         Ok(())
     };
     if let Err(error) = guard::catch_async("partition", work).await {
-        // A closed channel means that no reader waits for the error either.
+        // If the channel is closed, no reader waits for the error either.
         let _ = sender.send(Err(error)).await;
     }
 }

@@ -18,7 +18,7 @@ use crate::runtime::cancel::{CancelToken, Deadline, until_stopped};
 use crate::runtime::guard;
 use crate::runtime::work::Work;
 
-/// Number of chunks produced before the reader takes one.
+/// Maximum number of chunks produced ahead of the reader.
 const CHUNKS_AHEAD: usize = 2;
 
 /// The rows after the first chunk.
@@ -27,7 +27,7 @@ pub struct ResultStream {
     summary: Arc<Mutex<Option<Summary>>>,
     token: CancelToken,
     runtime: Handle,
-    /// Whether chunks were discarded that no reader received.
+    /// Whether chunks were discarded before any reader received them.
     is_emptied: AtomicBool,
 }
 
@@ -166,7 +166,7 @@ async fn pump(
         Ok(())
     };
     if let Err(error) = guard::catch_async("stream", work).await {
-        // A closed channel means that no reader waits for the error either.
+        // If the channel is closed, no reader waits for the error either.
         let _ = sender.send(Err(error)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Selects the requested rows of the result: skip, take, last, and counting the remainder.
+//! Selects the requested rows of the result (skip, take, last) and counts the rows beyond them.
 
 use std::collections::VecDeque;
 
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn last_rows_are_retained() {
+    fn only_the_last_rows_up_to_the_limit_are_kept() {
         for limit in 0..12 {
             let mut last = LastRows::new(limit);
             for part in [batch(0..4), batch(4..5), batch(5..10)] {

@@ -22,7 +22,7 @@ pub(crate) struct Actors {
     pub(crate) jobs: Arc<Jobs>,
 }
 
-/// Returns true if the object of the action existed.
+/// Returns whether the target of the action existed.
 #[derive(Debug)]
 struct ActionFunction {
     actors: Actors,
@@ -30,8 +30,8 @@ struct ActionFunction {
     signature: Signature,
 }
 
-/// Creates the function of an action. Cancelling takes the query id, a LONG; other actions take no
-/// arguments.
+/// Creates the function of an action. The function that cancels a query takes the query id, a LONG;
+/// the other functions take no arguments.
 pub(crate) fn action_function(actors: Actors, action: Action) -> ScalarUDF {
     let signature = match action {
         Action::CancelQuery { .. } => Signature::exact(vec![DataType::Int64], Volatility::Volatile),

@@ -40,10 +40,10 @@ use actions::{Actors, action_function};
 use tidemark_operators::from_datafusion;
 use tidemark_optimizer::PlanSession;
 
-/// Interval between checks whether the statement was stopped while its binding waits for rows.
+/// How often a binding that waits for rows checks whether the statement was stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Row sources that the engine provides to the binder besides the tables.
+/// Row sources that the engine provides to the binder in addition to the tables.
 pub(crate) struct EngineSources {
     pub(crate) refresher: Arc<Refresher>,
     pub(crate) jobs: Arc<Jobs>,
@@ -77,12 +77,12 @@ impl EngineSources {
 impl EngineSources {
     fn relative<'a>(&self, path: &'a str) -> EngineResult<&'a Path> {
         relative_to(&self.import_root, path).map_err(|failure| {
-            failure.with_hint("put the file below the directory that cairo.sql.copy.root names")
+            failure.with_hint("put the file in the directory set by cairo.sql.copy.root")
         })
     }
 
-    /// Adds the file that `path` names, or up to `most` files that match it as a pattern. Returns
-    /// whether it is a pattern.
+    /// Adds the file at `path`; if `path` is a pattern, adds up to `most` files that match it.
+    /// Returns whether it is a pattern.
     fn add_files(
         &self,
         path: &str,
@@ -99,11 +99,11 @@ impl EngineSources {
         if found.is_empty() {
             let message = format!("no file matches '{path}'");
             return Err(EngineError::new(ErrorCode::InvalidValue, message)
-                .with_hint("patterns are looked for below the directory of cairo.sql.copy.root"));
+                .with_hint("patterns are relative to the directory set by cairo.sql.copy.root"));
         }
         for name in found {
             if files.len() >= most {
-                let message = format!("more than {most} files, the last of '{path}'");
+                let message = format!("too many files [limit={most}]: exceeded by '{path}'");
                 return Err(EngineError::new(ErrorCode::ResourceLimit, message));
             }
             files.push((self.resolve(&name)?, name));
@@ -132,7 +132,7 @@ impl ExternalSources for EngineSources {
         for path in paths {
             patterns += usize::from(self.add_files(path, MAX_FILES, &mut files)?);
         }
-        // Directories become columns only for files found by pattern, not for files named
+        // Directory names become columns only for files found by pattern, not for files named
         // individually.
         let table = ParquetTable::open(files, patterns == paths.len())?;
         let columns = table.columns().to_vec();
@@ -226,7 +226,7 @@ impl ExternalSources for EngineSources {
             let planned = self.session.physical_plan(plan);
             let plan = Deep(Box::pin(planned)).await.map_err(from_datafusion)?;
             let mut values = Vec::new();
-            // Reads one partition after the other, like results: their order may matter.
+            // Reads one partition after the other, as for results, because their order may matter.
             for partition in 0..plan.output_partitioning().partition_count() {
                 let batches = plan.execute(partition, self.session.task_ctx());
                 let mut batches = batches.map_err(from_datafusion)?;

@@ -82,8 +82,8 @@ impl EngineSources {
         memory_table(columns, arrays)
     }
 
-    /// Returns the tables whose other writers are blocked by a change. All other tables are free:
-    /// writers are not pooled.
+    /// Returns the tables on which a change blocks other writers. Writers can use all other tables,
+    /// because there is no writer pool.
     pub(crate) fn writer_pool(&self) -> EngineResult<ExternalTable> {
         let snapshot = self.storage.snapshot();
         let held = self.storage.held_tables();

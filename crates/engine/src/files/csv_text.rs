@@ -5,7 +5,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 pub(crate) fn delimiter(csv: &CsvTextSpec) -> EngineResult<u8> {
     u8::try_from(csv.delimiter).map_err(|_| {
-        EngineError::new(ErrorCode::InvalidValue, "the delimiter is not an ASCII character")
+        EngineError::new(ErrorCode::InvalidValue, "the delimiter must be an ASCII character")
     })
 }
 

@@ -13,15 +13,15 @@ use crate::statement::{ExecuteReply, Statement};
 
 /// State returned when a handoff ends.
 pub struct HandoffResult {
-    /// Bytes that the client sent and that were not answered.
+    /// Bytes that the client sent but that have not been answered.
     pub bytes: Vec<u8>,
     /// Bytes to send to the client before anything else.
     pub unsent: Vec<u8>,
-    /// Index of the statement executed last, if no Sync followed.
+    /// Index of the statement executed last, unless a Sync followed it.
     pub last: Option<usize>,
     /// Error of that statement, if it failed; not sent to the client yet.
     pub failure: Option<EngineError>,
-    /// Reply of that statement if its rows exceed one chunk; nothing of it has been sent.
+    /// Reply of that statement if its rows exceed one chunk. No part of it has been sent.
     pub reply: Option<ExecuteReply>,
     /// Duration of each execution in microseconds.
     pub micros: Vec<u32>,
@@ -52,13 +52,16 @@ impl Handoff {
         let HandoffSpec { id, timeout_ms, conversation } = from_json(spec, "handoff")?;
         let terms = Terms::new(conversation)?;
         if terms.statements() != statements.len() {
-            return Err(EngineError::internal("a handoff of other statements than it names"));
+            return Err(EngineError::internal(
+                "the statements of a handoff do not match its specification",
+            ));
         }
         let duplicated = tidemark_vfs::duplicate_socket(descriptor);
-        let stream = duplicated.map_err(|error| EngineError::io("cannot take a socket", &error))?;
+        let stream =
+            duplicated.map_err(|error| EngineError::io("cannot duplicate a socket", &error))?;
         let control = Arc::<Control>::default();
         if !database.handoffs.begin(id, &control) {
-            return Err(EngineError::internal(format!("handoff {id} is open already")));
+            return Err(EngineError::internal(format!("handoff {id} is already open")));
         }
         let (database, stream) = (Arc::clone(database), Arc::new(stream));
         Ok(Self { database, id, control, stream, timeout_ms, statements, terms })

@@ -49,7 +49,8 @@ impl Served<'_> {
         if let Err(error) = &result
             && error.code == ErrorCode::Replan
         {
-            // Nothing was executed. The owner binds it again and runs it.
+            // Nothing was executed. The owner of the connection binds the statement again and runs
+            // it.
             self.output.truncate(run.answered);
             return Step::End(End::Back);
         }

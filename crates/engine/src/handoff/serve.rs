@@ -20,11 +20,11 @@ use crate::statement::ExecuteReply;
 const HANDOFF_TIME: Duration = Duration::from_secs(1);
 /// Bytes read at a time.
 const READ_BYTES: usize = 16 * 1024;
-/// Bytes of pending output that are written before the next execution.
+/// Pending output is written before the next execution once it has this many bytes.
 const MAX_OUTPUT: usize = 64 * 1024;
 /// Maximum executions of one handoff, because the duration of each is retained until it ends.
 const MAX_EXECUTIONS: usize = 64 * 1024;
-/// Number of executions, or microseconds of execution, after which the thread serves other clients.
+/// After this many executions, or microseconds of execution, the thread serves other clients.
 const TURN: usize = 32;
 const TURN_MICROS: u64 = 5_000;
 
@@ -39,7 +39,7 @@ pub(super) enum End {
 /// Result of processing the input.
 #[expect(clippy::large_enum_variant, reason = "one at a time, and taken apart at once")]
 pub(super) enum Step {
-    /// A message was read, and answered if it needs an answer.
+    /// A message was read, and answered if it requires an answer.
     Done,
     /// The next message is incomplete.
     Incomplete,
@@ -60,7 +60,7 @@ pub(super) async fn serve(handoff: &Handoff) -> HandoffResult {
         micros: Vec::new(),
     };
     let end = served.answer().await;
-    // The owner writes any output that cannot be written in time.
+    // Output that cannot be written in time is left to the owner.
     let _ = served.flush().await;
     let Served { mut input, read, output, last, micros, .. } = served;
     input.drain(..read);
@@ -144,7 +144,7 @@ impl Served<'_> {
         let registration = statement.register(&options)?;
         if !control.begins(&registration.token) {
             control.ended();
-            // The owner decides whether it may still run.
+            // The owner decides whether the statement may still run.
             return Err(EngineError::new(ErrorCode::Replan, "the handoff was revoked"));
         }
         let handle = database.handle();
@@ -164,7 +164,7 @@ impl Served<'_> {
         let mut task = handle.spawn(work);
         let result = poll_fn(|cx| {
             let polled = Pin::new(&mut task).poll(cx);
-            // A client that has closed its sending side still gets results that arrive soon.
+            // A client that has closed its sending side still receives results that arrive soon.
             if polled.is_pending() && started.elapsed() >= HANDOFF_TIME {
                 control.stop_if_left();
             }

@@ -15,8 +15,8 @@ impl Shapes {
         Self(queries)
     }
 
-    /// Returns the query with this SQL text, or the parameterized query it matches, and its
-    /// parameter row; the row is empty without parameters.
+    /// Returns the query with this SQL text, or the parameterized query that it matches, together
+    /// with the parameter row. The row is empty for a query without parameters.
     pub(super) fn find(&self, text: &str) -> Option<(usize, Vec<u8>)> {
         let is_text = |query: &HandoffQuery| query.types.is_empty() && query.text == text;
         if let Some(at) = self.0.iter().position(is_text) {
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_are_found_with_their_parameter_values() {
+    fn cached_queries_are_found_with_their_parameter_values() {
         let shapes = Shapes::new(vec![
             query("SELECT 1", &[]),
             query("SELECT 1 WHERE a = $1 AND b IN ($2, $3)", &["TEXT", "INT", "DOUBLE"]),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn different_queries_are_not_found() {
+    fn different_queries_do_not_match_a_cached_query() {
         let shapes = Shapes::new(vec![
             query("SELECT 1 WHERE a = $1 AND b = $2", &["TEXT", "INT"]),
             query("SELECT 1 WHERE c < $1;", &["DOUBLE"]),

@@ -50,7 +50,8 @@ pub(super) fn spawn(handoff: Handoff) -> EngineResult<oneshot::Receiver<Answer>>
     };
     drop(starting);
     let thread = threads.iter().min_by_key(|thread| thread.load.load(Ordering::Relaxed));
-    let thread = thread.ok_or_else(|| EngineError::internal("no thread for connections"))?;
+    let thread =
+        thread.ok_or_else(|| EngineError::internal("no thread is available for connections"))?;
     let (done, answer) = oneshot::channel();
     thread.load.fetch_add(1, Ordering::Relaxed);
     thread.say(Message::Begin(Box::new(handoff), done))?;
@@ -77,7 +78,7 @@ struct Wakes {
 
 impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
-        // A thread that cannot be woken soon checks all its connections anyway.
+        // If the thread cannot be woken now, it soon checks all its connections anyway.
         let _ = self.thread.say(Message::Wake(self.token));
     }
 }
@@ -187,7 +188,7 @@ impl Connections {
         let token = Token(self.last);
         let (stream, control) = (Arc::clone(&handoff.stream), Arc::clone(&handoff.control));
         watch(self.poll.registry(), &stream, token)
-            .map_err(|error| EngineError::io("cannot wait for a socket", &error))?;
+            .map_err(|error| EngineError::io("cannot register a socket for polling", &error))?;
         let waker = Waker::from(Arc::new(Wakes { thread: Arc::clone(&self.thread), token }));
         let work = Box::pin(async move { serve::serve(&handoff).await });
         Ok((token, move |done| Task { stream, control, work, waker, done }))
@@ -213,7 +214,7 @@ impl Connections {
 
     fn ended(&self, done: oneshot::Sender<Answer>, answer: Answer) {
         self.thread.load.fetch_sub(1, Ordering::Relaxed);
-        // The receiver is gone if the database is closed.
+        // If the receiver is gone, the database is closed.
         let _ = done.send(answer);
     }
 }

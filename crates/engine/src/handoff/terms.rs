@@ -69,7 +69,7 @@ impl HttpTerms {
             longest: handoff.longest,
         };
         if pattern.before.is_empty() || pattern.after.is_empty() {
-            return Err(EngineError::internal("a handoff of requests without an end"));
+            return Err(EngineError::internal("the request pattern of a handoff is incomplete"));
         }
         let statements = queries.len();
         Ok(Self { handoff, pattern, shapes: Shapes::new(queries), statements })

@@ -1,4 +1,4 @@
-//! COPY … FROM STDIN. A prepared INSERT determines the conversion of values, the transaction block
+//! COPY … FROM STDIN. A prepared INSERT determines how values are converted, the transaction block,
 //! and the defaults of other columns. Outside a block a COPY is staged like an import and is one
 //! commit. Inside a block its rows wait for COMMIT.
 
@@ -127,11 +127,11 @@ impl CopyAppender {
 fn template(insert: &BoundInsert) -> EngineResult<&InsertTemplate> {
     match &insert.source {
         InsertSource::Template(template) => Ok(template),
-        _ => Err(EngineError::internal("a COPY without the parameters of its INSERT")),
+        _ => Err(EngineError::internal("COPY without the parameters of its INSERT")),
     }
 }
 
-/// Whether an error concerns a single row, which can then be located.
+/// Whether an error is caused by a single row, which can then be located.
 fn is_of_a_row(code: ErrorCode) -> bool {
     use ErrorCode::{InvalidBinary, InvalidEncoding, InvalidValue, ResourceLimit, TypeMismatch};
     matches!(code, InvalidBinary | InvalidEncoding | InvalidValue | ResourceLimit | TypeMismatch)
@@ -160,7 +160,7 @@ fn located(template: &InsertTemplate, batch: &CopyBatch, error: EngineError) -> 
 fn reader_spec(spec: &CopySpec, template: &InsertTemplate) -> EngineResult<ingest::CopySpec> {
     let targets = template.targets();
     if targets.len() != spec.columns.len() {
-        return Err(EngineError::internal("a COPY of other columns than its INSERT has"));
+        return Err(EngineError::internal("the columns of COPY do not match its INSERT"));
     }
     let column = |((name, sql_type), how): ((String, _), &tidemark_border::CopyColumnSpec)| {
         let (oid, force_not_null, force_null) = (how.oid, how.force_not_null, how.force_null);
@@ -186,7 +186,7 @@ fn reader_spec(spec: &CopySpec, template: &InsertTemplate) -> EngineResult<inges
 
 fn mark(character: char) -> EngineResult<u8> {
     u8::try_from(character).ok().filter(u8::is_ascii).ok_or_else(|| {
-        let message = format!("'{character}' of COPY is not an ASCII character");
+        let message = format!("COPY requires an ASCII character, found '{character}'");
         EngineError::new(ErrorCode::InvalidValue, message)
     })
 }

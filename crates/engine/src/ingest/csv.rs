@@ -70,7 +70,7 @@ impl CsvRows {
         Ok(Self { reader, defaults, sink, rows: 0, is_whole: true })
     }
 
-    /// Runs the reader and passes on the rows it returns.
+    /// Runs the reader and passes on the rows that it returns.
     fn with(
         &mut self,
         read: impl FnOnce(&mut CsvReader, &mut Rows<'_>) -> EngineResult<()>,
@@ -276,5 +276,5 @@ fn csv_spec(
 }
 
 fn incomplete() -> EngineError {
-    EngineError::internal("a text whose types were guessed too narrow is not read again")
+    EngineError::internal("a text file was not reread with wider types")
 }

@@ -18,10 +18,10 @@ pub(super) trait Reader: Send + 'static {
     /// The error that ends reading.
     type Failure: From<EngineError> + Send + 'static;
 
-    /// Parses the next bytes. Must not be called after an error.
+    /// Parses the next bytes. Must not be called again after an error.
     fn read(&mut self, bytes: &[u8]) -> Result<(), Self::Failure>;
 
-    /// Number of rows so far.
+    /// Number of rows parsed so far.
     fn rows(&self) -> u64;
 }
 
@@ -58,7 +58,8 @@ impl<R: Reader> Feed<R> {
         }))
     }
 
-    /// Queues bytes; resolves when there is queue space. Bytes after a failure are discarded.
+    /// Queues bytes; resolves once there is space in the queue. Bytes after a failure are
+    /// discarded.
     pub(super) async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
         let shared = &self.0;
         shared.database.check_open()?;
@@ -79,8 +80,8 @@ impl<R: Reader> Feed<R> {
         Ok(AppendProgress { bytes, rows, ended })
     }
 
-    /// Reads all queued chunks, then runs `work` with the reader, which `work` may take. Returns an
-    /// earlier failure instead, if one occurred.
+    /// Reads all queued chunks, then runs `work` with the reader. `work` may take the reader. If
+    /// reading has failed, returns that failure instead.
     pub(super) async fn then<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Option<R>) -> Result<T, R::Failure> + Send + 'static,
@@ -128,7 +129,8 @@ impl<R: Reader> Shared<R> {
             Ok(())
         });
         if let Err(panicked) = outcome {
-            // The reader is removed before another task can take it: its rows may be incomplete.
+            // The reader is removed before another task can take it, because its rows may be
+            // incomplete.
             *reader = None;
             self.fail(panicked.into());
         }
@@ -167,5 +169,5 @@ impl<R: Reader> Shared<R> {
 }
 
 pub(super) fn ended() -> EngineError {
-    EngineError::new(ErrorCode::InvalidValue, "the appender has ended")
+    EngineError::new(ErrorCode::InvalidValue, "the appender is closed")
 }

@@ -122,7 +122,7 @@ fn options(database: &Database, spec: &LinesSpec) -> LineOptions {
     }
 }
 
-/// Adds the number of lines read to a plan.
+/// Adds to a plan how much of the message was read.
 fn with_lines(mut reply: RowsReply, lines: LinesRead) -> RowsReply {
     if let RowsReply::Planned { read, .. } = &mut reply {
         *read = Some(lines);

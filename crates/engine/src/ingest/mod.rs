@@ -76,7 +76,7 @@ impl Appender {
             AppenderKind::Lines => Kind::Lines(LineAppender::open(database, spec)?),
             AppenderKind::Columns => Kind::Columns(ColumnAppender::open(database, spec)?),
             AppenderKind::Copy => {
-                let target = target.ok_or_else(|| unsupported("COPY takes an INSERT"))?;
+                let target = target.ok_or_else(|| unsupported("COPY requires an INSERT"))?;
                 Kind::Copy(CopyAppender::open(database, target, spec)?)
             }
         }))
@@ -89,7 +89,7 @@ impl Appender {
             Kind::Csv(csv) => csv.write(chunk).await,
             Kind::Lines(lines) => lines.write(chunk).await,
             Kind::Copy(copy) => copy.write(chunk).await,
-            Kind::Columns(_) => Err(unsupported("messages come through their connection")),
+            Kind::Columns(_) => Err(unsupported("this appender accepts only messages")),
         }
     }
 
@@ -99,7 +99,7 @@ impl Appender {
         match &self.0 {
             Kind::Columns(columns) => columns.read(messages).await,
             Kind::Csv(_) | Kind::Lines(_) | Kind::Copy(_) => {
-                Err(unsupported("only columns come as messages"))
+                Err(unsupported("this appender does not accept messages"))
             }
         }
     }
@@ -110,7 +110,7 @@ impl Appender {
         match &self.0 {
             Kind::Csv(appender) => appender.next_text(csv).await,
             Kind::Lines(_) | Kind::Columns(_) | Kind::Copy(_) => {
-                Err(unsupported("only appenders of CSV take several texts"))
+                Err(unsupported("only CSV appenders accept more than one text"))
             }
         }
     }

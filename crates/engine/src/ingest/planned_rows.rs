@@ -1,7 +1,7 @@
 //! Commits typed rows of several tables, from any protocol, atomically with new tables and columns.
 //!
 //! The changes are known before the commit, so that permissions can be checked. If tables have
-//! changed meanwhile, the rows are planned again.
+//! changed in the meantime, the rows are planned again.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::ingest::writer::{MAX_HELD_ROWS, Place, Writer, Written};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
-/// The tables of a snapshot, for row readers.
+/// Lets row readers look up the tables in a snapshot.
 pub(crate) struct SnapshotTargets {
     snapshot: Arc<Snapshot>,
 }
@@ -54,10 +54,9 @@ impl Targets for SnapshotTargets {
 
 fn refuse_view(snapshot: &Snapshot, name: &str) -> EngineResult<()> {
     match View::find(snapshot, name) {
-        Some(_) => Err(EngineError::new(
-            ErrorCode::InvalidName,
-            format!("'{name}' is a view: rows go into tables alone"),
-        )),
+        Some(_) => {
+            Err(EngineError::new(ErrorCode::InvalidName, format!("cannot write to view '{name}'")))
+        }
         None => Ok(()),
     }
 }
@@ -89,7 +88,7 @@ pub(crate) struct PlannedRows {
 /// One table of a plan.
 struct Planned {
     definition: Definition,
-    /// Position in the definition of each column of the rows.
+    /// For each column of the rows, its position in the definition.
     places: Vec<usize>,
     schema: SchemaRef,
     defaults: Defaults,
@@ -159,7 +158,7 @@ impl PlannedRows {
         }
     }
 
-    /// The same, off the workers.
+    /// Like [`Self::commit`], but runs off the workers.
     pub(crate) async fn committed(mut self) -> EngineResult<(Self, RowsReply)> {
         let commit = move || {
             failpoint::hit("engine.commit")?;
@@ -224,7 +223,7 @@ impl Planned {
             Definition::Kept(schema) if rows > MAX_HELD_ROWS as u64 => {
                 let (place, current) = writer.staged(BulkTarget::Existing(schema.id))?;
                 if current.version != schema.version {
-                    let message = format!("table '{}' was changed meanwhile", schema.name);
+                    let message = format!("table '{}' changed concurrently", schema.name);
                     return Err(EngineError::new(ErrorCode::Replan, message));
                 }
                 place
@@ -277,7 +276,10 @@ impl Planned {
         let schema = self.definition.schema();
         for (column, array) in schema.columns.iter().zip(batch.columns()) {
             if column.not_null && array.null_count() > 0 {
-                let message = format!("column '{}' of '{}' is NOT NULL", column.name, schema.name);
+                let message = format!(
+                    "column '{}' of '{}' is NOT NULL: expected a value",
+                    column.name, schema.name
+                );
                 return Err(EngineError::new(ErrorCode::InvalidValue, message));
             }
         }
@@ -336,9 +338,9 @@ fn new_schema(
     builder.partition_by(partition_by).wal(partition_by != PartitionBy::None).build()
 }
 
-/// The values were parsed for different columns, so the sender must send them again.
+/// The values were parsed for columns that have since changed, so the sender must send them again.
 fn changed_meanwhile(table: &str) -> EngineError {
-    let message = format!("table '{table}' was changed while its rows came: send them again");
+    let message = format!("table '{table}' changed concurrently: send the rows again");
     EngineError::new(ErrorCode::Busy, message)
 }
 
@@ -397,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn many_rows_of_a_message_go_to_files_regardless_of_chunks() {
+    fn large_messages_are_written_to_files_regardless_of_chunk_boundaries() {
         for (count, expected) in [(CHUNK, 0), (CHUNK + 1, 1), (3 * CHUNK, 1)] {
             let root = tempfile::tempdir().unwrap();
             let database = database(&root);
@@ -409,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_planned_again_when_the_table_has_changed() {
+    fn rows_are_planned_again_when_the_table_schema_changes() {
         let root = tempfile::tempdir().unwrap();
         let database = database(&root);
         made(&database);

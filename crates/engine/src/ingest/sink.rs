@@ -99,7 +99,7 @@ impl RowSink {
             match target.as_mut().ok_or_else(ended)? {
                 Target::Alone(writer, place) => writer.push(*place, batch),
                 Target::Block(block, schema) => {
-                    // Adds the rows to the other rows of the block.
+                    // Adds the rows to the block's other rows.
                     let mut writer = Writer::new(&self.database);
                     let place = writer.table(schema);
                     writer.hold(place, batch)?;
@@ -114,7 +114,7 @@ impl RowSink {
         true
     }
 
-    /// Returns the first failure once, and a generic error afterwards.
+    /// Returns the first failure once, and a generic error on later calls.
     fn check(&self) -> EngineResult<()> {
         if !self.has_failed.load(Ordering::Acquire) {
             return Ok(());

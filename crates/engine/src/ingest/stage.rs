@@ -10,8 +10,8 @@ use crate::ingest::writer::{Place, Writer};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
-/// Writes all rows of a source: a few are held in memory, more are staged in files. `faults` is the
-/// number of mapped-file faults before the first read.
+/// Writes all rows of a source. A small number is held in memory; more rows are staged in files.
+/// `faults` is the number of mapped-file faults before the first read.
 pub(crate) async fn write_all(
     mut writer: Writer,
     place: Place,

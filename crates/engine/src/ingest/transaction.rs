@@ -37,7 +37,8 @@ struct Waiting {
     bytes: usize,
     /// Number of the last addition merged into the rows.
     number: u32,
-    /// Whether a savepoint follows directly; later rows must not be merged.
+    /// Whether a savepoint directly follows these rows, so that later rows must not be merged with
+    /// them.
     closed: bool,
 }
 
@@ -47,7 +48,7 @@ struct View {
     /// The committed snapshot it is based on.
     committed: Arc<Snapshot>,
     shown: Arc<Snapshot>,
-    /// Number of waiting entries it includes.
+    /// How many waiting entries the snapshot includes.
     count: usize,
 }
 
@@ -59,7 +60,7 @@ impl Transaction {
         Self { block: Mutex::new(Some(block)) }
     }
 
-    /// Adds the rows of one statement, all or none. Fails if blocks and queries together exceed the
+    /// Adds all rows of one statement, or none. Fails if blocks and queries together exceed the
     /// memory limit.
     pub(crate) fn add(&self, rows: Vec<PendingRows>) -> EngineResult<()> {
         let mut block = self.block.lock();
@@ -67,8 +68,8 @@ impl Transaction {
         if !block.memory.take(rows.iter().map(PendingRows::bytes).sum()) {
             let limit = block.memory.limit() >> 20;
             let message = format!(
-                "no memory for rows that wait for COMMIT: blocks and queries hold {limit} MiB at \
-                 most"
+                "out of memory for uncommitted rows: transactions and queries use at most {limit} \
+                 MiB"
             );
             return Err(
                 EngineError::new(ErrorCode::ResourceLimit, message).with_hint("commit more often")
@@ -84,8 +85,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Rejects statements that commit immediately and change a table with waiting rows of this
-    /// block.
+    /// Rejects statements that commit immediately and would change a table for which this block has
+    /// waiting rows.
     pub(crate) fn refuse_changes(
         &self,
         command: &str,
@@ -99,11 +100,11 @@ impl Transaction {
             let id = snapshot.table(table).map(|table| table.schema().id);
             if id.is_some_and(|id| self.holds(id)) {
                 let message = format!(
-                    "{command} commits at once, and rows of this block wait for COMMIT in table \
-                     '{table}'"
+                    "{command} commits immediately, but the transaction has uncommitted rows in \
+                     table '{table}'"
                 );
                 return Err(EngineError::new(ErrorCode::NotSupported, message)
-                    .with_hint("commit the block before"));
+                    .with_hint("commit or roll back the transaction first"));
             }
         }
         Ok(())

@@ -19,7 +19,7 @@ use crate::runtime::guard;
 
 /// Maximum rows of a table that go through the log.
 pub(crate) const MAX_HELD_ROWS: usize = 64 * 1024;
-/// The same limit in bytes, including strings and arrays.
+/// The same limit in bytes, counting strings and arrays.
 const MAX_HELD_BYTES: usize = 16 << 20;
 
 /// Uncommitted rows. Dropping it discards them.
@@ -54,7 +54,8 @@ struct Held {
     table: TableId,
     /// Version of the definition that the rows use.
     schema_version: u64,
-    /// Whether the definition is part of the commit. No files can be staged for it before.
+    /// Whether this commit also creates or changes the definition. Until it does, no files can be
+    /// staged for it.
     is_defined: bool,
     batches: Vec<RecordBatch>,
     rows: usize,
@@ -126,7 +127,7 @@ impl Writer {
         self.rows
     }
 
-    /// Whether further rows of the table are written to files, so that [`Self::push`] may block.
+    /// Whether further rows of the table are written to files. If so, [`Self::push`] may block.
     pub fn is_staging(&self, Place(place): Place) -> bool {
         match &self.tables[place] {
             TableRows::Held(held) => {
@@ -136,7 +137,7 @@ impl Writer {
         }
     }
 
-    /// Holds rows in memory, regardless of their number.
+    /// Holds rows in memory, however many there are.
     pub(crate) fn hold(&mut self, Place(place): Place, batch: RecordBatch) -> EngineResult<()> {
         let TableRows::Held(held) = &mut self.tables[place] else {
             return self.push(Place(place), batch);
@@ -149,7 +150,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Adds rows with columns in the definition's order; the rows may be in any order. May block.
+    /// Adds rows whose columns are in the definition's order. The rows themselves may be in any
+    /// order. May block.
     pub fn push(&mut self, place: Place, batch: RecordBatch) -> EngineResult<()> {
         if !self.is_staging(place) {
             return self.hold(place, batch);
@@ -172,7 +174,7 @@ impl Writer {
         }
         match rows {
             TableRows::Staged(bulk) => Ok(bulk),
-            TableRows::Held(_) => Err(EngineError::internal("rows that were not staged")),
+            TableRows::Held(_) => Err(EngineError::internal("rows were not staged")),
         }
     }
 
@@ -182,7 +184,7 @@ impl Writer {
         self.commit_numbered(token).map(|written| written.rows)
     }
 
-    /// The same, and also returns the transaction number.
+    /// Like [`Self::commit`], but also returns the transaction number.
     pub(crate) fn commit_numbered(self, token: &CancelToken) -> EngineResult<Written> {
         let Self { database, definitions: mut changes, tables, rows } = self;
         let mut staged = Vec::new();
@@ -205,14 +207,16 @@ impl Writer {
         Ok(Written { rows, transaction: receipt.map(|receipt| receipt.lsn) })
     }
 
-    /// Adds the rows to a block, which commits them with its other rows; returns their number. The
-    /// rows must be in memory.
+    /// Adds the rows to a block, which commits them with its other rows. Returns how many rows were
+    /// added. The rows must be in memory.
     pub(crate) fn pend(self, block: &Transaction) -> EngineResult<u64> {
         let storage = &self.database.storage;
         let mut pending = Vec::new();
         for rows in &self.tables {
             let TableRows::Held(held) = rows else {
-                return Err(EngineError::internal("rows of a block in files"));
+                return Err(EngineError::internal(
+                    "rows of a transaction block are staged in files",
+                ));
             };
             for batch in &held.batches {
                 pending.push(storage.pend(held.table, held.schema_version, batch)?);
@@ -293,9 +297,9 @@ mod tests {
         TableSchema::clone(database.snapshot().unwrap().table(table).unwrap().schema())
     }
 
-    /// New tables, new columns, rows in the log and rows in files: one commit.
+    /// New tables, new columns, rows in the log and rows in files are one commit.
     #[test]
-    fn several_tables_and_their_definitions_commit_together() {
+    fn new_tables_and_rows_of_several_tables_commit_together() {
         let root = tempfile::tempdir().unwrap();
         let database = database(&root);
         let mut writer = Writer::new(&database);
@@ -330,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_stopped_and_outdated_writers_leave_nothing() {
+    fn dropped_cancelled_and_outdated_writers_change_nothing() {
         let root = tempfile::tempdir().unwrap();
         let database = database(&root);
         let mut writer = Writer::new(&database);

@@ -1,10 +1,10 @@
 //! Background jobs. One loop, in `open/mod.rs`, starts due jobs; `jobs()` lists them; `pause_job`
-//! and `resume_job` switch them. Each kind of job is a [`JobKind`]; the state of one job is a
-//! [`JobProgress`](progress::JobProgress).
+//! and `resume_job` pause and resume them. Each kind of job is a [`JobKind`]; the state of one job
+//! is a [`JobProgress`](progress::JobProgress).
 //!
-//! The storage's own thread flushes, checkpoints and expires data. This must also work where no
-//! loop of the engine runs, such as in a checkpoint that full memory waits for. Its jobs are listed
-//! and paused like the others.
+//! The storage's own thread flushes, checkpoints and expires data. This must work even where no
+//! loop of the engine runs, for example when full memory requires a checkpoint. These jobs are
+//! listed and paused like the others.
 
 pub(crate) mod policies;
 pub(crate) mod progress;
@@ -16,7 +16,8 @@ use tidemark_storage::{Snapshot, Storage, WorkReport};
 
 /// A kind of background job.
 pub(crate) trait JobKind: fmt::Debug + Send + Sync {
-    /// Whether this is its name in `jobs()`; [`JobKind::reports`] returns only this kind.
+    /// Whether this kind is called `kind` in `jobs()`. All jobs returned by [`JobKind::reports`]
+    /// are of this kind.
     fn is(&self, kind: &str) -> bool;
 
     /// Returns the current jobs.
@@ -88,15 +89,15 @@ impl JobKind for StorageWork {
 /// State of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JobState {
-    /// It is running.
+    /// The job is running.
     Running,
-    /// It has nothing to do, or is resting.
+    /// The job has nothing to do, or is resting.
     Waiting,
-    /// It failed and will be retried.
+    /// The job failed and will be retried.
     Failing,
-    /// It is disabled, or a client paused it.
+    /// The job is disabled, or a client paused it.
     Paused,
-    /// It will not run until its input is repaired.
+    /// The job will not run until its input is repaired.
     Stopped,
 }
 
@@ -118,7 +119,7 @@ impl JobState {
 pub(crate) struct JobReport {
     /// The kind: `refresh`, `policy`, `checkpoint`, `expiry`.
     pub(crate) kind: &'static str,
-    /// The table it works on, or empty.
+    /// The table that the job works on; may be empty.
     pub(crate) name: String,
     pub(crate) state: JobState,
     pub(crate) last_error: Option<String>,

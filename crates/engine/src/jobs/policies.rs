@@ -1,8 +1,9 @@
 //! Storage policies: old partitions are converted to Parquet files. Partitions that a policy drops
 //! are removed by the storage's own thread, together with those expired by TTL.
 //!
-//! The job converts one partition at a time. After each it rests as long as that took, so that
-//! queries and writers get at least half of a core and of the disk bandwidth.
+//! The job converts one partition at a time. After each partition it rests for as long as the
+//! conversion took, so that queries and writers get at least half of a core and of the disk
+//! bandwidth.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
@@ -43,7 +44,7 @@ pub(crate) struct Policies {
 #[derive(Debug, Default)]
 struct Policed {
     job: JobProgress,
-    /// The definition version examined last.
+    /// The version of the definition that was examined last.
     version: u64,
 }
 
@@ -64,8 +65,8 @@ impl Policies {
         })
     }
 
-    /// Converts the due partitions of a table to Parquet files. Stops at the first failure: its
-    /// cause, such as damage or a full disk, would also prevent the others.
+    /// Converts the due partitions of a table to Parquet files. Stops at the first failure, because
+    /// its cause (such as damage or a full disk) would affect the other partitions as well.
     async fn run(&self, table: TableId) -> EngineResult<()> {
         while let Some(storage) = self.storage.upgrade() {
             let Some(found) = storage.snapshot().table_by_id(table) else { break };

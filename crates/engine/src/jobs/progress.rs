@@ -1,4 +1,5 @@
-//! Progress of one job: when it may start, how it ended, and how long it then waits.
+//! Progress of one job: when it may start, how its last run ended, and how long it waits after
+//! that.
 
 use std::time::{Duration, Instant};
 
@@ -14,11 +15,11 @@ const LAST_RETRY: Duration = Duration::from_mins(5);
 /// State of a job while the database is open.
 #[derive(Debug, Default)]
 pub(crate) struct JobProgress {
-    /// Start of the current run, if running.
+    /// When the current run started, if the job is running.
     running_since: Option<Instant>,
     /// Earliest next start.
     rest_until: Option<Instant>,
-    /// End of all rest that it owes.
+    /// When the total rest that the job owes will be over.
     owes_until: Option<Instant>,
     failures: u32,
     last_error: Option<String>,
@@ -26,29 +27,29 @@ pub(crate) struct JobProgress {
     last_took: Duration,
     total: Duration,
     runs: u64,
-    /// Whether a client paused it.
+    /// Whether a client paused the job.
     pub(crate) is_paused: bool,
 }
 
 impl JobProgress {
-    /// Whether it is neither running, resting nor paused.
+    /// Whether the job is neither running, resting nor paused.
     pub(crate) fn may_begin(&mut self) -> bool {
         self.rest_until = self.rest_until.filter(|until| *until > Instant::now());
         !self.is_paused && self.running_since.is_none() && self.rest_until.is_none()
     }
 
-    /// Whether it was waiting for a time that has passed.
+    /// Whether the job was waiting until a time that has now passed.
     pub(crate) fn has_rested(&self) -> bool {
         self.rest_until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// Makes it wait for this time from now.
+    /// Makes the job rest for this long from now.
     pub(crate) fn rest(&mut self, time: Duration) {
         self.rest_until = Some(Instant::now() + time);
     }
 
-    /// Adds to the rest that it owes. If the total is at most `credit` it may start immediately;
-    /// otherwise it waits until only `credit` is left.
+    /// Adds to the rest that the job owes. If the total is at most `credit`, the job may start
+    /// immediately; otherwise it waits until only `credit` is left.
     pub(crate) fn owe(&mut self, rest: Duration, credit: Duration) {
         let now = Instant::now();
         let until = self.owes_until.map_or(now, |until| until.max(now)) + rest;
@@ -56,7 +57,7 @@ impl JobProgress {
         self.rest(until.saturating_duration_since(now).saturating_sub(credit));
     }
 
-    /// Ends its wait, even after a failure, because its input has changed.
+    /// Ends the job's rest, even after a failure, because its input has changed.
     pub(crate) fn wake(&mut self) {
         self.rest_until = None;
     }
@@ -66,7 +67,7 @@ impl JobProgress {
         self.last_began_micros = Some(now_micros());
     }
 
-    /// Returns how long it has been running, if it is.
+    /// Returns how long the current run has taken so far, if the job is running.
     pub(crate) fn running_for(&self) -> Option<Duration> {
         self.running_since.map(|since| since.elapsed())
     }
@@ -127,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn short_runs_repeat_until_the_owed_rest_exceeds_the_credit() {
+    fn short_runs_repeat_without_a_pause_until_the_credit_is_used_up() {
         let (rest, credit) = (Duration::from_secs(400), Duration::from_secs(1_000));
         let mut job = JobProgress::default();
         for _ in 0..2 {
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn each_failure_doubles_the_wait() {
+    fn each_failure_doubles_the_retry_delay() {
         let mut job = JobProgress::default();
         for times in [1, 2, 4, 8] {
             assert!(job.may_begin());

@@ -47,30 +47,35 @@ fn check_machine(vfs: &RealVfs) -> EngineResult<()> {
         FileSystem::Local => {}
         FileSystem::Network(name) => {
             let message = format!(
-                "the root '{root}' is on a network file system ({name}), which does not keep \
-                 what it acknowledges"
+                "root directory '{root}' is on a network file system ({name}), which does not \
+                 guarantee that committed data is durable"
             );
             return Err(EngineError::new(ErrorCode::NotSupported, message)
                 .with_hint("use a directory on a local disk"));
         }
         FileSystem::Layered(name) => {
-            let notice = format!("the root '{root}' is on {name}: what it promises depends on it");
+            let notice = format!(
+                "root directory '{root}' is on {name}: durability depends on this file system"
+            );
             warn("file_system", notice);
         }
     }
     let limits = tidemark_vfs::limits();
     if limits.open_files < FEW_FILES {
         let files = limits.open_files;
-        warn("limits", format!("only {files} files may be open at once: raise ulimit -n"));
+        warn("limits", format!("the limit of open files is {files}: raise it with ulimit -n"));
     }
     if limits.maps < FEW_MAPS {
         let maps = limits.maps;
-        warn("limits", format!("vm.max_map_count is {maps}: raise it for many partitions"));
+        warn(
+            "limits",
+            format!("vm.max_map_count is {maps}: raise it for tables with many partitions"),
+        );
     }
     Ok(())
 }
 
-/// Returns a quarter of the free disk space.
+/// Returns the default spill limit: a quarter of the free disk space.
 pub(super) fn default_spill_limit(vfs: &RealVfs) -> u64 {
     const FALLBACK_BYTES: u64 = 10 << 30;
     vfs.space().map_or(FALLBACK_BYTES, |space| space.free / 4)
@@ -96,12 +101,13 @@ pub(super) fn export_root(options: &OpenOptions) -> PathBuf {
     options.root.join(options.export_root.as_deref().unwrap_or(Path::new(EXPORT_DIRECTORY)))
 }
 
-/// Clears spill files of a crashed process. The root is locked, so no other process uses them.
+/// Removes spill files left by a crashed process. The root is locked, so no other process uses
+/// them.
 pub(super) fn spill_directory(root: &Path) -> EngineResult<PathBuf> {
     let spill = root.join(SPILL_DIRECTORY);
     match std::fs::remove_dir_all(&spill) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(EngineError::io(format_args!("cannot clear {}", spill.display()), &error))
+            Err(EngineError::io(format_args!("cannot delete {}", spill.display()), &error))
         }
         _ => directory(&spill),
     }

@@ -12,21 +12,21 @@ use crate::runtime::metrics::Metrics;
 use crate::runtime::pool::SharedPool;
 use crate::views::progress::Refresher;
 
-/// Divisor of process memory for recent changes of followed tables.
+/// Divisor of process memory that limits recent changes of followed tables.
 const RECENT_CHANGES_SHARE: u64 = 64;
-/// Divisor of process memory for state that views retain between refreshes, and its maximum in
-/// bytes.
+/// Divisor of process memory that limits the state views retain between refreshes, and the maximum
+/// of that limit in bytes.
 const VIEW_STATE_SHARE: u64 = 32;
 const VIEW_STATE_BYTES: usize = 256 << 20;
-/// Default milliseconds that a statement waits for admission.
+/// Default time that a statement waits for admission, in milliseconds.
 const QUEUE_WAIT_MS: u64 = 10_000;
 /// Default maximum number of statements waiting for admission.
 const QUEUE_LIMIT: usize = 256;
-/// Default divisor of the memory pool for one query.
+/// Default divisor of the memory pool that limits one query.
 const QUERY_SHARE: u64 = 4;
-/// Default divisor of process memory for rows that exist only in memory and the log.
+/// Default divisor of process memory that limits rows which exist only in memory and the log.
 const UNWRITTEN_SHARE: u64 = 8;
-/// Minimum default for concurrent queries.
+/// Minimum of the default for concurrent queries.
 const MIN_CONCURRENT_QUERIES: usize = 4;
 
 pub(super) fn storage_options(options: &OpenOptions, total: u64) -> StorageOptions {

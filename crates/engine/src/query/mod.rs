@@ -1,9 +1,9 @@
 //! Cache for repeated executions of a query: its binding, its plan, and the plan's results.
 //!
 //! A cached statement is one SQL text of one user; its queries differ only in parameter values, and
-//! sessions share it. All entries are valid for the snapshot they were made from. A cached plan
-//! pins that snapshot's files, so the first statement that sees a newer snapshot drops all older
-//! entries of all statements.
+//! sessions share it. All entries are valid only for the snapshot from which they were made. A
+//! cached plan pins that snapshot's files, so the first statement that sees a newer snapshot drops
+//! all older entries of all statements.
 
 mod plan;
 mod results;
@@ -41,7 +41,7 @@ pub(crate) struct QuerySlot {
 }
 
 impl QuerySlot {
-    /// Returns the entry if it is for this epoch.
+    /// Returns the entry if it belongs to this epoch.
     pub(crate) fn get(&self, epoch: u64) -> Option<CachedQuery> {
         match &*self.cached.lock() {
             Some((cached_for, query)) if *cached_for == epoch => Some(query.clone()),
@@ -94,8 +94,8 @@ impl QueryCache {
     }
 }
 
-/// Drops plans for older snapshots when no new statement does so, because they pin dropped files.
-/// Ends with the database.
+/// Drops plans for older snapshots even if no new statement does so, because they pin dropped
+/// files. Ends with the database.
 async fn forget_old(cache: Weak<QueryCache>, storage: Weak<Storage>) {
     let mut times = tokio::time::interval(FORGET_EVERY);
     loop {

@@ -22,7 +22,8 @@ pub(crate) struct PlannedQuery {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     pub(crate) columns: Vec<Field>,
     pub(crate) timestamp: Option<usize>,
-    /// The epoch in which all users get the same rows without reading any table.
+    /// The epoch in which all users get the same rows, which the query computes without reading any
+    /// table.
     pub(crate) constant_in: Option<u64>,
 }
 
@@ -35,7 +36,8 @@ pub(crate) struct CachedPlan {
     pub(crate) results: CachedResults,
 }
 
-/// Adapts a plan to different parameter values. All parameters must be in conditions of its WHERE.
+/// Adapts a plan to different parameter values. All parameters must occur in conditions of the
+/// query's WHERE.
 #[derive(Debug)]
 pub(crate) struct OtherValues {
     pub(crate) conditions: Conditions,
@@ -100,8 +102,8 @@ pub(crate) fn is_volatile(plan: &LogicalPlan) -> EngineResult<bool> {
     any_expression(plan, Expr::is_volatile)
 }
 
-/// Whether a value from a row or parameter determines the length of a string or array that the plan
-/// computes.
+/// Whether the plan computes a string or array whose length depends on a value from a row or
+/// parameter.
 pub(crate) fn is_as_long_as_said(plan: &LogicalPlan) -> EngineResult<bool> {
     let is_long = |expr: &Expr| Ok(tidemark_functions::is_as_long_as_said(expr));
     any_expression(plan, |expr| expr.exists(is_long).unwrap_or(true))

@@ -1,9 +1,9 @@
 //! Results of a query, cached by parameter values.
 //!
 //! They are cached with the query's plan, which the next commit removes. This serves clients that
-//! poll for changes and repeat queries whose result has not changed. For queries without parameters
-//! only small ones are cached, whose time is mostly setup. Only small results are cached, and only
-//! for values that occur a second time, so that values which never recur are not copied.
+//! poll for changes and repeat queries whose result has not changed. Only small results are cached,
+//! and only for values that occur a second time, so values that never recur are not copied. A query
+//! without parameters must itself be small, so that setup dominates its execution time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,13 +12,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tidemark_border::{ExecuteOptions, RowFormat, Summary};
 
-/// Maximum value sets remembered per query: with a cached result, or as having occurred once.
+/// Maximum number of value sets remembered per query, either with a cached result or as having
+/// occurred once.
 const MAX_VALUES: usize = 1024;
-/// Maximum bytes of a result together with the values it is cached for.
+/// Maximum bytes of a result plus the parameter values it is cached for.
 const MAX_RESULT_BYTES: usize = 4 * 1024;
 /// Maximum bytes of all cached results of a database.
 const MAX_BYTES: usize = 16 << 20;
-/// Bytes of a cache entry besides its values and result.
+/// Bytes of a cache entry in addition to its values and result.
 const ENTRY_BYTES: usize = 256;
 
 /// Cache key of a result: the parameter values, the selected rows and their encoding.
@@ -82,7 +83,7 @@ pub(crate) struct CachedResults {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// `None` for values that occurred once.
+    /// `None` for values that have occurred only once.
     results: HashMap<Asked, Option<CachedResult>>,
     bytes: usize,
 }
@@ -97,7 +98,7 @@ impl CachedResults {
         self.known.lock().results.get(asked)?.clone()
     }
 
-    /// Caches a small complete result when its values occur the second time.
+    /// Caches a complete result, if it is small, when its values occur for the second time.
     pub(crate) fn put(&self, asked: Asked, (bytes, rows): (&[u8], u64), summary: Summary) {
         let values = asked.values.len();
         if bytes.len() + values > MAX_RESULT_BYTES {
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_cached_when_values_occur_twice() {
+    fn a_result_is_cached_when_its_parameter_values_repeat() {
         let results = CachedResults::new(&CachedBytes::default());
         for is_cached in [false, false, true] {
             assert_eq!(results.get(&asked(b"s1", None)).is_some(), is_cached);
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn long_values_are_not_copied() {
+    fn parameter_values_above_the_size_limit_are_not_copied() {
         let row = vec![7; MAX_RESULT_BYTES];
         assert_eq!(Asked::values(&row).as_deref(), Some(&row[..]));
         assert_eq!(Asked::values(&[0; MAX_RESULT_BYTES + 1]), None);
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_bytes_are_bounded_and_released() {
+    fn cached_results_are_limited_by_size_and_free_their_memory() {
         let all = CachedBytes::default();
         let queries: Vec<CachedResults> = (0..10).map(|_| CachedResults::new(&all)).collect();
         for query in &queries {

@@ -1,7 +1,7 @@
-//! The predicates of a cached plan besides time ranges, bound and lowered once with placeholders
+//! The predicates of a cached plan other than time ranges, bound and lowered once with placeholders
 //! for the parameters. Each execution replaces the placeholders with its own values.
 //!
-//! This applies only where a value merely names a symbol that a column is compared with. Values of
+//! This applies only if a value merely names a symbol with which a column is compared. Values of
 //! any other kind (null, empty string, number, array) are bound again.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -23,7 +23,8 @@ pub(crate) struct NamedTest {
     test: OnceLock<Option<StandIns>>,
 }
 
-/// A compiled predicate and its placeholder strings; `None` for parameters that it does not use.
+/// A compiled predicate with the placeholder string of each parameter; `None` for parameters that
+/// the predicate does not use.
 #[derive(Debug)]
 struct StandIns {
     test: Arc<dyn PhysicalExpr>,
@@ -42,8 +43,8 @@ impl NamedTest {
         Some((0..parameters).map(text).collect())
     }
 
-    /// Stores a predicate that was bound with the placeholders of [`Self::wanted`] and contains
-    /// them `met` times, if it can be reused for any values.
+    /// Stores a predicate that was bound with the placeholders from [`Self::wanted`] and contains
+    /// them `met` times, provided that it can be reused for any values.
     pub(crate) fn keep(
         &self,
         tree: &Tree,
@@ -59,7 +60,7 @@ impl NamedTest {
         Ok(())
     }
 
-    /// Returns the predicate for these values; `None` if they must be bound.
+    /// Returns the predicate for these values; `None` if the query must be bound with them.
     pub(crate) fn of(
         &self,
         values: &[ParameterValue<'_>],
@@ -86,7 +87,7 @@ impl NamedTest {
 }
 
 impl StandIns {
-    /// Returns `None` if a value may affect more than the symbol in a comparison.
+    /// Returns `None` if a value may affect more than which symbol a column is compared with.
     fn new(
         tree: &Tree,
         test: Arc<dyn PhysicalExpr>,
@@ -114,7 +115,7 @@ impl StandIns {
     }
 }
 
-/// For each parameter, whether all its uses are operands of `=` or `<>`. A list with one item may
+/// For each parameter, whether it is only ever an operand of `=` or `<>`. A list with one item may
 /// be an array.
 fn compared_alone(tree: &Tree, parameters: usize) -> Vec<bool> {
     let place = |id: &NodeId| match tree.get(*id) {
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn only_parameters_that_merely_name_a_symbol_are_replaced() {
+    fn only_parameters_used_just_as_a_symbol_name_are_replaced() {
         let of = |test: NamedTest| test.of(&values("a", "b")).unwrap().map(|test| test.to_string());
         // The second parameter belongs to another condition, over time.
         let test = kept(&tree(2), 1, |texts| named(&texts[0]));

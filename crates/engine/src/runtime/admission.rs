@@ -1,9 +1,9 @@
 //! Admission control: which statements run concurrently.
 //!
-//! A statement that reads many rows, or an unknown number of rows, needs a scheduling slot; others
-//! wait for one in a queue of bounded length and time. A cheap statement needs no slot, so a point
-//! query never waits behind heavy ones. A query whose client does not read its rows releases its
-//! slot meanwhile.
+//! A statement that reads many rows, or an unknown number of rows, needs a scheduling slot. If none
+//! is free, it waits in a queue that is limited in length and time. A cheap statement needs no
+//! slot, so a point query never waits behind heavy ones. A query whose client does not read its
+//! rows releases its slot meanwhile.
 //!
 //! Users share the slots: the next one goes to the user with the fewest running statements. A user
 //! without a running statement gets an extra slot, as long as at most twice the normal number run.
@@ -23,7 +23,8 @@ use crate::runtime::resident::{Level, ResidentGuard};
 pub(crate) const CHEAP_ROWS: usize = 64 * 1024;
 /// Interval at which a statement that waits for memory checks again.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// Maximum number of running statements, including extra slots, as a multiple of the normal slots.
+/// Maximum number of running statements, including those in extra slots, as a multiple of the
+/// normal number of slots.
 const MAX_TIMES: usize = 2;
 
 /// Limits for running and waiting statements.
@@ -108,12 +109,12 @@ impl Admission {
             Ok(Err(_)) => Err(closed()),
             Err(_) => {
                 let seconds = self.limits.wait.as_secs_f64();
-                Err(self.busy(&format!("waited {seconds} s for a turn")))
+                Err(self.busy(&format!("waited {seconds} s in the queue")))
             }
         }
     }
 
-    /// Requests a slot, which is sent when one is free.
+    /// Requests a slot, which is sent as soon as one is free.
     fn ask(self: &Arc<Self>, user: &Arc<str>) -> oneshot::Receiver<Permit> {
         let (sender, receiver) = oneshot::channel();
         self.state.lock().users.entry(Arc::clone(user)).or_default().queue.push_back(sender);
@@ -158,14 +159,15 @@ impl Admission {
         let mut state = self.state.lock();
         let waiting = state.waiting;
         if waiting >= self.limits.queue {
-            return Err(self.busy(&format!("{waiting} wait already")));
+            return Err(self.busy(&format!("{waiting} are already waiting")));
         }
         state.waiting += 1;
         Ok(Place(self))
     }
 
     fn busy(&self, why: &str) -> EngineError {
-        let message = format!("too many queries: {} run at once, {why}", self.limits.running);
+        let message =
+            format!("too many queries: at most {} run at once, {why}", self.limits.running);
         EngineError::new(ErrorCode::Busy, message)
             .with_hint("retry later; see query.concurrency, query.queue.limit and query.queue.wait")
     }
@@ -231,8 +233,8 @@ impl Turn {
         self.permit = None;
     }
 
-    /// Acquires a slot again. Waits without limit, because the statement's resources are already in
-    /// use.
+    /// Acquires a slot again. The wait has no time limit, because the statement's resources are
+    /// already in use.
     pub(crate) async fn resume(&mut self) -> EngineResult<()> {
         if let Some((admission, user)) = &self.of
             && self.permit.is_none()
@@ -258,13 +260,16 @@ mod tests {
     }
 
     #[test]
-    fn statements_over_the_limit_wait_and_are_then_rejected() {
+    fn statements_over_the_limit_wait_and_are_rejected_after_a_timeout() {
         block_on(async {
             let admission = admission(1, 8, 30);
             let turn = admission.admit("a").await.unwrap();
             let error = admission.admit("a").await.unwrap_err();
             assert_eq!(error.code, ErrorCode::Busy);
-            assert_eq!(error.message, "too many queries: 1 run at once, waited 0.03 s for a turn");
+            assert_eq!(
+                error.message,
+                "too many queries: at most 1 run at once, waited 0.03 s in the queue"
+            );
             assert!(error.retryable);
             assert_eq!(admission.waiting(), 0);
             drop(turn);
@@ -278,12 +283,15 @@ mod tests {
             let admission = admission(1, 0, 60_000);
             let _turn = admission.admit("a").await.unwrap();
             let error = admission.admit("a").await.unwrap_err();
-            assert_eq!(error.message, "too many queries: 1 run at once, 0 wait already");
+            assert_eq!(
+                error.message,
+                "too many queries: at most 1 run at once, 0 are already waiting"
+            );
         });
     }
 
     #[test]
-    fn a_paused_slot_is_available_to_others() {
+    fn other_statements_can_use_the_slot_of_a_paused_statement() {
         block_on(async {
             let admission = admission(1, 8, 30);
             let mut first = admission.admit("a").await.unwrap();
@@ -300,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_user_gets_an_extra_slot() {
+    fn a_user_without_running_statements_gets_an_extra_slot() {
         block_on(async {
             let admission = admission(2, 8, 30);
             let _many =
@@ -317,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_users_get_the_freed_slots_and_are_then_forgotten() {
+    fn waiting_users_get_freed_slots_and_leave_no_state_behind() {
         block_on(async {
             let admission = admission(1, 8, 60_000);
             let (many, own) = (admission.admit("many").await, admission.admit("own").await);

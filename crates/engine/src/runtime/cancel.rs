@@ -33,7 +33,7 @@ const SETTLED: u8 = 2;
 #[derive(Debug, Default)]
 struct Shared {
     state: AtomicU8,
-    /// The reason, unless a client requested the cancellation.
+    /// The reason; unset if a client requested the cancellation.
     why: OnceLock<EngineError>,
     /// Deadline of the statement.
     deadline: OnceLock<Deadline>,
@@ -57,8 +57,8 @@ impl CancelToken {
         self.is_cancelled()
     }
 
-    /// Commits, unless the statement was stopped. Afterwards nothing can stop it unless the commit
-    /// fails.
+    /// Runs the commit, unless the statement was stopped. From then on nothing can stop the
+    /// statement, unless the commit fails.
     pub(crate) fn settle<T>(&self, commit: impl FnOnce() -> EngineResult<T>) -> EngineResult<T> {
         if !self.change(RUNNING, SETTLED) && self.is_cancelled() {
             return Err(self.error());
@@ -178,12 +178,12 @@ pub(crate) async fn until_stopped<T>(
         })
     };
     let mut work = pin!(work);
-    // Work that completes in one poll needs neither a timer nor a registered waker.
+    // Work that completes in one poll needs neither a timer nor a waker.
     if let Poll::Ready(result) = futures::poll!(work.as_mut()) {
         return done(result);
     }
-    // Some callers poll a statement once and hand it on if it is pending. A second poll must not
-    // delay them.
+    // Some callers poll a statement once and pass it on if it is pending. They must not be delayed
+    // by a second poll.
     yield_now().await;
     tokio::select! {
         biased;
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_committing_statement_is_not_stopped() {
+    fn a_committing_statement_cannot_be_cancelled() {
         let token = CancelToken::default();
         let committed = token.settle(|| {
             token.cancel();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_statement_does_not_commit() {
+    fn a_cancelled_statement_does_not_commit() {
         let token = CancelToken::default();
         assert!(token.stop(refused()));
         let committed = token.settle(|| -> EngineResult<()> { panic!("it was stopped") });
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_can_be_stopped_after_a_failed_commit() {
+    fn a_statement_can_be_cancelled_after_a_failed_commit() {
         let token = CancelToken::default();
         assert!(token.settle(|| -> EngineResult<()> { Err(refused()) }).is_err());
         token.cancel();

@@ -18,8 +18,8 @@ pub fn catch<T>(entry: &'static str, work: impl FnOnce() -> EngineResult<T>) -> 
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panicked(entry, &*payload)))
 }
 
-/// Runs `work` on a file from another program; converts a panic to the reader's error for an
-/// invalid file. The panic message is logged.
+/// Runs `work` on a file from another program. A panic becomes the reader's error for an invalid
+/// file, and the panic message is logged.
 pub fn catch_unreadable<T>(
     entry: &'static str,
     unreadable: impl FnOnce(EngineError) -> EngineError,
@@ -40,8 +40,8 @@ pub async fn catch_async<T>(
     }
 }
 
-/// Runs `work` on a separate thread. For work that tasks on blocking threads wait for: these tasks
-/// may occupy all blocking threads.
+/// Runs `work` on a separate thread. Used for work that tasks on blocking threads wait for, because
+/// these tasks may occupy all blocking threads.
 pub fn run_apart<T: Send + 'static>(
     entry: &'static str,
     work: impl FnOnce() -> EngineResult<T> + Send + 'static,
@@ -81,7 +81,7 @@ async fn on_blocking_thread<T: Send + 'static>(
     }
 }
 
-/// Returns the error of a worker that panicked. The message is logged; the client gets an id.
+/// Returns the error for a worker that panicked. The message is logged; the client gets an id.
 pub fn panicked(entry: &'static str, payload: &(dyn Any + Send)) -> EngineError {
     let text = payload
         .downcast_ref::<String>()
@@ -91,12 +91,12 @@ pub fn panicked(entry: &'static str, payload: &(dyn Any + Send)) -> EngineError 
     let incident = next_incident();
     let fields = serde_json::json!({ "incident": incident, "entry": entry, "panic": text });
     log::write(Level::Error, "engine", "panic", fields);
-    let message = format!("internal error {incident} in {entry}, see the server's log");
+    let message = format!("internal error {incident} in {entry}, see the server log");
     EngineError::new(ErrorCode::Internal, message)
 }
 
-/// Returns the error as shown to clients: a library's error message is logged under an id that the
-/// client gets. Every error that crosses the border passes through here.
+/// Returns the error as shown to clients. An error message from a library is logged under an id,
+/// and the client gets that id instead. Every error that crosses the border passes through here.
 #[must_use]
 pub fn outward(mut error: EngineError) -> EngineError {
     let Some(inner) = error.inner.take() else { return error };
@@ -111,7 +111,7 @@ pub fn outward(mut error: EngineError) -> EngineError {
     });
     log::write(level, "engine", "failed", fields);
     if is_defect {
-        error.message = format!("internal error {incident}, see the server's log");
+        error.message = format!("internal error {incident}, see the server log");
     }
     error
 }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn library_error_messages_go_to_the_log() {
+    fn library_error_messages_are_logged_but_not_returned() {
         let error = outward(EngineError::internal("Schema error: no field r1.a"));
         assert!(error.message.starts_with("internal error "), "{error}");
         assert_eq!(error.inner, None);

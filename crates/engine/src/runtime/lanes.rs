@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// The task scheduler, with as many lanes as there are workers.
+/// The task scheduler. It has as many lanes as there are workers.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     count: usize,
@@ -100,7 +100,7 @@ impl State {
 pub(crate) struct Lane {
     lanes: Arc<Lanes>,
     user: Arc<str>,
-    /// Ticket under which it waits, or waited before it was admitted.
+    /// Ticket under which the task waits, or waited until it was admitted.
     ticket: Option<u64>,
 }
 
@@ -159,8 +159,8 @@ pub(crate) struct Running<'a> {
 }
 
 impl Running<'_> {
-    /// Ends the slice of a task that has more to do. It queues immediately, not when the runtime
-    /// polls it again, which may be after one slice of every other task.
+    /// Ends the time slice of a task that has more to do. The task queues immediately rather than
+    /// when the runtime polls it again, which may be one slice of every other task later.
     pub(crate) fn line_up(self, context: &Context<'_>) {
         let mut state = self.lane.lanes.state.lock();
         let ticket = state.line_up(&self.lane.user, context.waker().clone());
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn users_alternate_regardless_of_their_task_count() {
+    fn lanes_alternate_between_users_regardless_of_their_task_count() {
         let lanes = Lanes::new(1);
         let context = Context::from_waker(Waker::noop());
         let mut tasks: Vec<Lane> = (0..8).map(|_| lane(&lanes, "many")).collect();

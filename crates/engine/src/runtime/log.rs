@@ -87,9 +87,9 @@ pub fn delivered() {
     queue().delivered();
 }
 
-/// Waits until every line written before is delivered, for at most `patience`, because lines still
-/// in transit are lost when the process exits. Returns false if some remain. Returns immediately
-/// without a reader.
+/// Waits until every line written so far is delivered, for at most `patience`, because lines still
+/// in transit are lost when the process exits. Returns false if some remain. Returns immediately if
+/// there is no reader.
 pub fn wait_until_delivered(patience: Duration) -> bool {
     queue().wait_until_delivered(patience)
 }
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_delivered_when_its_reader_confirms_it() {
+    fn a_line_counts_as_delivered_only_after_the_reader_confirms_it() {
         let queue = Queue::default();
         queue.write(line("first"));
         assert!(queue.wait_until_delivered(SHORT), "nobody reads");

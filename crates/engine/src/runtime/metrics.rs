@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Metrics {
     /// Number of statements executed.
     pub(crate) statements: Counter,
-    /// Number of those executed by a connection handoff.
+    /// How many of these statements a connection handoff executed.
     pub(crate) fast_path_statements: Counter,
-    /// Number of those answered from a cached result.
+    /// How many of these statements were answered from a cached result.
     pub(crate) cached_results: Counter,
     /// Number of statements that failed.
     pub(crate) failures: Counter,
@@ -34,9 +34,9 @@ pub(crate) struct Gauges {
     pub(crate) query_memory_bytes: usize,
     /// Maximum bytes that queries may use.
     pub(crate) query_memory_limit_bytes: usize,
-    /// Bytes of temporary files of queries.
+    /// Bytes in temporary files of queries.
     pub(crate) spilled_bytes: u64,
-    /// Resident bytes of the process, without mapped files.
+    /// Resident bytes of the process, excluding mapped files.
     pub(crate) resident_bytes: u64,
     /// Bytes of rows that exist only in memory and the log.
     pub(crate) unwritten_bytes: u64,

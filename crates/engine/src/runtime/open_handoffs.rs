@@ -21,7 +21,7 @@ pub(crate) struct Handoffs {
 }
 
 impl Handoffs {
-    /// Registers a handoff; returns false if the id is already in use.
+    /// Registers a handoff; returns false if its id is already in use.
     pub(crate) fn begin(&self, id: u64, control: &Arc<Control>) -> bool {
         self.open.lock().insert(id, Arc::clone(control)).is_none()
     }

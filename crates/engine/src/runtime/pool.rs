@@ -1,11 +1,11 @@
-//! Memory of running queries, and of rows waiting for COMMIT: one shared pool with a limit per user
-//! and per query.
+//! Memory of running queries, and of rows waiting for COMMIT: one shared pool, with a limit per
+//! user and per query.
 //!
 //! The pool counts the memory that operators register. An operator that can spill does so when its
-//! query or all queries have reached their limit. An operator that cannot spill fails its query
-//! with an error that reports the usage and the limits. Within a query, spilling operators share
-//! evenly what the others leave free, except for a reserve: sorted runs are merged by an operator
-//! that cannot spill.
+//! query or all queries together have reached their limit. An operator that cannot spill fails its
+//! query with an error that reports the usage and the limits. Within a query, spilling operators
+//! evenly share the memory that the other operators leave free. They leave a reserve, because the
+//! operator that merges their sorted runs cannot spill.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,9 +19,9 @@ use datafusion::execution::memory_pool::{
 use parking_lot::Mutex;
 use tidemark_operators::MEMORY;
 
-/// Divisor of a query's memory that spilling operators leave for the others.
+/// Spilling operators leave this fraction of a query's memory, given as a divisor, to the others.
 const LEFT_SHARE: usize = 8;
-/// Divisor of the pool that one user's queries leave for other users.
+/// One user's queries leave this fraction of the pool, given as a divisor, to other users.
 const OTHERS_SHARE: usize = 4;
 
 /// The memory pool of all queries.
@@ -41,7 +41,7 @@ impl SharedPool {
         Arc::new(Self { limit, query_limit, used: AtomicUsize::new(0), users: Mutex::default() })
     }
 
-    /// Returns the pool for another query of a user.
+    /// Returns a pool for one more query of a user.
     pub(crate) fn query(self: &Arc<Self>, user: &str) -> Arc<QueryPool> {
         let mut users = self.users.lock();
         let user = users.get(user).and_then(Weak::upgrade).unwrap_or_else(|| {
@@ -111,7 +111,7 @@ impl Held {
 }
 
 impl QueryPool {
-    /// Whether the query's limit allows an operator `additional` bytes.
+    /// Whether the query's limit allows `additional` more bytes for an operator.
     fn has_room(&self, held: &Held, reservation: &MemoryReservation, additional: usize) -> bool {
         let left = self.shared.query_limit.saturating_sub(held.fixed);
         if reservation.consumer().can_spill() {
@@ -143,8 +143,8 @@ impl QueryPool {
         let users_most = mib(self.shared.user_limit());
         let wanted = mib(additional);
         DataFusionError::ResourcesExhausted(format!(
-            "{MEMORY}: a step wants {wanted} MiB more, the query holds {own} of {most} MiB \
-             [query.memory.limit={most}M], those of the user {users} of {users_most} MiB, all \
+            "{MEMORY}: {wanted} MiB more were requested, the query holds {own} of {most} MiB \
+             [query.memory.limit={most}M], its user {users} of {users_most} MiB, all \
              queries {used} of {limit} MiB"
         ))
     }
@@ -222,7 +222,10 @@ mod tests {
         let (one, two) = (shared.query("a"), shared.query("b"));
         let first = reservation(&one, "join", false);
         let error = first.try_grow(61 << 20).unwrap_err().to_string();
-        assert!(error.contains("a step wants 61 MiB more, the query holds 0 of 60 MiB"), "{error}");
+        assert!(
+            error.contains("61 MiB more were requested, the query holds 0 of 60 MiB"),
+            "{error}"
+        );
         first.try_grow(60 << 20).unwrap();
         let second = reservation(&two, "join", false);
         let error = second.try_grow(41 << 20).unwrap_err().to_string();

@@ -17,7 +17,7 @@ use crate::runtime::lanes::Lanes;
 use crate::runtime::pool::{QueryPool, SharedPool};
 use crate::runtime::work::Work;
 
-/// Allocated bytes up to which a query is assumed to hold only its plan.
+/// A query that has allocated at most this many bytes is assumed to hold only its plan.
 const PLAN_BYTES: usize = 4 << 20;
 
 /// All running queries, by id.
@@ -41,8 +41,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// Bytes the query holds: those its operators registered, or all it allocated if that is much.
-    /// A query waiting for a scheduling slot holds its plan.
+    /// Bytes that the query holds: those that its operators registered, or everything it allocated
+    /// if that is a lot. A query waiting for a scheduling slot holds its plan.
     fn held(&self) -> usize {
         let taken = Some(self.work.account.held()).filter(|taken| *taken > PLAN_BYTES);
         self.memory.reserved().max(taken.unwrap_or(0))
@@ -73,7 +73,7 @@ pub struct Registration {
     pub(crate) work: Arc<Work>,
     /// The snapshot that the query reads, held while it runs so that `snapshots()` shows it.
     snapshot: Option<Arc<Snapshot>>,
-    /// Number of mapped-file faults before it began.
+    /// Number of mapped-file faults before the query began.
     pub(crate) faults: u64,
 }
 
@@ -91,7 +91,7 @@ impl Registration {
         self.work.user()
     }
 
-    /// Sets the deadline of the query.
+    /// Sets the query's deadline.
     pub(crate) fn end_at(&mut self, deadline: Deadline) {
         self.deadline = deadline;
         self.token.set_deadline(deadline);
@@ -125,7 +125,7 @@ impl QueryRegistry {
         let mut running = self.running.lock();
         let id = id.unwrap_or_else(|| running.last_key_value().map_or(1, |(last, _)| last + 1));
         let Vacant(place) = running.entry(id) else {
-            return Err(EngineError::internal(format!("query {id} runs already")));
+            return Err(EngineError::internal(format!("query {id} is already running")));
         };
         place.insert(Entry {
             of: Arc::clone(of),
@@ -150,7 +150,7 @@ impl QueryRegistry {
         found.map(|entry| entry.token.cancel()).is_some()
     }
 
-    /// Stops the query that holds the most memory, with this error; returns false if no other
+    /// Stops the query that holds the most memory, with this error. Returns false if no other
     /// running query holds any.
     pub(crate) fn stop_largest(&self, why: EngineError) -> bool {
         let running = self.running.lock();
@@ -170,7 +170,7 @@ impl QueryRegistry {
         self.running.lock().iter().map(|(id, entry)| entry.describe(*id)).collect()
     }
 
-    /// The same, and for each whether it was cancelled.
+    /// Like [`Self::list`], and also returns for each query whether it was cancelled.
     pub(crate) fn list_with_state(&self) -> Vec<(ActiveQuery, bool)> {
         let running = self.running.lock();
         let state = |(id, entry): (&u64, &Entry)| (entry.describe(*id), entry.token.is_cancelled());

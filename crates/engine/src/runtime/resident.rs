@@ -16,35 +16,35 @@ use tokio::runtime::Handle;
 use crate::runtime::log;
 use crate::runtime::registry::QueryRegistry;
 
-/// Measuring interval, and the interval when memory use is high. Until the next measurement, memory
-/// that one thread freed but retains counts as free and is granted to others.
+/// Interval between measurements, normally and when memory use is high. Until the next measurement,
+/// memory that one thread has freed but retains counts as free and may be granted to other threads.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
 const MEASURE_MUCH_EVERY: Duration = Duration::from_millis(10);
 /// Minimum interval between log lines about the same level.
 const LOG_EVERY: Duration = Duration::from_secs(1);
-/// Minimum interval between requests that threads return freed memory, and the divisor of the limit
-/// by which retained memory must grow first.
+/// Minimum interval between requests to threads to return freed memory. Retained memory must also
+/// have grown by the limit divided by `KEPT_SHARE`.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
 const KEPT_SHARE: u64 = 8;
-/// Percentage of the limit above which memory use is high.
+/// Memory use is high above this percentage of the limit.
 const MUCH_PERCENT: u64 = 60;
 /// Minimum time between stopping two queries, because a stopped query needs some time to release
 /// its memory.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Percentage of the limit above which new queries wait.
+/// New queries wait above this percentage of the limit.
 const LOW_PERCENT: u64 = 80;
-/// Percentage of the limit above which the largest query is stopped.
+/// The largest query is stopped above this percentage of the limit.
 const HIGH_PERCENT: u64 = 90;
 
-/// Memory level.
+/// How much memory is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Level {
     /// Sufficient memory.
     Normal,
-    /// No new queries start.
+    /// Too little memory to start new queries.
     Low,
-    /// A query must be stopped.
+    /// So little memory that a query must be stopped.
     High,
 }
 
@@ -102,12 +102,12 @@ impl ResidentGuard {
         level
     }
 
-    /// Returns the error for work that may not start.
+    /// Returns the error for work that is not allowed to start.
     pub(crate) fn refusal(&self) -> EngineError {
         let (resident, limit) = (self.resident() >> 20, self.limit >> 20);
         let message = format!("memory is low: the server holds {resident} of {limit} MiB");
         EngineError::new(ErrorCode::OutOfMemory, message)
-            .with_hint("retry later: it goes on by itself; see memory.limit")
+            .with_hint("retry later: the server recovers automatically; see memory.limit")
     }
 
     fn stopped(&self) -> EngineError {
@@ -115,16 +115,16 @@ impl ResidentGuard {
         let message =
             format!("stopped as the largest query: the server holds {resident} of {limit} MiB");
         EngineError::new(ErrorCode::OutOfMemory, message)
-            .with_hint("let the query touch fewer rows or groups; see memory.limit")
+            .with_hint("make the query read fewer rows or groups; see memory.limit")
     }
 }
 
-/// Decides when threads must return memory that they freed but retain: when it has grown by an
-/// eighth of `memory.limit` since they last did.
+/// Decides when threads must return memory that they have freed but retain: when this memory has
+/// grown by an eighth of `memory.limit` since they last returned it.
 #[derive(Debug)]
 struct Kept {
     step: u64,
-    /// Minimum of the retained bytes since threads last returned memory.
+    /// Minimum number of bytes retained at any time since threads last returned memory.
     least: u64,
     asked: Option<Instant>,
 }
@@ -219,7 +219,7 @@ fn kib_after(text: &str, name: &str) -> Option<u64> {
 }
 
 /// Returns the memory available to the process: that of the machine, or less if a control group
-/// limits it.
+/// sets a lower limit.
 pub(crate) fn machine_memory() -> u64 {
     const FALLBACK_BYTES: u64 = 2 << 30;
     let machine = std::fs::read_to_string("/proc/meminfo").ok();
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_levels_follow_the_measurements() {
+    fn memory_levels_follow_the_measured_memory() {
         let guard = ResidentGuard::new(1_000);
         assert_eq!(guard.level(), Level::Normal);
         for (bytes, level) in [
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn retained_memory_is_returned_after_it_has_grown() {
+    fn retained_memory_is_released_once_it_has_grown() {
         let mut kept = Kept::new(800);
         assert!(!kept.is_too_much(99));
         assert!(kept.is_too_much(100));
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn control_group_limits_are_searched_up_to_the_root() {
+    fn cgroup_limits_are_read_from_each_level_up_to_the_root() {
         let files = group_files("12:cpu,memory:/a\n0::/b/c\n3:pids:/x");
         let names: Vec<_> = files.iter().map(|file| file.to_str().unwrap()).collect();
         assert_eq!(

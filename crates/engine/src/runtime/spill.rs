@@ -23,9 +23,9 @@ use crate::runtime::cancel::{CancelToken, Deadline};
 use crate::runtime::pool::SharedPool;
 use tidemark_operators::from_datafusion;
 
-/// Creates the environment of all queries: memory pool and spill directory, without object stores.
-/// Files are not read through object stores, and the default registry would link those of
-/// `DataFusion` into the addon.
+/// Creates the environment shared by all queries: memory pool and spill directory, without object
+/// stores. Files are not read through object stores, and the default registry would link the stores
+/// of `DataFusion` into the addon.
 pub(crate) fn runtime_environment(
     memory: &Arc<SharedPool>,
     spill_root: PathBuf,
@@ -57,8 +57,8 @@ impl ObjectStoreRegistry for NoObjectStores {
     }
 }
 
-/// Returns the disk manager of one query. It creates files of `shared`, whose limit applies, while
-/// the query may run.
+/// Returns the disk manager for one query. As long as the query may run, it creates files through
+/// `shared`, whose limit applies.
 pub(crate) fn query_disk(
     shared: &Arc<DiskManager>,
     token: &CancelToken,

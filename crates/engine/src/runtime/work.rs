@@ -1,8 +1,8 @@
 //! Work on behalf of a query, polled by a worker or run on a separate thread. A thread's
-//! allocations are charged to the query it works for, and heavy work is scheduled fairly among
+//! allocations are charged to the query that it works for, and heavy work is scheduled fairly among
 //! users.
 //!
-//! Tasks spawned by a plan are attributed automatically through a tracing hook of `DataFusion`.
+//! Tasks that a plan spawns are attributed automatically, through a tracing hook in `DataFusion`.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -27,7 +27,7 @@ pub(crate) struct Work {
     pub(crate) account: Arc<Account>,
     lanes: Arc<Lanes>,
     user: Arc<str>,
-    /// Whether the work is heavy and yields to other users.
+    /// Whether the work is heavy and must yield to other users.
     is_heavy: AtomicBool,
 }
 
@@ -100,7 +100,7 @@ fn current() -> Option<Arc<Work>> {
 /// A future that runs as work of a query.
 pub(crate) struct Working<F> {
     work: Arc<Work>,
-    /// Its scheduler handle, if the work is heavy.
+    /// Handle in the scheduler, if the work is heavy.
     lane: Option<Lane>,
     inner: Pin<Box<F>>,
 }
@@ -185,7 +185,7 @@ impl JoinSetTracer for Follower {
 
 /// Installs the hook for spawned tasks, once per process.
 pub(crate) fn follow_tasks() {
-    // Fails if another database of this process has already done it.
+    // Fails if another database of this process has already installed the hook.
     let _ = set_join_set_tracer(&Follower);
 }
 

@@ -8,8 +8,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::runtime::work;
 
-/// Stack size of a worker. Operators poll their inputs, so a query needs a frame per nesting level
-/// of its plan. This is sufficient for the deepest plan that the plan size limit allows. Only
+/// Stack size of a worker. Operators poll their inputs, so a query needs a stack frame per nesting
+/// level of its plan. This size suffices for the deepest plan that the plan size limit allows. Only
 /// touched pages use memory.
 pub(crate) const WORKER_STACK_BYTES: usize = 64 * 1024 * 1024;
 
@@ -47,8 +47,9 @@ impl Workers {
     }
 }
 
-/// Builds the worker threads: one per lane, plus one that polls tasks which request a lane
-/// meanwhile. Without it they would wait in the runtime's queue, which does not distinguish users.
+/// Builds the worker threads: one per lane, plus one that polls tasks while they are requesting a
+/// lane. Without the extra thread these tasks would wait in the runtime's queue, which does not
+/// distinguish users.
 pub(super) fn build_runtime(workers: usize) -> EngineResult<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(workers.saturating_add(1))

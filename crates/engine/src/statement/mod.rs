@@ -59,20 +59,20 @@ impl Values {
 }
 
 /// A bound statement. Its first binding determines what it does. Each execution uses the newest
-/// snapshot, with an earlier plan if that is still valid.
+/// snapshot, and reuses an earlier plan if that is still valid.
 pub struct Statement {
     database: Arc<Database>,
     tree: Arc<Tree>,
     context: Arc<StatementContext>,
     shape: Shape,
-    /// Tables it names, with table id and definition version.
+    /// Tables that the statement names, with table id and definition version.
     tables: Vec<(String, Option<TableVersion>)>,
-    /// Whether its description depends only on those tables.
+    /// Whether the description depends only on these tables.
     is_stable: bool,
     slot: Arc<QuerySlot>,
-    /// Whether its execution time depends only on its tables.
+    /// Whether the execution time depends only on the statement's tables.
     may_be_small: bool,
-    /// Whether its last execution took less time than waking a worker.
+    /// Whether the last execution took less time than waking a worker.
     was_small: AtomicBool,
     /// Number of rows that this plan reads.
     rows: AtomicUsize,
@@ -97,7 +97,7 @@ struct Shape {
     parameters: Vec<ParameterType>,
     accesses: Vec<Access>,
     notice: Option<String>,
-    /// Questions to answer before it can be bound.
+    /// Questions that must be answered before the statement can be bound.
     asks: Questions,
 }
 
@@ -119,7 +119,7 @@ impl Shape {
     }
 }
 
-/// A binding, and whether it is valid as long as its snapshot is the newest.
+/// A binding, and whether it stays valid as long as its snapshot is the newest.
 struct Binding {
     bound: BoundStatement,
     is_stable: bool,
@@ -138,7 +138,7 @@ pub struct ExecuteReply {
     pub drawn: Vec<DrawnNumber>,
     /// The change that the rows belong to, for a change feed.
     pub change: Option<TableChange>,
-    /// The epoch in which every identical request gets the same reply, if any.
+    /// The epoch in which every identical request gets this same reply, if there is one.
     pub kept_for: Option<u64>,
 }
 
@@ -197,7 +197,7 @@ impl Statement {
         Ok(statement)
     }
 
-    /// Caches the binding for the first execution where possible.
+    /// Caches the binding for the first execution, if possible.
     fn keep_bound(&self, epoch: u64, bound: BoundStatement) -> EngineResult<()> {
         match bound {
             BoundStatement::Query(query) if !is_volatile(&query.plan)? => {
@@ -219,7 +219,7 @@ impl Statement {
     }
 
     /// Returns the newest epoch if preparing the statement again would certainly give the same
-    /// description: it depends only on tables, and these are unchanged.
+    /// description, because it depends only on tables and these are unchanged.
     pub fn current_epoch(&self) -> Option<u64> {
         let snapshot = self.database.check_open().and_then(|()| self.database.snapshot()).ok()?;
         let is_current = self.is_stable
@@ -227,8 +227,8 @@ impl Statement {
         is_current.then(|| snapshot.epoch())
     }
 
-    /// Whether the next execution will probably end before a worker could be woken. A caller may
-    /// then poll it once on its own thread.
+    /// Whether the next execution will probably finish before a worker could be woken. If so, a
+    /// caller may poll it once on its own thread.
     pub fn is_immediate(&self) -> bool {
         self.was_small.load(Ordering::Relaxed)
     }
@@ -257,9 +257,9 @@ impl Statement {
         Ask { key: access.key(), access: described(access, self.designated(access)) }
     }
 
-    /// Returns the designated timestamp for an access to some columns of a table, because some
-    /// permissions include it. Not needed for users without restrictions; a view is read with its
-    /// owner's permissions.
+    /// Returns the table's designated timestamp for an access to some of its columns, because some
+    /// permissions include it. Not needed for users without restrictions, nor for a view, which is
+    /// read with its owner's permissions.
     fn designated(&self, access: &Access) -> Option<String> {
         if access.columns.is_empty()
             || (self.context.visibility.is_none() && access.owner.is_none())
@@ -276,15 +276,15 @@ impl Statement {
         &self.database
     }
 
-    /// Registers an execution; from now on it can be cancelled.
+    /// Registers an execution, which can be cancelled from now on.
     pub fn register(&self, options: &ExecuteOptions) -> EngineResult<Registration> {
         let ExecuteOptions { query_id, text, .. } = options;
         self.database.registry.register(*query_id, &self.context, text.clone())
     }
 
-    /// Executes the statement: the reply contains the first chunk, and a stream of the remaining
-    /// rows. On the database's own runtime it runs inline, otherwise as a task of that runtime.
-    /// `parameters` is one row of [`ParameterRows`].
+    /// Executes the statement. The reply contains the first chunk, and a stream of the remaining
+    /// rows. On the database's own runtime the statement runs inline, otherwise as a task on that
+    /// runtime. `parameters` is one row of [`ParameterRows`].
     pub async fn execute(
         self: &Arc<Self>,
         mut registration: Registration,
@@ -317,7 +317,7 @@ impl Statement {
     }
 
     /// Executes an INSERT for many parameter rows, in one commit. The rows are encoded as in Bind
-    /// messages: [`ParameterRows`].
+    /// messages; see [`ParameterRows`].
     pub async fn execute_batch(
         self: &Arc<Self>,
         parameter_rows: Vec<u8>,
@@ -340,7 +340,7 @@ impl Statement {
             InsertSource::Template(template) if !template.is_computed() => {
                 Ok(CopyTarget { insert, block: self.transaction.clone() })
             }
-            _ => Err(EngineError::internal("a COPY into expressions")),
+            _ => Err(EngineError::internal("COPY into an INSERT with expressions")),
         }
     }
 
@@ -348,7 +348,7 @@ impl Statement {
         let snapshot = self.snapshot()?;
         let insert = self.insert_of_parameters(&snapshot)?;
         let InsertSource::Template(template) = &insert.source else {
-            return Err(EngineError::internal("rows without a template"));
+            return Err(EngineError::internal("parameter rows without an INSERT template"));
         };
         let (batches, drawn) = if template.is_computed() {
             self.computed_rows(&snapshot, rows)?
@@ -364,19 +364,19 @@ impl Statement {
     fn insert_of_parameters(&self, snapshot: &Arc<Snapshot>) -> EngineResult<BoundInsert> {
         let refused = |message| Err(EngineError::new(ErrorCode::NotSupported, message));
         let BoundStatement::Insert(insert) = self.bind(snapshot, None)?.bound else {
-            return refused("only INSERT … VALUES runs in batches");
+            return refused("only INSERT … VALUES can be executed in batches");
         };
         let InsertSource::Template(template) = &insert.source else {
-            return refused("only INSERT … VALUES with parameters runs in batches");
+            return refused("only INSERT … VALUES with parameters can be executed in batches");
         };
         if template.resolves() {
-            return refused("INSERT … ON CONFLICT runs once for each row of parameters");
+            return refused("INSERT … ON CONFLICT cannot be executed in batches");
         }
         Ok(insert)
     }
 
     /// Returns the rows of an INSERT with expressions over parameters, bound once per parameter
-    /// row, and the sequence values of the last one.
+    /// row, and the sequence values of the last row.
     fn computed_rows(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -394,7 +394,7 @@ impl Statement {
                     last = drawn;
                     Ok(batch)
                 }
-                _ => Err(EngineError::internal("an INSERT whose parameters have no values")),
+                _ => Err(EngineError::internal("INSERT without the values of its parameters")),
             }
         });
         let batches = bound.collect::<EngineResult<_>>()?;
@@ -422,9 +422,9 @@ impl Statement {
     }
 }
 
-/// Whether a statement is small as long as its tables are, so that it may run on the caller's
-/// thread and stack. Views may change, a query may give PIVOT any number of columns, and a number
-/// may determine the length of a string.
+/// Whether a statement stays small as long as its tables are small, so that it may run on the
+/// caller's thread and stack. This excludes views, which may change, PIVOT, where a query may
+/// produce any number of columns, and strings whose length depends on a number.
 fn is_small(tree: &Tree, bound: &BoundStatement) -> EngineResult<bool> {
     let has_pivot = |node: &Node| matches!(node, Node::Select(select) if select.pivot.is_some());
     if tree.nodes.len() > SMALL_NODES

@@ -36,28 +36,29 @@ use crate::statement::options::row_format;
 
 use super::{Binding, ExecuteReply, Parameters, Statement, Values, bind_context};
 
-/// Maximum attempts to find the rows when other commits intervene.
+/// Maximum number of attempts to find the rows, when other commits intervene.
 const MAX_ATTEMPTS: usize = 8;
 
-/// Rows of a RETURNING result per encoded batch.
+/// Rows per encoded batch of a RETURNING result.
 const ROWS_OF_ANSWER: usize = 8 * 1024;
 
-/// Maximum rows that a small statement reads: reading and encoding takes less than a millisecond.
+/// Maximum number of rows that a small statement reads. Reading and encoding them takes less than a
+/// millisecond.
 const SMALL_ROWS: usize = 1024;
 
-/// Maximum rows for a small statement that took at most [`QUICK`] last time: counting and summing
-/// rows is cheap.
+/// Maximum number of rows for a small statement that took at most [`QUICK`] last time, because
+/// counting and summing rows is cheap.
 const QUICK_ROWS: usize = 16 * 1024;
 const QUICK: Duration = Duration::from_micros(500);
 
-/// Maximum time of a small statement over few rows, since it may multiply rows or compute on them
-/// for long.
+/// Maximum time of a small statement over few rows, because it may multiply rows or spend long
+/// computing on them.
 const LONG: Duration = Duration::from_millis(5);
 
-/// Maximum bytes of a constant result, because the caller caches it.
+/// Maximum size of a constant result in bytes, because the caller caches it.
 const MAX_CONSTANT_BYTES: usize = 16 * 1024;
 
-/// Maximum bytes of a small statement's result, since few rows may have long cells.
+/// Maximum size of a small statement's result in bytes, because a few rows may have long cells.
 const SMALL_BYTES: usize = 64 * 1024;
 
 impl Statement {
@@ -165,8 +166,8 @@ impl Statement {
         Ok(ExecuteReply { kept_for, ..reply })
     }
 
-    /// Returns a cached plan adapted to these values, if they affect only the WHERE clause; and
-    /// whether the selected rows are the same until the next commit.
+    /// Returns a cached plan adapted to these values, if they affect only the WHERE clause. Also
+    /// returns whether the selected rows stay the same until the next commit.
     fn plan_for(
         &self,
         plan: &CachedPlan,
@@ -202,8 +203,8 @@ impl Statement {
         Ok(query.map(|query| (query, !context.is_volatile.load(Ordering::Relaxed))))
     }
 
-    /// Binds and lowers a cached plan's predicate besides time ranges, with placeholder strings as
-    /// values; also returns how often parameters occur.
+    /// Binds and lowers a cached plan's predicate other than time ranges, with placeholder strings
+    /// as values. Also returns how often parameters occur in it.
     fn test_of(
         &self,
         plan: &CachedPlan,
@@ -288,11 +289,12 @@ impl Statement {
         Ok(running)
     }
 
-    /// Moves to a task of the runtime if the statement was polled as a small one on the caller's
-    /// thread but is not small this time.
+    /// Moves to a task of the runtime if the statement, treated as small, was polled on the
+    /// caller's thread but is not small this time.
     async fn leave_unless_small(&self, plan: &dyn ExecutionPlan) {
         let rows = rows_read(plan).unwrap_or(usize::MAX);
-        // The last execution time is a better estimate than the maximum number of rows it may read.
+        // The last execution time is a better estimate than the maximum number of rows that may be
+        // read.
         let rows = if ends_early(plan) { rows.min(QUICK_ROWS) } else { rows };
         self.rows.store(rows, Ordering::Relaxed);
         let is_small = self.is_simple() && rows <= QUICK_ROWS;
@@ -306,7 +308,7 @@ impl Statement {
     }
 
     /// Decides from duration and result size whether the statement counts as small next time. A
-    /// stopped or failed execution does not.
+    /// stopped or failed execution never counts as small.
     fn learn(&self, took: Duration, bytes: usize) {
         let rows = self.rows.load(Ordering::Relaxed);
         let quick = if rows <= SMALL_ROWS { LONG } else { QUICK };
@@ -360,7 +362,7 @@ impl Statement {
         registration: Registration,
     ) -> EngineResult<ExecuteReply> {
         let Some(returning) = &insert.returning else {
-            return Err(EngineError::internal("an INSERT that answers nothing"));
+            return Err(EngineError::internal("INSERT without RETURNING"));
         };
         let query = &registration;
         let work = apply::insert_returning(&self.database, &insert, returning, self.txn(), query);
@@ -381,8 +383,8 @@ impl Statement {
         Ok(written(rows_affected, started))
     }
 
-    /// Runs a statement that changes cells of existing rows. The table's other writers are blocked,
-    /// so it is bound again after they have stopped.
+    /// Runs a statement that changes cells of existing rows. The statement blocks the table's other
+    /// writers and is bound again after they have stopped.
     async fn run_rewrite(
         &self,
         table: TableId,
@@ -393,8 +395,8 @@ impl Statement {
     ) -> EngineResult<ExecuteReply> {
         let started = Instant::now();
         let work = async {
-            // Acquired before the hold: a statement with a slot may wait for the hold, never the
-            // reverse.
+            // The slot is acquired before the hold: a statement with a slot may wait for the hold,
+            // never the reverse.
             let turn = match plan {
                 Some(plan) => {
                     let plan = physical_plan(&self.database, plan).await?;
@@ -431,8 +433,8 @@ impl Statement {
         self.start(source, &self.shape.columns, None, options, running).await
     }
 
-    /// Like `bind_again`, for a change feed. Also returns whether the binding stays valid while the
-    /// table's definition is unchanged.
+    /// Like `bind_again`, but for a change feed. Also returns whether the binding stays valid while
+    /// the table's definition is unchanged.
     pub(crate) fn bound_again(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -468,20 +470,20 @@ fn written(rows_affected: u64, started: Instant) -> ExecuteReply {
     ExecuteReply { summary: Some(summary), ..ExecuteReply::default() }
 }
 
-/// Whether rows of these columns match the description.
+/// Whether rows with these columns match the description.
 fn reads_as(columns: &[Field], described: &[Field]) -> bool {
     columns.len() == described.len()
         && columns.iter().zip(described).all(|(one, other)| one.reads_as(other))
 }
 
 fn replan() -> EngineError {
-    let message = "the tables changed since the statement was prepared, or the type of a column \
-                   depends on a parameter, which has to be a constant";
+    let message = "the schema changed since the statement was prepared, or the type of a column \
+                   depends on a parameter, which must be a constant";
     EngineError::new(ErrorCode::Replan, message)
 }
 
 /// Whether the permissions checked for `described` are sufficient for `bound`. Parameter values may
-/// turn a filter into a time range, so the order of columns is irrelevant.
+/// turn a filter into a time range, so the columns may be in a different order.
 fn covers(described: &[Access], bound: &[Access]) -> bool {
     bound.iter().all(|access| {
         described.iter().any(|known| {
@@ -513,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn checked_permissions_must_cover_a_later_binding() {
+    fn permissions_are_checked_again_if_a_later_binding_needs_more() {
         let described = [access(&["s", "ts"], Permission::Select), access(&[], Permission::Insert)];
         assert!(covers(&described, &[access(&["ts", "s"], Permission::Select)]));
         assert!(covers(

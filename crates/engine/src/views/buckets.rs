@@ -33,7 +33,7 @@ impl Refresh<'_> {
         let closed = if closed == i64::MAX {
             closed
         } else {
-            // A bucket that extends past the end of a period is shown when the bucket has ended.
+            // If a bucket extends past the end of a period, it is shown once the bucket has ended.
             let closed = closed.saturating_mul(scale);
             rows.shape.spec.around(closed, closed).0
         };
@@ -50,8 +50,8 @@ impl Refresh<'_> {
         Ok(Done::Again)
     }
 
-    /// Whether the entire view must be computed: on request, if the changes are unknown, or if it
-    /// shows periods that have not ended.
+    /// Whether the entire view must be computed: because that was requested, the changes are
+    /// unknown, or the view shows periods that have not ended.
     fn is_full(&self, rows: &BucketRows, what: &Due, closed: i64) -> bool {
         let shows_later = self.state.shown_until.is_none_or(|until| until > closed);
         match what {
@@ -71,7 +71,7 @@ impl Refresh<'_> {
         *what == Due::Changed && self.state.request.is_none() && (self.is_shown() || leaves_out)
     }
 
-    /// Returns the complete buckets to compute, ascending and disjoint; `None` if that is unknown.
+    /// Returns the complete buckets to compute, ascending and disjoint; `None` if they are unknown.
     fn ranges(
         &self,
         rows: &BucketRows,
@@ -89,7 +89,8 @@ impl Refresh<'_> {
                 }
             }
         }
-        // A row of the view represents its entire bucket, whose last rows may have been deleted.
+        // A row of the view represents its entire bucket, even if the last rows of the bucket were
+        // deleted.
         let shown = table.time_bounds();
         let shown = shown.map(|(first, last)| (first, rows.shape.spec.around(last, last).1 - 1));
         let Some(bounds) = bounds(&rows.base, shown) else { return Some(Vec::new()) };
@@ -115,7 +116,7 @@ impl Refresh<'_> {
         Some(fewer(ranges))
     }
 
-    /// Returns the first timestamp for which late rows are still considered, in the base's unit.
+    /// Returns the timestamp from which late rows are still considered, in the base's unit.
     fn first_shown(&self, rows: &BucketRows) -> i64 {
         let now = now_micros();
         let limit = match self.view.limit_hours_or_months {
@@ -127,7 +128,7 @@ impl Refresh<'_> {
         rows.shape.spec.around(limit, limit).0
     }
 
-    /// Invalidates live views over this view, because it is recomputed entirely.
+    /// Invalidates the live views over this view, because this view is recomputed entirely.
     fn end_live_views(&self, changes: &mut Vec<Change>) -> EngineResult<()> {
         for other in IncrementalView::all(self.snapshot) {
             if other.base != self.view.table || other.live.is_none() {
@@ -177,7 +178,7 @@ impl Refresh<'_> {
         Ok(())
     }
 
-    /// Returns the plan for the rows of some buckets, and the aggregation state to resume from and
+    /// Returns the plan for the rows of some buckets, with the aggregation state to resume from and
     /// to retain.
     fn planned(
         &self,
@@ -191,7 +192,8 @@ impl Refresh<'_> {
         let read = |plan, ranges: &[TimeRange]| {
             if is_all { Ok(plan) } else { Planner::within_times(plan, base, ranges) }
         };
-        // A range refresh does not change the view's position, to which the retained groups belong.
+        // A range refresh does not change the position of the view, and the retained groups belong
+        // to that position.
         if is_behind {
             return Ok((read(rows.plan, ranges)?, None));
         }

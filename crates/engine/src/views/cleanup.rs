@@ -1,4 +1,4 @@
-//! EXPIRE ROWS: removes rows that a policy hides permanently, every CLEANUP EVERY interval.
+//! EXPIRE ROWS: every CLEANUP EVERY interval, removes rows that a policy hides permanently.
 //!
 //! These are rows before a time that only advances. Rows hidden by other policies may be shown
 //! again, so they are retained.

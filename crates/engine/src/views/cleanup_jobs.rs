@@ -25,13 +25,13 @@ pub(crate) struct Cleanup {
 #[derive(Debug, Default)]
 pub(super) struct CleanupJob {
     pub(super) progress: JobProgress,
-    /// The policy seen last.
+    /// The policy as last seen.
     policy: Option<ExpirePolicy>,
 }
 
 impl CleanupJob {
-    /// Records the current policy. After a change nothing is removed until its interval has passed
-    /// once, so that a mistake can be undone.
+    /// Records the current policy. After a policy is changed, nothing is removed until its interval
+    /// has passed once, so that a mistake can be undone.
     pub(super) fn know(&mut self, policy: &ExpirePolicy) {
         if self.policy.as_ref() != Some(policy) {
             self.policy = Some(policy.clone());
@@ -44,8 +44,8 @@ impl CleanupJob {
 type Known = (RecordsVersion, Arc<Vec<IncrementalView>>);
 
 impl Cleanup {
-    /// Returns the views with a policy. They are read again if a view was created, altered or
-    /// dropped.
+    /// Returns the views with a policy. The views are read again only if one was created, altered
+    /// or dropped.
     pub(super) fn with_policy(&self, snapshot: &Snapshot) -> Arc<Vec<IncrementalView>> {
         let version = snapshot.records_version(RecordKind::MaterializedView.name());
         let mut known = self.known.lock();

@@ -26,9 +26,9 @@ pub(super) enum Due {
 pub(super) enum Done {
     /// There was nothing to commit.
     Nothing,
-    /// It read only rows that no earlier refresh had read, and that none will read again.
+    /// The refresh read only rows that no earlier refresh had read and that no later one will read.
     Once,
-    /// It read or wrote some rows again.
+    /// The refresh read or wrote some rows again.
     Again,
 }
 
@@ -40,8 +40,8 @@ pub(super) fn clock(view: &IncrementalView) -> i64 {
     }
 }
 
-/// Returns the work a view needs; `None` if it is up to date. `touched` is the last transaction
-/// that changed its base, if the base is watched.
+/// Returns the work that a view needs; `None` if it is up to date. `touched` is the last
+/// transaction that changed its base, if the base is watched.
 pub(super) fn due(
     view: &IncrementalView,
     state: &IncrementalState,
@@ -79,7 +79,8 @@ pub(super) fn due(
     (is_time && has_changed).then_some(Due::Changed)
 }
 
-/// Whether a timer has ticked since a timestamp, or at all.
+/// Whether a timer has ticked since a given timestamp; without a timestamp, whether it has ticked
+/// at all.
 fn ticked(view: &IncrementalView, every: Every, since: Option<i64>, now_micros: i64) -> bool {
     if now_micros < view.start_micros {
         return false;
@@ -90,8 +91,8 @@ fn ticked(view: &IncrementalView, every: Every, since: Option<i64>, now_micros: 
     tick >= view.start_micros && since.is_none_or(|since| since < tick)
 }
 
-/// Returns the first timestamp of the base that a view with periods does not show yet, in
-/// microseconds: the end of the last complete period.
+/// Returns the first base timestamp that a view with periods does not show yet, in microseconds:
+/// the end of the last complete period.
 pub(super) fn closed_until(view: &IncrementalView, buckets: &BucketSpec, now_micros: i64) -> i64 {
     match &view.period {
         None => i64::MAX,
@@ -113,7 +114,7 @@ fn calendar(every: Every, zone: Option<&str>) -> BucketSpec {
     BucketSpec { alignment, ..BucketSpec::new(every.count, unit) }
 }
 
-/// Returns the length of a step; approximate for months and years.
+/// Returns the length of an interval in microseconds; approximate for months and years.
 fn micros_of(every: Every) -> i64 {
     match every.unit {
         'M' => (30 * MICROS_PER_DAY).saturating_mul(i64::from(every.count)),

@@ -1,6 +1,6 @@
 //! Selects the rows of a live view to compute: those that changed.
 //!
-//! A row added, removed or changed in the base affects later rows of the view within a certain
+//! A row added, removed or changed in the base affects later rows of the view, up to a certain
 //! reach ([`tidemark_planner::LiveReach`]). All affected rows are recomputed and replaced, so late
 //! rows, changes and deletions need no special rules. Rows appended at the end resume from the
 //! functions' state after the last row, which stays in memory between refreshes. Late rows resume
@@ -16,12 +16,12 @@ use super::due::Done;
 use super::live_state::Kept;
 use super::refresh::{Filling, Refresh, Span, bounds, fewer};
 
-/// Maximum number of time ranges that the base retired and that show rows again.
+/// Maximum number of time ranges that the base retired but that show rows again.
 const MAX_REVIVED: usize = 1_024;
 
 type LiveViewRows = IncrementalRows<LiveReach>;
 
-/// Ranges to read and to write.
+/// Ranges of the base and the view that a refresh reads and writes.
 struct Work {
     /// Ranges of the base to read.
     read: Vec<TimeRange>,
@@ -29,7 +29,7 @@ struct Work {
     shown: Vec<TimeRange>,
     /// Ranges of the view to replace.
     cleared: Vec<TimeRange>,
-    /// Changed ranges within those that the base retired.
+    /// Changed ranges that lie within ranges the base retired.
     revived: Vec<Span>,
     /// The function state to resume from, if any.
     resumed: Option<Kept>,
@@ -66,7 +66,7 @@ impl Refresh<'_> {
         }
     }
 
-    /// Resumes an invalid view whose base again has everything the view reads.
+    /// Resumes an invalid view whose base once again has everything that the view reads.
     async fn revive(self, rows: LiveViewRows) -> EngineResult<Done> {
         let seed_target = self.touched.as_ref().map(|touched| touched.last);
         let view = IncrementalView { sources: rows.sources, ..self.view.clone() };
@@ -85,8 +85,8 @@ impl Refresh<'_> {
         Ok(if is_first { Done::Once } else { Done::Again })
     }
 
-    /// Returns the time ranges that the base retired, and the subset in which rows arrived since
-    /// then.
+    /// Returns the time ranges that the base retired, and those parts in which rows have arrived
+    /// since.
     fn retired(&self) -> (Vec<Span>, Vec<Span>) {
         let Some(touched) = &self.touched else { return (Vec::new(), Vec::new()) };
         let span = |stretch: &tidemark_storage::TouchedStretch| (stretch.first, stretch.last);
@@ -101,7 +101,8 @@ impl Refresh<'_> {
         let all = TimeRange { lo: bound, hi: i64::MAX };
         let (retired, revived) = self.retired();
         let Some(changed) = self.changed() else {
-            // Ranges retired before the first refresh have no rows in the view to preserve.
+            // A range retired before the first refresh has no rows in the view that must be
+            // preserved.
             let is_first = self.state.position.is_none();
             let frozen = if is_first { Vec::new() } else { without(&retired, &revived) };
             let cleared = TimeRange::difference(&[all], &ranges(&frozen));
@@ -158,7 +159,7 @@ impl Refresh<'_> {
         Work { read, shown, cleared, ..work }
     }
 
-    /// Clamps changed ranges to the time bounds of base and view, and to timestamps from `bound`
+    /// Restricts changed ranges to the time bounds of base and view, and to timestamps from `bound`
     /// on.
     fn within_data(&self, rows: &LiveViewRows, changed: Vec<Span>, bound: i64) -> Vec<Span> {
         let table = self.snapshot.table_by_id(self.view.table);
@@ -168,8 +169,8 @@ impl Refresh<'_> {
         changed.into_iter().map(clamp).filter(|(first, last)| first <= last).collect()
     }
 
-    /// Takes the retained state if it includes no row at or after `first`, except rows at the
-    /// base's last timestamp.
+    /// Takes the retained state, unless it includes rows at or after `first` other than those at
+    /// the base's last timestamp.
     fn resumable(&self, rows: &LiveViewRows, first: i64) -> Option<Resumed> {
         let kept = self.refresher.with(self.view.table, |progress| progress.kept.take())??;
         let touched = self.touched.as_ref()?;
@@ -186,7 +187,7 @@ impl Refresh<'_> {
         }
         let is_in_order = touched.disordered <= kept.position || first == i64::MAX;
         if !is_in_order || first < kept.windows.end() {
-            // If the effect does not reach the end, later rows of the view remain valid.
+            // If the effect ends before the last row, the later rows of the view remain valid.
             let last = rows.base.time_bounds()?.1;
             let reaches_end = rows.shape.until(first) >= last;
             let from = reaches_end.then(|| kept.windows.rewind(first)).flatten();
@@ -218,7 +219,7 @@ impl Refresh<'_> {
         let reads_on =
             work.read.last().is_some_and(|range| range.lo <= last_time && range.hi > last_time);
         let keeps = rows.shape.is_one_pass() && reads_on;
-        // Only from here on have the functions certainly seen their entire lookback.
+        // Only from this point on is it certain that the functions have seen their entire lookback.
         let first_shown = match work.shown.last() {
             Some(range) if !rows.shape.is_endless() => range.lo,
             _ => i64::MIN,
@@ -285,7 +286,7 @@ fn repair_of(rows: &LiveViewRows, work: &Work) -> LiveRepair {
             (true, false) => "localized rebuild",
             (false, false) => "boundary rebuild",
         }),
-        denial: (!is_local && !is_resumed).then_some("results depend on all rows before"),
+        denial: (!is_local && !is_resumed).then_some("results depend on all earlier rows"),
     }
 }
 
@@ -322,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merged_spans_still_cover_all_timestamps() {
+    fn merged_spans_still_cover_every_timestamp() {
         let covers = |spans: &[Span], at: i64| spans.iter().any(|one| one.0 <= at && at <= one.1);
         let left = without(&[(0, 9), (10, 19), (30, 30)], &[(5, 12), (30, 40)]);
         assert_eq!(left, vec![(0, 4), (13, 19)]);

@@ -5,17 +5,17 @@ use tidemark_operators::KeptWindows;
 use tidemark_planner::{Misfit, Planner};
 use tidemark_storage::Snapshot;
 
-/// Why a live view over a materialized view is permanently invalid.
+/// Reason why a live view over a materialized view is permanently invalid.
 pub(super) const REBUILT: &str = "full refresh of the base materialized view";
 
 /// State of a live view's window functions after the last shown row.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// Transaction of the base that the state corresponds to.
+    /// The base's transaction to which the state corresponds.
     pub(super) position: u64,
-    /// Transaction at which the state was first computed, from all rows that the base had then.
+    /// Transaction at which the state was first computed, from all rows of the base at that time.
     pub(super) begun: u64,
-    /// Version of the base's definition used to compute the state.
+    /// Version of the base's definition with which the state was computed.
     pub(super) version: u64,
     pub(super) windows: KeptWindows,
 }
@@ -27,7 +27,7 @@ impl Kept {
 }
 
 /// Whether the recorded validity of a view is outdated: an invalid view could resume, or a valid
-/// one no longer matches its base.
+/// view no longer matches its base.
 pub(super) fn is_other(
     view: &IncrementalView,
     state: &IncrementalState,

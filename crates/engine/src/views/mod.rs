@@ -2,9 +2,9 @@
 //!
 //! One task examines commits for the time ranges of base tables that changed
 //! ([`tidemark_storage::Touched`]), once per base regardless of its number of views. Each view with
-//! changes gets a separate task; a view has at most one at a time. It computes the changed buckets
-//! and commits them together with the transaction they are valid for. Writers and readers never
-//! wait for it.
+//! changes gets a task of its own; a view has at most one at a time. The task computes the changed
+//! buckets and commits them together with the transaction that they reflect. Writers and readers
+//! never wait for it.
 
 mod bases;
 mod buckets;
@@ -37,15 +37,16 @@ use self::refresh::Refresh;
 
 /// Interval at which the clock is checked when nothing is committed.
 const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
-/// A view that is refreshed on each change rests this multiple of its refresh time. This limits its
-/// share of a core, however fast its base changes.
+/// A view that is refreshed on each change rests for this multiple of its refresh time. This limits
+/// the share of a core that it uses, however fast its base changes.
 const REST: u32 = 4;
 /// Maximum rest after a refresh.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// Maximum rest after a refresh that read each row only once. Such rows must be read sooner or
-/// later, so it rests only as long as it ran.
+/// Maximum rest after a refresh that read each row only once. Because those rows must be read
+/// sooner or later, such a refresh rests only as long as it ran.
 const MAX_PAUSE_ONCE: Duration = Duration::from_millis(100);
-/// Rest that may be postponed, so that the first changes after an idle time are shown immediately.
+/// How much rest may be postponed, so that the first changes after an idle time are shown
+/// immediately.
 const REST_CREDIT: Duration = Duration::from_millis(100);
 
 /// A refresh about to start.
@@ -58,7 +59,7 @@ struct Next {
 
 impl Refresher {
     /// Starts the refreshes that are due, up to the concurrency limit. The others follow in the
-    /// order in which they were found.
+    /// order in which they became due.
     fn look(self: &Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
         let mut views = self.views.lock();
         let mut there = HashSet::new();
@@ -79,7 +80,7 @@ impl Refresher {
         self.begin(database);
     }
 
-    /// Returns the work a view needs, if it may run now.
+    /// Returns the work that a view needs, if the view may be refreshed now.
     fn wanted(
         &self,
         progress: &mut Progress,
@@ -127,7 +128,7 @@ impl Refresher {
     fn next(&self, database: &Database) -> Option<Next> {
         let id = self.ready.lock().pop_front()?;
         let mut views = self.views.lock();
-        // The lock blocks threads that compute which change records are still needed.
+        // The lock blocks threads that determine which change records are still needed.
         let snapshot = database.snapshot().ok()?;
         let progress = views.get_mut(&id)?;
         progress.is_ready = false;

@@ -9,16 +9,16 @@ use tidemark_storage::{TimeRange, Touched};
 /// The retained groups of a view.
 #[derive(Debug)]
 pub(super) struct OpenGroups {
-    /// Transaction of the base that the groups correspond to.
+    /// The base's transaction to which the groups correspond.
     position: u64,
-    /// Version of the base's definition used to compute the groups.
+    /// Version of the base's definition with which the groups were computed.
     version: u64,
     /// Last timestamp of the base.
     last_time: i64,
-    /// Approximately how far before its last timestamp the base receives rows; the watermark lags
-    /// by this much.
+    /// Approximately how far before its last timestamp the base still receives rows. The watermark
+    /// lags by this much.
     lateness: i64,
-    /// First timestamp of their buckets.
+    /// First timestamp of the buckets to which the groups belong.
     from: i64,
     groups: KeptGroups,
 }
@@ -37,7 +37,7 @@ pub(super) struct Reading<'a> {
 
 impl Reading<'_> {
     /// Whether groups of the view may be retained: its rows depend only on the base, and only the
-    /// rows determine which buckets it shows.
+    /// rows determine which buckets are shown.
     fn may_keep(&self) -> bool {
         let Self { view, rows, .. } = self;
         !rows.shape.is_whole
@@ -46,7 +46,7 @@ impl Reading<'_> {
             && view.limit_hours_or_months == 0
     }
 
-    /// Returns the range left to read if the groups include all rows before it.
+    /// Returns the range left to read, if the groups include all rows before it.
     fn rest(&self, known: &OpenGroups, first: i64) -> Option<TimeRange> {
         let touched = self.touched?;
         let [range] = self.ranges else { return None };
@@ -55,13 +55,13 @@ impl Reading<'_> {
             && known.version == self.rows.base.schema().version
             && !is_put_away;
         let mark = known.groups.marked()?;
-        // When a clock changes, more buckets may have to be computed together.
+        // After a clock change, more buckets may have to be computed together.
         let is_same = range.lo == known.from && first >= mark;
         (is_current && is_same).then_some(TimeRange { lo: mark, hi: range.hi })
     }
 
-    /// Returns the ranges to read, and the groups to resume from and retain. `new` creates empty
-    /// groups.
+    /// Returns the ranges to read, and the groups to resume from and then retain. `new` creates
+    /// empty groups.
     pub(super) fn plan(
         &self,
         known: Option<OpenGroups>,
@@ -79,7 +79,7 @@ impl Reading<'_> {
         let changed = self.touched.zip(self.state.position);
         let changed = changed.and_then(|(touched, position)| touched.after(position));
         let first = changed.and_then(|spans| spans.first().map(|span| span.0)).unwrap_or(last);
-        // Lateness of rows in the open bucket, in this refresh and before.
+        // How late rows arrived in the open bucket, in this refresh and in earlier ones.
         let (late, before) = known.as_ref().map_or((0, 0), |known| {
             let late = known.last_time.saturating_sub(first).max(0);
             (if first < known.from { 0 } else { late }, known.lateness)

@@ -18,8 +18,8 @@ use crate::jobs::progress::JobProgress;
 use crate::jobs::{JobKind, JobReport, JobState};
 use crate::runtime::metrics::Metrics;
 
-/// Refreshes shorter than this are not shown as running: views refreshed on each change start one
-/// many times a second.
+/// A refresh is shown as running only after this time, because views that are refreshed on each
+/// change start one many times a second.
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 /// The job kind in `jobs()`.
 const REFRESH: &str = "refresh";
@@ -48,15 +48,15 @@ pub(crate) struct Refresher {
 /// Progress of one view.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// The definition's bytes, and the decoded definition.
+    /// The bytes of the definition's record, and the decoded definition.
     pub(super) known: Option<(Vec<u8>, Arc<IncrementalView>)>,
-    /// Whether it waits for a refresh slot.
+    /// Whether the view waits for a refresh slot.
     pub(super) is_ready: bool,
-    /// The transaction that the running refresh reads up to.
+    /// The transaction up to which the running refresh reads.
     pub(super) running: Option<u64>,
-    /// Progress of its job.
+    /// Progress of the view's refresh job.
     pub(super) job: JobProgress,
-    /// For a live view: the matching version of its base's definition.
+    /// For a live view: the version of its base's definition that the view was found to match.
     pub(super) fits: Option<u64>,
     /// For a live view: function state, while no refresh uses it.
     pub(super) kept: Option<Kept>,
@@ -64,17 +64,17 @@ pub(super) struct Progress {
     pub(super) groups: Option<OpenGroups>,
     /// For a live view: repairs and number of failed refreshes.
     pub(super) live: ViewProgress,
-    /// Time since which its refreshes fail.
+    /// Since when the view's refreshes have been failing.
     pub(super) failing_since: Option<Instant>,
     /// Number of refresh requests at the time of the last failed refresh.
     pub(super) failed_requests: u64,
-    /// The transaction and period end at which a refresh found nothing to do.
+    /// The transaction and period end for which the last refresh found nothing to do.
     pub(super) idle_at: Option<(u64, i64)>,
 }
 
 impl Refresher {
     /// `follows`: whether materialized views are refreshed, and whether live views are.
-    /// `most_bytes`: limit for the state that all views retain between refreshes.
+    /// `most_bytes`: maximum bytes of state that all views together retain between refreshes.
     pub(crate) fn new(
         follows: (bool, bool),
         workers: usize,
@@ -118,7 +118,7 @@ impl Refresher {
         self.views.lock().get_mut(&view).map(work)
     }
 
-    /// Whether views of this form are refreshed.
+    /// Whether views of this kind are refreshed.
     pub(super) fn follows(&self, form: ViewForm) -> bool {
         match form {
             ViewForm::Materialized => self.is_enabled,
@@ -126,26 +126,26 @@ impl Refresher {
         }
     }
 
-    /// Returns the transaction up to which no view over a base needs changes any more, once one of
-    /// them has reached `position`.
+    /// Returns the transaction up to which no view over a base needs changes any more, given that
+    /// the view `own` has reached the given position.
     pub(super) fn consumed(&self, snapshot: &Snapshot, base: TableId, own: (TableId, u64)) -> u64 {
         let views = self.views.lock();
-        // All views of the snapshot were examined before one of them started.
+        // All views in the snapshot were examined before any of them started.
         let others = views.iter().filter(|(id, progress)| {
             let view = progress.known.as_ref().map(|(_, view)| view);
             **id != own.0 && view.is_some_and(|view| view.base == base)
         });
         let positions = others.filter_map(|(id, progress)| {
             let state = IncrementalState::of(snapshot, *id);
-            // An invalid view, or one that has shown nothing yet, will read everything; a live view
-            // resumes at its position.
+            // An invalid view, or one that has shown nothing yet, will read everything. A live
+            // view, however, resumes at its position.
             let follows = state.invalid.is_none() || is_live(snapshot, *id);
             state.position.filter(|_| follows).or(progress.running)
         });
         positions.fold(own.1, u64::min)
     }
 
-    /// Whether a view has finished its rest.
+    /// Whether the view has finished its rest.
     pub(super) fn has_rested(&self) -> bool {
         self.views.lock().values().any(|progress| progress.job.has_rested())
     }
@@ -205,7 +205,7 @@ impl Progress {
         is_other
     }
 
-    /// Retries a failed view immediately if a client requests a refresh.
+    /// Makes a failed view retry immediately if a client requests a refresh.
     pub(super) fn heed_request(&mut self, snapshot: &Snapshot, view: TableId) {
         let is_failing = self.job.failure().is_some();
         if is_failing && IncrementalState::of(snapshot, view).requests > self.failed_requests {
@@ -213,7 +213,7 @@ impl Progress {
         }
     }
 
-    /// Returns the definition, decoded again if its record has changed.
+    /// Returns the definition, which is decoded again if its record has changed.
     pub(super) fn definition(
         &mut self,
         snapshot: &Snapshot,

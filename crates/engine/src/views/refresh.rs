@@ -1,6 +1,6 @@
 //! One refresh of a view: computes the changed rows and commits them together with the transaction
-//! they are valid for. The two forms of views differ in the selection of rows and their inputs:
-//! `buckets.rs`, `live.rs`.
+//! that they reflect. The two kinds of views differ in how they select rows and in their inputs;
+//! see `buckets.rs` and `live.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,10 +25,10 @@ use crate::runtime::cancel::StatementStop;
 use crate::runtime::guard;
 use crate::runtime::registry::{Registration, now_micros};
 
-/// Ids of refresh queries: distinct from those of client queries, and exact in JavaScript.
+/// Ids of refresh queries, which are distinct from those of client queries and exact in JavaScript.
 static NEXT_QUERY: AtomicU64 = AtomicU64::new(1 << 52);
 
-/// Maximum number of ranges computed separately; surplus ranges are merged.
+/// Maximum number of ranges that are computed separately. If there are more, some are merged.
 const MAX_RANGES: usize = 256;
 
 /// First and last timestamp, both inclusive.
@@ -41,7 +41,7 @@ pub(super) struct Refresh<'a> {
     pub(super) snapshot: &'a Arc<Snapshot>,
     pub(super) view: &'a IncrementalView,
     pub(super) state: IncrementalState,
-    /// Changes of the base; `None` if it is not watched.
+    /// Changes of the base; `None` if the base is not watched.
     pub(super) touched: Option<Arc<Touched>>,
     pub(super) began_micros: i64,
 }
@@ -61,8 +61,8 @@ pub(super) struct Filling {
 }
 
 impl Refresh<'_> {
-    /// Brings the view up to date with the snapshot. A query that no longer resolves makes the view
-    /// invalid; after other errors the caller waits and retries.
+    /// Brings the view up to date with the snapshot. If its query no longer resolves, the view
+    /// becomes invalid. After any other error the caller waits and retries.
     pub(super) async fn run(self, what: &Due) -> EngineResult<Done> {
         match &self.view.live {
             None => self.refresh_buckets(what).await,
@@ -80,7 +80,7 @@ impl Refresh<'_> {
             Ok(rows) => return Ok(Some(rows)),
             Err(error) => error,
         };
-        // A live view that is already invalid for this reason is retried, and the reason stays.
+        // If a live view is already invalid for this reason, it is retried and keeps the reason.
         let is_known =
             self.view.live.is_some() && self.state.invalid.as_ref() == Some(&error.message);
         if !is_lasting(&error) || is_known {
@@ -110,7 +110,7 @@ impl Refresh<'_> {
     /// Returns the view's table.
     pub(super) fn table(&self) -> EngineResult<Arc<TableSnapshot>> {
         let table = self.snapshot.table_by_id(self.view.table);
-        table.ok_or_else(|| EngineError::internal("a view without its table"))
+        table.ok_or_else(|| EngineError::internal("the table of the view does not exist"))
     }
 
     /// Returns the changes since the view's position; `None` if they are unknown.
@@ -118,7 +118,7 @@ impl Refresh<'_> {
         self.touched.as_ref()?.after(self.state.position?)
     }
 
-    /// Whether the view includes the last transaction that changed its base.
+    /// Whether the view reflects the last transaction that changed its base.
     pub(super) fn is_shown(&self) -> bool {
         let last = self.touched.as_ref().map_or(0, |touched| touched.last);
         self.state.position.is_some_and(|position| position >= last)
@@ -168,7 +168,7 @@ impl Refresh<'_> {
     }
 }
 
-/// Whether the query will fail until a table or the view is changed.
+/// Whether the query will keep failing until a table or the view is changed.
 fn is_lasting(error: &EngineError) -> bool {
     matches!(
         error.code,
@@ -180,7 +180,7 @@ fn is_lasting(error: &EngineError) -> bool {
     )
 }
 
-/// Returns the time bounds of base and view together.
+/// Returns the time bounds that enclose both the base and the view.
 pub(super) fn bounds(base: &TableSnapshot, shown: Option<Span>) -> Option<Span> {
     let bounds = [base.time_bounds(), shown].into_iter().flatten();
     bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))

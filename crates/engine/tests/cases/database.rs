@@ -25,7 +25,7 @@ impl Opened {
     pub(crate) fn new() -> EngineResult<Self> {
         let root = TempDir::with_prefix("tidemark-cases-")
             .map_err(|error| EngineError::io("cannot make a temporary folder", &error))?;
-        // No data is needed after the test file ends.
+        // No data is needed after the test file has ended.
         let options = serde_json::json!({
             "root": root.path(), "commitMode": "nosync", "workers": 2, "diskReserveBytes": 0,
             "processMemoryBytes": 4_u64 << 30,
@@ -175,7 +175,7 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
     taken
 }
 
-/// Formats a cell for sqllogictest, on one line. Blanks that the runner would collapse or trim are
+/// Formats a cell on one line for sqllogictest. Blanks that the runner would collapse or trim are
 /// shown as dots.
 fn cell(bytes: &mut &[u8]) -> String {
     let Ok(length) = usize::try_from(i32::from_be_bytes(take(bytes))) else {

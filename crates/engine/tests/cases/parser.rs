@@ -1,5 +1,5 @@
-//! Parses SQL into syntax trees with the parser of `ts/sql`, which `npm run generate` bundles, in a
-//! JavaScript interpreter.
+//! Parses SQL into syntax trees in a JavaScript interpreter, with the parser from `ts/sql` that
+//! `npm run generate` bundles.
 
 use rquickjs::{CatchResultExt, Context, Function, Runtime};
 

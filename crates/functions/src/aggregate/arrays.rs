@@ -1,4 +1,5 @@
-//! Aggregates that return arrays: values collected in order, and arrays combined by position.
+//! Aggregates that return arrays: values collected in order, and arrays combined element by
+//! element.
 
 use std::sync::Arc;
 
@@ -94,9 +95,9 @@ fn scalar(dimensions: u8, array: Option<&Owned>) -> Result<ScalarValue> {
 
 #[derive(Debug)]
 struct Gathered {
-    /// Whether rows are numbers, whose nulls are kept as elements, rather than arrays.
+    /// Whether the rows are numbers instead of arrays. Null numbers become elements.
     scalars: bool,
-    /// Whether the numbers are deduplicated: they are then sorted, null last.
+    /// Whether the numbers are deduplicated and sorted, null last.
     distinct: bool,
     values: Vec<f64>,
 }
@@ -149,7 +150,7 @@ struct ByPosition {
     dimensions: u8,
     combine: Combine,
     is_mean: bool,
-    /// The combination by position of the arrays read so far.
+    /// The arrays read so far, combined element by element.
     values: Option<Owned>,
     /// Number of values at each position; only maintained for a mean.
     counts: Option<Owned>,

@@ -58,7 +58,7 @@ pub(super) fn time_weight(
     }))
 }
 
-/// Returns the aggregate for times of this type.
+/// Returns the aggregate for time columns of this type.
 fn made<const ANSWER: u8>(name: &'static str, time: SqlType) -> Option<Arc<AggregateUDF>> {
     let variant = time.name();
     match time {

@@ -23,7 +23,8 @@ use tidemark_types::account;
 use super::native::is_wanted;
 use crate::column::stopped;
 
-/// `count(DISTINCT text)`: `DataFusion`'s accumulator for one group, and this module's for many.
+/// `count(DISTINCT text)`: uses `DataFusion`'s accumulator for a single group, and this module's
+/// for many groups.
 pub(super) fn count_texts() -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::from(CountTexts { count: count_udaf() }))
 }
@@ -86,7 +87,7 @@ const BLOCK_BYTES: usize = 256 << 10;
 /// Rows between two checks of the query's deadline and cancellation.
 const ROWS_BETWEEN_CHECKS: usize = 1024;
 
-/// A distinct string of a group.
+/// A distinct string in a group.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
     /// Hash of the string only, without the group.
@@ -175,7 +176,7 @@ fn text_of<'a>(blocks: &'a [Vec<u8>], entry: &Entry) -> &'a [u8] {
     &blocks[entry.block as usize][entry.start as usize..][..entry.length as usize]
 }
 
-/// Lists of strings, the intermediate state of `count`.
+/// Builds lists of strings, the intermediate state of `count`.
 fn lists(lengths: impl IntoIterator<Item = usize>, texts: StringViewArray) -> Result<ArrayRef> {
     let item = Arc::new(Field::new_list_field(DataType::Utf8View, true));
     let offsets = OffsetBuffer::from_lengths(lengths);
@@ -315,13 +316,14 @@ mod tests {
         one.update_batch(&[Arc::clone(&texts)], &groups, Some(&wanted), 37).unwrap();
         one.update_batch(&[Arc::clone(&more)], &more_groups, Some(&more_wanted), 37).unwrap();
         assert!(one.size() > 0);
-        // The first groups are emitted, then the others, which keep their counts.
+        // Emits the first groups, then the others, whose counts are unchanged.
         let first = counts(&one.evaluate(EmitTo::First(10)).unwrap());
         let rest = counts(&one.evaluate(EmitTo::All).unwrap());
         assert_eq!([first, rest].concat(), expected(&both));
         assert!(one.seen.is_empty() && one.blocks.is_empty());
 
-        // In batches whose states are merged: some as lists per group, some row by row.
+        // The same rows in batches whose states are merged: some as one list per group, some row by
+        // row.
         let mut part = DistinctTexts::default();
         part.update_batch(&[texts], &groups, Some(&wanted), 37).unwrap();
         let mut whole = DistinctTexts::default();

@@ -67,7 +67,7 @@ struct Edge {
 }
 
 impl Edge {
-    /// The row of this batch that would be the result if it were the only batch.
+    /// The row of this batch that would be the result if there were no other batches.
     fn row_of(&self, values: &ArrayRef) -> Option<usize> {
         let mut rows = 0..values.len();
         let counts = |row: &usize| !self.skips_nulls || values.is_valid(*row);

@@ -13,11 +13,11 @@ use tidemark_types::SqlType;
 
 use super::native::{NativeAggregate, is_wanted};
 
-/// A state that adds one row of numbers at a time. Rows with a null are skipped by the caller.
+/// State of an aggregate over numbers, updated row by row. The caller skips rows with a null.
 pub(crate) trait Fold: Default + Clone + Debug + Send + Sync + 'static {
-    /// Number of columns that it reads.
+    /// Number of columns that the aggregate reads.
     const COLUMNS: usize;
-    /// Number of values in its state.
+    /// Number of values in the state.
     const STATE: usize;
 
     /// Adds a row.
@@ -275,8 +275,8 @@ impl Fold for Average {
     }
 }
 
-/// A sum that carries its rounding error along. Neumaier's variant also corrects terms that are
-/// larger than the sum.
+/// A sum that also accumulates its rounding error. Neumaier's variant also corrects the error for
+/// terms that are larger than the sum.
 #[derive(Debug, Default, Clone)]
 struct Compensated<const NEUMAIER: bool> {
     count: f64,

@@ -11,10 +11,10 @@ use tidemark_types::SqlType;
 
 use super::native::{NativeAggregate, is_wanted};
 
-/// How the accumulated integer is turned into the result.
+/// How the result is derived from the accumulated integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
-    /// The sum; null without values, and when the wrapped sum equals LONG's null.
+    /// The sum; null if there are no values, or if the wrapped sum equals LONG's null.
     Sum,
     /// Whether there was a value and every value was true.
     All,

@@ -39,116 +39,116 @@ use crate::resolve::{Argument, ResolveError, ResolvedAggregate, types_of};
 
 /// Every aggregate with its signature and a summary.
 pub(crate) const AGGREGATES: &[(&str, &str, &str)] = &[
-    ("any_value", "(any)", "some value that is not null"),
+    ("any_value", "(any)", "any non-null value"),
     (
         "approx_count_distinct",
         "(any [, precision])",
-        "number of distinct values; counted exactly, whatever the precision",
+        "number of distinct values; always exact, the precision is ignored",
     ),
-    ("approx_median", "(number [, digits])", "median to so many digits, of values not negative"),
+    ("approx_median", "(number [, digits])", "median of non-negative values, to n digits"),
     (
         "approx_percentile",
         "(number, p [, digits])",
-        "value at fraction p to so many digits, of values not negative",
+        "percentile p (0 to 1) of non-negative values, to n digits",
     ),
-    ("arg_max", "(value, key)", "value on the row with the greatest key"),
-    ("arg_min", "(value, key)", "value on the row with the least key"),
-    ("array_agg", "(number) | (array) | (text)", "values in order, or arrays joined end to end"),
-    ("array_elem_avg", "(array)", "mean by position, over rows"),
-    ("array_elem_max", "(array)", "greatest by position, over rows"),
-    ("array_elem_min", "(array)", "least by position, over rows"),
-    ("array_elem_sum", "(array)", "sum by position, over rows"),
+    ("arg_max", "(value, key)", "value in the row with the largest key"),
+    ("arg_min", "(value, key)", "value in the row with the smallest key"),
+    ("array_agg", "(number) | (array) | (text)", "values in row order; arrays are concatenated"),
+    ("array_elem_avg", "(array)", "mean at each array position, over all rows"),
+    ("array_elem_max", "(array)", "maximum at each array position, over all rows"),
+    ("array_elem_min", "(array)", "minimum at each array position, over all rows"),
+    ("array_elem_sum", "(array)", "sum at each array position, over all rows"),
     ("avg", "(number) | (decimal, places)", "arithmetic mean"),
     ("bit_and", "(integer)", "bitwise AND of all values"),
     ("bit_or", "(integer)", "bitwise OR of all values"),
     ("bit_xor", "(integer)", "bitwise XOR of all values"),
-    ("bool_and", "(boolean)", "whether every value is true; false for no rows"),
-    ("bool_or", "(boolean)", "whether some value is true"),
+    ("bool_and", "(boolean)", "whether all values are true; false if there are no rows"),
+    ("bool_or", "(boolean)", "whether any value is true"),
     ("corr", "(y, x)", "Pearson correlation"),
-    ("count", "() | (any)", "rows, or non-null values"),
+    ("count", "() | (any)", "number of rows, or of non-null values"),
     ("count_distinct", "(any)", "number of distinct non-null values"),
     ("covar_pop", "(y, x)", "population covariance"),
-    ("covar_samp", "(y, x)", "sample covariance; null below 2 pairs"),
-    ("delta", "(value [, timestamp])", "the last value less the first one"),
+    ("covar_samp", "(y, x)", "sample covariance; null for fewer than 2 pairs"),
+    ("delta", "(value [, timestamp])", "last value minus the first value"),
     (
         "derivative",
         "(value [, timestamp])",
-        "what the value changes by in a second, from the first row to the last",
+        "change of the value per second, from the first row to the last",
     ),
-    ("every", "(boolean)", "the same as bool_and"),
-    ("first", "(any)", "value on the earliest row, null included"),
+    ("every", "(boolean)", "alias of bool_and"),
+    ("first", "(any)", "value in the earliest row, which can be null"),
     ("first_not_null", "(any)", "earliest non-null value"),
-    ("geomean", "(number)", "geometric mean; null when a value is not positive"),
-    ("haversine_dist_deg", "(lat, lon, timestamp)", "length in km of the path through points"),
+    ("geomean", "(number)", "geometric mean; null if any value is not positive"),
+    ("haversine_dist_deg", "(lat, lon, timestamp)", "length of a path through points in km"),
     (
         "increase",
         "(counter [, timestamp])",
-        "what a counter grew by; where it falls, it began again from 0",
+        "growth of a counter; a decrease is treated as a reset to 0",
     ),
-    ("integral", "(value [, timestamp])", "area under the values, in their unit times seconds"),
-    ("isOrdered", "(number) | (timestamp)", "whether values ascend in the order of rows"),
-    ("json_agg", "(any)", "values as a JSON array, in order; nulls are null"),
-    ("jsonb_agg", "(any)", "the same as json_agg"),
+    ("integral", "(value [, timestamp])", "area under the curve, in value units times seconds"),
+    ("isOrdered", "(number) | (timestamp)", "whether the values ascend in row order"),
+    ("json_agg", "(any)", "JSON array of the values in row order, including nulls"),
+    ("jsonb_agg", "(any)", "alias of json_agg"),
     ("ksum", "(number)", "compensated sum (Kahan)"),
-    ("kurtosis", "(number)", "bias-corrected excess kurtosis; null below 4 values"),
+    ("kurtosis", "(number)", "bias-corrected excess kurtosis; null for fewer than 4 values"),
     ("kurtosis_pop", "(number)", "population excess kurtosis"),
-    ("kurtosis_samp", "(number)", "the same as kurtosis"),
-    ("last", "(any)", "value on the latest row, null included"),
+    ("kurtosis_samp", "(number)", "alias of kurtosis"),
+    ("last", "(any)", "value in the latest row, which can be null"),
     ("last_not_null", "(any)", "latest non-null value"),
-    ("max", "(any)", "greatest value"),
-    ("max_by", "(value, key)", "the same as arg_max"),
+    ("max", "(any)", "maximum value"),
+    ("max_by", "(value, key)", "alias of arg_max"),
     ("median", "(number)", "exact median"),
-    ("min", "(any)", "least value"),
-    ("min_by", "(value, key)", "the same as arg_min"),
+    ("min", "(any)", "minimum value"),
+    ("min_by", "(value, key)", "alias of arg_min"),
     (
         "mode",
         "(any) | (any, descending)",
-        "most frequent value; of equals the first met, or the first in this order; also mode() \
+        "most frequent value; ties: the first found, or the first in sort order; also mode() \
          WITHIN GROUP (ORDER BY value)",
     ),
     ("nsum", "(number)", "compensated sum (Neumaier)"),
-    ("percentile", "(number, p)", "exact value at fraction p, between two values in proportion"),
+    ("percentile", "(number, p)", "exact percentile p (0 to 1), linearly interpolated"),
     (
         "percentile_cont",
         "(number, p)",
-        "the same as percentile; also percentile_cont(p) WITHIN GROUP (ORDER BY number)",
+        "alias of percentile; also percentile_cont(p) WITHIN GROUP (ORDER BY number)",
     ),
-    ("percentile_disc", "(value, p)", "least value that a fraction p of all does not exceed"),
-    ("rate", "(counter [, timestamp])", "what a counter grew by in a second"),
+    ("percentile_disc", "(value, p)", "percentile p (0 to 1), always one of the values"),
+    ("rate", "(counter [, timestamp])", "growth of a counter per second"),
     ("regr_intercept", "(y, x)", "intercept of the regression line"),
     ("regr_r2", "(y, x)", "coefficient of determination"),
     ("regr_slope", "(y, x)", "slope of the regression line"),
-    ("skewness", "(number)", "bias-corrected skewness; null below 3 values"),
+    ("skewness", "(number)", "bias-corrected skewness; null for fewer than 3 values"),
     ("skewness_pop", "(number)", "population skewness"),
-    ("skewness_samp", "(number)", "the same as skewness"),
+    ("skewness_samp", "(number)", "alias of skewness"),
     (
         "sparkline",
         "(number) | (number, min, max, width)",
-        "chart of the values in order, one block for each",
+        "chart of the values in row order, one block per value",
     ),
-    ("stddev", "(number)", "sample standard deviation; null below 2 values"),
+    ("stddev", "(number)", "sample standard deviation; null for fewer than 2 values"),
     ("stddev_pop", "(number)", "population standard deviation"),
-    ("stddev_samp", "(number)", "the same as stddev"),
+    ("stddev_samp", "(number)", "alias of stddev"),
     ("string_agg", "(text, separator)", "values joined with a separator"),
-    ("string_distinct_agg", "(text, separator)", "distinct values joined, as first met"),
-    ("sum", "(number)", "sum; integers wrap"),
+    ("string_distinct_agg", "(text, separator)", "distinct values joined in order of appearance"),
+    ("sum", "(number)", "sum; integers wrap around on overflow"),
     (
         "time_weight",
         "(value [, timestamp]) | (value, timestamp, method)",
-        "mean over time, the values joined by lines ('linear'), or by steps ('locf')",
+        "time-weighted mean, with linear interpolation ('linear') or steps ('locf')",
     ),
-    ("twap", "(price [, timestamp])", "time-weighted mean of a step function"),
+    ("twap", "(price [, timestamp])", "time-weighted mean; each value holds until the next row"),
     ("var_pop", "(number)", "population variance"),
-    ("var_samp", "(number)", "sample variance; null below 2 values"),
-    ("variance", "(number)", "the same as var_samp"),
+    ("var_samp", "(number)", "sample variance; null for fewer than 2 values"),
+    ("variance", "(number)", "alias of var_samp"),
     ("vwap", "(price, volume)", "volume-weighted mean"),
     ("weighted_avg", "(value, weight)", "weighted mean"),
-    ("weighted_stddev", "(value, weight)", "deviation with reliability weights"),
-    ("weighted_stddev_freq", "(value, weight)", "deviation with frequency weights"),
-    ("weighted_stddev_rel", "(value, weight)", "the same as weighted_stddev"),
+    ("weighted_stddev", "(value, weight)", "standard deviation with reliability weights"),
+    ("weighted_stddev_freq", "(value, weight)", "standard deviation with frequency weights"),
+    ("weighted_stddev_rel", "(value, weight)", "alias of weighted_stddev"),
 ];
 
-/// Returns the aggregates' entries of the function list.
+/// Returns the entries of the aggregates in the function list.
 pub(crate) fn docs() -> Vec<FunctionDoc> {
     let doc = |(name, signature, summary): &(&'static str, &str, &'static str)| FunctionDoc {
         name,
@@ -168,8 +168,8 @@ pub fn is_aggregate(name: &str) -> bool {
     is_aggregate_call(name, 0)
 }
 
-/// Whether a call with this number of arguments is an aggregate: `array_elem_sum(a)` adds up rows,
-/// `array_elem_sum(a, b)` adds up columns.
+/// Whether a call with this many arguments is an aggregate. `array_elem_sum(a)` adds up the arrays
+/// of all rows; `array_elem_sum(a, b)` adds up the arguments of one row.
 #[must_use]
 pub fn is_aggregate_call(name: &str, arguments: usize) -> bool {
     let name = without_schema(name);
@@ -178,7 +178,7 @@ pub fn is_aggregate_call(name: &str, arguments: usize) -> bool {
         && AGGREGATES.iter().any(|(known, ..)| known.eq_ignore_ascii_case(name))
 }
 
-/// Returns the name of a function without a leading `pg_catalog.`.
+/// Returns a function name without a leading `pg_catalog.`.
 #[must_use]
 pub fn without_schema(name: &str) -> &str {
     const SCHEMA: &str = "pg_catalog.";
@@ -188,7 +188,7 @@ pub fn without_schema(name: &str) -> &str {
     }
 }
 
-/// Whether an aggregate also reads the time of its row, according to its signature.
+/// Whether an aggregate also reads the time of each row, according to its signature.
 #[must_use]
 pub fn reads_time(name: &str) -> bool {
     AGGREGATES.iter().any(|(known, signature, _)| {
@@ -243,7 +243,7 @@ pub(crate) fn resolve(
     found.ok_or_else(|| ResolveError::NoOverload { name: name.to_owned(), types: types.clone() })
 }
 
-/// Resolves an aggregate over distinct values; `None` if duplicates do not change the result or the
+/// Resolves an aggregate with DISTINCT; `None` if duplicates do not change the result or the
 /// aggregate removes duplicates itself.
 fn of_distinct(
     name: &str,
@@ -279,7 +279,7 @@ fn of_distinct(
         }
         _ => {
             let message = format!(
-                "DISTINCT of {name} is not supported: let a sub-query select the distinct values"
+                "DISTINCT of {name} is not supported: select the distinct values in a sub-query"
             );
             return Err(ResolveError::Invalid { message });
         }
@@ -297,9 +297,9 @@ fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
         [] if !distinct => unordered(count_udaf(), Vec::new(), SqlType::Long),
         [SqlType::Boolean] => return None,
         [only] => {
-            // A count by key requires one key per string. A dictionary's values are distinct, but a
-            // computed symbol may arrive with several dictionaries, so distinct symbols are counted
-            // as strings.
+            // Counting distinct keys requires that each string has one key. A dictionary's values
+            // are distinct, but a computed symbol may arrive with several dictionaries. Distinct
+            // symbols are therefore counted as strings.
             let is_text = matches!(only, SqlType::Null) || (distinct && *only == SqlType::Symbol);
             let read = if is_text { SqlType::Varchar } else { *only };
             let is_text = read.arrow_type() == DataType::Utf8View;
@@ -311,7 +311,8 @@ fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
     Some(ResolvedAggregate { distinct, ..resolved })
 }
 
-/// Returns the types without the precision, after checking that it is a constant from 4 to 18.
+/// Returns the types of all arguments except the precision, after checking that the precision is a
+/// constant from 4 to 18.
 fn approximate(arguments: &[Argument]) -> Result<Vec<SqlType>, ResolveError> {
     let mut types = types_of(arguments);
     let [_, precision] = arguments else { return Ok(types) };
@@ -447,7 +448,7 @@ fn text(name: &str, arguments: &[Argument]) -> Result<Option<ResolvedAggregate>,
     Ok(Some(ordered(udaf, vec![returns, SqlType::Varchar], returns)))
 }
 
-/// Functions of one or two columns that are read as DOUBLE.
+/// Resolves functions of one or two columns that are read as DOUBLE.
 fn numeric(
     lower: &str,
     name: &str,

@@ -22,9 +22,9 @@ pub(crate) type MakeMany = Arc<dyn Fn() -> Box<dyn GroupsAccumulator> + Send + S
 
 /// An aggregate with the types and constants it was resolved for.
 pub(crate) struct NativeAggregate {
-    /// Name by which the operators recognise it.
+    /// Name by which the operators recognise the aggregate.
     pub(crate) name: &'static str,
-    /// Distinguishes aggregates with the same name: types and constants.
+    /// Types and constants. Distinguishes aggregates with the same name.
     pub(crate) variant: String,
     pub(crate) returns: SqlType,
     /// Arrow types of the intermediate state.
@@ -97,7 +97,7 @@ impl AggregateUDFImpl for Wrapped {
         Ok(Box::new(Checked((self.inner.one)())))
     }
 
-    /// For window frames that drop rows.
+    /// Used for window frames that rows leave.
     fn create_sliding_accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(Box::new(Replayed { one: Arc::clone(&self.inner.one), columns: Vec::new() }))
     }
@@ -120,7 +120,7 @@ impl AggregateUDFImpl for Wrapped {
         if let Some(many) = &self.inner.many {
             Ok(many())
         } else {
-            datafusion::common::internal_err!("{} has no group states", self.inner.name)
+            datafusion::common::internal_err!("{} has no grouped state", self.inner.name)
         }
     }
 }
@@ -216,6 +216,6 @@ impl Accumulator for Replayed {
     }
 
     fn merge_batch(&mut self, _: &[ArrayRef]) -> Result<()> {
-        datafusion::common::internal_err!("frames are not merged")
+        datafusion::common::internal_err!("window frames cannot be merged")
     }
 }

@@ -205,7 +205,7 @@ impl<const SHAPE: u8> Fold for Weighted<SHAPE> {
     }
 }
 
-/// A step function of time: each price is valid until the next row.
+/// A step function over time: each price is valid until the next row.
 #[derive(Debug, Default, Clone)]
 struct TimeWeighted {
     count: f64,

@@ -106,7 +106,7 @@ pub(super) fn is_ordered(types: &[SqlType]) -> Option<ResolvedAggregate> {
     Some(super::shape::ordered(udaf, vec![*only], SqlType::Boolean))
 }
 
-/// Whether the values are ascending, with the first and the last value.
+/// Whether the values are ascending, and the first and last of them.
 #[derive(Debug, Default)]
 struct Ascent {
     broken: bool,

@@ -1,4 +1,4 @@
-//! Helpers shared by aggregates: row order and the types that they read as numbers.
+//! Helpers shared by aggregates: row order, and the types that are read as numbers.
 
 use std::sync::Arc;
 

@@ -13,10 +13,11 @@ use tidemark_types::{SqlType, account};
 use super::native::NativeAggregate;
 use crate::column::stopped;
 
-/// Maps the number of values to the rank, from 0, of the value to return; `None` for no value.
+/// Maps the number of values to the rank of the value to return, counted from 0; `None` if no value
+/// is returned.
 pub(super) type Choose = Arc<dyn Fn(usize) -> Option<usize> + Send + Sync>;
 
-/// Builds the aggregate that returns the value of the rank that `choose` selects. `variant` names
+/// Builds the aggregate that returns the value whose rank `choose` selects. `variant` identifies
 /// its constants. `None` for a type without an order.
 pub(super) fn chosen(of: SqlType, variant: &str, choose: Choose) -> Option<Arc<AggregateUDF>> {
     let data_type = of.arrow_type();
@@ -118,9 +119,9 @@ impl Accumulator for Sorted {
 /// Comparisons between two checks of the query's deadline and cancellation.
 const COMPARISONS_BETWEEN_CHECKS: usize = 1 << 16;
 
-/// Returns the row whose value has this rank, from 0. Arrow's sort cannot be cancelled, so this
-/// quickselect checks the deadline as it runs. Its pivots are pseudo-random: it takes linear time
-/// on average for every order of the rows.
+/// Returns the row whose value has this rank, counted from 0. Arrow's sort cannot be cancelled, so
+/// this quickselect checks the deadline as it runs. Its pivots are pseudo-random, so it takes
+/// linear time on average, whatever the order of the rows.
 fn row_of_rank(values: &ArrayRef, rank: usize) -> Result<usize> {
     account::room(values.len() * size_of::<u32>()).map_err(stopped)?;
     let compare = make_comparator(values, values, SortOptions::default())?;

@@ -66,7 +66,7 @@ fn assert_close(results: &[ScalarValue; 2], expected: Option<f64>) {
 }
 
 #[test]
-fn moments_match_their_definitions() {
+fn statistical_moments_match_their_definitions() {
     let column = doubles(&[Some(2.0), None, Some(4.0), Some(4.0), Some(5.0), Some(9.0)]);
     let mean = 24.0 / 5.0;
     let power =
@@ -119,7 +119,7 @@ fn pair_aggregates_match_their_definitions() {
 }
 
 #[test]
-fn integer_sums_wrap_and_may_become_null() {
+fn overflowing_integer_sums_wrap_and_may_become_null() {
     let resolved = resolve("sum", &[SqlType::Long]);
     let sum = |values: &[i64]| {
         let column: ArrayRef = Arc::new(Int64Array::from(values.to_vec()));
@@ -132,7 +132,7 @@ fn integer_sums_wrap_and_may_become_null() {
 }
 
 #[test]
-fn edge_aggregates_keep_or_skip_nulls() {
+fn first_includes_nulls_and_first_not_null_skips_them() {
     let column: ArrayRef = Arc::new(Int32Array::from(vec![None, Some(1), Some(2), None]));
     let value = |name: &str, cut| run(&resolve(name, &[SqlType::Int]), &[Arc::clone(&column)], cut);
     for cut in 0..=4 {
@@ -165,7 +165,7 @@ fn strings_are_joined_in_row_order() {
 }
 
 #[test]
-fn errors_use_the_reference_wording() {
+fn error_messages_match_questdb() {
     let message = |name: &str, types: &[SqlType]| {
         let arguments: Vec<Argument> = types.iter().map(|t| Argument::column(*t)).collect();
         resolve_aggregate(name, false, &arguments).unwrap_err().message()
@@ -211,7 +211,7 @@ fn percentiles_are_exact_or_from_a_histogram() {
 }
 
 #[test]
-fn partial_states_keep_the_row_order() {
+fn merged_partial_states_keep_the_row_order() {
     let column = doubles(&[Some(1.0), Some(4.0), None, Some(8.0)]);
     for cut in 0..=4 {
         let columns = [Arc::clone(&column)];
@@ -230,7 +230,7 @@ fn partial_states_keep_the_row_order() {
 }
 
 #[test]
-fn the_length_of_a_path_is_the_sum_of_its_legs() {
+fn path_length_is_the_sum_of_its_segments() {
     let (lat, lon) = (doubles(&[Some(1.25), Some(2.5)]), doubles(&[Some(10.0), Some(20.0)]));
     let times: ArrayRef = Arc::new(arrow::array::TimestampMicrosecondArray::from(vec![0, 1]));
     let types = [SqlType::Double, SqlType::Double, SqlType::Timestamp];
@@ -243,7 +243,7 @@ fn the_length_of_a_path_is_the_sum_of_its_legs() {
 
 /// A gauge with one null, and a counter that restarts, at 0, 10, 20 and 40 seconds.
 #[test]
-fn changes_over_time_match_their_definitions() {
+fn delta_and_rate_aggregates_match_their_definitions() {
     let gauge = doubles(&[Some(1.0), None, Some(4.0), Some(2.0)]);
     let counter = doubles(&[Some(5.0), Some(8.0), Some(2.0), Some(6.0)]);
     let micros: ArrayRef = Arc::new(arrow::array::TimestampMicrosecondArray::from(vec![
@@ -262,7 +262,7 @@ fn changes_over_time_match_their_definitions() {
             ("derivative", &gauge, 1.0 / 40.0),
             ("increase", &counter, 3.0 + 2.0 + 4.0),
             ("rate", &counter, 9.0 / 40.0),
-            // The mean of two values times the seconds between them.
+            // Each term is the mean of two values times the seconds between them.
             ("integral", &gauge, 2.5 * 20.0 + 3.0 * 20.0),
             ("time_weight", &gauge, 110.0 / 40.0),
         ] {

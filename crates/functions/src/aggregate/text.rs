@@ -166,7 +166,7 @@ struct ListedOnce {
 }
 
 impl ListedOnce {
-    /// Approximate overhead of a string in bytes, beside its content.
+    /// Approximate overhead of a string in bytes, in addition to its content.
     const ENTRY_BYTES: usize = 48;
 
     fn nulls(&self) -> impl Iterator<Item = Option<&str>> {
@@ -218,7 +218,7 @@ impl Accumulator for ListedOnce {
     }
 }
 
-/// Strings as the intermediate state of a subset of the rows.
+/// Converts the strings of some of the rows to the intermediate state.
 fn list_of_texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<ScalarValue> {
     let texts: Vec<ScalarValue> =
         texts.map(|text| ScalarValue::Utf8View(text.map(str::to_owned))).collect();

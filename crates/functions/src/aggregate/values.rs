@@ -38,8 +38,8 @@ fn collected(
     .udaf()
 }
 
-/// Returns the argument types: DOUBLE for the first, and for the constants their own type, or a
-/// number where it is untyped.
+/// Returns the argument types: DOUBLE for the first argument, and for each constant its own type,
+/// or DOUBLE if it is untyped.
 fn value_and_constants(arguments: &[Argument]) -> Vec<SqlType> {
     let mut types = types_of(arguments);
     types[0] = SqlType::Double;
@@ -98,7 +98,7 @@ pub(super) fn percentile(
 }
 
 /// `percentile_disc(x, p [, true])`: with `true`, the rank is counted from the greatest value.
-/// Numbers are read as DOUBLE, other types stay as they are.
+/// Numbers are read as DOUBLE; other types are unchanged.
 fn discrete(fraction: f64, arguments: &[Argument]) -> Option<ResolvedAggregate> {
     let is_from_top = match arguments.get(2) {
         None => false,
@@ -138,7 +138,7 @@ fn double(value: Option<f64>) -> Result<ScalarValue> {
     Ok(ScalarValue::Float64(value))
 }
 
-/// Returns the value of rank `index`, from 0.
+/// Returns the value with rank `index`, counted from 0.
 fn ranked(values: &mut [f64], index: usize) -> f64 {
     *values.select_nth_unstable_by(index, f64::total_cmp).1
 }
@@ -163,9 +163,9 @@ fn interpolated(values: &mut [f64], fraction: f64) -> Option<f64> {
     Some(low + (high - low) * share)
 }
 
-/// Returns the result of a histogram with the given number of significant digits: the greatest
-/// value of the bucket that contains the rank. Buckets divide powers of two into equal parts,
-/// counted from 1 for whole numbers, otherwise from the smallest positive value.
+/// Returns the result from a histogram with the given number of significant digits: the greatest
+/// value of the bucket that contains the rank. Buckets divide each power of two into equal
+/// intervals. Powers of two start at 1 for whole numbers, otherwise at the smallest positive value.
 fn in_histogram(
     values: &mut [f64],
     fraction: f64,
@@ -206,14 +206,14 @@ pub(super) fn sparkline(
         None => MAX_BLOCKS,
         Some(Some(width)) if (1..=MAX_BLOCKS as i64).contains(&width) => width as usize,
         Some(_) => {
-            let message = format!("width must be from 1 to {MAX_BLOCKS}");
+            let message = format!("width must be between 1 and {MAX_BLOCKS}");
             return Err(ResolveError::InvalidArgument { index: 3, message });
         }
     };
     let has_width = arguments.len() == 4;
     let finish: Finish = Arc::new(move |values| {
         if values.len() > MAX_BLOCKS && !has_width {
-            let message = format!("sparkline() of more than {MAX_BLOCKS} values needs a width");
+            let message = format!("sparkline() of more than {MAX_BLOCKS} values requires a width");
             return Err(invalid(message));
         }
         let text = (!values.is_empty()).then(|| blocks(values, bounds, width));
@@ -227,8 +227,8 @@ pub(super) fn sparkline(
 /// Number of block characters in 1 MiB of UTF-8.
 const MAX_BLOCKS: usize = (1 << 20) / 3;
 
-/// Draws one block per value in eight heights; more than `width` values are averaged in equal
-/// groups.
+/// Draws one block per value, in eight heights. If there are more than `width` values, they are
+/// averaged in groups of equal size.
 fn blocks(values: &[f64], [low, high]: [Option<f64>; 2], width: usize) -> String {
     let parts = values.len().min(width);
     let part = |index: usize| {
@@ -356,7 +356,7 @@ impl Accumulator for Mode {
         self.counts.capacity() * size_of::<(ScalarValue, (u64, usize))>()
     }
 
-    /// Values repeated by their count, in order of first appearance.
+    /// Each value, repeated as often as it occurs, in order of first appearance.
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let mut tallies: Vec<_> = self.counts.drain().collect();
         tallies.sort_by_key(|(_, (_, order))| *order);

@@ -1,7 +1,8 @@
 //! Functions over DOUBLE[].
 //!
-//! A null array gives null. A null element is NaN inside the kernels; the function table says how
-//! it counts. Shapes that must agree are checked during binding if both are constants.
+//! A null array results in null. Kernels represent a null element as NaN; the function table states
+//! how each function treats it. Shapes that must agree are checked during binding if both are
+//! constants.
 
 use std::sync::Arc;
 
@@ -206,7 +207,7 @@ fn matrix_product(call: &Call<'_>) -> Result<ArrayRef> {
             return Ok(());
         };
         let ([rows, inner], [same, columns]) = (a.shape, b.shape) else {
-            return Err(internal("a matrix of other than two dimensions"));
+            return Err(internal("expected a matrix of two dimensions"));
         };
         if inner != same {
             return Err(invalid(format!(
@@ -258,14 +259,15 @@ fn insertion_point(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-/// Whether `||` of operands of these types builds an array: at least one is an array, and the
-/// others are arrays, elements or null.
+/// Whether `||` on operands of these types builds an array: at least one operand is an array, and
+/// the others are arrays, elements or null.
 #[must_use]
 pub fn joins_arrays(types: impl Iterator<Item = SqlType> + Clone) -> bool {
     joined_dimensions(types).is_some()
 }
 
-/// Dimensions of the concatenation of arrays and of operands with one dimension less.
+/// Returns the number of dimensions of a concatenation of arrays; operands may have one dimension
+/// less.
 fn joined_dimensions(mut types: impl Iterator<Item = SqlType> + Clone) -> Option<u8> {
     let dimensions = |of: SqlType| match of {
         SqlType::DoubleArray(dimensions) => Some(dimensions),
@@ -395,11 +397,13 @@ fn mean(values: &[f64]) -> Option<f64> {
     average(present(values))
 }
 
-/// Returns the price per unit of filling an order of `target` from levels of size and price.
+/// Returns the average price per unit when an order for `target` units is filled from levels of
+/// size and price.
 fn level_two_price(target: f64, levels: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
     let (mut left, mut cost) = (target, 0.0);
     for (size, price) in levels {
-        let taken = left.min(size);
+        // `min` would ignore a null size.
+        let taken = if size.is_nan() { size } else { left.min(size) };
         cost += taken * price;
         left -= taken;
         // A null size or price makes the cost NaN, which is null.
@@ -468,7 +472,10 @@ fn array_build(name: &str, arguments: &[Argument]) -> Resolved {
         _ => return refuse(0, "the number of arrays must be a constant from 1 to 1000"),
     };
     if fillers.len() != count {
-        return refuse(0, &format!("{count} arrays need {count} fillers, {} given", fillers.len()));
+        return refuse(
+            0,
+            &format!("{count} arrays require {count} fillers, found {}", fillers.len()),
+        );
     }
     let as_filler = |argument: &Argument| match argument.sql_type {
         SqlType::DoubleArray(1) => Some(SqlType::DoubleArray(1)),
@@ -561,18 +568,10 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     number_of!("array_avg", mean, "mean of the elements"),
     number_of!("array_max", greatest, "greatest element"),
     number_of!("array_min", least, "least element"),
-    number_of!("array_sum", total, "sum of the elements; null without any"),
-    number_of!("array_stddev", |values| deviation(values, 1), "sample deviation of the elements"),
-    number_of!(
-        "array_stddev_samp",
-        |values| deviation(values, 1),
-        "sample deviation of the elements"
-    ),
-    number_of!(
-        "array_stddev_pop",
-        |values| deviation(values, 0),
-        "population deviation of the elements"
-    ),
+    number_of!("array_sum", total, "sum of the elements; null if there are none"),
+    number_of!("array_stddev", |values| deviation(values, 1), "sample standard deviation"),
+    number_of!("array_stddev_samp", |values| deviation(values, 1), "sample standard deviation"),
+    number_of!("array_stddev_pop", |values| deviation(values, 0), "population standard deviation"),
     pure(
         "array_count",
         &[direct(A, Int, |call| {
@@ -581,18 +580,18 @@ pub(crate) const FUNCTIONS: &[Function] = &[
                 Some(input.get(row).map_or(0, |array| present(array.values).count() as i32))
             }))
         })],
-        "number of elements that are not null",
+        "number of non-null elements",
     ),
     pure(
         "array_cum_sum",
         &[direct(A, V, |call| flat(call, running_sums))],
-        "running sums of the elements",
+        "cumulative sums of the elements",
     ),
-    pure("flatten", &[direct(A, V, |call| flat(call, <[f64]>::to_vec))], "elements, flat"),
+    pure("flatten", &[direct(A, V, |call| flat(call, <[f64]>::to_vec))], "one-dimensional array"),
     pure(
         "array_reverse",
         &[same(A, |_| Ok(Arc::new(|call| map_rows(call, <[f64]>::reverse))))],
-        "innermost rows, backwards",
+        "reverses the innermost arrays",
     ),
     pure(
         "array_sort",
@@ -601,7 +600,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             same(&[Param::Array, Is(Boolean)], |_| Ok(Arc::new(sorted))),
             same(&[Param::Array, Is(Boolean), Is(Boolean)], |_| Ok(Arc::new(sorted))),
         ],
-        "innermost rows, sorted: (array, descending, nulls first)",
+        "sorts the innermost arrays: (array [, descending [, nulls first]])",
     ),
     pure(
         "shift",
@@ -609,24 +608,24 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             same(&[Param::Array, Is(Int)], |_| Ok(Arc::new(shift))),
             same(&[Param::Array, Is(Int), Is(Double)], |_| Ok(Arc::new(shift))),
         ],
-        "innermost rows, moved: (array, distance, filler)",
+        "shifts the elements of the innermost arrays: (array, distance [, filler])",
     ),
     pure("transpose", &[same(A, |_| Ok(Arc::new(transpose)))], "dimensions in reverse order"),
     pure(
         "dim_length",
         &[direct(&[Param::Array, Is(Int)], Int, dimension_length)],
-        "length of a dimension, counted from 1",
+        "length of dimension n, from 1",
     ),
     pure(
         "dot_product",
         &[made(&[Param::Array, Param::Array], Gives::Is(Double), dot_product)],
-        "sum of the products",
+        "dot product of two arrays",
     ),
     pure("matmul", &[direct(&[Is(M), Is(M)], M, matrix_product)], "product of two matrices"),
     pure(
         "array_position",
         &[direct(&[Is(V), Is(Double)], Int, position)],
-        "first position of a value, from 1",
+        "position of the first occurrence of a value, from 1",
     ),
     pure(
         "insertion_point",
@@ -634,29 +633,29 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Is(V), Is(Double)], Int, insertion_point),
             direct(&[Is(V), Is(Double), Is(Boolean)], Int, insertion_point),
         ],
-        "where a value belongs in a sorted array: (array, value, ahead of equals)",
+        "insertion position in a sorted array: (array, value [, before equal elements])",
     ),
     special(
         "array_elem_min",
         |_, arguments| by_position("array_elem_min", arguments, least),
-        "least by position",
+        "minimum at each position",
     ),
     special(
         "array_elem_max",
         |_, arguments| by_position("array_elem_max", arguments, greatest),
-        "greatest by position",
+        "maximum at each position",
     ),
     special(
         "array_elem_sum",
         |_, arguments| by_position("array_elem_sum", arguments, total),
-        "sum by position",
+        "sum at each position",
     ),
     special(
         "array_elem_avg",
         |_, arguments| by_position("array_elem_avg", arguments, mean),
-        "mean by position",
+        "mean at each position",
     ),
-    special("array_cat", array_cat, "arrays end to end, and elements among them; also written ||"),
-    special("array_build", array_build, "array of rows: (rows, length, filler, …)"),
-    special("l2price", l2price, "mean price of an order against the levels of a book"),
+    special("array_cat", array_cat, "concatenates arrays and elements; also written ||"),
+    special("array_build", array_build, "builds an array of rows: (rows, length, filler, …)"),
+    special("l2price", l2price, "average price of an order at the levels of an order book"),
 ];

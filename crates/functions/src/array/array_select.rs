@@ -1,4 +1,4 @@
-//! Array elements by position: selectors, transposition, combination by position.
+//! Array elements by position: selectors, transposition, combination element by element.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub fn resolve_index(
 ) -> std::result::Result<ResolvedScalar, ResolveError> {
     let array = arguments.first().map_or(SqlType::Null, |argument| argument.sql_type);
     let SqlType::DoubleArray(dimensions) = array else {
-        let message = format!("there is no element of a {}: an array is expected", array.name());
+        let message = format!("cannot index a value of type {}: expected an array", array.name());
         return Err(ResolveError::InvalidArgument { index: 0, message });
     };
     if selectors.len() > usize::from(dimensions) {
@@ -46,7 +46,7 @@ pub fn resolve_index(
     for (index, argument) in arguments.iter().enumerate().skip(1) {
         if !argument.sql_type.is_integer() && argument.sql_type != SqlType::Null {
             let message = format!(
-                "an array has no place {}: an integer is expected",
+                "invalid array index of type {}: expected an integer",
                 argument.sql_type.name()
             );
             return Err(ResolveError::InvalidArgument { index, message });
@@ -100,7 +100,7 @@ fn select(call: &Call<'_>, selectors: &[Selector], left: u8) -> Result<ArrayRef>
                 let (shape, values) = pick(array, &taken);
                 out.push(&shape, values).map_err(failed)
             }
-            // Out of range: an empty sub-array.
+            // A position out of range results in an empty sub-array.
             Some((_, None)) => {
                 out.push(&vec![0; usize::from(left)], std::iter::empty()).map_err(failed)
             }
@@ -112,8 +112,8 @@ fn select(call: &Call<'_>, selectors: &[Selector], left: u8) -> Result<ArrayRef>
     })
 }
 
-/// Returns the range that the selectors select in each dimension. `None` if a position is null,
-/// `Some(None)` if a position is out of range.
+/// Returns the selected range in each dimension. `None` if a position is null, `Some(None)` if a
+/// position is out of range.
 #[expect(clippy::option_option, reason = "null and out of range differ for sub-arrays")]
 fn taken(
     shape: &[i32],
@@ -175,8 +175,8 @@ pub(crate) fn transposed(array: DoubleArray<'_>) -> (Vec<i32>, Vec<f64>) {
     let shape: Vec<i32> = array.shape.iter().rev().copied().collect();
     let mut strides: Vec<usize> = Vec::with_capacity(shape.len());
     let mut step = 1;
-    // Strides of the source, starting at its innermost dimension, which is the outermost of the
-    // result.
+    // Strides of the source array, innermost dimension first, which is the outermost dimension of
+    // the result.
     for &length in array.shape.iter().rev() {
         strides.push(step);
         step *= length as usize;
@@ -194,7 +194,7 @@ pub(crate) fn transposed(array: DoubleArray<'_>) -> (Vec<i32>, Vec<f64>) {
 }
 
 /// Combines the values of several arrays at each position. Each dimension of the result is as long
-/// as the longest input.
+/// as in the longest input.
 pub(crate) fn combined(
     arrays: &[DoubleArray<'_>],
     combine: impl Fn(&[f64]) -> Option<f64>,
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn transposition_reverses_every_position() {
+    fn transpose_reverses_the_dimensions() {
         let values: Vec<f64> = (0..24).map(f64::from).collect();
         let array = DoubleArray { shape: &[2, 3, 4], values: &values };
         let (shape, turned) = transposed(array);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn selectors_return_sub_arrays() {
+    fn selectors_return_subarrays() {
         let values: Vec<f64> = (0..12).map(f64::from).collect();
         let array = DoubleArray { shape: &[3, 4], values: &values };
         let all = |first, count, kept| Taken { first, count, kept };
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn each_dimension_has_the_longest_length() {
+    fn combined_array_has_the_maximum_length_in_each_dimension() {
         let (a, b) = ([1.0, 2.0], [10.0, 20.0, 30.0]);
         let arrays = [
             DoubleArray { shape: &[1, 2], values: &a },

@@ -32,7 +32,7 @@ impl Arrays {
         let (array, scalar) = call.array(index)?;
         match DoubleArrays::new(&array) {
             Some(_) => Ok(Self { array, scalar }),
-            None => Err(internal(format!("{} where an array was bound", array.data_type()))),
+            None => Err(internal(format!("expected an array, found {}", array.data_type()))),
         }
     }
 
@@ -123,12 +123,12 @@ pub(crate) fn same_shapes(
     }
 }
 
-/// `ARRAY[…]`: numbers make one dimension, arrays add one dimension.
+/// `ARRAY[…]`: numbers form a one-dimensional array; arrays form an array with one more dimension.
 pub fn resolve_array(elements: &[Argument]) -> Resolved {
     let inner = elements.iter().map(|element| element.sql_type).find(|t| *t != SqlType::Null);
     let inner = match inner {
         Some(SqlType::DoubleArray(32)) => {
-            let message = "an array has at most 32 dimensions".to_owned();
+            let message = "an array can have at most 32 dimensions".to_owned();
             return Err(ResolveError::Invalid { message });
         }
         Some(array @ SqlType::DoubleArray(_)) => array,
@@ -142,7 +142,7 @@ pub fn resolve_array(elements: &[Argument]) -> Resolved {
         let fits = if inner == Double { number } else { element.sql_type == inner };
         if !fits {
             let message = format!(
-                "array element of type {} where {} is expected",
+                "array element has type {}, expected {}",
                 element.sql_type.name(),
                 inner.name()
             );
@@ -257,8 +257,8 @@ fn with_number(
     })
 }
 
-/// Returns the broadcast of two shapes, aligned at the innermost dimension: a missing dimension or
-/// one of length 1 is repeated along the other's.
+/// Returns the shape to which two shapes broadcast, aligned at the innermost dimension. A missing
+/// dimension, or one of length 1, is repeated to the length of the other.
 fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
     let dimensions = left.len().max(right.len());
     let length = |shape: &[i32], place: usize| {
@@ -273,11 +273,12 @@ fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
         .collect()
 }
 
-/// For each position of an array of `shape`, in row-major order, the position in `own` to read.
+/// Returns, for each position of an array of `shape` in row-major order, which position to read in
+/// an array with the shape `own`.
 fn repeated_places(shape: &[i32], own: &[i32]) -> Vec<usize> {
     let mut places = vec![0];
     let mut stride = 1;
-    // From the innermost dimension outwards: each repeats the dimensions inside it.
+    // From the innermost dimension outwards: each dimension repeats those inside it.
     for distance in 1..=shape.len() {
         let length = shape[shape.len() - distance] as usize;
         let own_length = own.len().checked_sub(distance).map_or(1, |place| own[place] as usize);
@@ -343,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_are_aligned_at_the_innermost_dimension() {
+    fn broadcast_aligns_shapes_at_the_innermost_dimension() {
         assert_eq!(broadcast(&[2, 2], &[2]), Some(vec![2, 2]));
         assert_eq!(broadcast(&[2, 1], &[3]), Some(vec![2, 3]));
         assert_eq!(broadcast(&[4, 1, 3], &[2, 1]), Some(vec![4, 2, 3]));

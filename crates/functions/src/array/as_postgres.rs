@@ -14,12 +14,13 @@ use crate::array::arrays::Arrays;
 use crate::column::{Call, invalid, stopped, try_build_text};
 use crate::native::{Kernel, Native, call};
 
-/// Markers before each element and after the last one.
+/// Markers written before each element and after the last one.
 const ELEMENT: u8 = 1;
 const END: u8 = 0;
 
-/// Returns the sort key of an array as BINARY: elements first, null greatest, a prefix before the
-/// longer array. Arrays with equal elements are ordered by the lengths of their dimensions.
+/// Returns the sort key of an array as BINARY. Elements are compared first; null is greatest, and a
+/// prefix precedes the longer array. Arrays with equal elements are ordered by the lengths of their
+/// dimensions.
 #[must_use]
 pub fn array_order(array: Expr, dimensions: u8) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
@@ -55,7 +56,7 @@ fn write_key(array: &DoubleArray<'_>, key: &mut Vec<u8>) {
 }
 
 /// Returns the array in `PostgreSQL`'s syntax. With `bounds`, elements are rounded to whole numbers
-/// as `PostgreSQL` rounds, and must lie between the bounds.
+/// as in `PostgreSQL`, and must lie between the bounds.
 #[must_use]
 pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Expr {
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {
@@ -77,7 +78,8 @@ pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Ex
                     let whole = *value as i64;
                     if whole as f64 != *value || !(low..=high).contains(&whole) || whole == i64::MAX
                     {
-                        let message = format!("array element {value} is not in {low} to {high}");
+                        let message =
+                            format!("array element {value} is out of range {low} to {high}");
                         return Err(invalid(message));
                     }
                 }

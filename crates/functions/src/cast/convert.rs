@@ -1,4 +1,4 @@
-//! Conversion of a column: the kernels of the source and target types, chained.
+//! Converts a column by chaining the kernels of the source and target types.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::native::{Kernel, Native, call};
 use crate::number::decimal;
 
 /// Returns the call that converts an expression at run time. `failing` is the error code and
-/// position that a failed conversion reports, if known.
+/// position to report if the conversion fails, if known.
 pub(crate) fn converted(
     expr: Expr,
     (from, to): (SqlType, SqlType),
@@ -63,7 +63,7 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
     }
     match (from, to) {
         (text, T::DoubleArray(_)) if text.is_text() => true,
-        // Text converts to BINARY only where it is in PostgreSQL's bytea syntax.
+        // Text converts to BINARY only if it is in PostgreSQL's bytea syntax.
         (text, T::Binary) if text.is_text() => mode != CastMode::Implicit,
         (T::DoubleArray(_), to) if is_plain_text(to) => {
             !matches!(mode, CastMode::Implicit | CastMode::Insert)
@@ -77,7 +77,7 @@ pub(crate) fn convertible(from: SqlType, to: SqlType, mode: CastMode) -> bool {
         (T::Geohash(bits), T::Geohash(fewer)) => fewer <= bits,
         (T::Geohash(_), to) => to.is_text(),
         (T::Char, T::Geohash(bits)) => bits <= 5,
-        // The value takes 64 bits and the upper bits are zero, also for negative numbers.
+        // The value occupies the lower 64 bits. The upper bits are zero, even for negative numbers.
         (from, T::Long256) => {
             (number(from) || is_time(from) || from == T::Boolean) && !mode.strict()
         }
@@ -125,7 +125,7 @@ pub(crate) fn convert(
             from_text(texts.as_string_view(), to, mode)
         }
         _ if is_plain_text(from) => {
-            let texts = array.as_string_view_opt().ok_or_else(|| internal("not a text"))?;
+            let texts = array.as_string_view_opt().ok_or_else(|| internal("not a string"))?;
             from_text(texts, to, mode)
         }
         SqlType::Long256 if from.is_floating() => {
@@ -152,7 +152,7 @@ fn long256(longs: &dyn Array) -> Result<ArrayRef> {
 
 fn from_decimal(array: &ArrayRef, from: SqlType, to: SqlType, mode: CastMode) -> Result<ArrayRef> {
     let SqlType::Decimal(_, scale) = from else {
-        return Err(internal(format!("{} is no decimal", from.name())));
+        return Err(internal(format!("{} is not a decimal type", from.name())));
     };
     if to.is_floating() {
         let double = arrow::compute::cast(array, &SqlType::Double.arrow_type())?;

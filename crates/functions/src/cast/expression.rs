@@ -46,8 +46,8 @@ pub fn located_cast(
     Ok(converted(expr, (from, to), mode, at.map(|at| (ErrorCode::InvalidCell, at))))
 }
 
-/// Returns the cast of a constant that [`cast_value`] could not convert; at run time its error is
-/// reported at the constant.
+/// Returns a cast of a constant that [`cast_value`] could not convert. The cast fails at run time
+/// and reports its error at the constant's position.
 #[must_use]
 pub fn failing_cast(expr: Expr, types: (SqlType, SqlType), mode: CastMode, at: Span) -> Expr {
     converted(expr, types, mode, Some((ErrorCode::InvalidValue, at)))
@@ -57,8 +57,8 @@ fn is_wider_than_int(sql_type: SqlType) -> bool {
     sql_type == SqlType::Long || sql_type.is_floating() || is_time(sql_type)
 }
 
-/// Casts a constant during binding; fails like [`cast`]. `None`: the conversion fails, which is to
-/// be reported when the statement runs.
+/// Casts a constant during binding; fails like [`cast`]. `None` means that the conversion fails,
+/// and that the error is reported when the statement runs.
 pub fn cast_value(
     value: &ScalarValue,
     from: SqlType,

@@ -26,10 +26,10 @@ pub(crate) fn concatenated_null(from: SqlType) -> &'static str {
     }
 }
 
-/// One argument as strings.
+/// One argument, converted to strings.
 struct Part {
     texts: StringViewArray,
-    /// Index of each row's string, if rows do not map to strings one to one.
+    /// Index of each row's string; `None` if rows map to strings one to one.
     keys: Option<Int32Array>,
     scalar: bool,
     null: &'static str,
@@ -53,7 +53,7 @@ impl Part {
             SqlType::Null => new_null_array(&SqlType::Varchar.arrow_type(), array.len()),
             _ => text(array, from, CastMode::Explicit)?,
         };
-        let texts = texts.as_string_view_opt().ok_or_else(|| internal("not a text"))?.clone();
+        let texts = texts.as_string_view_opt().ok_or_else(|| internal("not a string"))?.clone();
         Ok(Self { texts, keys: None, scalar, null })
     }
 
@@ -70,7 +70,8 @@ impl Part {
         }
     }
 
-    /// Appends the strings of the rows from `first` on to the strings in the views.
+    /// Appends each row's string, from row `first` on, to the corresponding view in `to`. Returns
+    /// the greatest new length.
     fn append(&self, first: usize, to: &mut [u128]) -> u32 {
         let null = view_of(self.null.as_bytes(), 0, 0);
         let views = self.texts.views();
@@ -159,7 +160,7 @@ mod tests {
     use crate::tests::random;
 
     #[test]
-    fn concatenation_agrees_with_row_by_row_formatting() {
+    fn vectorised_concatenation_matches_row_by_row_formatting() {
         let mut rng = random();
         for round in 0..200 {
             let rows = [0, 1, 2, 500, 1_024, 2_500][round % 6];

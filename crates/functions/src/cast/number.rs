@@ -49,7 +49,7 @@ pub(super) fn integers(array: &ArrayRef, from: SqlType, to: SqlType) -> Result<I
                 units.iter().map(|unit| unit.map(reading).transpose()).collect::<Result<_>>()?;
             values.into()
         }
-        _ => return Err(internal(format!("no integer reading of {}", from.name()))),
+        _ => return Err(internal(format!("cannot read {} as an integer", from.name()))),
     })
 }
 
@@ -73,9 +73,7 @@ pub(super) fn doubles(array: &ArrayRef, from: SqlType) -> Result<Float64Array> {
 pub(super) fn primitive<T: arrow::datatypes::ArrowPrimitiveType>(
     array: &ArrayRef,
 ) -> Result<&PrimitiveArray<T>> {
-    array
-        .as_primitive_opt::<T>()
-        .ok_or_else(|| internal("a cast met another type than it was bound to"))
+    array.as_primitive_opt::<T>().ok_or_else(|| internal("unexpected operand type of a cast"))
 }
 
 pub(super) fn from_integer(
@@ -120,7 +118,7 @@ pub(super) fn from_integer(
             0..=9 => 48 + value as u16,
             value => value as u16,
         }),
-        _ => return Err(internal(format!("no cast to {}", to.name()))),
+        _ => return Err(internal(format!("cannot cast to {}", to.name()))),
     })
 }
 
@@ -147,7 +145,7 @@ fn rescale(
         let value = inconvertible_value(&beyond.to_string(), from_type, to_type);
         let shown = iso_text(beyond, from);
         let (least, greatest) = (iso_text(i64::MIN + 1, to), iso_text(i64::MAX, to));
-        return Err(invalid(format!("{value}: {shown} is outside of {least} to {greatest}")));
+        return Err(invalid(format!("{value}: {shown} is out of range {least} to {greatest}")));
     }
     let at =
         |row: usize| source.is_valid(row).then(|| from.convert(source.value(row), to)).flatten();
@@ -179,13 +177,13 @@ pub(super) fn from_double(source: &Float64Array, to: SqlType) -> Result<ArrayRef
         SqlType::Timestamp => build::<TimestampMicrosecondType>(rows, long),
         SqlType::TimestampNs => build::<TimestampNanosecondType>(rows, long),
         SqlType::Char => build::<UInt16Type>(rows, |row| int(row).map(|value| value as u16)),
-        _ => return Err(internal(format!("no cast to {}", to.name()))),
+        _ => return Err(internal(format!("cannot cast to {}", to.name()))),
     })
 }
 
 pub(super) fn narrower_geohash(array: &ArrayRef, from: SqlType, bits: u8) -> Result<ArrayRef> {
     let SqlType::Geohash(have) = from else {
-        return Err(internal(format!("no geohash of {}", from.name())));
+        return Err(internal(format!("{} is not a geohash type", from.name())));
     };
     let wide = arrow::compute::cast(array, &arrow::datatypes::DataType::Int64)?;
     let cut: Int64Array = primitive::<Int64Type>(&wide)?.unary(|value| value >> (have - bits));

@@ -25,11 +25,11 @@ use crate::text::parse;
 
 /// Converts a string view column to another type; a value that does not convert is null.
 pub fn from_texts(texts: &ArrayRef, to: SqlType) -> Result<ArrayRef> {
-    let texts = texts.as_string_view_opt().ok_or_else(|| internal("not a text"))?;
+    let texts = texts.as_string_view_opt().ok_or_else(|| internal("not a string"))?;
     from_text(texts, to, CastMode::Explicit)
 }
 
-/// Parses arrays written as `{1,NULL}` or `[1,null]`. A malformed array is null, or an error in a
+/// Parses arrays written as `{1,NULL}` or `[1,null]`. A malformed array is null, or an error in
 /// strict mode.
 fn arrays_from_text(texts: &StringViewArray, dimensions: u8, mode: CastMode) -> Result<ArrayRef> {
     build_arrays(texts.len(), dimensions, |row, out| {
@@ -46,7 +46,7 @@ fn arrays_from_text(texts: &StringViewArray, dimensions: u8, mode: CastMode) -> 
     })
 }
 
-/// Parses periods. A malformed period is null, or an error in a strict mode.
+/// Parses periods. A malformed period is null, or an error in strict mode.
 fn periods_from_text(texts: &StringViewArray, mode: CastMode) -> Result<ArrayRef> {
     let cell = |text: Option<&str>| {
         let Some(text) = text else { return Ok(None) };
@@ -121,7 +121,7 @@ pub(super) fn from_text(texts: &StringViewArray, to: SqlType, mode: CastMode) ->
                 .collect::<Result<_>>()?;
             Ok(arrow::compute::cast(&values, &to.arrow_type())?)
         }
-        _ => Err(internal(format!("no cast to {}", to.name()))),
+        _ => Err(internal(format!("cannot cast to {}", to.name()))),
     }
 }
 
@@ -136,8 +136,8 @@ fn bytes(texts: &StringViewArray) -> Result<ArrayRef> {
     Ok(Arc::new(values.collect::<Result<LargeBinaryArray>>()?))
 }
 
-/// Parses a column of strings; in a strict mode a string that does not parse is an error. IPv4
-/// addresses are only compared for equality, where a malformed string is simply unequal.
+/// Parses a column of strings. In strict mode, a string that does not parse is an error. IPv4
+/// addresses are only compared for equality, so a malformed string is simply unequal.
 fn parse_column<T: Lane>(
     texts: &StringViewArray,
     to: SqlType,
@@ -161,7 +161,7 @@ fn parse_column<T: Lane>(
     })
 }
 
-/// Whether a string that does not parse means the type's null instead of being malformed.
+/// Whether a string that does not parse represents the type's null instead of being malformed.
 fn means_null(text: &str, to: SqlType) -> bool {
     let number = to.is_integer() || to.is_floating();
     text.is_empty() && is_time(to)

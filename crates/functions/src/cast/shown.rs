@@ -1,4 +1,4 @@
-//! Values as strings, and symbols, which share their strings.
+//! Conversions from values to strings, and between strings and symbols.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) fn symbol_texts(array: &ArrayRef) -> Result<ArrayRef> {
 
 /// Builds a SYMBOL column with its own dictionary.
 pub(crate) fn symbols(texts: &ArrayRef) -> Result<ArrayRef> {
-    let texts = texts.as_string_view_opt().ok_or_else(|| internal("not a text"))?;
+    let texts = texts.as_string_view_opt().ok_or_else(|| internal("not a string"))?;
     let mut builder = StringDictionaryBuilder::<Int32Type>::new();
     for text in texts {
         builder.append_option(text);

@@ -37,7 +37,7 @@ fn view(text: &str) -> ScalarValue {
 }
 
 #[test]
-fn integer_casts_keep_the_low_bits() {
+fn narrowing_integer_casts_keep_the_low_bits() {
     let long = |value| ScalarValue::Int64(Some(value));
     assert_eq!(explicit(long(70_000), SqlType::Long, SqlType::Short).unwrap(), "4464");
     assert_eq!(explicit(long(70_000), SqlType::Long, SqlType::Byte).unwrap(), "112");
@@ -52,7 +52,7 @@ fn integer_casts_keep_the_low_bits() {
 }
 
 #[test]
-fn doubles_truncate_or_become_null() {
+fn doubles_are_truncated_or_become_null() {
     let double = |value| ScalarValue::Float64(Some(value));
     assert_eq!(explicit(double(-2.9), SqlType::Double, SqlType::Byte).unwrap(), "-2");
     assert_eq!(explicit(double(1e20), SqlType::Double, SqlType::Short).unwrap(), "0");
@@ -63,7 +63,7 @@ fn doubles_truncate_or_become_null() {
 }
 
 #[test]
-fn text_converts_or_becomes_null() {
+fn strings_are_converted_or_become_null() {
     for (text, to, expected) in [
         ("12", SqlType::Byte, Some("12")),
         ("abc", SqlType::Byte, Some("0")),
@@ -89,7 +89,7 @@ fn text_converts_or_becomes_null() {
 }
 
 #[test]
-fn strict_modes_report_the_value() {
+fn strict_cast_errors_contain_the_value() {
     let arguments = [ColumnarValue::Scalar(view("abc"))];
     let call = Call { arguments: &arguments, rows: 1, random: None };
     let error = convert(&call, SqlType::String, SqlType::Int, CastMode::Implicit).unwrap_err();
@@ -101,7 +101,7 @@ fn strict_modes_report_the_value() {
 }
 
 #[test]
-fn a_digit_character_converts_to_its_number() {
+fn a_digit_char_is_converted_to_its_number() {
     let unit = |unit: char| ScalarValue::UInt16(Some(unit as u16));
     assert_eq!(explicit(unit('7'), SqlType::Char, SqlType::Double).unwrap(), "7.0");
     let arguments = [ColumnarValue::Scalar(unit('A'))];
@@ -113,7 +113,7 @@ fn a_digit_character_converts_to_its_number() {
 }
 
 #[test]
-fn times_convert_between_units() {
+fn timestamps_convert_between_units() {
     let micros = ScalarValue::TimestampMicrosecond(Some(1_500), None);
     assert_eq!(
         explicit(micros.clone(), SqlType::Timestamp, SqlType::Date).unwrap(),
@@ -139,7 +139,7 @@ fn numbers_become_the_low_bits_of_a_long256() {
 }
 
 #[test]
-fn impossible_casts_are_rejected() {
+fn unsupported_casts_are_rejected() {
     let column = datafusion_expr::col("a");
     let error = cast(column.clone(), SqlType::Boolean, SqlType::Uuid, CastMode::Explicit);
     assert_eq!(
@@ -151,7 +151,7 @@ fn impossible_casts_are_rejected() {
 }
 
 #[test]
-fn a_constant_casts_like_a_column() {
+fn constants_and_columns_are_cast_alike() {
     use SqlType as T;
     let types = [
         (T::Boolean, ScalarValue::Boolean(Some(true))),
@@ -197,7 +197,7 @@ fn a_constant_casts_like_a_column() {
     assert!(compared > 400, "{compared}");
 }
 
-/// The value of an expression without columns; `None` where it fails.
+/// Returns the value of an expression without columns; `None` if it fails.
 fn evaluated(expr: &Expr) -> Option<ScalarValue> {
     let (schema, props) = (DFSchema::empty(), ExecutionProps::new());
     let context = PhysicalPlanningContext::default();

@@ -27,7 +27,7 @@ fn interval_of(
     let lo = build::<Us>(rows, |row| pairs[row].map(|pair| pair.0));
     let hi = build::<Us>(rows, |row| pairs[row].map(|pair| pair.1));
     let DataType::Struct(fields) = Interval.arrow_type() else {
-        return Err(internal("an interval is a pair"));
+        return Err(internal("expected an interval as a pair of bounds"));
     };
     let nulls = pairs
         .iter()
@@ -58,7 +58,8 @@ pub(super) fn bound_of(call: &Call<'_>, column: usize) -> Result<ArrayRef> {
     }))
 }
 
-/// Returns the day `shift` days from now in the first argument's zone, both ends inclusive.
+/// Returns the interval of the day `shift` days from now, both ends inclusive, in the time zone
+/// given by the first argument.
 pub(super) fn day_from_now(call: &Call<'_>, shift: i64) -> Result<ArrayRef> {
     let name = if call.arguments.is_empty() { None } else { call.constant_text(0)? };
     let zone = match name {
@@ -74,7 +75,7 @@ pub(super) fn day_from_now(call: &Call<'_>, shift: i64) -> Result<ArrayRef> {
     interval_of(call.rows, |_| Some((lo, hi - 1)))
 }
 
-/// The elapsed steps carry over from batch to batch of a statement.
+/// Elapsed steps carry over between the batches of a statement.
 pub(super) fn sequence(call: &Call<'_>, elapsed: &Mutex<i64>) -> Result<ArrayRef> {
     let (at, unit) = times(call, 0)?;
     let steps = call.primitive::<Int64Type>(1)?;

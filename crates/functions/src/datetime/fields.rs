@@ -39,7 +39,7 @@ pub(super) enum Part {
     Nanos,
     Epoch,
     Julian,
-    /// The zone offset, which is 0: times are in UTC.
+    /// The UTC offset, which is 0 because times are in UTC.
     Offset,
     DaysInMonth,
 }
@@ -75,7 +75,7 @@ impl Part {
         })
     }
 
-    /// Returns the minimum and maximum value, if they are small and independent of the time.
+    /// Returns the minimum and maximum value; `None` if the range is large or depends on the time.
     pub(super) fn range(self) -> Option<(i64, i64)> {
         Some(match self {
             Self::Quarter => (1, 4),
@@ -103,8 +103,8 @@ impl Part {
         })
     }
 
-    /// Length, in seconds, of the aligned intervals in which the field is constant; 0 if they are
-    /// shorter than a second.
+    /// Length in seconds of the aligned intervals within which the field is constant; 0 if it is
+    /// less than a second.
     fn period(self) -> i64 {
         match self {
             Self::Hour => 3_600,
@@ -120,8 +120,8 @@ impl Part {
         }
     }
 
-    /// Computes the field for one time after another. The field is cached until its period ends, so
-    /// that nearby times are cheap.
+    /// Returns a function that computes the field for one time after another. It caches the field
+    /// until the field's period ends, so that nearby times are cheap.
     fn of_each(self, unit: TimestampUnit) -> impl FnMut(i64) -> i64 {
         let length = self.period() * unit.per_second();
         let (mut start, mut known, mut part) = (0, 0, 0);
@@ -280,10 +280,10 @@ mod tests {
         Part::DaysInMonth,
     ];
 
-    /// Times in any order, many of them close to each other: each has the same field value as when
-    /// computed separately, and the value lies in the field's range.
+    /// Times in arbitrary order, many of them close together. Each field must equal the one
+    /// computed for that time alone, and must lie in the field's range.
     #[test]
-    fn times_in_any_order_have_the_same_fields_as_alone() {
+    fn cached_calendar_fields_are_correct_for_times_in_any_order() {
         let mut seed = 31_u64;
         let mut random = move |bound: i64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -31,8 +31,8 @@ impl Step {
         (known && number > 0 && number <= i64::from(i32::MAX)).then_some(Self { number, letter })
     }
 
-    /// Returns the start of the step that contains `value`, counted from `origin` or from the
-    /// calendar.
+    /// Returns the start of the step that contains `value`. Steps are counted from `origin` if
+    /// given, otherwise they follow the calendar.
     fn floor(self, value: i64, origin: Option<i64>, unit: TimestampUnit) -> Option<i64> {
         if let Some(nanos) = fixed_nanos(self.letter) {
             let length = self.number.checked_mul(nanos)? / unit.nanos();
@@ -88,7 +88,7 @@ pub(super) fn timestamp_floor(bound: &Bound<'_>) -> Made {
             let origin = origin(row).filter(|_| with_origin);
             let origin = origin.and_then(|origin| origin_unit.convert(origin, unit));
             let local = zone.map_or(value, |zone| zone.to_local(value, per_second));
-            // The result is local time, as in the reference.
+            // The result is in local time, as in QuestDB.
             step.floor(local.checked_sub(shift)?, origin, unit)?.checked_add(shift)
         }))
     }))
@@ -110,8 +110,8 @@ pub(super) fn timestamp_ceil(bound: &Bound<'_>) -> Made {
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 1)?;
         let stays = step.is_one_unit(unit);
-        // As in the reference, a timestamp on the grid moves to the next step, unless every
-        // timestamp is.
+        // As in QuestDB, a timestamp on the grid moves to the next step, unless every timestamp is
+        // on the grid.
         Ok(build_times(call.rows, unit, |row| {
             if stays { at(row) } else { step.next(step.floor(at(row)?, None, unit)?, unit) }
         }))

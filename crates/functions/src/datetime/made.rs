@@ -41,7 +41,7 @@ pub(super) fn make_timestamp(call: &Call<'_>) -> Result<ArrayRef> {
             (0..24).contains(&hour) && (0..60).contains(&minute) && (0.0..60.0).contains(&seconds);
         if !is_date || !is_time {
             return Err(invalid(format!(
-                "no such time: {year}-{month}-{day} {hour}:{minute}:{seconds}"
+                "invalid date or time: {year}-{month}-{day} {hour}:{minute}:{seconds}"
             )));
         }
         let date = CivilDate { year, month: month as u8, day: day as u8 };
@@ -68,7 +68,7 @@ pub(super) fn make_date(call: &Call<'_>) -> Result<ArrayRef> {
         };
         match date.filter(is_there) {
             Some(date) => Ok(Some(date.to_micros() / 1_000)),
-            None => Err(invalid(format!("no such date: {year}-{month}-{day}"))),
+            None => Err(invalid(format!("invalid date: {year}-{month}-{day}"))),
         }
     })
 }
@@ -103,17 +103,17 @@ pub(super) fn next_id(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |row| Some(first + row as i64)))
 }
 
-/// Rejects `next_id(first, step)` outside the default of an integer column.
+/// Rejects `next_id(first, step)` anywhere other than in the default of an integer column.
 pub(super) fn next_of_column(_: &Call<'_>) -> Result<ArrayRef> {
     Err(invalid(
-        "next_id(first, step) is the default of a column of whole numbers; step is 1 or more",
+        "next_id(first, step) is only valid as the DEFAULT of an integer column, with step >= 1",
     ))
 }
 
 /// The Julian day of 1970-01-01.
 const JULIAN_DAY_OF_1970: i64 = 2_440_588;
 
-/// Patterns of `to_char`; a pattern precedes its own prefixes.
+/// Field patterns of `to_char`. Each precedes the patterns that are its prefixes.
 const FIELDS: &[&str] = &[
     "HH24", "HH12", "HH", "MI", "MS", "SSSSS", "SSSS", "SS", "US", "FF1", "FF2", "FF3", "FF4",
     "FF5", "FF6", "Y,YYY", "YYYY", "YYY", "YY", "Y", "IYYY", "IYY", "IY", "IDDD", "ID", "IW", "I",
@@ -123,7 +123,7 @@ const FIELDS: &[&str] = &[
     "tz", "OF",
 ];
 
-/// Width in letters to which names of months and days are padded with blanks.
+/// Width, in letters, to which the names of months and days are padded with blanks.
 const NAME_LETTERS: usize = 9;
 
 /// Months in Roman numerals, January first.
@@ -154,7 +154,7 @@ fn pieces(pattern: &str) -> std::result::Result<Vec<Piece>, String> {
     if pattern.len() > MAX_PATTERN_BYTES {
         let length = pattern.len();
         return Err(format!(
-            "a timestamp pattern of {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
+            "timestamp pattern has {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
         ));
     }
     let mut pieces = Vec::new();
@@ -239,7 +239,7 @@ fn known_pieces(bound: &Bound<'_>) -> std::result::Result<Option<Vec<Piece>>, Re
     known.map_err(|message| ResolveError::InvalidArgument { index: 1, message })
 }
 
-/// Formats values by the pattern of their row; `write` writes one field.
+/// Formats each value with the pattern in its row; `write` writes one field.
 fn written<T: Copy>(
     call: &Call<'_>,
     known: Option<&[Piece]>,
@@ -283,7 +283,7 @@ fn written<T: Copy>(
     })
 }
 
-/// Writes a field of a period: its years, months and days, and all of its hours.
+/// Writes a field of a period. `HH24` is the total number of hours, which may exceed 23.
 fn write_length_field(
     field: &str,
     is_padded: bool,
@@ -305,7 +305,7 @@ fn write_length_field(
         "SSSS" => (micros / MICROS_PER_SECOND, 1),
         "MS" => (micros / 1_000 % 1_000, 3),
         "US" => (micros % MICROS_PER_SECOND, 6),
-        _ => return Err(invalid(format!("a length of time has no {field}"))),
+        _ => return Err(invalid(format!("an interval has no field {field}"))),
     };
     write_number(number, if is_padded { width } else { 1 }, out);
     Ok(())
@@ -418,7 +418,7 @@ fn write_field(field: &str, is_padded: bool, micros: i64, out: &mut String) -> R
     Ok(())
 }
 
-/// Writes a number with this many digits, which FM does not shorten.
+/// Writes a number with exactly this many digits; FM does not shorten it.
 fn write_fixed(number: i64, digits: usize, out: &mut String) -> Result<()> {
     write_number(number, digits, out);
     Ok(())

@@ -40,8 +40,8 @@ use crate::number::pattern;
 use crate::signature::Param::{Is, Number, Text, Time};
 use crate::signature::{Function, Gives, Overload, direct, made, near, pure, volatile};
 
-/// Converts microseconds to nanoseconds and saturates at the ends of their range, which keeps the
-/// order of timestamps.
+/// Converts microseconds to nanoseconds. Values out of range saturate, which preserves the order of
+/// timestamps.
 #[must_use]
 pub fn in_nanoseconds(micros: Expr) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
@@ -62,7 +62,7 @@ pub fn in_nanoseconds(micros: Expr) -> Expr {
 
 const TIME: &[crate::signature::Param] = &[Time];
 
-/// A PERIOD grid over the times of the second argument.
+/// A signature whose first argument is a PERIOD grid over the times in the second argument.
 const fn steps(takes: &'static [crate::signature::Param]) -> Overload {
     made(takes, Gives::SameAs(1), |_| Ok(Arc::new(time_bucket)))
 }
@@ -120,10 +120,10 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     field!("millis", Part::Millis, "milliseconds of the second, 0 to 999"),
     field!("micros", Part::Micros, "microseconds of the millisecond, 0 to 999"),
     field!("nanos", Part::Nanos, "nanoseconds of the microsecond, 0 to 999"),
-    field!("day_of_week", Part::IsoDayOfWeek, "1 on Monday to 7 on Sunday"),
-    field!("day_of_week_sunday_first", Part::SundayFirst, "1 on Sunday to 7 on Saturday"),
-    field!("days_in_month", Part::DaysInMonth, "length of the month"),
-    field!("week_of_year", Part::Week, "ISO week"),
+    field!("day_of_week", Part::IsoDayOfWeek, "weekday, 1 (Monday) to 7 (Sunday)"),
+    field!("day_of_week_sunday_first", Part::SundayFirst, "weekday, 1 (Sunday) to 7 (Saturday)"),
+    field!("days_in_month", Part::DaysInMonth, "number of days in the month"),
+    field!("week_of_year", Part::Week, "ISO week number"),
     pure(
         "is_leap_year",
         &[direct(TIME, Boolean, |call| {
@@ -131,7 +131,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             let leap = |value| is_leap_year(CivilDate::from_micros(micros_of(value, unit)).year);
             Ok(build_flags(call.rows, |row| at(row).is_some_and(leap)))
         })],
-        "whether February has 29 days",
+        "whether the year is a leap year",
     ),
     pure(
         "is_end_of_month",
@@ -143,7 +143,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             };
             Ok(build_flags(call.rows, |row| at(row).is_some_and(last)))
         })],
-        "whether it is the last day of its month",
+        "whether the date is the last day of its month",
     ),
     pure(
         "extract",
@@ -151,7 +151,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             made(&[Text, Time], Gives::Near(Int, range_asked), |bound| extract(bound, false)),
             made(&[Text, Is(Period)], Gives::Is(Double), parts_asked),
         ],
-        "a part of a time or a length: extract(unit FROM time)",
+        "field of a timestamp or period: extract(field FROM value)",
     ),
     pure(
         "extract_epoch",
@@ -159,7 +159,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             made(&[Text, Time], Gives::Is(Long), |bound| extract(bound, true)),
             made(&[Text, Is(Period)], Gives::Is(Double), parts_asked),
         ],
-        "the parts of extract that need a LONG: epoch",
+        "fields of extract that need a LONG: epoch",
     ),
     pure(
         "date_part",
@@ -167,12 +167,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             made(&[Text, Time], Gives::Is(Double), date_part),
             made(&[Text, Is(Period)], Gives::Is(Double), parts_asked),
         ],
-        "a part of a time or a length as DOUBLE, as extract gives it",
+        "field of a timestamp or period as DOUBLE, like extract",
     ),
     pure(
         "make_date",
         &[direct(&[Is(Int), Is(Int), Is(Int)], Date, make_date)],
-        "the day with this year, month and day",
+        "date from year, month and day",
     ),
     pure(
         "make_interval",
@@ -181,32 +181,32 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             Period,
             make_interval,
         )],
-        "the length of so many years, months, weeks, days, hours, minutes and seconds",
+        "period from years, months, weeks, days, hours, minutes and seconds",
     ),
     pure(
         "justify_hours",
         &[direct(&[Is(Period)], Period, |call| mapped(call, Length::with_days))],
-        "a length whose hours beyond a day are days",
+        "converts every 24 hours of a period to a day",
     ),
     pure(
         "justify_days",
         &[direct(&[Is(Period)], Period, |call| mapped(call, Length::with_months))],
-        "a length whose days beyond 30 are months",
+        "converts every 30 days of a period to a month",
     ),
     pure(
         "justify_interval",
         &[direct(&[Is(Period)], Period, |call| mapped(call, Length::justified))],
-        "a length whose hours beyond a day are days, and days beyond 30 months",
+        "converts every 24 hours of a period to a day, and every 30 days to a month",
     ),
     pure(
         "date_bin",
         &[steps(&[Is(Period), Time, Time])],
-        "start of the step of this length that holds a time, counted from an origin",
+        "start of the interval that contains a timestamp: (width, timestamp, origin)",
     ),
     pure(
         "time_bucket",
         &[steps(&[Is(Period), Time]), steps(&[Is(Period), Time, Time])],
-        "start of the step of this length that holds a time, counted from 2000 or an origin",
+        "start of the interval that contains a timestamp, counted from 2000 or from an origin",
     ),
     pure(
         "overlaps",
@@ -218,7 +218,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Time, Is(Period), Time, Time], Boolean, |call| overlaps(call, [true, false])),
             direct(&[Time, Time, Time, Is(Period)], Boolean, |call| overlaps(call, [false, true])),
         ],
-        "whether two ranges of time have a time in common: (start, end) OVERLAPS (start, length)",
+        "whether two time ranges overlap: (start, end or period) OVERLAPS (start, end or period)",
     ),
     pure(
         "make_timestamp",
@@ -227,7 +227,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             Timestamp,
             make_timestamp,
         )],
-        "the time with this year, month, day, hour, minute and second",
+        "timestamp from year, month, day, hour, minute and second",
     ),
     pure(
         "to_char",
@@ -236,13 +236,13 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             made(&[Is(Period), Text], Gives::Is(String), length_to_char),
             made(&[Number, Text], Gives::Is(String), pattern::to_char),
         ],
-        "time, length or number by a pattern of PostgreSQL: 'YYYY-MM-DD HH24:MI', '9,999.00'",
+        "formats a value by a PostgreSQL pattern such as 'YYYY-MM-DD HH24:MI' or '9,999.00'",
     ),
     volatile(
         "next_id",
         &[direct(&[], Long, next_id), direct(&[Is(Long), Is(Long)], Long, next_of_column)],
-        "a number that was not given before: microseconds since 1970, each once; as a column's \
-         default the next number, from a first one by a step",
+        "unique number based on microseconds since 1970; as a column default, next_id(first, step) \
+         numbers the rows from first in increments of step",
     ),
     pure(
         "dateadd",
@@ -250,12 +250,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             made(&[Text, Is(Long), Time], Gives::SameAs(2), dateadd),
             made(&[Text, Is(Long), Time, Text], Gives::SameAs(2), dateadd),
         ],
-        "time moved by so many units, in a zone's clock when one is given",
+        "adds n units to a timestamp, in local time if a time zone is given",
     ),
     pure(
         "datediff",
         &[made(&[Text, Time, Time], Gives::Decided(Long, difference_type), datediff)],
-        "complete units between two times; null for an unknown unit",
+        "number of complete units between two timestamps; null for an unknown unit",
     ),
     pure(
         "date_trunc",
@@ -263,14 +263,14 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             made(&[Text, Time], Gives::SameAs(1), date_trunc),
             made(&[Text, Is(Period)], Gives::Is(Period), truncated),
         ],
-        "start of the named unit",
+        "truncates a timestamp or period to a unit",
     ),
     pure("date", &[made(&[Time], Gives::SameAs(0), |_| Ok(Arc::new(date)))], "start of the day"),
-    pure("timestamp_floor", FLOOR, "start of the step, counted from 1970 or an origin"),
+    pure("timestamp_floor", FLOOR, "start of the interval, counted from 1970 or an origin"),
     pure(
         "timestamp_ceil",
         &[made(&[Text, Time], Gives::SameAs(1), timestamp_ceil)],
-        "start of the next step",
+        "start of the next interval",
     ),
     pure(
         "timezone",
@@ -278,17 +278,17 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             made(&[Text, Time], Gives::SameAs(1), |b| in_zone(b, (1, 0), false)),
             made(&[Is(Period), Time], Gives::SameAs(1), |_| Ok(Arc::new(ahead))),
         ],
-        "what the clocks of a zone show at a time; `time AT TIME ZONE zone` is the same",
+        "converts UTC to local time of a time zone; also written `time AT TIME ZONE zone`",
     ),
     pure(
         "to_timezone",
         &[made(&[Time, Text], Gives::SameAs(0), |b| in_zone(b, (0, 1), false))],
-        "UTC to a zone's clock",
+        "converts UTC to local time of a time zone",
     ),
     pure(
         "to_utc",
         &[made(&[Time, Text], Gives::SameAs(0), |b| in_zone(b, (0, 1), true))],
-        "a zone's clock to UTC",
+        "converts local time of a time zone to UTC",
     ),
     pure(
         "to_str",
@@ -297,7 +297,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             made(&[Is(Timestamp), Text], Gives::Is(String), to_str),
             made(&[Is(TimestampNs), Text], Gives::Is(String), to_str),
         ],
-        "time as text by a pattern",
+        "formats a timestamp by a pattern",
     ),
     pure(
         "to_timestamp",
@@ -306,7 +306,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             made(&[Text, Text], Gives::Is(Timestamp), from_str),
             made(&[Is(Double)], Gives::Is(Timestamp), of_epoch),
         ],
-        "text as TIMESTAMP by a pattern, null when it does not match; seconds since 1970",
+        "parses a TIMESTAMP by a pattern, null if it does not match; or converts epoch seconds",
     ),
     pure(
         "to_timestamp_ns",
@@ -314,27 +314,31 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             made(&[Text], Gives::Is(TimestampNs), from_str),
             made(&[Text, Text], Gives::Is(TimestampNs), from_str),
         ],
-        "text as TIMESTAMP_NS by a pattern",
+        "parses a TIMESTAMP_NS by a pattern",
     ),
-    pure("to_date", &[made(&[Text, Text], Gives::Is(Date), from_str)], "text as DATE by a pattern"),
-    pure("to_pg_date", &[made(&[Text], Gives::Is(Date), from_day)], "a text yyyy-MM-dd as DATE"),
-    clock!("now", Timestamp, Us, 1_000, Volatility::Stable, "time of the statement"),
+    pure(
+        "to_date",
+        &[made(&[Text, Text], Gives::Is(Date), from_str)],
+        "parses a DATE by a pattern",
+    ),
+    pure("to_pg_date", &[made(&[Text], Gives::Is(Date), from_day)], "parses a DATE, yyyy-MM-dd"),
+    clock!("now", Timestamp, Us, 1_000, Volatility::Stable, "current time, fixed per statement"),
     clock!(
         "now_ns",
         TimestampNs,
         Ns,
         1,
         Volatility::Stable,
-        "time of the statement in nanoseconds"
+        "current time in nanoseconds, fixed per statement"
     ),
-    clock!("systimestamp", Timestamp, Us, 1_000, Volatility::Volatile, "clock of the host"),
+    clock!("systimestamp", Timestamp, Us, 1_000, Volatility::Volatile, "current time of the host"),
     clock!(
         "systimestamp_ns",
         TimestampNs,
         Ns,
         1,
         Volatility::Volatile,
-        "clock of the host in nanoseconds"
+        "current time of the host in nanoseconds"
     ),
     clock!(
         "sysdate",
@@ -342,7 +346,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         TimestampMillisecondType,
         1_000_000,
         Volatility::Volatile,
-        "clock of the host in milliseconds"
+        "current time of the host in milliseconds"
     ),
     clock!(
         "pg_postmaster_start_time",
@@ -350,25 +354,25 @@ pub(crate) const FUNCTIONS: &[Function] = &[
         Us,
         1_000,
         Volatility::Stable,
-        "start of the server"
+        "start time of the server"
     ),
-    day!("today", 0, "the current day, in UTC or a zone"),
+    day!("today", 0, "the current day, in UTC or a time zone"),
     day!("yesterday", -1, "the day before today"),
     day!("tomorrow", 1, "the day after today"),
     pure(
         "interval",
         &[direct(&[Is(Timestamp), Is(Timestamp)], Interval, interval)],
-        "closed interval between two times",
+        "closed interval between two timestamps",
     ),
     pure(
         "interval_start",
         &[direct(&[Is(Interval)], Timestamp, |call| bound_of(call, 0))],
-        "lower bound",
+        "lower bound of an interval",
     ),
     pure(
         "interval_end",
         &[direct(&[Is(Interval)], Timestamp, |call| bound_of(call, 1))],
-        "upper bound",
+        "upper bound of an interval",
     ),
     volatile(
         "timestamp_sequence",
@@ -376,7 +380,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             let elapsed = Mutex::new(0);
             Ok(Arc::new(move |call: &Call<'_>| sequence(call, &elapsed)))
         })],
-        "times that grow by a step from row to row",
+        "timestamps that increase by a step from row to row",
     ),
     volatile(
         "timestamp_sequence_ns",
@@ -384,7 +388,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             let elapsed = Mutex::new(0);
             Ok(Arc::new(move |call: &Call<'_>| sequence(call, &elapsed)))
         })],
-        "times in nanoseconds that grow by a step from row to row",
+        "nanosecond timestamps that increase by a step from row to row",
     ),
     pure(
         "age",
@@ -396,6 +400,6 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             }),
             direct(&[Is(Timestamp), Is(Timestamp)], Period, age),
         ],
-        "time from a moment to today; the length from the second time to the first",
+        "time from a timestamp to today, or from the second timestamp to the first",
     ),
 ];

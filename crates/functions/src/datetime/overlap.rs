@@ -11,14 +11,15 @@ use crate::column::{Call, build_flags};
 /// A time in nanoseconds.
 type Nanos = i128;
 
-/// Start and end of a row's range; `None` where null.
+/// Returns the start and end of a row's range; each is `None` if null.
 type RangeOf = Box<dyn Fn(usize) -> (Option<Nanos>, Option<Nanos>)>;
 
 fn nanos(value: i64, unit: TimestampUnit) -> Nanos {
     i128::from(value) * i128::from(unit.nanos())
 }
 
-/// Reads start and end by row, each of which may be null; with `has_length`, the end is a period.
+/// Reads the start and end of each row's range; either may be null. With `has_length`, the end is
+/// given as a period.
 fn range(call: &Call<'_>, start: usize, has_length: bool) -> Result<RangeOf> {
     let (from, unit) = times(call, start)?;
     if has_length {
@@ -45,8 +46,8 @@ fn in_order((start, end): (Option<Nanos>, Option<Nanos>)) -> Option<(Nanos, Opti
     }
 }
 
-/// Whether two ranges overlap. Their ends are exclusive; an empty range is its start. As in
-/// `PostgreSQL`, a missing bound can make the result unknown, which is false here.
+/// Whether two ranges overlap. Their ends are exclusive; an empty range consists of its start only.
+/// As in `PostgreSQL`, a missing bound can make the result unknown, which is false here.
 fn have_common(one: (Nanos, Option<Nanos>), other: (Nanos, Option<Nanos>)) -> bool {
     let (first, last) = if one.0 <= other.0 { (one, other) } else { (other, one) };
     if first.0 == last.0 {
@@ -55,7 +56,7 @@ fn have_common(one: (Nanos, Option<Nanos>), other: (Nanos, Option<Nanos>)) -> bo
     first.1.is_some_and(|end| last.0 < end)
 }
 
-/// `overlaps(start, end, start, end)`; `has_length` says which ends are periods.
+/// `overlaps(start, end, start, end)`; `has_length` tells which ends are periods.
 pub(super) fn overlaps(call: &Call<'_>, has_length: [bool; 2]) -> Result<ArrayRef> {
     let (one, other) = (range(call, 0, has_length[0])?, range(call, 2, has_length[1])?);
     Ok(build_flags(call.rows, |row| {

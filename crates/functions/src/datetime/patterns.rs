@@ -45,7 +45,7 @@ pub(super) fn to_str(bound: &Bound<'_>) -> Made {
     }))
 }
 
-/// Parses a day, `2026-11-21`, as DATE; null for any other string.
+/// Parses a day such as `2026-11-21` as DATE; null for any other string.
 pub(super) fn from_day(_: &Bound<'_>) -> Made {
     let pattern = TimestampPattern::compile("yyyy-MM-dd")
         .map_err(|error| ResolveError::InvalidArgument { index: 0, message: error.message })?;

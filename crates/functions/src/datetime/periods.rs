@@ -1,4 +1,4 @@
-//! PERIOD values: adding them to times, arithmetic, comparison and grids.
+//! PERIOD values: addition to times, arithmetic, comparison and grids.
 
 use std::sync::Arc;
 
@@ -262,7 +262,7 @@ pub(super) fn parts_asked(bound: &Bound<'_>) -> Made {
     let part = part_asked(bound)?;
     if part_of(Period::default(), part).is_none() {
         let name = bound.arguments[0].text().unwrap_or_default();
-        let message = format!("a length of time has no {name}");
+        let message = format!("an interval has no field {name}");
         return Err(ResolveError::InvalidArgument { index: 0, message });
     }
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -276,7 +276,7 @@ pub(super) fn truncated(bound: &Bound<'_>) -> Made {
     let part = part_asked(bound)?;
     if cut(Period::default(), part).is_none() {
         let name = bound.arguments[0].text().unwrap_or_default();
-        let message = format!("a length of time has no {name}");
+        let message = format!("an interval has no field {name}");
         return Err(ResolveError::InvalidArgument { index: 0, message });
     }
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -313,7 +313,7 @@ pub(super) fn ahead(call: &Call<'_>) -> Result<ArrayRef> {
     try_build_times(call.rows, unit, |row| {
         let (Some(value), Some(length)) = (at(row), lengths(row)) else { return Ok(None) };
         if length.months != 0 || length.days != 0 {
-            return Err(invalid("a time zone is hours, minutes and seconds ahead of UTC"));
+            return Err(invalid("an interval used as a time zone must not include months or days"));
         }
         Ok(length.after(value, unit))
     })
@@ -333,7 +333,8 @@ pub(super) fn time_bucket(call: &Call<'_>) -> Result<ArrayRef> {
             .and_then(|days| days.checked_add(length.micros))
             .ok_or_else(|| invalid("interval out of range"))?;
         if months < 0 || micros < 0 || (months == 0) == (micros == 0) {
-            let message = "a step of time must be more than nothing, and months or a fixed length";
+            let message =
+                "a time step must be positive, and must be either months or a fixed length";
             return Err(invalid(message));
         }
         let origin = if has_origin {

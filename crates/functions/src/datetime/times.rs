@@ -20,15 +20,15 @@ pub(super) type Made = std::result::Result<Kernel, ResolveError>;
 pub(super) type Us = TimestampMicrosecondType;
 pub(super) type Ns = TimestampNanosecondType;
 
-/// Returns a time argument as integers in its own unit: one value for a scalar, otherwise one per
-/// row.
+/// Returns a time argument as integers in its own unit: one value if it is a scalar, otherwise one
+/// per row.
 pub(super) fn ticks_of(call: &Call<'_>, index: usize) -> Result<(Int64Array, bool, TimestampUnit)> {
     let (array, scalar) = call.array(index)?;
     let unit = match array.data_type() {
         DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, _) => TimestampUnit::Millis,
         DataType::Timestamp(arrow::datatypes::TimeUnit::Nanosecond, _) => TimestampUnit::Nanos,
         DataType::Timestamp(..) => TimestampUnit::Micros,
-        other => return Err(internal(format!("{other} is no time"))),
+        other => return Err(internal(format!("{other} is not a timestamp type"))),
     };
     let wide = arrow::compute::cast(&array, &DataType::Int64)?;
     Ok((wide.as_primitive::<Int64Type>().clone(), scalar, unit))
@@ -81,7 +81,7 @@ pub(super) fn micros_of(value: i64, unit: TimestampUnit) -> i64 {
     }
 }
 
-/// 2000-01-01 in seconds: `PostgreSQL`'s epoch. Half a digit is rounded away from it.
+/// 2000-01-01 in seconds: `PostgreSQL`'s epoch. Ties are rounded away from it.
 const YEAR_2000: i64 = 946_684_800;
 
 /// Rounds a time to this many digits of a second.

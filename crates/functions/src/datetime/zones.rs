@@ -24,7 +24,7 @@ pub(super) fn zone_argument(
     }
 }
 
-/// The zone of each row, or one zone for all rows if it is constant.
+/// The time zone of each row, or a single zone if it is constant.
 pub(super) struct Zones {
     known: Option<Zone>,
     names: Texts,
@@ -48,7 +48,7 @@ impl Zones {
     }
 }
 
-/// Converts between UTC and a zone's local time; `places` are the argument indexes of the time and
+/// Converts between UTC and local time in a zone; `places` are the argument indexes of the time and
 /// the zone.
 pub(super) fn in_zone(bound: &Bound<'_>, places: (usize, usize), to_utc: bool) -> Made {
     let (time, zone) = places;

@@ -37,8 +37,8 @@ enum Style {
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
-/// Returns the types in which values are read and which of them are JSON. The calls are never
-/// folded, because only the call that produced a string shows that it is JSON.
+/// Returns the types as which the values are read, and which values are JSON. The calls are never
+/// constant-folded, because only the call that produced a string shows that it is JSON.
 fn read(arguments: &[Argument], is_name: fn(usize) -> bool) -> (Vec<SqlType>, Vec<bool>) {
     let own = |(index, argument): (usize, &Argument)| {
         if is_name(index) { SqlType::String } else { read_as(argument.sql_type) }
@@ -114,7 +114,7 @@ impl Columns {
 
 fn object(name: &'static str, style: Style, arguments: &[Argument]) -> Resolved {
     if !arguments.len().is_multiple_of(2) {
-        let message = "a value is missing: names and values go in pairs".to_owned();
+        let message = "argument list must have an even number of elements".to_owned();
         return Err(ResolveError::InvalidArgument { index: arguments.len() - 1, message });
     }
     if arguments.is_empty() {
@@ -154,7 +154,7 @@ fn array(name: &'static str, arguments: &[Argument]) -> Resolved {
     }))
 }
 
-/// Converts one value; a null is SQL null, or the JSON word `null` if `is_item`.
+/// Converts one value. A null becomes SQL null, or the JSON word `null` if `is_item`.
 fn value(name: &'static str, is_item: bool, arguments: &[Argument]) -> Resolved {
     if arguments.len() != 1 {
         return Err(mismatch(name, std::iter::once(1), arguments));
@@ -213,7 +213,7 @@ fn push_value(out: &mut BoundedText, column: &ArrayRef, row: usize) -> Result<()
             out.push_str(&if value.is_finite() { value.to_string() } else { "null".into() });
         }
         DataType::Utf8View => push_quoted(out, column.as_string_view().value(row)),
-        other => return Err(internal(format!("no JSON of {other}"))),
+        other => return Err(internal(format!("cannot convert {other} to JSON"))),
     }
     Ok(())
 }
@@ -227,23 +227,23 @@ pub(crate) fn push_quoted(out: &mut BoundedText, text: &str) {
     out.push_str(&serde_json::Value::from(text).to_string());
 }
 
-const ITEM: &str = "an item of json_agg; also null has a text";
+const ITEM: &str = "element of json_agg as a string, also for null";
 
 pub(crate) const FUNCTIONS: &[Function] = &[
     special(
         "json_build_object",
         |_, arguments| object("json_build_object", Style::Built, arguments),
-        "JSON object of names and their values, in pairs",
+        "JSON object from name and value pairs",
     ),
     special(
         "jsonb_build_object",
         |_, arguments| object("jsonb_build_object", Style::Binary, arguments),
-        "JSON object of names and their values, sorted by the names",
+        "JSON object from name and value pairs, sorted by name",
     ),
     special(
         "row_to_json",
         |_, arguments| object("row_to_json", Style::Row, arguments),
-        "JSON object of a row: row_to_json(t), or names and their values, in pairs",
+        "JSON object of a row: row_to_json(t), or from name and value pairs",
     ),
     special(
         "json_build_array",
@@ -258,5 +258,5 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     special("to_json", |_, arguments| value("to_json", false, arguments), "a value as JSON"),
     special("to_jsonb", |_, arguments| value("to_jsonb", false, arguments), "a value as JSON"),
     special("json_item", |_, arguments| value("json_item", true, arguments), ITEM),
-    special("json_list", |_, arguments| list(arguments), "items of json_agg as an array"),
+    special("json_list", |_, arguments| list(arguments), "elements of json_agg as an array"),
 ];

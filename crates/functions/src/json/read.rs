@@ -1,6 +1,7 @@
 //! `json_extract`: extracts one value from a JSON document, by a path of names and indexes.
 //!
-//! A document is read only up to the value, and nothing is built for values outside the path.
+//! The document is scanned once to check that it is complete. Nothing is built for values outside
+//! the path.
 
 use std::sync::Arc;
 
@@ -72,7 +73,7 @@ impl<'t> Reader<'t> {
         found
     }
 
-    /// Returns the inside of a string, escapes unresolved.
+    /// Returns the content of a string with its escapes unresolved.
     fn text(&mut self) -> Option<&'t [u8]> {
         if !self.take(b'"') {
             return None;
@@ -175,7 +176,7 @@ impl<'t> Reader<'t> {
 /// The value at the end of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Found<'t> {
-    /// The inside of a string, escapes unresolved.
+    /// The content of a string with its escapes unresolved.
     Text(&'t [u8]),
     /// JSON's null.
     Null,
@@ -278,7 +279,7 @@ impl Found<'_> {
         parse::integer(&text).or_else(|| self.double().filter(fits).map(|value| value as i64))
     }
 
-    /// Returns a time: a string is parsed, a number counts the type's unit.
+    /// Returns a time: a string is parsed; a number is in the type's unit.
     fn time(self, unit: TimestampUnit) -> Option<i64> {
         match self {
             Self::Text(_) => timestamp::parse(&self.shown()?, unit),
@@ -287,8 +288,8 @@ impl Found<'_> {
     }
 }
 
-/// Binds `json_extract(document, path)` with the result type `to`, the type that its call is cast
-/// to. A type that is not read directly gets the string.
+/// Binds `json_extract(document, path)` with the result type `to`, which is the type of an
+/// enclosing cast. For a type that cannot be read directly, the result is the string.
 pub fn resolve_json(
     arguments: &[Argument],
     to: SqlType,
@@ -351,14 +352,14 @@ fn extract(call: &Call<'_>, path: Option<&[Step]>, returns: SqlType) -> Result<A
             Found::Text(_) => parse::ipv4(&at(row)?.shown()?),
             other => other.long()?.try_into().ok(),
         }),
-        other => return Err(internal(format!("no JSON reading of {}", other.name()))),
+        other => return Err(internal(format!("cannot read JSON as {}", other.name()))),
     })
 }
 
 pub(crate) const FUNCTIONS: &[Function] = &[special(
     "json_extract",
     |_, arguments| resolve_json(arguments, SqlType::Varchar),
-    "value of a JSON document at a path such as .name[0]; a cast of the call reads it as its type",
+    "value at a path of a JSON document, such as .name[0]; a cast around the call sets its type",
 )];
 
 #[cfg(test)]
@@ -408,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn values_convert_to_the_requested_type() {
+    fn json_values_are_converted_to_the_requested_type() {
         let found = |document| find(document, &[]).unwrap();
         assert_eq!(found("1.9").long(), Some(1));
         assert_eq!(found("9223372036854775807").long(), Some(i64::MAX));

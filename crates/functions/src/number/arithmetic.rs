@@ -67,7 +67,7 @@ integers!(i32, i64, u32);
 floats!(f32, f64);
 
 /// Evaluates `op` row by row. The most frequent operations are passed as separate closures, so that
-/// a loop is compiled and vectorised for each of them.
+/// each gets its own compiled and vectorised loop.
 fn evaluate<A, B, R>(call: &Call<'_>, op: BinaryOperator) -> Result<ArrayRef>
 where
     A: Lane,
@@ -157,8 +157,8 @@ where
     Arc::new(canonical::<R>(values, nulls))
 }
 
-/// Returns the kernel of `op` for two operands of type `operand` and the result type `returns`,
-/// whose lanes have the same type.
+/// Returns the kernel of `op` for two operands of type `operand`. The result type `returns` must
+/// have the same lane type.
 pub(crate) fn kernel(
     op: BinaryOperator,
     left: SqlType,
@@ -202,8 +202,8 @@ pub(crate) fn kernel(
     })
 }
 
-/// Adds or subtracts the other argument to or from the address, which is argument number `address`;
-/// null beyond the last address.
+/// Adds the other argument to an address, or subtracts it; `address` is the index of the argument
+/// with the address. Null beyond the last address.
 fn moved_address(call: &Call<'_>, address: usize, op: BinaryOperator) -> Result<ArrayRef> {
     let addresses = call.primitive::<UInt32Type>(address)?;
     let distances = call.primitive::<Int64Type>(1 - address)?;
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_wrap_and_their_minimum_is_null() {
+    fn integer_overflow_wraps_and_the_minimum_is_null() {
         let left = Int32Array::from(vec![Some(i32::MAX), Some(i32::MAX), None, Some(7)]);
         let right = Int32Array::from(vec![1, 2, 3, 0]);
         let columns = [ColumnarValue::Array(Arc::new(left)), ColumnarValue::Array(Arc::new(right))];
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn every_operation_agrees_with_scalar_arithmetic() {
+    fn vectorised_arithmetic_matches_scalar_arithmetic() {
         let numbers = [0, 1, -1, 2, 3, -7, 1 << 40, i64::MAX, i64::MIN + 1];
         let pairs: Vec<(Option<i64>, Option<i64>)> = numbers
             .iter()

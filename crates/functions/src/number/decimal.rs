@@ -100,14 +100,14 @@ pub(crate) fn wide(array: &ArrayRef) -> Result<Decimal256Array> {
         | DataType::Decimal64(_, scale)
         | DataType::Decimal128(_, scale)
         | DataType::Decimal256(_, scale) => *scale,
-        other => return Err(internal(format!("{other} where a decimal was bound"))),
+        other => return Err(internal(format!("expected a decimal, found {other}"))),
     };
     let wide = cast(array, &DataType::Decimal256(MAX_PRECISION, scale))?;
     Ok(wide.as_primitive::<Decimal256Type>().clone())
 }
 
 /// Builds a column of type `to`; `value` returns each row's digits in the scale of `to`. A value
-/// beyond the precision fails with the message `excess`.
+/// that exceeds the precision fails with the message `excess`.
 pub(crate) fn build_decimals(
     rows: usize,
     to: SqlType,
@@ -115,7 +115,7 @@ pub(crate) fn build_decimals(
     value: &mut dyn FnMut(usize) -> Result<Option<i256>>,
 ) -> Result<ArrayRef> {
     let SqlType::Decimal(precision, scale) = to else {
-        return Err(internal(format!("{} is no decimal", to.name())));
+        return Err(internal(format!("{} is not a decimal type", to.name())));
     };
     let bound = power(u32::from(precision)).unwrap_or(i256::MAX);
     let mut digits = Vec::with_capacity(rows);
@@ -147,7 +147,7 @@ fn of_digits((whole, scale): (u8, u8)) -> SqlType {
     SqlType::Decimal((whole + scale).clamp(1, MAX_PRECISION), scale)
 }
 
-/// Returns the type that holds both, if at least one is a decimal.
+/// Returns the type that can hold both operands, if at least one is a decimal.
 pub(crate) fn common(left: SqlType, right: SqlType) -> Option<SqlType> {
     if !is_decimal(left) && !is_decimal(right) {
         return None;
@@ -162,8 +162,8 @@ pub(crate) fn is_decimal(sql_type: SqlType) -> bool {
 
 // ---- operators ---------------------------------------------------------------------------------
 
-/// Returns the digits of an operand: a constant integer has its actual digits, a null has the
-/// digits of the other operand.
+/// Returns how many digits an operand has: a constant integer has its actual digits, a null those
+/// of the other operand.
 fn operand(argument: &Argument, other: SqlType) -> Option<(u8, u8)> {
     match (argument.sql_type, argument.integer()) {
         (SqlType::Null, _) => exact(other),
@@ -239,8 +239,8 @@ fn compute(op: BinaryOperator, (a, s): (i256, u8), (b, t): (i256, u8)) -> Option
         BinaryOperator::Subtract => aligned(a, s)?.checked_sub(aligned(b, t)?),
         BinaryOperator::Multiply => a.checked_mul(b),
         BinaryOperator::Modulo => aligned(a, s)?.checked_rem(aligned(b, t)?),
-        // The quotient has the decimal places of both, so the dividend needs the divisor's places
-        // twice.
+        // The quotient has the decimal places of both operands, so the dividend needs the divisor's
+        // places twice.
         _ => divide(a.checked_mul(power(2 * u32::from(t))?)?, b, Rounding::HalfEven),
     }
 }
@@ -353,7 +353,7 @@ fn rounded(
         let grown = power(places.min(0).unsigned_abs()).unwrap_or(i256::ZERO);
         build_decimals(call.rows, returns, "decimal overflow", &mut |row| {
             let Some(value) = values.get(row) else { return Ok(None) };
-            // With more places cut than a decimal has digits, the result is zero.
+            // If more places are cut off than a decimal has digits, the result is zero.
             let quotient = cut.map_or(Some(i256::ZERO), |cut| divide(value, cut, rounding));
             Ok(quotient.and_then(|quotient| quotient.checked_mul(grown)))
         })
@@ -451,7 +451,7 @@ pub(crate) fn from_column(
     strict: bool,
 ) -> Result<ArrayRef> {
     let SqlType::Decimal(precision, scale) = to else {
-        return Err(internal(format!("{} is no decimal", to.name())));
+        return Err(internal(format!("{} is not a decimal type", to.name())));
     };
     match from {
         SqlType::Decimal(_, own) => rescaled(&wide(array)?, (from, own), (to, scale)),
@@ -473,7 +473,7 @@ pub(crate) fn from_column(
         }
         _ => match array.as_string_view_opt() {
             Some(texts) => from_texts(texts, to, scale),
-            None => Err(internal(format!("no decimal of {}", from.name()))),
+            None => Err(internal(format!("cannot convert {} to a decimal", from.name()))),
         },
     }
 }
@@ -607,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn quotients_follow_the_rounding_mode() {
+    fn quotients_are_rounded_according_to_the_rounding_mode() {
         let quotient = |a: i128, b: i128, rounding| {
             divide(i256::from_i128(a), i256::from_i128(b), rounding).unwrap().to_i128().unwrap()
         };

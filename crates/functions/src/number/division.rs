@@ -1,4 +1,5 @@
-//! Remainders, quotients and divisors of whole numbers. A division by zero is null, as with `/`.
+//! Remainders, quotients and divisors of whole numbers. Division by zero results in null, as with
+//! `/`.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Float64Type, Int64Type};
@@ -41,7 +42,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Is(Long), Is(Long)], Long, |call| longs(call, i64::checked_rem)),
             direct(&[Is(Double), Is(Double)], Double, |call| doubles(call, |a, b| a % b)),
         ],
-        "remainder of a division, with the sign of the first number",
+        "remainder of a division, with the sign of the dividend",
     ),
     pure(
         "div",
@@ -49,7 +50,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Is(Long), Is(Long)], Long, |call| longs(call, i64::checked_div)),
             direct(&[Is(Double), Is(Double)], Double, |call| doubles(call, |a, b| (a / b).trunc())),
         ],
-        "whole quotient of a division, cut toward zero",
+        "quotient of a division, truncated toward zero",
     ),
     pure(
         "gcd",
@@ -59,6 +60,6 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "lcm",
         &[direct(&[Is(Long), Is(Long)], Long, |call| longs(call, least_multiple))],
-        "least common multiple; null where it is no LONG",
+        "least common multiple; null if it does not fit in LONG",
     ),
 ];

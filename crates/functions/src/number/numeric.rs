@@ -87,7 +87,7 @@ fn extreme(
     Ok(resolved(name, Volatility::Immutable, types, common, arguments, kernel))
 }
 
-/// Returns the greatest or least value of each row, ignoring nulls.
+/// Returns the greatest or least value in each row, ignoring nulls.
 fn pick<T: Lane>(call: &Call<'_>, greatest: bool) -> Result<ArrayRef>
 where
     T::Native: PartialOrd,
@@ -158,8 +158,9 @@ macro_rules! whole {
     };
 }
 
-/// Returns the bucket of a value, from 1, among buckets of equal width; 0 below the first, the
-/// number of buckets plus 1 above the last. The bounds may be given in either order.
+/// Returns which of several buckets of equal width contains a value, counted from 1. Below the
+/// first bucket it returns 0, above the last the number of buckets plus 1. The bounds may be given
+/// in either order.
 fn width_bucket(call: &Call<'_>) -> Result<ArrayRef> {
     let [value, low, high] = [0, 1, 2].map(|index| call.primitive::<Float64Type>(index));
     let (value, low, high) = (value?, low?, high?);
@@ -170,7 +171,7 @@ fn width_bucket(call: &Call<'_>) -> Result<ArrayRef> {
             return Ok(None);
         };
         if buckets < 1 || low == high {
-            let message = "width_bucket: bounds that differ and at least one bucket expected";
+            let message = "width_bucket: expected different bounds and at least one bucket";
             return Err(invalid(message));
         }
         let share = (value - low) / (high - low);
@@ -212,7 +213,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             }),
             direct(D1, Double, |call| doubles1(call, |x| if x == 0.0 { 0.0 } else { x.signum() })),
         ],
-        "-1, 0 or 1",
+        "sign of a number: -1, 0 or 1",
     ),
     pure(
         "round",
@@ -220,22 +221,22 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(D1, Double, |call| doubles1(call, to_whole)),
             direct(DN, Double, |call| rounded(call, Digits::Half)),
         ],
-        "nearest number with so many places; halves go up",
+        "rounds to the given number of decimal places, 0 by default; ties round up",
     ),
     pure(
         "round_half_even",
         &[direct(DN, Double, |call| rounded(call, Digits::HalfEven))],
-        "nearest number with so many places; halves go to the even one",
+        "rounds to the given number of decimal places; ties round to the even digit",
     ),
     pure(
         "round_up",
         &[direct(DN, Double, |call| rounded(call, Digits::Up))],
-        "rounds away from zero",
+        "rounds to the given number of decimal places, away from zero",
     ),
     pure(
         "round_down",
         &[direct(DN, Double, |call| rounded(call, Digits::Down))],
-        "rounds toward zero",
+        "rounds to the given number of decimal places, toward zero",
     ),
     pure(
         "trunc",
@@ -243,27 +244,31 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(D1, Double, |call| doubles1(call, f64::trunc)),
             direct(DN, Double, |call| rounded(call, Digits::Down)),
         ],
-        "the number without what follows so many places",
+        "truncates to the given number of decimal places, 0 by default",
     ),
-    pure("floor", whole!(f64::floor), "greatest whole number not above"),
-    pure("ceil", whole!(f64::ceil), "least whole number not below"),
-    pure("ceiling", whole!(f64::ceil), "least whole number not below"),
+    pure("floor", whole!(f64::floor), "largest whole number not greater than the argument"),
+    pure("ceil", whole!(f64::ceil), "smallest whole number not less than the argument"),
+    pure("ceiling", whole!(f64::ceil), "smallest whole number not less than the argument"),
     one!("sqrt", f64::sqrt, "square root"),
     one!("cbrt", f64::cbrt, "cube root"),
-    one!("exp", f64::exp, "e to the power"),
+    one!("exp", f64::exp, "e raised to the given power"),
     one!("ln", f64::ln, "natural logarithm"),
     one!("log", f64::log10, "logarithm to base 10"),
-    two!("power", f64::powf, "first argument to the power of the second"),
-    one!("sin", f64::sin, "sine of radians"),
-    one!("cos", f64::cos, "cosine of radians"),
-    one!("tan", f64::tan, "tangent of radians"),
-    one!("cot", |x: f64| if x == 0.0 { f64::NAN } else { 1.0 / x.tan() }, "cotangent of radians"),
+    two!("power", f64::powf, "first argument raised to the power of the second"),
+    one!("sin", f64::sin, "sine of an angle in radians"),
+    one!("cos", f64::cos, "cosine of an angle in radians"),
+    one!("tan", f64::tan, "tangent of an angle in radians"),
+    one!(
+        "cot",
+        |x: f64| if x == 0.0 { f64::NAN } else { 1.0 / x.tan() },
+        "cotangent of an angle in radians"
+    ),
     one!("asin", f64::asin, "arc sine"),
     one!("acos", f64::acos, "arc cosine"),
     one!("atan", f64::atan, "arc tangent"),
-    two!("atan2", f64::atan2, "angle of the point (x, y), given y and x"),
-    one!("degrees", f64::to_degrees, "radians to degrees"),
-    one!("radians", f64::to_radians, "degrees to radians"),
+    two!("atan2", f64::atan2, "angle of the point (x, y) in radians: (y, x)"),
+    one!("degrees", f64::to_degrees, "converts radians to degrees"),
+    one!("radians", f64::to_radians, "converts degrees to radians"),
     pure(
         "pi",
         &[direct(&[], Double, |call| {
@@ -274,29 +279,29 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     special(
         "greatest",
         |name, arguments| extreme(name, arguments, true),
-        "greatest argument; nulls are left out",
+        "largest argument; nulls are ignored",
     ),
     special(
         "least",
         |name, arguments| extreme(name, arguments, false),
-        "least argument; nulls are left out",
+        "smallest argument; nulls are ignored",
     ),
     pure(
         "width_bucket",
         &[direct(&[Is(Double), Is(Double), Is(Double), Is(Int)], Int, width_bucket)],
-        "number of the bucket of a value: (value, low, high, buckets); 0 below, one more above",
+        "bucket of a value: (value, low, high, buckets); 0 below and buckets + 1 above the range",
     ),
-    pure("size_pretty", &[direct(&[Is(Long)], String, size_pretty)], "bytes in B, KiB, MiB, …"),
-    two!("mid", f64::midpoint, "middle of bid and ask"),
-    two!("spread", |bid, ask| ask - bid, "ask less bid"),
+    pure("size_pretty", &[direct(&[Is(Long)], String, size_pretty)], "size in B, KiB, MiB, …"),
+    two!("mid", f64::midpoint, "midpoint of bid and ask: (bid, ask)"),
+    two!("spread", |bid, ask| ask - bid, "ask minus bid: (bid, ask)"),
     two!(
         "spread_bps",
         |bid, ask| (ask - bid) / f64::midpoint(bid, ask) * 10_000.0,
-        "spread in hundredths of a percent of the middle"
+        "spread in basis points of the midpoint: (bid, ask)"
     ),
     pure(
         "wmid",
         &[direct(&[Is(Double), Is(Double), Is(Double), Is(Double)], Double, weighted_mid)],
-        "middle of bid and ask weighted by the sizes: (bid size, bid, ask, ask size)",
+        "midpoint weighted by size: (bid size, bid, ask, ask size)",
     ),
 ];

@@ -10,7 +10,7 @@ use crate::resolve::ResolveError;
 use crate::signature::Bound;
 use crate::text::bounded_text::BoundedText;
 
-/// Maximum zeros that an exponent may add to a number's digits; a DOUBLE needs no more.
+/// Maximum zeros that an exponent may add to a number's digits. No DOUBLE needs more.
 const MAX_ZEROS: i32 = 400;
 /// Roman numerals and their values.
 const ROMAN: [(&str, u32); 13] = [
@@ -34,7 +34,7 @@ const ROMAN_WIDTH: usize = 15;
 /// An element of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
-    /// A digit position; without a digit it writes a zero or a blank.
+    /// A digit position. Where the number has no digit, a zero or a blank is written.
     Digit {
         is_zero: bool,
     },
@@ -56,7 +56,7 @@ enum Piece {
 #[derive(Debug, Default)]
 struct Pattern {
     pieces: Vec<Piece>,
-    /// Digits before and after the decimal point.
+    /// Number of digit positions before and after the decimal point.
     digits: [usize; 2],
     /// Decimal places by which `V` shifts the point.
     shift: usize,
@@ -81,7 +81,7 @@ impl Pattern {
         if text.len() > MAX_PATTERN_BYTES {
             let length = text.len();
             return Err(format!(
-                "a number pattern of {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
+                "number pattern has {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
             ));
         }
         let mut pattern = Self::default();
@@ -114,9 +114,7 @@ impl Pattern {
             }
         }
         if pattern.digits == [0, 0] && pattern.roman.is_none() {
-            return Err(format!(
-                "the number pattern '{text}' has no 9 or 0, which stand for digits"
-            ));
+            return Err(format!("the number pattern '{text}' has no digit position (9 or 0)"));
         }
         Ok(pattern)
     }
@@ -131,7 +129,7 @@ impl Pattern {
                 Piece::Digit { is_zero: word == "0" }
             }
             "." | "D" if self.has_point => {
-                return Err("a number pattern has one decimal point at most".into());
+                return Err("a number pattern can have only one decimal point".into());
             }
             "." | "D" => {
                 self.has_point = true;
@@ -225,8 +223,9 @@ impl Pattern {
         let is_zero = |piece: &Piece| matches!(piece, Piece::Digit { is_zero: true });
         let is_digit = |piece: &&Piece| matches!(piece, Piece::Digit { .. });
         let kept = if is_over { self.digits[1] } else { self.kept_places(number) };
-        // The first position with a digit, required by the number or by a zero of the pattern. If
-        // no decimal places are written, at least one digit is written before the point.
+        // First position at which a digit is written, because the number has one or the pattern
+        // requires a zero. If no decimal places are written, at least one digit is written before
+        // the point.
         let is_whole = kept == 0;
         let by_number = positions.saturating_sub(number.whole.len().max(usize::from(is_whole)));
         let zeros = self.pieces.iter().filter(is_digit).position(is_zero);

@@ -1,5 +1,4 @@
-//! Rounding of DOUBLE to decimal places, based on the decimal digits with which a number is
-//! written.
+//! Rounding of DOUBLE to decimal places, based on the number's decimal representation.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Float64Type, Int32Type};
@@ -20,7 +19,8 @@ pub(super) enum Digits {
     Down,
 }
 
-/// From here on DOUBLE represents no fractions, so rounding to decimal places has no effect.
+/// At and above this magnitude, DOUBLE has no fractions, so rounding to decimal places has no
+/// effect.
 const MAX_SCALED: f64 = 4_503_599_627_370_496.0;
 
 /// Rounds `value` to `places` decimal places; negative places count to the left of the point.
@@ -70,7 +70,7 @@ pub(super) fn to_whole(value: f64) -> f64 {
     if value - floor >= 0.5 { floor + 1.0 } else { floor }
 }
 
-/// Rounds numbers to the places of the second argument.
+/// Rounds each number to the number of places given by the second argument.
 pub(super) fn rounded(call: &Call<'_>, digits: Digits) -> Result<ArrayRef> {
     let (values, places) = (call.primitive::<Float64Type>(0)?, call.primitive::<Int32Type>(1)?);
     Ok(build::<Float64Type>(call.rows, |row| {
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn doubles_are_rounded_by_their_decimal_digits() {
+    fn doubles_are_rounded_by_their_decimal_representation() {
         let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
         let mut state: u64 = seed.unwrap_or(1);
         let mut random = |below: u64| {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_with_few_enough_places_are_unchanged() {
+    fn numbers_with_fewer_decimal_places_are_unchanged() {
         for whole in -1_000..1_000 {
             for places in 1..6 {
                 let value = f64::from(whole) / 10_f64.powi(places);
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_round_up_to_a_whole_number() {
+    fn halves_are_rounded_up() {
         for (value, expected) in [
             (2.5, 3.0),
             (-2.5, -2.0),

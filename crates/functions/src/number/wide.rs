@@ -1,4 +1,5 @@
-//! 64-bit arithmetic for INTs: operands of comparisons and of wider types do not wrap first.
+//! 64-bit arithmetic for INT, so that operands of comparisons and of wider types do not wrap
+//! beforehand.
 
 use datafusion::common::ScalarValue;
 use datafusion_expr::Expr;
@@ -31,7 +32,8 @@ fn as_long(expr: &Expr) -> Option<Expr> {
     Some(in_64_bits(expr).unwrap_or_else(cast))
 }
 
-/// Returns a LONG that was cast from at most 32 bits, and the constant that `+` or `-` adds to it.
+/// Returns a LONG that was cast from at most 32 bits, and the constant added to it or subtracted
+/// from it.
 #[must_use]
 pub fn moved_by_constant(expr: &Expr) -> Option<(&Expr, i64)> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
@@ -59,7 +61,7 @@ fn widened(expr: &Expr) -> Option<&Expr> {
     (is_cast && is_narrow).then(|| args.first()).flatten()
 }
 
-/// Whether the constants of a chain of `+` and `-`, or of `*`, together exceed the range of INT.
+/// Whether the constants in a chain of `+` and `-`, or of `*`, together exceed the range of INT.
 ///
 /// `i * 3600 * 1000000` is a LONG.
 #[must_use]
@@ -74,7 +76,7 @@ pub fn is_long_chain(op: BinaryOperator, left: &Expr, right: &Expr) -> bool {
     i32::try_from(all).is_err()
 }
 
-/// Maximum links of a chain that are examined, because each operation examines its chain again.
+/// Maximum links of a chain that are examined. Each operation in a chain examines the chain again.
 const MAX_LINKS: usize = 16;
 
 /// Returns the combined constants of a chain of one operation, if it has any.

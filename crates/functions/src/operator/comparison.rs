@@ -381,7 +381,7 @@ fn symbol_equality(op: BinaryOperator, swapped: bool) -> ResolvedOperator {
     if op == BinaryOperator::NotEqual { negated(resolved) } else { resolved }
 }
 
-/// The keys of one string in one dictionary. Batches of a snapshot share their dictionary, so one
+/// A string's keys in one dictionary. The batches of a snapshot share their dictionary, so one
 /// lookup serves a whole scan.
 struct FoundKeys {
     dictionary: ArrayRef,
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn nullable_operands_get_null_safe_comparisons() {
+    fn comparisons_of_nullable_operands_are_null_safe() {
         let int = Argument::column(SqlType::Int);
         let text_of = |op| {
             let resolved = resolve_operator(op, &int, &int).unwrap();
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn a_null_operand_becomes_a_null_test() {
+    fn comparison_with_null_becomes_a_null_test() {
         let null = Argument::constant(SqlType::Null, ScalarValue::Null);
         let int = Argument::column(SqlType::Int);
         let resolved = resolve_operator(BinaryOperator::NotEqual, &int, &null).unwrap();

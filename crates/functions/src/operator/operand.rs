@@ -148,8 +148,8 @@ fn arithmetic_types(
     if additive && (is_time(l) || is_time(r)) {
         return time_arithmetic(op, left, right);
     }
-    // A constant FLOAT combined with a constant integer or FLOAT stays FLOAT; a FLOAT column is
-    // computed as DOUBLE.
+    // A constant FLOAT with a constant integer or FLOAT stays FLOAT; a FLOAT column is computed as
+    // DOUBLE.
     if left.constant.is_some() && right.constant.is_some() && !bitwise {
         let integer = |sql_type: T| sql_type.is_integer();
         if (l == T::Float && (integer(r) || r == T::Float)) || (r == T::Float && integer(l)) {
@@ -164,7 +164,7 @@ fn arithmetic_types(
     (!bitwise || common.is_integer()).then_some((common, common, common))
 }
 
-/// Returns the type in which an operand takes part in arithmetic.
+/// Returns the type as which an operand takes part in arithmetic.
 fn number_like(sql_type: SqlType) -> Option<SqlType> {
     Some(match sql_type {
         SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Char => SqlType::Int,

@@ -90,7 +90,8 @@ pub fn in_list(value: (&Expr, &Argument), list: &[(Expr, Argument)]) -> Result<E
     Ok(terms.pop().unwrap_or_else(|| literal(false)))
 }
 
-/// Returns the common type of several values: CASE branches, `coalesce`, numeric UNION columns.
+/// Returns the common type of several values: CASE branches, `coalesce`, numeric columns of a
+/// UNION.
 pub fn value_type(types: &[SqlType]) -> Result<SqlType, ResolveError> {
     let mut common = SqlType::Null;
     for &next in types {
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_are_sorted() {
+    fn between_sorts_its_bounds() {
         let value = (col("a"), Argument::column(SqlType::Int));
         let bound = |n: i32| (lit(n), Argument::constant(SqlType::Int, n.into()));
         let (low, high) = (bound(3), bound(1));
@@ -138,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_is_a_balanced_or() {
+    fn in_list_becomes_a_balanced_or_tree() {
         let value = (col("a"), Argument::column(SqlType::Byte));
         let list: Vec<_> =
             (0..3_i8).map(|n| (lit(n), Argument::constant(SqlType::Byte, n.into()))).collect();
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_get_a_common_type() {
+    fn case_branches_get_a_common_type() {
         use SqlType as T;
         assert_eq!(value_type(&[T::Null, T::Int]), Ok(T::Int));
         assert_eq!(value_type(&[T::Int, T::Double]), Ok(T::Double));

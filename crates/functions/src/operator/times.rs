@@ -1,5 +1,5 @@
-//! Comparison of times with different units, in 128-bit nanoseconds, which cannot overflow. In the
-//! finer 64-bit unit a date after 2262 would be null.
+//! Comparison of times with different units, as 128-bit nanoseconds, which cannot overflow. In 64
+//! bits of the finer unit, a date after 2262 would be null.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::column::{Call, internal};
 use crate::native::{Kernel, Native, call};
 use crate::resolve::Argument;
 
-/// Holds any time of any unit in nanoseconds.
+/// A type that can hold any time of any unit in nanoseconds.
 const WIDE: SqlType = SqlType::Decimal(38, 0);
 
 /// Whether columns of these types are compared as [`wide_time`].
@@ -45,8 +45,8 @@ fn widened(call: &Call<'_>, from: SqlType) -> Result<ArrayRef> {
     Ok(Arc::new(wide.with_precision_and_scale(38, 0)?))
 }
 
-/// Returns the types of two times that are compared as [`wide_time`]; `None` if one type holds
-/// both.
+/// Returns the types of two times if they are compared as [`wide_time`]; `None` if one of the types
+/// can hold both.
 pub(crate) fn compared_wide(left: &Argument, right: &Argument) -> Option<(SqlType, SqlType)> {
     let (l, r) = (time_type(left, right)?, time_type(right, left)?);
     let (left_unit, right_unit) = (unit_of(l)?, unit_of(r)?);
@@ -60,7 +60,7 @@ pub(crate) fn compared_wide(left: &Argument, right: &Argument) -> Option<(SqlTyp
     (l != r && !is_known).then_some((l, r))
 }
 
-/// Returns the time type of an operand. Constant text next to a time counts as microseconds if
+/// Returns the time type of an operand. Constant text beside a time is read in microseconds if
 /// nanoseconds cannot represent it.
 fn time_type(operand: &Argument, other: &Argument) -> Option<SqlType> {
     if unit_of(operand.sql_type).is_some() {

@@ -36,7 +36,7 @@ use crate::signature::{
 };
 use crate::text::parse;
 
-/// Null rate: 0 never, 1 always, n one value in n.
+/// Null rate: 0 for never, 1 for always, n for one value in n.
 struct NullRate(u32);
 
 impl NullRate {
@@ -92,7 +92,7 @@ where
     draw::<T>(call, 2, |random| random.random_range(low..=high))
 }
 
-/// Draws BYTE or SHORT values from a range that is given as INT and must lie in `least..=most`.
+/// Draws BYTE or SHORT values from a range that is given as INT and must lie within `least..=most`.
 fn small(call: &Call<'_>, least: i32, most: i32, returns: SqlType) -> Result<ArrayRef> {
     let (low, high) = range::<Int32Type>(call)?;
     if low < least || high > most {
@@ -120,8 +120,8 @@ fn word(random: &mut ChaCha8Rng, low: i32, high: i32, out: &mut impl Extend<char
     out.extend((0..length).map(|_| char::from(random.random_range(b'A'..=b'Z'))));
 }
 
-/// Draws strings with a length between two bounds: (min, max, null rate), or with the size of a
-/// list of distinct strings as the first argument.
+/// Draws strings whose length lies between two bounds. The arguments are (min, max, null rate),
+/// optionally preceded by the number of distinct strings to draw from.
 fn words(call: &Call<'_>) -> Result<ArrayRef> {
     let listed = call.arguments.len() == 4;
     let first = usize::from(listed);
@@ -248,8 +248,8 @@ const fn list_of(gives: SqlType) -> Overload {
 const LENGTHS: &[crate::signature::Param] = &[Is(Int), Is(Int), Is(Int)];
 const LISTED: &[crate::signature::Param] = &[Is(Int), Is(Int), Is(Int), Is(Int)];
 
-/// `rnd_double_array(dimensions [, null rate [, longest]])`, or with 0 for `longest` and a length
-/// per dimension.
+/// `rnd_double_array(dimensions [, null rate [, longest]])`. If `longest` is 0, a length for each
+/// dimension follows.
 fn random_array(
     name: &str,
     arguments: &[Argument],
@@ -265,7 +265,7 @@ fn random_array(
     let count = arguments.len();
     let fixed = count > 3;
     if fixed && count != 3 + usize::from(dimensions) {
-        let message = format!("{dimensions} lengths are expected, {} given", count - 3);
+        let message = format!("expected {dimensions} lengths, found {}", count - 3);
         return Err(ResolveError::InvalidArgument { index: 3, message });
     }
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| random_arrays(call, dimensions));
@@ -282,7 +282,7 @@ fn random_arrays(call: &Call<'_>, dimensions: u8) -> Result<ArrayRef> {
         }
         match call.primitive::<Int32Type>(index)?.get(0) {
             Some(length) if length >= 0 => Ok(length),
-            _ => Err(invalid("a length of an array must not be negative")),
+            _ => Err(invalid("an array length must not be negative")),
         }
     };
     let longest = length(2, 16)?.max(1);
@@ -369,7 +369,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             let mut random = generator(call);
             Ok(build_flags(call.rows, |_| random.random()))
         })],
-        "true or false",
+        "random BOOLEAN",
     ),
     volatile(
         "rnd_byte",
@@ -381,7 +381,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
                 small(call, i8::MIN.into(), i8::MAX.into(), Byte)
             }),
         ],
-        "BYTE from 0 to 127, or in a range",
+        "random BYTE from 0 to 127, or in a range: (min, max)",
     ),
     volatile(
         "rnd_short",
@@ -391,7 +391,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
                 small(call, i16::MIN.into(), i16::MAX.into(), Short)
             }),
         ],
-        "SHORT, or one in a range",
+        "random SHORT, or one in a range: (min, max)",
     ),
     volatile(
         "rnd_int",
@@ -401,7 +401,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             }),
             direct(LENGTHS, Int, whole::<Int32Type>),
         ],
-        "INT, or one in a range: (min, max, null rate)",
+        "random INT, or one in a range: (min, max, null rate)",
     ),
     volatile(
         "rnd_long",
@@ -411,7 +411,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             }),
             direct(&[Is(Long), Is(Long), Is(Int)], Long, whole::<Int64Type>),
         ],
-        "LONG, or one in a range: (min, max, null rate)",
+        "random LONG, or one in a range: (min, max, null rate)",
     ),
     volatile(
         "rnd_float",
@@ -419,7 +419,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[], Float, |call| draw::<Float32Type>(call, 0, Rng::random)),
             direct(&[Is(Int)], Float, |call| draw::<Float32Type>(call, 0, Rng::random)),
         ],
-        "FLOAT from 0 to 1: ([null rate])",
+        "random FLOAT from 0 to 1: ([null rate])",
     ),
     volatile(
         "rnd_double",
@@ -427,24 +427,24 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[], Double, |call| draw::<Float64Type>(call, 0, Rng::random)),
             direct(&[Is(Int)], Double, |call| draw::<Float64Type>(call, 0, Rng::random)),
         ],
-        "DOUBLE from 0 to 1: ([null rate])",
+        "random DOUBLE from 0 to 1: ([null rate])",
     ),
     volatile(
         "random",
         &[direct(&[], Double, |call| draw::<Float64Type>(call, 0, Rng::random))],
-        "DOUBLE from 0 to 1, under its name in PostgreSQL",
+        "random DOUBLE from 0 to 1, as in PostgreSQL",
     ),
     volatile(
         "rnd_char",
         &[direct(&[], Char, |call| {
             draw::<UInt16Type>(call, 0, |r| u16::from(r.random_range(b'A'..=b'Z')))
         })],
-        "letter from A to Z",
+        "random letter from A to Z",
     ),
     volatile(
         "rnd_date",
         &[direct(&[Is(Date), Is(Date), Is(Int)], Date, whole::<TimestampMillisecondType>)],
-        "DATE in a range: (start, end, null rate)",
+        "random DATE in a range: (start, end, null rate)",
     ),
     volatile(
         "rnd_timestamp",
@@ -453,7 +453,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             Timestamp,
             whole::<TimestampMicrosecondType>,
         )],
-        "TIMESTAMP in a range: (start, end, null rate)",
+        "random TIMESTAMP in a range: (start, end, null rate)",
     ),
     volatile(
         "rnd_timestamp_ns",
@@ -462,17 +462,17 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             TimestampNs,
             whole::<TimestampNanosecondType>,
         )],
-        "TIMESTAMP_NS in a range: (start, end, null rate)",
+        "random TIMESTAMP_NS in a range: (start, end, null rate)",
     ),
     volatile(
         "rnd_str",
         &[direct(LENGTHS, Str, words), direct(LISTED, Str, words), list_of(Str)],
-        "one of a list, or letters: (min, max, null rate), (list size, min, max, null rate)",
+        "one of the arguments, or letters: (min, max, null rate), (list size, min, max, null rate)",
     ),
     volatile(
         "rnd_varchar",
         &[direct(LENGTHS, Varchar, words), direct(LISTED, Varchar, words), list_of(Varchar)],
-        "one of a list, or letters: (min, max, null rate)",
+        "one of the arguments, or random letters: (min, max, null rate)",
     ),
     volatile(
         "rnd_symbol",
@@ -485,15 +485,19 @@ pub(crate) const FUNCTIONS: &[Function] = &[
                 body: crate::signature::Body::Made(|_| Ok(as_symbols(texts))),
             },
         ],
-        "one of a list, or of a list made of letters: (list size, min, max, null rate)",
+        "one of the arguments, or of a generated list: (list size, min, max, null rate)",
     ),
-    volatile("rnd_uuid4", &[direct(&[], Uuid, uuid)], "UUID of version 4"),
-    volatile("gen_random_uuid", &[direct(&[], Uuid, uuid)], "UUID of version 4"),
-    volatile("rnd_long256", &[direct(&[], Long256, |call| bytes::<32>(call, |_| {}))], "LONG256"),
+    volatile("rnd_uuid4", &[direct(&[], Uuid, uuid)], "random UUID (version 4)"),
+    volatile("gen_random_uuid", &[direct(&[], Uuid, uuid)], "random UUID (version 4)"),
+    volatile(
+        "rnd_long256",
+        &[direct(&[], Long256, |call| bytes::<32>(call, |_| {}))],
+        "random LONG256",
+    ),
     volatile(
         "rnd_bin",
         &[direct(&[], Binary, binary), direct(&[Is(Long), Is(Long), Is(Int)], Binary, binary)],
-        "bytes: (min, max, null rate)",
+        "random bytes: (min length, max length, null rate)",
     ),
     volatile(
         "rnd_ipv4",
@@ -501,24 +505,24 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[], Ipv4, |call| draw::<UInt32Type>(call, 0, |r| r.random_range(1..=u32::MAX))),
             made(&[Text, Is(Int)], Gives::Is(Ipv4), address),
         ],
-        "address, or one in a network: (network, null rate)",
+        "random IPv4 address, or one in a network: (network, null rate)",
     ),
-    drawn("rnd_geohash", random_geohash, "geohash of so many bits"),
-    drawn("rnd_decimal", random_decimal, "positive DECIMAL: (precision, scale, null rate)"),
-    drawn("rnd_symbol_weighted", weighted_symbol, "one of a list, each word with its weight"),
+    drawn("rnd_geohash", random_geohash, "random geohash with n bits"),
+    drawn("rnd_decimal", random_decimal, "random positive DECIMAL: (precision, scale, null rate)"),
+    drawn("rnd_symbol_weighted", weighted_symbol, "symbol chosen by weight: (symbol, weight, …)"),
     drawn(
         "rnd_symbol_zipf",
         zipf_symbol,
-        "one of a list, the first most often: (symbol, …, alpha), or (count, alpha)",
+        "symbol with a Zipf distribution: (symbol, …, alpha), or (count, alpha)",
     ),
     volatile(
         "timestamp_shuffle",
         &[direct(&[Is(Timestamp), Is(Timestamp)], Timestamp, whole::<TimestampMicrosecondType>)],
-        "TIMESTAMP between two others",
+        "random TIMESTAMP between two others",
     ),
     drawn(
         "rnd_double_array",
         random_array,
-        "random array: (dimensions, null rate, longest), or 0 and the lengths",
+        "random array: (dimensions, null rate, max length), or (…, 0, length, …)",
     ),
 ];

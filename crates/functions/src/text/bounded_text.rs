@@ -18,8 +18,8 @@ pub(crate) struct BoundedText {
 }
 
 impl BoundedText {
-    /// Whether `more` bytes are too many. Called before the string grows, and by callers that build
-    /// a string of that size to append it.
+    /// Whether the string cannot grow by `more` bytes. Called before the string grows, and by
+    /// callers that build a string of that size before they append it.
     pub(crate) fn refuses(&mut self, more: usize) -> bool {
         if self.refused.is_some() {
             return true;
@@ -86,7 +86,7 @@ impl BoundedText {
 }
 
 fn too_long() -> EngineError {
-    let message = format!("a text may have at most {} MiB", MAX_BYTES >> 20);
+    let message = format!("the string is too long: at most {} MiB are allowed", MAX_BYTES >> 20);
     EngineError::new(ErrorCode::ResourceLimit, message)
 }
 
@@ -113,14 +113,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_string_grows_up_to_the_memory_limit_of_the_query() {
+    fn a_string_can_grow_up_to_the_memory_limit_of_the_query() {
         let account = account::Account::new(1 << 20, || None);
         let _entered = account.enter();
         let mut text = BoundedText::default();
         for _ in 0..100 {
             text.push_str(&"x".repeat(1 << 20));
         }
-        // Without a counting allocator only a single reservation counts, and each one doubles.
+        // Without a counting allocator, only the size of each single reservation counts, and each
+        // one doubles.
         assert!(text.get().unwrap_err().message.contains("query.memory.limit"));
         assert!(text.capacity() <= 33 << 20, "{}", text.capacity());
         text.push('y');

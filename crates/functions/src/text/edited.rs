@@ -35,8 +35,8 @@ fn reverse(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `translate(text, from, to)`: replaces the letters of `from` by those of `to` at the same
-/// positions; letters without a counterpart are removed.
+/// `translate(text, from, to)`: replaces each letter in `from` with the letter at the same position
+/// in `to`; letters without a counterpart are removed.
 fn translate(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, from, to) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
     let mut letters: FxHashMap<char, Option<char>> = FxHashMap::default();
@@ -66,7 +66,8 @@ fn translate(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `overlay(text, part, from [, length])`: replaces `length` characters by the part.
+/// `overlay(text, part, from [, length])`: replaces `length` characters from position `from` on
+/// with `part`.
 fn overlay(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, parts) = (call.texts(0)?, call.texts(1)?);
     let starts = call.primitive::<Int32Type>(2)?;
@@ -88,9 +89,7 @@ fn overlay(call: &Call<'_>) -> Result<ArrayRef> {
             None => part.chars().count() as i64,
         };
         if start < 1 {
-            return Err(invalid(format!(
-                "overlay: a position of at least 1 expected, not {start}"
-            )));
+            return Err(invalid(format!("overlay: position must be at least 1, found {start}")));
         }
         let end = (i64::from(start) - 1 + length).max(0);
         let (start, end) = (start as usize - 1, usize::try_from(end).unwrap_or(usize::MAX));
@@ -168,11 +167,12 @@ fn decode(call: &Call<'_>) -> Result<ArrayRef> {
         }
         if format.eq_ignore_ascii_case("hex") {
             let bytes = parse::hexadecimal(text);
-            let bytes = bytes.ok_or_else(|| invalid("invalid hex: two digits a byte expected"))?;
+            let bytes =
+                bytes.ok_or_else(|| invalid("invalid hex: expected two digits per byte"))?;
             return Ok(Some(bytes));
         }
         let shown: String = format.chars().take(20).collect();
-        Err(invalid(format!("encoding '{shown}': hex or base64 expected")))
+        Err(invalid(format!("invalid encoding '{shown}': expected hex or base64")))
     })
 }
 
@@ -222,11 +222,11 @@ fn push_parts<'t>(parts: impl Iterator<Item = &'t str>, null: Option<&str>, out:
 }
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    pure("reverse", &[direct(&[Text], Varchar, reverse)], "the letters from the last to the first"),
+    pure("reverse", &[direct(&[Text], Varchar, reverse)], "characters in reverse order"),
     pure(
         "translate",
         &[direct(&[Text, Text, Text], Varchar, translate)],
-        "letters of the second text as those of the third at their places; without one they go",
+        "replaces characters of argument 2 by their counterparts in argument 3, or removes them",
     ),
     pure(
         "overlay",
@@ -234,27 +234,27 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Text, Text, Is(Int)], Varchar, overlay),
             direct(&[Text, Text, Is(Int), Is(Int)], Varchar, overlay),
         ],
-        "the second text in the place of so many letters from a position; by itself as many as its",
+        "replaces characters: (string, new, start [, count]); default count: the length of new",
     ),
     pure(
         "regexp_substr",
         &[made(&[Text, Text], Gives::Is(Varchar), regexp_substr)],
-        "the first match of a regular expression, or its first group; null when there is none",
+        "first match of a regular expression, or its first group; null if nothing matches",
     ),
     pure(
         "glob",
         &[made(&[Text, Text], Gives::Is(Boolean), glob_kernel)],
-        "whether a text fits a pattern: * any letters, ? one, [a-z] one of these, [!a-z] another",
+        "whether a string matches: * any characters, ? one, [a-z] one of these, [!a-z] any other",
     ),
-    pure("from_base64", &[direct(&[Text], Binary, from_base64)], "the bytes of a text in Base64"),
-    pure("to_base64", &[direct(&[Text], Varchar, to_base64)], "a text's bytes in Base64"),
-    pure("decode", &[direct(&[Text, Text], Binary, decode)], "bytes of a text in hex or base64"),
+    pure("from_base64", &[direct(&[Text], Binary, from_base64)], "decodes a Base64 string"),
+    pure("to_base64", &[direct(&[Text], Varchar, to_base64)], "encodes a string as Base64"),
+    pure("decode", &[direct(&[Text, Text], Binary, decode)], "decodes a hex or base64 string"),
     pure(
         "string_to_array",
         &[
             direct(&[Text, Text], Str, string_to_array),
             direct(&[Text, Text, Text], Str, string_to_array),
         ],
-        "parts between separators as a list, {a,b}; parts equal to the third text are null",
+        "splits a string at a separator into {a,b}; parts equal to the third argument are null",
     ),
 ];

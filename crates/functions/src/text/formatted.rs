@@ -48,7 +48,7 @@ fn chr(call: &Call<'_>) -> Result<ArrayRef> {
     try_build_text(call.rows, |row, out| {
         let Some(code) = codes.get(row) else { return Ok(false) };
         let letter = u32::try_from(code).ok().filter(|code| *code > 0).and_then(char::from_u32);
-        out.push(letter.ok_or_else(|| invalid(format!("no character has the code {code}")))?);
+        out.push(letter.ok_or_else(|| invalid(format!("invalid character code: {code}")))?);
         Ok(true)
     })
 }
@@ -143,15 +143,16 @@ fn place(rest: &mut &str) -> Result<Option<usize>> {
     let Some(after) = after.strip_prefix('$').filter(|_| digits > 0) else { return Ok(None) };
     let place = number.parse::<usize>().unwrap_or(usize::MAX).checked_sub(1);
     *rest = after;
-    place.map(Some).ok_or_else(|| invalid("format: %0$ names no argument"))
+    place.map(Some).ok_or_else(|| invalid("format: %0$ is invalid, arguments are numbered from 1"))
 }
 
 fn argument(values: &[Texts], place: usize) -> Result<&Texts> {
-    let missing = || invalid(format!("format: there is no argument {}", place.saturating_add(1)));
+    let missing = || invalid(format!("format: argument {} is missing", place.saturating_add(1)));
     values.get(place).ok_or_else(missing)
 }
 
-/// Parses the width of a value in characters. Negative: left-aligned; 0: not specified.
+/// Parses the width of a value in characters. A negative width means left-aligned, 0 means
+/// unspecified.
 fn width(rest: &mut &str, next: &mut usize, values: &[Texts], row: usize) -> Result<i64> {
     let (is_left, mut after) = match rest.strip_prefix('-') {
         Some(after) => (true, after.trim_start_matches('-')),
@@ -171,11 +172,11 @@ fn width(rest: &mut &str, next: &mut usize, values: &[Texts], row: usize) -> Res
     };
     *rest = after;
     let width = width.filter(|width: &i32| *width > i32::MIN).map(i64::from);
-    let width = width.ok_or_else(|| invalid("format: a width is a number of characters"))?;
+    let width = width.ok_or_else(|| invalid("format: the width must be an integer"))?;
     Ok(if is_left { -width.abs() } else { width })
 }
 
-/// Pads a string to a width with blanks before it, or after it for a negative width.
+/// Pads a string with blanks to a width: on the left, or on the right if the width is negative.
 fn pad(text: &str, width: i64, out: &mut BoundedText) {
     let missing = usize::try_from(width.unsigned_abs()).unwrap_or(usize::MAX);
     let missing = missing.saturating_sub(text.chars().count());
@@ -197,8 +198,10 @@ fn write_value(kind: char, value: Option<&str>, out: &mut BoundedText) -> Result
         ('L', Some(value)) => quoted(value, '\'', out),
         ('I', Some(value)) if is_plain_name(value) => out.push_str(value),
         ('I', Some(value)) => quoted(value, '"', out),
-        ('I', None) => return Err(invalid("format: null is no name for %I")),
-        _ => return Err(invalid(format!("format: '%{kind}' is not known, use %s, %I or %L"))),
+        ('I', None) => {
+            return Err(invalid("format: null cannot be formatted as an identifier (%I)"));
+        }
+        _ => return Err(invalid(format!("format: unknown specifier '%{kind}', use %s, %I or %L"))),
     }
     Ok(())
 }
@@ -242,10 +245,10 @@ fn encode_text(call: &Call<'_>) -> Result<ArrayRef> {
         let (Some(text), Some(format)) = (texts.get(row), formats.get(row)) else {
             return Ok(false);
         };
-        // A constant is read in PostgreSQL's bytea syntax.
+        // A constant that starts with `\x` is in PostgreSQL's bytea syntax.
         if is_constant && text.starts_with("\\x") {
             let bytes = parse::bytes(text);
-            let bytes = bytes.ok_or_else(|| invalid(format!("'{text}' are no bytes in hex")))?;
+            let bytes = bytes.ok_or_else(|| invalid(format!("invalid hex: '{text}'")))?;
             encoded(&bytes, format, out)?;
             return Ok(true);
         }
@@ -271,7 +274,7 @@ pub(crate) fn encoded(bytes: &[u8], format: &str, out: &mut BoundedText) -> Resu
         }
     } else {
         let shown: String = format.chars().take(20).collect();
-        return Err(invalid(format!("encoding '{shown}': hex, base64 or escape expected")));
+        return Err(invalid(format!("invalid encoding '{shown}': expected hex, base64 or escape")));
     }
     Ok(())
 }
@@ -312,23 +315,23 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "initcap",
         &[direct(&[Text], Str, initcap)],
-        "the first letter of each word in upper case",
+        "first letter of each word in upper case, the others in lower case",
     ),
-    pure("chr", &[direct(&[Is(Int)], Str, chr)], "the character with this code"),
-    pure("ascii", &[direct(&[Text], Int, ascii)], "the code of the first character"),
-    pure("repeat", &[direct(&[Text, Is(Int)], Varchar, repeat)], "the text so many times"),
+    pure("chr", &[direct(&[Is(Int)], Str, chr)], "character with the given code point"),
+    pure("ascii", &[direct(&[Text], Int, ascii)], "code point of the first character"),
+    pure("repeat", &[direct(&[Text, Is(Int)], Varchar, repeat)], "string repeated n times"),
     pure(
         "concat_ws",
         &variadic(concat_ws),
-        "the texts after the first with the first between them, nulls left out",
+        "concatenates the arguments after the first, separated by the first; nulls are skipped",
     ),
-    pure("format", &FORMAT, "the pattern with texts (%s), names (%I) and literals (%L) in it"),
+    pure("format", &FORMAT, "pattern with strings (%s), names (%I) and literals (%L) inserted"),
     pure(
         "encode",
         &[
             direct(&[Is(Binary), Text], Varchar, encode),
             direct(&[Text, Text], Varchar, encode_text),
         ],
-        "bytes as text: hex, base64 or escape",
+        "encodes bytes as a string: hex, base64 or escape",
     ),
 ];

@@ -1,5 +1,5 @@
-//! String functions. Positions count characters from 1. A null argument gives null, unless an entry
-//! says otherwise.
+//! String functions. Positions count characters from 1. A null argument results in null, unless the
+//! function's entry states otherwise.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::text::parse;
 use crate::text::pattern::{refused, regex};
 use crate::text::together;
 
-/// Applies a function from string to string.
+/// Applies a function to each string of the first argument.
 fn map(call: &Call<'_>, write: impl Fn(&str, &mut BoundedText)) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
     build_text(call.rows, |row, out| {
@@ -46,8 +46,8 @@ fn characters(text: &str) -> usize {
     if text.is_ascii() { text.len() } else { text.chars().count() }
 }
 
-/// Returns the first or last `count` characters; a negative count removes that many from the other
-/// end.
+/// Returns the first (with `left`) or last `count` characters. A negative count drops that many
+/// characters from the other end.
 fn edge(call: &Call<'_>, left: bool) -> Result<ArrayRef> {
     let (texts, counts) = (call.texts(0)?, call.primitive::<Int32Type>(1)?);
     if counts.scalar
@@ -104,14 +104,14 @@ fn substring(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Returns the index of the first character, from 0, and the number of characters from position
-/// `start` on; `None` for a negative length.
+/// Returns the index of the first character, counted from 0, and the number of characters of the
+/// substring that starts at position `start`; `None` for a negative length.
 fn characters_of(start: i32, length: i32) -> Option<(usize, usize)> {
     let (first, length) = (i64::from(start) - 1, i64::from(length));
     if length < 0 {
         return None;
     }
-    // Positions before the string reduce the length.
+    // Positions before the start of the string shorten the result.
     let cut = (length + first.min(0)).max(0);
     Some((first.max(0) as usize, cut as usize))
 }
@@ -148,7 +148,7 @@ fn replace(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Maximum length in characters: a single number could otherwise exhaust the memory.
+/// Maximum length in characters. Without it, a single number could exhaust the memory.
 const MAX_PADDED: i32 = 1 << 20;
 
 /// `LIKE pattern ESCAPE 'c'`: converts the escape character to a backslash.
@@ -177,7 +177,7 @@ fn like_escape(call: &Call<'_>) -> Result<ArrayRef> {
             escaped = false;
         }
         if escaped {
-            // A trailing escape, which LIKE rejects.
+            // A trailing escape character, which LIKE rejects.
             out.push('\\');
         }
         true
@@ -298,7 +298,8 @@ struct Template<'a> {
 
 enum Part<'a> {
     Text(&'a str),
-    /// A group by number; a number or a name that the pattern does not have is empty.
+    /// A group by number. A number or name that does not exist in the pattern stands for an empty
+    /// string.
     Group(usize),
 }
 
@@ -381,8 +382,7 @@ fn replace_each<'t>(
             });
         }
         copied = at.end;
-        // After a match that ends at the end of the string no further match follows, not even an
-        // empty one.
+        // After a match at the end of the string, no further match follows, not even an empty one.
         if copied == text.len() {
             return;
         }
@@ -561,7 +561,7 @@ const PIECES: &[Overload] = &[
     direct(&[Text, Is(Int)], Str, substring),
     made(&[Text, Is(Int), Is(Int)], Gives::Is(Str), |bound| {
         if bound.arguments[2].integer().is_some_and(|length| length < 0) {
-            let message = "a length of at least 0 expected".into();
+            let message = "length must not be negative".into();
             return Err(ResolveError::InvalidArgument { index: 2, message });
         }
         Ok(Arc::new(substring))
@@ -573,19 +573,19 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure("to_uppercase", &[direct(T1, Str, |call| in_case(call, Case::Upper))], "upper case"),
     pure("lower", &[direct(T1, Str, |call| in_case(call, Case::Lower))], "lower case"),
     pure("to_lowercase", &[direct(T1, Str, |call| in_case(call, Case::Lower))], "lower case"),
-    trimming!("trim", trim_matches, "without blanks, or some characters, at both ends"),
-    trimming!("btrim", trim_matches, "without blanks, or some characters, at both ends"),
-    trimming!("ltrim", trim_start_matches, "without leading blanks, or some characters"),
-    trimming!("rtrim", trim_end_matches, "without trailing blanks, or some characters"),
-    one!("quote_ident", quote_ident, "in double quotes when an identifier needs them"),
-    one!("quote_literal", |text, out| quoted(text, '\'', out), "in quotes, as a literal"),
+    trimming!("trim", trim_matches, "removes spaces, or the given characters, from both ends"),
+    trimming!("btrim", trim_matches, "removes spaces, or the given characters, from both ends"),
+    trimming!("ltrim", trim_start_matches, "removes leading spaces, or the given characters"),
+    trimming!("rtrim", trim_end_matches, "removes trailing spaces, or the given characters"),
+    one!("quote_ident", quote_ident, "identifier, in double quotes if it needs them"),
+    one!("quote_literal", |text, out| quoted(text, '\'', out), "string literal in single quotes"),
     pure(
         "length",
         &[direct(T1, Int, length), direct(&[Is(Binary)], Long, binary_length)],
-        "characters of a text, bytes of a binary; -1 for null",
+        "number of characters of a string, or of bytes of a BINARY; -1 for null",
     ),
-    pure("char_length", &[direct(T1, Int, char_length)], "characters of a text; null for null"),
-    pure("character_length", &[direct(T1, Int, char_length)], "the same as char_length"),
+    pure("char_length", &[direct(T1, Int, char_length)], "characters in a string; null for null"),
+    pure("character_length", &[direct(T1, Int, char_length)], "alias of char_length"),
     pure(
         "length_bytes",
         &[direct(T1, Int, |call| {
@@ -594,41 +594,41 @@ pub(crate) const FUNCTIONS: &[Function] = &[
                 Some(texts.get(row).map_or(-1, |text| text.len() as i32))
             }))
         })],
-        "bytes of a text in UTF-8; -1 for null",
+        "length of a string in UTF-8 bytes; -1 for null",
     ),
     pure(
         "octet_length",
         &[direct(T1, Int, |call| bytes(call, 1))],
-        "bytes of a text in UTF-8; null for null",
+        "length of a string in UTF-8 bytes; null for null",
     ),
     pure(
         "bit_length",
         &[direct(T1, Int, |call| bytes(call, 8))],
-        "bits of a text in UTF-8; null for null",
+        "length of a string in UTF-8 bits; null for null",
     ),
-    pure("left", &[direct(&[Text, Is(Int)], Str, |call| edge(call, true))], "first characters"),
-    pure("right", &[direct(&[Text, Is(Int)], Str, |call| edge(call, false))], "last characters"),
-    pure("substring", PIECES, "piece from a position, of a length"),
-    pure("substr", PIECES, "the same as substring"),
+    pure("left", &[direct(&[Text, Is(Int)], Str, |call| edge(call, true))], "first n characters"),
+    pure("right", &[direct(&[Text, Is(Int)], Str, |call| edge(call, false))], "last n characters"),
+    pure("substring", PIECES, "substring at a position: (string, start [, length])"),
+    pure("substr", PIECES, "alias of substring"),
     pure(
         "strpos",
         &[direct(T2, Int, position)],
-        "first position of a text, from 1; 0 when there is none",
+        "position of the first occurrence of a substring, from 1; 0 if not found",
     ),
     pure(
         "position",
         &[direct(T2, Int, position)],
-        "first position of a text, from 1; 0 when there is none",
+        "position of the first occurrence of a substring, from 1; 0 if not found",
     ),
     pure(
         "replace",
         &[direct(&[Text, Text, Text], Str, replace)],
-        "every occurrence of a text replaced",
+        "replaces every occurrence of a substring",
     ),
     pure(
         "like_escape",
         &[direct(T2, Str, like_escape)],
-        "a pattern of LIKE whose escape is another character, with a backslash instead",
+        "LIKE pattern with its escape character replaced by a backslash",
     ),
     pure(
         "lpad",
@@ -636,7 +636,7 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Text, Is(Int)], Str, |call| pad(call, true)),
             direct(&[Text, Is(Int), Text], Str, |call| pad(call, true)),
         ],
-        "filled at the left to a length, or cut to it",
+        "pads a string on the left to a length, or truncates it",
     ),
     pure(
         "rpad",
@@ -644,12 +644,12 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             direct(&[Text, Is(Int)], Str, |call| pad(call, false)),
             direct(&[Text, Is(Int), Text], Str, |call| pad(call, false)),
         ],
-        "filled at the right to a length, or cut to it",
+        "pads a string on the right to a length, or truncates it",
     ),
     pure(
         "split_part",
         &[made(&[Text, Text, Is(Int)], Gives::Is(Str), split_part)],
-        "one of the parts between separators, from 1, or from the end when negative",
+        "nth field of a string split at a separator, from 1; from the end if n is negative",
     ),
     pure(
         "starts_with",
@@ -658,17 +658,17 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             let starts = |row| Some(texts.get(row)?.starts_with(prefixes.get(row)?));
             Ok(build_flags(call.rows, |row| starts(row) == Some(true)))
         })],
-        "whether a text starts with another; false for null",
+        "whether a string starts with a prefix; false for null",
     ),
     pure(
         "regexp_replace",
         &[made(&[Text, Text, Text], Gives::Is(Str), regexp_replace)],
-        "every match of a regular expression replaced; $1 is the first group",
+        "replaces every match of a regular expression; $1 is the first group",
     ),
     pure(
         "base64",
         &[direct(&[Is(Binary), Is(Int)], Str, base64)],
-        "base-64 text of the first bytes",
+        "first n bytes, encoded as Base64",
     ),
     pure(
         "bar",
@@ -682,22 +682,22 @@ pub(crate) const FUNCTIONS: &[Function] = &[
             tidemark_types::SqlType::Varchar,
             bar,
         )],
-        "horizontal bar in eighths of a character: (value, min, max, width)",
+        "horizontal bar, accurate to 1/8 of a character: (value, min, max, width)",
     ),
     pure(
         "to_uuid",
         &[direct(&[Is(Long), Is(Long)], Uuid, of_longs::<16>)],
-        "UUID of its low and its high half",
+        "UUID from its low and high 64 bits",
     ),
     pure(
         "to_long128",
         &[direct(&[Is(Long), Is(Long)], Uuid, of_longs::<16>)],
-        "the same as to_uuid: the 128 bits of a low and a high half",
+        "alias of to_uuid: 128-bit value from its low and high 64 bits",
     ),
     pure(
         "to_long256",
         &[direct(&[Is(Long), Is(Long), Is(Long), Is(Long)], Long256, of_longs::<32>)],
-        "LONG256 of its four 64-bit parts, the lowest first",
+        "LONG256 from four 64-bit numbers, the lowest first",
     ),
-    pure("netmask", &[direct(T1, Ipv4, netmask)], "mask of a network such as 10.0.0.0/8"),
+    pure("netmask", &[direct(T1, Ipv4, netmask)], "netmask of a network such as 10.0.0.0/8"),
 ];

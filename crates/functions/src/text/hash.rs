@@ -55,9 +55,9 @@ macro_rules! digest {
 }
 
 pub(crate) const FUNCTIONS: &[Function] = &[
-    digest!("md5", Md5, "MD5 in hexadecimal"),
-    digest!("sha1", Sha1, "SHA-1 in hexadecimal"),
-    digest!("sha256", Sha256, "SHA-256 in hexadecimal"),
+    digest!("md5", Md5, "MD5 hash in hexadecimal"),
+    digest!("sha1", Sha1, "SHA-1 hash in hexadecimal"),
+    digest!("sha256", Sha256, "SHA-256 hash in hexadecimal"),
 ];
 
 #[cfg(test)]

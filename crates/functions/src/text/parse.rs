@@ -26,8 +26,8 @@ fn plain_integer(text: &str) -> Option<i64> {
     if well_placed { text.replace('_', "").parse().ok() } else { None }
 }
 
-/// Parses a DOUBLE. `NaN`, `Infinity`, numbers that are too large and strings that are no number
-/// are null.
+/// Parses a DOUBLE. `NaN`, `Infinity`, numbers that are too large, and strings that are not numbers
+/// become null.
 pub(crate) fn double(text: &str) -> Option<f64> {
     let digits = text.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(text);
     let numeric = digits.bytes().any(|byte| byte.is_ascii_digit())
@@ -50,7 +50,7 @@ pub(crate) fn boolean(text: &str) -> bool {
     text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("t")
 }
 
-/// Whether a string is a BOOLEAN at all, for conversions whose failure is an error.
+/// Whether a string is a valid BOOLEAN, for conversions whose failure is an error.
 pub(crate) fn is_boolean(text: &str) -> bool {
     boolean(text) || text.eq_ignore_ascii_case("false") || text.eq_ignore_ascii_case("f")
 }
@@ -134,12 +134,12 @@ pub(crate) fn long256(text: &str) -> Option<[u8; 32]> {
 
 const GEOHASH_ALPHABET: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
 
-/// Parses a geohash and truncates it to `bits`, or parses exactly these bits. `None` if a character
-/// is not in the alphabet or the string is too short.
+/// Parses a geohash and truncates it to `bits`, or parses a string of exactly `bits` binary digits.
+/// `None` if a character is not in the alphabet or the string is too short.
 pub(crate) fn geohash(text: &str, bits: u8) -> Option<i64> {
     let is_binary = text.len() == usize::from(bits) && !bits.is_multiple_of(5);
     if is_binary && text.bytes().all(|byte| matches!(byte, b'0' | b'1')) {
-        // Binary digits, as it is written if the bits do not form whole characters.
+        // Binary digits: the format of geohashes whose bits do not form whole characters.
         return i64::from_str_radix(text, 2).ok();
     }
     let mut value = 0_i64;
@@ -156,7 +156,7 @@ pub(crate) fn geohash(text: &str, bits: u8) -> Option<i64> {
     (have >= bits && have > 0).then(|| value >> (have - bits))
 }
 
-/// Formats a geohash: in characters if its bits allow, otherwise in binary digits.
+/// Formats a geohash: as characters if the number of bits allows it, otherwise as binary digits.
 pub(crate) fn geohash_text(value: i64, bits: u8) -> String {
     if bits.is_multiple_of(5) {
         let digit =
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_string_must_be_an_integer() {
+    fn integers_are_parsed_only_if_the_whole_string_matches() {
         for (text, value) in [
             ("12", Some(12)),
             ("+5", Some(5)),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn null_doubles_parse_as_none() {
+    fn null_and_nan_strings_parse_as_none() {
         assert_eq!(double("1e3"), Some(1000.0));
         assert_eq!(double("-.5"), Some(-0.5));
         for text in ["NaN", "Infinity", "inf", "", "abc", "e", "1e999", "1 "] {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_may_be_abbreviated() {
+    fn abbreviated_networks_are_parsed() {
         assert_eq!(ipv4_network("10.1/16"), Some((0x0A01_0000, 0xFFFF_0000, 16)));
         assert_eq!(ipv4_network("1.2.3.4"), Some((0x0102_0304, u32::MAX, 32)));
         assert_eq!(ipv4_network("1.2.3.4/33"), None);

@@ -122,7 +122,7 @@ fn check_length(pattern: &str) -> Result<(), String> {
     let length = pattern.len();
     if length > MAX_PATTERN_BYTES {
         return Err(format!(
-            "a pattern of {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
+            "pattern has {length} bytes: at most {MAX_PATTERN_BYTES} bytes are allowed"
         ));
     }
     Ok(())
@@ -138,8 +138,8 @@ fn compiled(pattern: &str) -> Result<Regex, String> {
     })
 }
 
-/// The error for a constant pattern, positioned at a bracket that is never closed, otherwise at the
-/// end.
+/// The error for a constant pattern. Its position is that of a bracket that is never closed,
+/// otherwise the end of the pattern.
 pub(crate) fn refused(index: usize, pattern: &str, message: String) -> ResolveError {
     let length = pattern.chars().count();
     let offset = if message.contains("character class") {
@@ -319,7 +319,7 @@ fn texts_of_any(call: &Call<'_>) -> Result<AnyTexts> {
     if let Some(symbols) = as_symbols(&array).cloned() {
         return Ok(AnyTexts::Symbols { symbols, scalar });
     }
-    let views = array.as_string_view_opt().ok_or_else(|| internal("not a text"))?.clone();
+    let views = array.as_string_view_opt().ok_or_else(|| internal("not a string"))?.clone();
     Ok(AnyTexts::Texts(Texts::new(views, scalar)))
 }
 
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_glob_class_may_end_with_a_hyphen() {
+    fn a_character_class_of_a_glob_may_end_with_a_hyphen() {
         assert!(matches("a-c", Syntax::Glob, "a[b-]c"));
         assert!(matches("[q]", Syntax::Glob, "[[]q]"));
         assert!(!matches("ac", Syntax::Glob, "a[]c"));
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_regex_matches_anywhere() {
+    fn a_regex_may_match_any_part_of_the_string() {
         assert!(matches("abc", Syntax::Regex, "b"));
         assert!(!matches("abc", Syntax::Regex, "^b"));
         assert!(Syntax::Regex.compile("(").is_err());

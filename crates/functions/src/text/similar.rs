@@ -40,8 +40,7 @@ fn similar_substring(call: &Call<'_>) -> Result<ArrayRef> {
         let ([before, wanted, behind], Some(letter), true) =
             (parts.as_slice(), escape.chars().next(), escape.chars().count() == 1)
         else {
-            let message =
-                format!("the part that is wanted stands between two {mark} in the pattern");
+            let message = format!("the pattern must enclose the wanted part between two {mark}");
             return Err(invalid(message));
         };
         out.push_str("(?s)^(?:");
@@ -61,7 +60,7 @@ fn push_pattern(out: &mut BoundedText, pattern: &str, escape: Option<char>) {
     out.push_str(")$");
 }
 
-/// Appends one section of a pattern; `any` is the translation of `%`.
+/// Appends one section of a pattern as a regular expression; `any` is the translation of `%`.
 fn push_part(out: &mut BoundedText, pattern: &str, escape: Option<char>, any: &str) {
     let (mut escaped, mut in_brackets) = (false, false);
     let mut letters = pattern.chars();
@@ -112,11 +111,11 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "similar_pattern",
         &[direct(&[Text], Str, similar_pattern), direct(&[Text, Text], Str, similar_pattern)],
-        "a pattern of SIMILAR TO as a regular expression",
+        "converts a SIMILAR TO pattern to a regular expression",
     ),
     pure(
         "similar_substring",
         &[direct(&[Text, Text], Str, similar_substring)],
-        "a pattern of SUBSTRING(… SIMILAR …) as a regular expression with a group",
+        "converts a SUBSTRING(… SIMILAR …) pattern to a regular expression with a group",
     ),
 ];

@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn written_items_are_read_back_unchanged() {
+    fn array_items_round_trip_through_strings() {
         let items = ["a", "", "b c", "null", r#"x"y\z"#, "{1,2}", "é"];
         let mut list = BoundedText::default();
         list.push('{');

@@ -1,6 +1,6 @@
 //! Vectorised string functions for ASCII-only columns: characters are bytes, lengths are those of
-//! the views, and substrings are views of the same bytes. Each function returns `None` for any
-//! other column, which is then processed string by string.
+//! the views, and substrings are views of the same bytes. For any other column, each function
+//! returns `None`, and the column is processed string by string.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use tidemark_vfs::{PIECE_TEXTS, are_ascii, ascii_stretch, stretch, text_column};
 
 use crate::column::{Texts, stopped};
 
-/// Maximum size of a buffer whose offsets fit a view; also the maximum that is built in one step.
+/// Maximum size of a buffer whose offsets fit in a view, and of what is built in one step.
 pub(crate) const MAX_BYTES: usize = 1 << 30;
 
-/// Visits the views in chunks, each with the row of its first view, after a check of the query's
-/// deadline and cancellation.
+/// Visits the views in chunks, each with the row of its first view. Before each chunk, checks the
+/// query's deadline and cancellation.
 pub(crate) fn each_piece(
     texts: &StringViewArray,
     mut visit: impl FnMut(usize, &[u128]) -> Result<bool>,
@@ -99,8 +99,8 @@ pub(crate) fn buffers_of(bytes: Vec<u8>) -> Vec<Buffer> {
     if bytes.is_empty() { vec![] } else { vec![bytes.into()] }
 }
 
-/// Returns a substring of each string; `piece` maps a length to the first byte and the number of
-/// bytes.
+/// Returns a substring of each string; `piece` maps the string's length to the substring's first
+/// byte and length in bytes.
 pub(crate) fn pieces(
     texts: &Texts,
     piece: impl Fn(usize) -> (usize, usize),
@@ -110,7 +110,7 @@ pub(crate) fn pieces(
     }
     let buffers = texts.array.data_buffers();
     let mut made = Vec::with_capacity(texts.array.len());
-    // Bytes of strings stored in buffers, and of their substrings that still need a buffer.
+    // Total bytes of the strings stored in buffers, and of the substrings that still need a buffer.
     let (mut all, mut taken) = (0, 0);
     let are_ascii = each_piece(&texts.array, |_, views| {
         if !are_ascii(views, buffers) {
@@ -140,8 +140,8 @@ pub(crate) fn pieces(
     Ok(Some(Arc::new(pieces.gc())))
 }
 
-/// Whether each string contains a substring; false for nulls. Strings stored contiguously are
-/// searched as one range, whether they are ASCII or not.
+/// Whether each string contains a substring; false for nulls. Contiguously stored strings are
+/// searched as one range, whether or not they are ASCII.
 pub(crate) fn containing(texts: &Texts, part: &Finder<'_>) -> Result<Option<BooleanBuffer>> {
     let len = part.needle().len();
     if texts.scalar || len == 0 {
@@ -169,11 +169,11 @@ pub(crate) fn containing(texts: &Texts, part: &Finder<'_>) -> Result<Option<Bool
     }))
 }
 
-/// Whether each string contains `part`. Strings that are not inline lie in `bytes`, which begin at
-/// `start`.
+/// Whether each string contains `part`. Strings that are not inline lie in `bytes`, whose first
+/// byte has the offset `start`.
 fn search(views: &[u128], start: usize, bytes: &[u8], part: &Finder<'_>, flags: &mut [bool]) {
     let find = |from: usize| part.find(&bytes[from..]).map_or(usize::MAX, |at| from + at);
-    // No string that begins at `from` or later contains the substring before `next`.
+    // No string that begins at `from` or later contains the substring at an offset before `next`.
     let (mut from, mut next) = (0, if bytes.is_empty() { usize::MAX } else { find(0) });
     for (&view, flag) in views.iter().zip(flags) {
         let len = view_len(view);
@@ -183,7 +183,8 @@ fn search(views: &[u128], start: usize, bytes: &[u8], part: &Finder<'_>, flags: 
         }
         let at = (view >> 96) as usize - start;
         if at < from {
-            // The strings are not in row order, and the shared range is scanned only once.
+            // Strings that are out of row order are searched one by one, because the shared range
+            // is scanned only once.
             *flag = part.find(&bytes[at..at + len]).is_some();
             continue;
         }
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn vectorised_functions_agree_with_one_string_at_a_time() {
+    fn vectorised_functions_match_string_by_string_evaluation() {
         let mut rng = random();
         let mut together = 0;
         for _ in 0..400 {
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_match_does_not_span_two_strings() {
+    fn a_match_cannot_span_two_strings() {
         let texts = ["0123456789abcA", "Bcdefghijklmno", "xxxxxxxxxxxABx", "AB", "B0123456789abcA"];
         let texts = Texts::new(StringViewArray::from_iter_values(texts), false);
         let found = containing(&texts, &Finder::new("AB")).unwrap().unwrap();

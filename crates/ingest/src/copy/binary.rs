@@ -7,9 +7,9 @@ use super::spec::CopyColumn;
 use crate::parameters::binary_value;
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
-/// Signature, flags, extension length.
+/// Bytes of the signature, the flags and the length of the extension.
 const HEADER_BYTES: usize = SIGNATURE.len() + 8;
-/// Flags that a reader must understand.
+/// Flags that a reader must understand to read the data.
 const CRITICAL_FLAGS: u32 = 0xffff_0000;
 
 #[derive(Debug)]

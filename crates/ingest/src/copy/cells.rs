@@ -19,7 +19,7 @@ const UUID_BYTES: i32 = 16;
 #[derive(Debug)]
 pub(super) enum Cells {
     Text(StringViewBuilder),
-    /// Boolean words of `PostgreSQL` are converted to `true` and `false`.
+    /// `PostgreSQL`'s boolean words, converted to `true` and `false`.
     Truth(StringViewBuilder),
     Symbol {
         texts: SymbolTexts,
@@ -136,5 +136,5 @@ impl Cells {
 }
 
 fn unfit() -> EngineError {
-    EngineError::internal("a value of another type than its column was said to have")
+    EngineError::internal("a value has a different type than its column")
 }

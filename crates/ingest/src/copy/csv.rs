@@ -4,8 +4,9 @@ use memchr::{memchr_iter, memchr2, memchr3};
 
 use super::place::{Kind, Marked, Place};
 
-/// Parses the record at `at` into `places`; values that are not contiguous in the data are
-/// assembled in `texts`. `None` while the record is incomplete, `Err` if a quote is never closed.
+/// Parses the record at `at` into `places`. Values that are not contiguous in the data are
+/// assembled in `texts`. Returns `None` while the record is incomplete, `Err` if a quote is never
+/// closed.
 pub(super) fn record(
     bytes: &[u8],
     at: usize,
@@ -65,7 +66,7 @@ fn without_return(bytes: &[u8], start: usize, end: usize) -> usize {
 /// A value that contains quotes.
 struct Part<'a> {
     bytes: &'a [u8],
-    /// Position of its first quote.
+    /// Position of the value's first quote.
     at: usize,
     /// Start of the value.
     from: usize,

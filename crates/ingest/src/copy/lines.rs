@@ -184,7 +184,7 @@ impl LineForm {
             if found.to_lowercase() != column.name.to_lowercase() {
                 let (number, name) = (index + 1, &column.name);
                 return Err(malformed(format!(
-                    "column {number} of the header is \"{found}\", expected \"{name}\""
+                    "column {number} of the header: got \"{found}\", expected \"{name}\""
                 )));
             }
         }
@@ -192,8 +192,8 @@ impl LineForm {
     }
 }
 
-/// Whether a line that begins with a backslash ends the data. `None` for any other line, `false`
-/// while undecided.
+/// Whether a line that begins with a backslash ends the data. Returns `None` for any other line,
+/// and `false` while this is undecided.
 fn ends_data(line: &[u8], is_last: bool) -> Option<bool> {
     let Some(rest) = line.strip_prefix(END_OF_DATA) else {
         return (END_OF_DATA.starts_with(line) && !is_last).then_some(false);
@@ -260,7 +260,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, EngineError> {
 }
 
 fn unfit() -> EngineError {
-    EngineError::internal("a value that is no part of its record")
+    EngineError::internal("a value lies outside its record")
 }
 
 fn invalid_text(what: &str) -> EngineError {

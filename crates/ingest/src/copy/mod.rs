@@ -1,6 +1,6 @@
 //! Converts the data of `COPY … FROM STDIN` to columns of values as they arrived: strings, symbols
-//! or binary values. The INSERT path assigns them to their columns: the same values in a VALUES
-//! list give the same rows.
+//! or binary values. The INSERT path assigns them to their columns, so the result is the same as
+//! for these values in a VALUES list.
 //!
 //! Data may arrive in chunks of any size. An incomplete row is buffered, and parsed again when its
 //! size has doubled.
@@ -27,7 +27,7 @@ pub struct CopyReader {
     form: Form,
     rows: Rows,
     pending: Vec<u8>,
-    /// Size of the pending data below which parsing it again is useless.
+    /// Size that the pending data must reach before it is worth parsing again.
     enough: usize,
 }
 
@@ -81,7 +81,7 @@ impl CopyReader {
         let read = match read {
             Ok(read) => read,
             Err(failure) => {
-                // The rows before it may contain an earlier error.
+                // The rows before this point may contain an earlier error.
                 self.rows.flush(sink)?;
                 return Err(failure);
             }

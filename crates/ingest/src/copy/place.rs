@@ -23,6 +23,6 @@ pub(super) enum Kind {
 pub(super) struct Marked {
     /// Start of the next record.
     pub(super) next: usize,
-    /// Number of line ends in it, including its own.
+    /// Number of line ends in the record, including its own.
     pub(super) lines: u64,
 }

@@ -7,9 +7,9 @@ use super::cells::Cells;
 
 /// Maximum rows of a batch.
 const BATCH_ROWS: usize = 16_384;
-/// Bytes after which a batch is full regardless of its rows.
+/// A batch is full once it has this many bytes, regardless of its rows.
 const BATCH_BYTES: usize = 8 << 20;
-/// Maximum bytes of a row.
+/// Maximum size of a row in bytes.
 pub(super) const MAX_ROW_BYTES: usize = 64 << 20;
 
 /// A batch of parsed rows.
@@ -54,7 +54,7 @@ pub(super) type Sink<'a> = &'a mut dyn FnMut(CopyBatch) -> CopyResult;
 
 /// Progress of a reading step.
 pub(super) enum Progress {
-    /// Read up to here; the remainder is incomplete.
+    /// Everything up to this position was read; the remainder is incomplete.
     To(usize),
     /// The data have ended; the remainder is ignored.
     Over,
@@ -86,7 +86,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Passes on the complete rows; values of a failed row are discarded.
+    /// Passes on the complete rows. The values of a row that failed are discarded.
     pub(super) fn flush(&mut self, sink: Sink<'_>) -> CopyResult {
         if self.lines.is_empty() {
             return Ok(());
@@ -101,7 +101,7 @@ impl Rows {
 }
 
 pub(super) fn too_long() -> EngineError {
-    let message = format!("a row of COPY is too long [limit={MAX_ROW_BYTES}]");
+    let message = format!("COPY row is too long [limit={MAX_ROW_BYTES}]");
     EngineError::new(ErrorCode::ResourceLimit, message)
 }
 

@@ -30,7 +30,7 @@ fn csv() -> CopySpec {
 
 type Row = Vec<Option<String>>;
 
-/// Position and message of a failure.
+/// Line and message of a failure.
 type Failure = Option<(Option<u64>, String)>;
 
 /// The rows with their line numbers, and the failure that ended them.
@@ -61,7 +61,7 @@ fn shown(rows: &[(u64, Row)]) -> Vec<String> {
 }
 
 #[test]
-fn text_lines_are_unescaped() {
+fn escape_sequences_of_the_text_format_are_decoded() {
     for (data, expected) in [
         ("a\tb\r\n\\N\t\n\\.\nnever\n", &["1:a|b", "2:~|"][..]),
         ("\\t\\\\\\N\t\\x41\\101\\q\\\nx\nc\td", &["1:\t\\N|AAq\nx", "3:c|d"]),
@@ -96,7 +96,7 @@ fn quoted_values_are_parsed() {
 }
 
 #[test]
-fn an_error_reports_its_line_after_the_rows_before_it() {
+fn earlier_rows_are_returned_before_an_error_with_its_line_number() {
     for (spec, data, line, message) in [
         (text(), &b"a\tb\na\n"[..], 2, "missing data for column \"b\""),
         (text(), b"a\tb\\\n\na\tb\tc", 3, "extra data after last expected column"),
@@ -115,7 +115,7 @@ fn an_error_reports_its_line_after_the_rows_before_it() {
     spec.header = CopyHeader::Match;
     assert_eq!(shown(&read(&spec, &[b"A\tb\n1\t2\n"]).0), ["2:1|2"]);
     let (_, failure) = read(&spec, &[b"a\tx\n"]);
-    let message = "column 2 of the header is \"x\", expected \"b\"";
+    let message = "column 2 of the header: got \"x\", expected \"b\"";
     assert_eq!(failure, Some((Some(1), message.into())));
 }
 
@@ -161,7 +161,7 @@ fn a_row_that_never_ends_is_rejected() {
 }
 
 #[test]
-fn binary_values_have_the_declared_type() {
+fn binary_values_are_decoded_as_the_declared_type() {
     for (oid, bytes) in [
         (16, &[1][..]),
         (17, &[0, 1]),

@@ -5,7 +5,7 @@ use tidemark_types::double_array::{self, MAX_ARRAY_ELEMENTS};
 
 /// Maximum dimensions of an array.
 const MAX_DIMENSIONS: u8 = 32;
-/// Maximum bytes of a decimal's unscaled value, and its maximum scale.
+/// Maximum length in bytes of a decimal's unscaled value, and the maximum scale.
 const MAX_DECIMAL_BYTES: usize = 32;
 const MAX_SCALE: u8 = 76;
 
@@ -38,16 +38,16 @@ pub(super) fn class_of(byte: u8) -> u8 {
     CLASSES[byte as usize]
 }
 
-/// Maximum bytes that are tokenised in one call. Offsets have 32 bits, so that a token fits in a
-/// register.
+/// Maximum number of bytes that are tokenised in one call. Offsets are 32 bits wide, so that a
+/// token fits in a register.
 pub(super) const MAX_BYTES: usize = 1 << 30;
 
-/// A range of the input. It is packed into one word without padding: a separate flag byte would be
-/// copied on its own, and delay every value.
+/// A range of the input. It is packed into one word without padding, because a separate flag byte
+/// would be copied separately and slow down every value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Token {
     start: u32,
-    /// End offset; the top bit says whether it contains backslashes.
+    /// End offset; the top bit is set if the range contains backslashes.
     end: u32,
 }
 
@@ -138,13 +138,14 @@ pub(super) enum Lexed {
 /// Why tokenising stopped.
 enum Stop {
     Incomplete,
-    /// The cursor has the reason.
+    /// The line is malformed; the cursor holds the reason.
     Bad,
 }
 
 type Lex<T> = Result<T, Stop>;
 
-/// Tokenises the line at `from`. With `is_all` no more bytes follow, and their end ends the line.
+/// Tokenises the line at `from`. With `is_all`, no more bytes follow, and the end of the bytes ends
+/// the line.
 pub(super) fn lex(
     bytes: &[u8],
     from: usize,
@@ -187,17 +188,17 @@ struct Cursor<'b> {
     bytes: &'b [u8],
     at: usize,
     is_all: bool,
-    /// The error.
+    /// The error message.
     reason: String,
 }
 
 /// Returns the position of the first syntactic byte at or after `at`, testing eight bytes at a
-/// time. A few ordinary bytes are reported as well.
+/// time. It may also stop at a few ordinary bytes.
 #[inline]
 pub(super) fn special(bytes: &[u8], at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const TOPS: u64 = ONES << 7;
-    // The first byte below the limit gets its top bit set, and no byte before it does.
+    // The top bit is set for the first byte below the limit, and for no byte before it.
     let below = |bytes: u64, limit: u64| bytes.wrapping_sub(ONES * limit) & !bytes & TOPS;
     let same = |bytes: u64, byte: u8| below(bytes ^ (ONES * u64::from(byte)), 1);
     let mut at = at;
@@ -216,7 +217,7 @@ pub(super) fn special(bytes: &[u8], at: usize) -> usize {
 }
 
 impl<'b> Cursor<'b> {
-    /// Creates a cursor over bytes that may be continued.
+    /// Creates a cursor over bytes that later bytes may continue.
     fn new(bytes: &'b [u8], at: usize) -> Self {
         Self { bytes, at, is_all: false, reason: String::new() }
     }
@@ -302,7 +303,7 @@ impl<'b> Cursor<'b> {
         }
         line.table = self.word(COMMA | SPACE | EQUALS)?;
         if self.peek()? == b'=' {
-            return self.bad("an equals sign in a table's name must be escaped");
+            return self.bad("an equals sign in a table name must be escaped");
         }
         if line.table.is_empty() {
             return self.bad("the line has no table name");
@@ -316,7 +317,7 @@ impl<'b> Cursor<'b> {
             self.fields(line)?;
         }
         if !self.ends()? {
-            return self.bad("expected a line feed behind the timestamp");
+            return self.bad("expected a line feed after the timestamp");
         }
         if line.fields.is_empty() {
             return self.bad("the line has neither symbols nor fields");
@@ -352,7 +353,7 @@ impl<'b> Cursor<'b> {
         let name = self.word(COMMA | SPACE | EQUALS)?;
         if self.peek()? != b'=' {
             let shown = crate::rows::shown(name.of(self.bytes));
-            return self.bad(format!("expected an equals sign and a value behind {shown}"));
+            return self.bad(format!("expected an equals sign and a value after {shown}"));
         }
         if name.is_empty() {
             return self.bad("a column has no name");
@@ -361,8 +362,8 @@ impl<'b> Cursor<'b> {
         Ok(name)
     }
 
-    /// Reads the fields and what follows them. A line with only symbols may have its timestamp
-    /// here.
+    /// Reads the fields and what follows them. In a line that has only symbols, the timestamp may
+    /// be here.
     fn fields(&mut self, line: &mut Line) -> Lex<()> {
         let begin = self.at;
         if matches!(self.peek()?, b'\n' | b'\r') {
@@ -385,7 +386,7 @@ impl<'b> Cursor<'b> {
                 _ => {
                     let shown = crate::rows::shown(name.of(self.bytes));
                     return self
-                        .bad(format!("expected a comma or a space behind the value of {shown}"));
+                        .bad(format!("expected a comma or a space after the value of {shown}"));
                 }
             }
             // A trailing comma after the last field is accepted.
@@ -421,7 +422,7 @@ impl<'b> Cursor<'b> {
             let rest = &self.bytes[self.at.min(self.bytes.len())..];
             let Some(found) = memchr::memchr2(b'"', b'\\', rest) else {
                 return if self.is_all {
-                    self.bad("a text has no closing quote")
+                    self.bad("a string has no closing quote")
                 } else {
                     Err(Stop::Incomplete)
                 };
@@ -448,7 +449,7 @@ impl<'b> Cursor<'b> {
         let at = self.at;
         if self.bytes.len() - at.min(self.bytes.len()) < length {
             return if self.is_all {
-                self.bad("a binary value is cut short")
+                self.bad("a binary value is truncated")
             } else {
                 Err(Stop::Incomplete)
             };
@@ -471,7 +472,7 @@ impl<'b> Cursor<'b> {
             }
             [14] => self.array(),
             [23] => self.decimal(),
-            [other] => self.bad(format!("a binary value has the unknown type {other}")),
+            [other] => self.bad(format!("unknown binary value type {other}")),
         }
     }
 
@@ -480,7 +481,7 @@ impl<'b> Cursor<'b> {
             [0x21] => return Ok(self.raw(Form::NullArray, self.at)),
             [0x0a] => {}
             [other] => {
-                return self.bad(format!("an array has elements of the unknown type {other}"));
+                return self.bad(format!("unknown array element type {other}"));
             }
         }
         let [dimensions] = self.take()?;
@@ -496,7 +497,7 @@ impl<'b> Cursor<'b> {
             lengths.push(u64::from(length));
             elements = elements.saturating_mul(u64::from(length));
             if length > i32::MAX as u32 {
-                return self.bad(format!("an array has a dimension of {length} elements"));
+                return self.bad(format!("an array dimension is too long: {length} elements"));
             }
         }
         if elements > MAX_ARRAY_ELEMENTS as u64 {
@@ -504,7 +505,7 @@ impl<'b> Cursor<'b> {
             return self.bad(format!("an array has {elements} elements, expected at most {most}"));
         }
         if !double_array::is_allowed(lengths) {
-            return self.bad("an array without elements has too many arrays".to_owned());
+            return self.bad("an empty array has too many nested arrays".to_owned());
         }
         self.skip(elements as usize * size_of::<f64>())?;
         Ok(self.raw(Form::Array(dimensions), at))
@@ -514,7 +515,7 @@ impl<'b> Cursor<'b> {
         let [scale, length] = self.take()?;
         let length = usize::from(length);
         if scale > MAX_SCALE || length > MAX_DECIMAL_BYTES {
-            return self.bad(format!("a decimal has scale {scale} and {length} bytes"));
+            return self.bad(format!("a decimal is too large: scale {scale}, {length} bytes"));
         }
         let at = self.skip(length)?;
         Ok(self.raw(Form::Decimal(scale), at))

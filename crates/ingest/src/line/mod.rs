@@ -23,25 +23,26 @@ use crate::rows::RefusedTarget;
 /// Why reading stopped.
 #[derive(Debug)]
 pub enum LineFailure {
-    /// A line is invalid.
+    /// A line was rejected as invalid.
     Refused(Refusal),
-    /// Lines cannot be accepted, whatever they contain.
+    /// No line can be accepted at present, whatever it contains.
     Failed(EngineError),
 }
 
 /// The error in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Line number, from 1. Line feeds inside values start no line; empty lines and comments count.
+    /// Line number, from 1. A line feed inside a value does not start a new line; empty lines and
+    /// comments count.
     pub line: u64,
-    /// Bytes of the message before the line.
+    /// Byte offset of the line in the message.
     pub at: u64,
-    /// Reason for the sender.
+    /// The reason, for the sender.
     pub reason: String,
-    /// Whether the rows together are too large, with no error in a single row.
+    /// Whether the rows together are too large although no single row is wrong.
     pub is_too_large: bool,
-    /// Table of the line, if it was resolved. The reason may describe the table, so it is meant for
-    /// clients that may write it.
+    /// Table that the line names, if it was resolved. The reason may describe this table, so it is
+    /// meant only for clients that may write to it.
     pub target: Option<RefusedTarget>,
 }
 

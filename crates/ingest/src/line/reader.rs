@@ -14,8 +14,8 @@ use super::value::{SYMBOL_ESCAPES, unescaped};
 use super::{LineFailure, Refusal};
 use crate::rows::{Additions, RefusedTarget, TableRows, Targets, shown};
 
-/// Up to this size an incomplete line is parsed again whenever more bytes arrive; a longer one when
-/// its size has doubled.
+/// An incomplete line of up to this size is parsed again whenever more bytes arrive. A longer one
+/// is parsed again when its size has doubled.
 const SHORT_LINE_BYTES: usize = 16 * 1024;
 /// Maximum tables of one message.
 const MAX_TABLES: usize = 10_000;
@@ -33,9 +33,9 @@ pub struct LineOptions {
     pub most_columns: usize,
     /// Maximum bytes of a line.
     pub most_line_bytes: usize,
-    /// Maximum bytes in memory of the message's rows.
+    /// Maximum memory in bytes of the message's rows.
     pub most_held_bytes: usize,
-    /// Whether another message follows; an incomplete last line then belongs to that message.
+    /// Whether another message follows. If so, an incomplete last line continues in that message.
     pub goes_on: bool,
 }
 
@@ -44,19 +44,19 @@ pub struct LineOptions {
 pub struct LineReader {
     options: LineOptions,
     tables: Vec<TableBuilder>,
-    /// By the name as written in lines.
+    /// Tables, by their names as written in lines.
     by_written: HashMap<Box<[u8]>, usize, FxBuildHasher>,
     by_folded: HashMap<String, usize, FxBuildHasher>,
-    /// Table of the last line, by the name written there.
+    /// Table of the last line, with its name as written there.
     last: (Box<[u8]>, usize),
     /// The table that is being resolved.
     found: Option<RefusedTarget>,
     /// An incomplete line.
     pending: Vec<u8>,
-    /// Size from which the incomplete line is parsed again.
+    /// The incomplete line is parsed again once it reaches this size.
     look_at: usize,
     line: Line,
-    /// Completed lines and their bytes.
+    /// Number of completed lines, and their total bytes.
     lines: u64,
     whole: u64,
     rows: u64,
@@ -89,8 +89,8 @@ impl LineReader {
         self.rows
     }
 
-    /// Returns the number of completed lines and their bytes, which is the offset of the first
-    /// incomplete line.
+    /// Returns the number of completed lines and their total bytes, which is the offset of the
+    /// first incomplete line.
     #[must_use]
     pub fn ended(&self) -> (u64, u64) {
         (self.lines, self.whole)
@@ -105,7 +105,7 @@ impl LineReader {
         let mut bytes = bytes;
         let mut is_first = true;
         while !self.pending.is_empty() && !bytes.is_empty() {
-            // Most likely the end of the line: the bytes after it need not be copied.
+            // This is most likely the end of the line, so the bytes after it need not be copied.
             let head = match memchr::memchr(b'\n', bytes) {
                 Some(end) if is_first && self.pending.len() <= SHORT_LINE_BYTES => end + 1,
                 _ => bytes.len(),
@@ -153,7 +153,7 @@ impl LineReader {
         self.check_held()
     }
 
-    /// Returns the rows of every table that has some.
+    /// Returns the rows of every table that has rows.
     pub fn into_tables(self) -> EngineResult<Vec<TableRows>> {
         let tables = self.tables.into_iter().map(TableBuilder::finish);
         let tables = tables.collect::<EngineResult<Vec<_>>>()?;
@@ -194,7 +194,7 @@ impl LineReader {
         Ok(at)
     }
 
-    /// Reads the line at `at` if it differs from its table's last line only in the values.
+    /// Reads the line at `at` if it differs only in its values from its table's last line.
     #[inline]
     fn push_alike(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         let precision = self.options.precision;
@@ -236,7 +236,7 @@ impl LineReader {
             return Ok(());
         }
         let reason = format!(
-            "the rows of the message take more than {most} bytes of memory: send fewer at once"
+            "the rows of the message need more than {most} bytes of memory: send fewer rows at once"
         );
         let (line, at) = (self.lines + 1, self.whole);
         Err(LineFailure::Refused(Refusal { line, at, reason, is_too_large: true, target: None }))
@@ -256,7 +256,9 @@ impl LineReader {
         }
         let name = unescaped(line.table, bytes, SYMBOL_ESCAPES);
         let Ok(name) = std::str::from_utf8(&name) else {
-            return Err(self.refused(format!("the table name {} is not UTF-8", shown(written))));
+            return Err(
+                self.refused(format!("the table name {} is not valid UTF-8", shown(written)))
+            );
         };
         let folded = fold(name);
         let index = if let Some(index) = self.by_folded.get(&folded) {
@@ -282,10 +284,12 @@ impl LineReader {
 
     fn check_new(&self, name: &str) -> Result<(), LineFailure> {
         if !is_valid_table_name(name) {
-            return Err(self.refused(format!("{} is no name of a table", shown(name.as_bytes()))));
+            return Err(self.refused(format!("invalid table name: {}", shown(name.as_bytes()))));
         }
         if !self.options.create_tables {
-            return Err(self.refused(format!("table '{name}' does not exist, and none is made")));
+            return Err(self.refused(format!(
+                "table '{name}' does not exist, and creating tables is disabled"
+            )));
         }
         if self.tables.len() >= MAX_TABLES {
             return Err(self.refused(format!("more than {MAX_TABLES} tables in one message")));

@@ -1,5 +1,5 @@
 //! Collects the rows of one table, column by column. A column that a row omits costs nothing until
-//! it has a value again or the chunk is complete.
+//! it next has a value or the chunk is complete.
 
 use std::collections::HashMap;
 
@@ -46,15 +46,15 @@ fn bad<T>(reason: impl Into<String>) -> Row<T> {
 #[derive(Debug)]
 pub(super) struct TableBuilder {
     rows: TableRows,
-    /// Rows of the completed chunks, and their bytes.
+    /// Number of rows in the completed chunks, and their bytes.
     complete: (usize, usize),
-    /// Rows of the current chunk.
+    /// Number of rows in the current chunk.
     count: usize,
     filling: Vec<Option<Filling>>,
     /// Names as written in lines, with their columns.
     names: Vec<(Box<[u8]>, usize)>,
     by_name: HashMap<Box<[u8]>, usize, FxBuildHasher>,
-    /// Columns of the last line in order; the next line most likely has the same.
+    /// Columns of the last line, in order; the next line most likely has the same order.
     order: Vec<usize>,
     template: Template,
     required: Vec<usize>,
@@ -127,8 +127,9 @@ impl TableBuilder {
         }
     }
 
-    /// Bytes that the rows occupy until the commit. Rows committed with a schema change are kept
-    /// with all columns; those of an unchanged table are written to files one batch at a time.
+    /// Bytes that the rows occupy until the commit. Rows that are committed with a schema change
+    /// are kept with all columns; rows of an unchanged table are written to files one batch at a
+    /// time.
     pub(super) fn held_bytes(&self) -> usize {
         let (rows, bytes) = self.complete;
         let is_defined = !self.rows.exists || self.rows.table.columns.len() > self.rows.known;
@@ -157,8 +158,8 @@ impl TableBuilder {
         Ok(is_full)
     }
 
-    /// Appends the row after the table name at `at` if its line differs from the last one only in
-    /// the values; returns the start of the next line.
+    /// Appends the row after the table name at `at`, if its line differs only in its values from
+    /// the last one. Returns the start of the next line.
     #[inline]
     pub(super) fn push_alike(
         &mut self,
@@ -209,7 +210,7 @@ impl TableBuilder {
         Some(end)
     }
 
-    /// Whether the chunk must be completed before a row with this many fields.
+    /// Whether the chunk must be completed before a row with this many fields is added.
     #[inline]
     fn is_full(&self, fields: usize) -> bool {
         let width = self.rows.table.columns.len().max(fields) + 1;
@@ -226,8 +227,8 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Records the line for comparison with the next one. A field without a column has no entry in
-    /// `order`.
+    /// Records the line for comparison with the next one. A field for which there is no column has
+    /// no entry in `order`.
     fn learn(&mut self, line: &Line, bytes: &[u8]) {
         let Self { template, names, order, .. } = self;
         let known = |(name, at): (&(Token, Raw), &usize)| *names[*at].0 == *name.0.of(bytes);
@@ -277,7 +278,9 @@ impl TableBuilder {
         if place.is_none() {
             *place = Some(Filling::new(&self.rows.table.columns[column])?);
         }
-        place.as_mut().ok_or_else(|| tidemark_types::EngineError::internal("a column is gone"))
+        place
+            .as_mut()
+            .ok_or_else(|| tidemark_types::EngineError::internal("a column no longer exists"))
     }
 
     /// Returns the column of a name that the last line did not have at this position.
@@ -311,7 +314,8 @@ impl TableBuilder {
         }
     }
 
-    /// Adds a column for a value; `None` if its type is unknown, and the value is then ignored.
+    /// Adds a column for a value. Returns `None` if the value's type is unknown; the value is then
+    /// ignored.
     #[cold]
     fn add(
         &mut self,
@@ -331,7 +335,8 @@ impl TableBuilder {
         Ok(Some(column))
     }
 
-    /// Appends the row's timestamp if no field set it: the line's, or the server time.
+    /// Appends the row's timestamp if no field set it: the line's timestamp, or else the server
+    /// time.
     #[inline]
     fn push_timestamp(
         &mut self,
@@ -347,7 +352,7 @@ impl TableBuilder {
                 }
                 Some(instant) => Some(instant),
                 None => {
-                    return bad(format!("{} is no timestamp", shown(token.of(bytes))));
+                    return bad(format!("invalid timestamp: {}", shown(token.of(bytes))));
                 }
             },
         };
@@ -380,8 +385,8 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Creates the designated timestamp of a new table, in nanoseconds if the first line's unit
-    /// suffix says so.
+    /// Creates the designated timestamp of a new table. It is in nanoseconds if the first line's
+    /// unit suffix says so.
     #[cold]
     fn add_timestamp(&mut self, says_nanos: bool) -> usize {
         let sql_type = if says_nanos { SqlType::TimestampNs } else { SqlType::Timestamp };
@@ -396,9 +401,11 @@ impl TableBuilder {
         let name = shown(name.as_bytes());
         let type_name = sql_type.name();
         match problem {
-            Problem::Kind => bad(format!("column {name} of type {type_name} takes no {value}")),
+            Problem::Kind => {
+                bad(format!("column {name} of type {type_name} does not accept {value}"))
+            }
             Problem::Value => bad(format!("column {name} of type {type_name} cannot hold {value}")),
-            Problem::Utf8 => bad(format!("column {name}: {value} is not UTF-8")),
+            Problem::Utf8 => bad(format!("column {name}: {value} is not valid UTF-8")),
             Problem::Failed(error) => Err(RowProblem::Failed(error.clone())),
         }
     }
@@ -411,7 +418,7 @@ impl TableBuilder {
             });
             if !has_value {
                 let name = &self.rows.table.columns[*column].name;
-                return bad(format!("column '{name}' is NOT NULL, and the line has no value"));
+                return bad(format!("column '{name}' is NOT NULL: expected a value"));
             }
         }
         Ok(())
@@ -430,7 +437,7 @@ impl TableBuilder {
                 continue;
             }
             filling.pad(rows);
-            // Values of a line that was rejected halfway are cut off.
+            // Values of a line that was rejected halfway are removed.
             let array: ArrayRef = filling.builder.finish()?;
             let array = if array.len() > rows { array.slice(0, rows) } else { array };
             let missing = filling.missing.as_mut().map(|missing| {
@@ -456,7 +463,7 @@ impl TableBuilder {
 fn column_name(name: Token, bytes: &[u8]) -> Row<String> {
     match String::from_utf8(value::unescaped(name, bytes, SYMBOL_ESCAPES).into_owned()) {
         Ok(text) => Ok(text),
-        Err(_) => bad(format!("the column name {} is not UTF-8", shown(name.of(bytes)))),
+        Err(_) => bad(format!("the column name {} is not valid UTF-8", shown(name.of(bytes)))),
     }
 }
 
@@ -465,7 +472,7 @@ fn written(raw: Raw, bytes: &[u8]) -> String {
     let text = || shown(raw.token.of(bytes));
     match raw.form {
         Form::Symbol => format!("symbol {}", text()),
-        Form::Text => format!("text {}", text()),
+        Form::Text => format!("string {}", text()),
         Form::Plain => format!("value {}", text()),
         Form::Double => "binary double".to_owned(),
         Form::Array(dimensions) => format!("array of {dimensions} dimensions"),
@@ -476,7 +483,7 @@ fn written(raw: Raw, bytes: &[u8]) -> String {
 
 #[cold]
 fn unreadable(name: Token, raw: Raw, bytes: &[u8]) -> String {
-    format!("column {}: {} is none that can be read", shown(name.of(bytes)), written(raw, bytes))
+    format!("column {}: cannot parse {}", shown(name.of(bytes)), written(raw, bytes))
 }
 /// Whether a designated timestamp would be before 1970.
 #[inline]

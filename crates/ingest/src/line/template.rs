@@ -1,7 +1,7 @@
-//! The literal text between the values of a line. Lines of one sender usually differ only in their
-//! values: those are parsed at the expected positions, directly into their columns, without looking
-//! up names. A line that differs elsewhere is parsed again from its start in the usual way. Its
-//! cells already appended are the same, and the first value of a row wins.
+//! The literal text between the values of a line. Lines from one sender usually differ only in
+//! their values. These are parsed at the expected positions, directly into their columns, without
+//! looking up names. A line that differs elsewhere is parsed again from its start in the usual way.
+//! Its cells that were already appended come out the same, and the first value of a row wins.
 
 use super::lexer::{COMMA, Line, SPACE, Token, class_of, last_word_at, special};
 use super::value;
@@ -31,12 +31,12 @@ pub(super) struct Place {
 }
 
 impl Template {
-    /// Number of values; 0 before a line was learnt.
+    /// Number of values; 0 until a line has been learnt.
     pub(super) fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Learns the form of a line with a timestamp, whose values go to these columns.
+    /// Learns the template of a line with a timestamp, whose values go to these columns.
     pub(super) fn learn(
         &mut self,
         line: &Line,
@@ -131,7 +131,8 @@ pub(super) fn push_plain(column: &mut ColumnBuilder, bytes: &[u8], at: usize) ->
     Some(end)
 }
 
-/// Like [`push_plain`], for a symbol that the column already has and that contains no backslashes.
+/// Like [`push_plain`], but for a symbol that the column already contains and that has no
+/// backslashes.
 #[inline]
 pub(super) fn push_symbol(column: &mut ColumnBuilder, bytes: &[u8], at: usize) -> Option<usize> {
     let ColumnBuilder::Symbol { texts, keys } = column else { return None };

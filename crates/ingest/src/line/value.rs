@@ -22,7 +22,7 @@ fn nanos_of(unit: LinePrecision) -> i64 {
 }
 
 impl<'b> Value<'b> {
-    /// Reads a value; `None` if it is meaningless.
+    /// Reads a value; `None` if the text is not a valid value.
     #[inline]
     pub(super) fn read(raw: Raw, bytes: &'b [u8]) -> Option<Self> {
         let Raw { form, token } = raw;
@@ -90,12 +90,12 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
 /// Powers of ten that a double represents exactly.
 const POWERS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-/// Maximum digits of an integer that every double represents exactly.
+/// A double represents every integer with at most this many digits exactly.
 const EXACT_DIGITS: usize = 15;
 
-/// Parses digits at `at`, with an optional minus sign and decimal point; returns the value and its
-/// end. Both the digits and the power of ten are exact, so that their quotient is the nearest
-/// double. `None` if there are more digits, or none before the decimal point.
+/// Parses digits at `at`, with an optional minus sign and decimal point. Returns the value and its
+/// end. Both the digits and the power of ten are exact, so their quotient is the nearest double.
+/// Returns `None` if there are more digits, or none before the decimal point.
 #[inline]
 pub(super) fn short_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let (is_negative, begin) = sign(bytes, at);
@@ -144,8 +144,8 @@ fn sign(bytes: &[u8], at: usize) -> (bool, usize) {
     (is_negative, at + usize::from(is_negative))
 }
 
-/// Appends the digits at `at` to `before`; returns the number and its end. Overflow of 64 bits
-/// wraps.
+/// Appends the digits at `at` to `before`; returns the number and its end. Wraps around on overflow
+/// of 64 bits.
 #[inline]
 fn digits(bytes: &[u8], at: usize, before: u64) -> (u64, usize) {
     let (mut value, mut at) = (before, at);
@@ -184,8 +184,8 @@ fn big_endian(bytes: &[u8]) -> i256 {
     i256::from_be_bytes(all)
 }
 
-/// Characters that a backslash escapes in names and symbols; before any other character it is
-/// literal.
+/// Characters that a backslash escapes in names and symbols. Before any other character the
+/// backslash is literal.
 pub(super) const SYMBOL_ESCAPES: &[u8] = b" ,=\\\n\r";
 const TEXT_ESCAPES: &[u8] = b"\"\\\n\r";
 

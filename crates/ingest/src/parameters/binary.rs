@@ -14,7 +14,7 @@ use super::reader::{DAY_MICROS, Reader, instant, malformed, sized};
 use super::text::text_of;
 use super::{items, oid};
 
-/// The same limit as `PostgreSQL`'s.
+/// `PostgreSQL` has the same limit.
 const MAX_DIMENSIONS: usize = 6;
 /// Bytes of the length prefix of an array element.
 const LENGTH_BYTES: usize = 4;
@@ -35,7 +35,7 @@ pub(crate) enum BinaryKind {
 }
 
 impl BinaryKind {
-    /// Returns the kind of the type with this OID.
+    /// Returns the engine type for the wire type with this OID.
     pub(crate) fn of(oid: u32) -> Self {
         match oid {
             oid::BOOL => Self::Boolean,
@@ -110,8 +110,9 @@ fn text_form(bytes: &[u8], oid: u32) -> EngineResult<String> {
         oid::TIME => Ok(time_of_day(i64::from_be_bytes(sized(bytes)?))),
         oid::INTERVAL => interval(bytes),
         other => {
-            let message =
-                format!("parameters of the type with OID {other} cannot be sent in binary");
+            let message = format!(
+                "binary format is not supported for parameters of the type with OID {other}"
+            );
             Err(EngineError::new(ErrorCode::NotSupported, message)
                 .with_hint("send the value as text"))
         }
@@ -212,7 +213,7 @@ fn interval(bytes: &[u8]) -> EngineResult<String> {
     Ok(parts.join(" "))
 }
 
-/// Decodes a one-dimensional array to items, any other array to the string `{1.0,NULL,{…}}`.
+/// Decodes a one-dimensional array to items. Any other array becomes the string `{1.0,NULL,{…}}`.
 fn array(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
     let mut reader = Reader::new(bytes);
     let dimensions = usize::try_from(reader.i32()?).map_err(|_| malformed())?;

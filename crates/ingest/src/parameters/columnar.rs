@@ -1,5 +1,5 @@
 //! Values of the columnar protocol (QWP): the content of a one-row column after its null flag, in
-//! little-endian order. Types without an equivalent in the engine become strings.
+//! little-endian byte order. Types without an equivalent in the engine become strings.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -44,7 +44,7 @@ pub(super) fn decoded(bytes: &[u8], code: u32) -> EngineResult<ParameterValue<'_
             None => Value::Null,
             Some(millis) => {
                 let micros = millis.checked_mul(MILLIS);
-                Value::Timestamp(micros.ok_or_else(|| malformed("a DATE out of range"))?)
+                Value::Timestamp(micros.ok_or_else(|| malformed("DATE out of range"))?)
             }
         },
         0x0c => {
@@ -66,7 +66,7 @@ pub(super) fn decoded(bytes: &[u8], code: u32) -> EngineResult<ParameterValue<'_
             0 => Value::Null,
             address => Value::text(Ipv4Addr::from(address).to_string()),
         },
-        other => return Err(malformed(&format!("no value has the type 0x{other:02x}"))),
+        other => return Err(malformed(&format!("unknown type 0x{other:02x}"))),
     })
 }
 
@@ -75,7 +75,7 @@ fn malformed(why: &str) -> EngineError {
 }
 
 fn sized<const N: usize>(bytes: &[u8]) -> EngineResult<[u8; N]> {
-    bytes.try_into().map_err(|_| malformed(&format!("{} bytes, {N} expected", bytes.len())))
+    bytes.try_into().map_err(|_| malformed(&format!("found {} bytes, expected {N}", bytes.len())))
 }
 
 /// The minimum represents null.
@@ -87,11 +87,11 @@ fn long(bytes: &[u8]) -> EngineResult<Option<i64>> {
 /// Returns the content between two offsets.
 fn content(bytes: &[u8]) -> EngineResult<&[u8]> {
     let (offsets, content) =
-        bytes.split_first_chunk::<OFFSETS>().ok_or_else(|| malformed("no offsets"))?;
+        bytes.split_first_chunk::<OFFSETS>().ok_or_else(|| malformed("offsets are missing"))?;
     let length = u32::try_from(content.len()).map_err(|_| malformed("too long"))?;
     let expected = u64::from(length) << 32;
     if u64::from_le_bytes(*offsets) != expected {
-        return Err(malformed("offsets that do not fit the length"));
+        return Err(malformed("offsets do not match the length"));
     }
     Ok(content)
 }
@@ -104,12 +104,12 @@ fn long256(mut bytes: [u8; 32]) -> String {
     })
 }
 
-/// Formats a geohash: base 32 if its bits form whole characters, otherwise binary digits.
+/// Formats a geohash: in base 32 if its bits form whole characters, otherwise as binary digits.
 fn geohash(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
-    let (&bits, bytes) = bytes.split_first().ok_or_else(|| malformed("no precision"))?;
+    let (&bits, bytes) = bytes.split_first().ok_or_else(|| malformed("precision is missing"))?;
     let width = usize::from(bits.div_ceil(8));
     if !(1..=MAX_GEOHASH_BITS).contains(&bits) || bytes.len() != width {
-        return Err(malformed("a geohash of another precision than it has bytes"));
+        return Err(malformed("geohash precision does not match the number of bytes"));
     }
     if bytes.iter().all(|byte| *byte == u8::MAX) {
         return Ok(ParameterValue::Null);
@@ -132,9 +132,9 @@ fn decimal(bytes: &[u8], code: u32) -> EngineResult<ParameterValue<'static>> {
         0x14 => 16,
         _ => 32,
     };
-    let (&scale, bytes) = bytes.split_first().ok_or_else(|| malformed("no scale"))?;
+    let (&scale, bytes) = bytes.split_first().ok_or_else(|| malformed("scale is missing"))?;
     if bytes.len() != width {
-        return Err(malformed("a decimal of another width than its type"));
+        return Err(malformed("decimal width does not match its type"));
     }
     if code == 0x13 && long(bytes)?.is_none() {
         return Ok(ParameterValue::Null);
@@ -167,7 +167,7 @@ fn decimal(bytes: &[u8], code: u32) -> EngineResult<ParameterValue<'static>> {
     Ok(ParameterValue::text(text))
 }
 
-/// Decodes a CHAR; half of a surrogate pair is null.
+/// Decodes a CHAR; one half of a surrogate pair becomes null.
 fn character(unit: u16) -> ParameterValue<'static> {
     match char::from_u32(u32::from(unit)) {
         None | Some('\0') => ParameterValue::Null,
@@ -177,26 +177,27 @@ fn character(unit: u16) -> ParameterValue<'static> {
 
 /// Formats an array as `{1.0,NULL,{…}}` from its dimensions, their lengths and the elements.
 fn array(bytes: &[u8]) -> EngineResult<String> {
-    let (&dimensions, bytes) = bytes.split_first().ok_or_else(|| malformed("no dimensions"))?;
+    let (&dimensions, bytes) =
+        bytes.split_first().ok_or_else(|| malformed("number of dimensions is missing"))?;
     let dimensions = usize::from(dimensions);
     if !(1..=MAX_DIMENSIONS).contains(&dimensions) {
-        return Err(malformed(&format!("an array of {dimensions} dimensions")));
+        return Err(malformed(&format!("invalid array with {dimensions} dimensions")));
     }
     let (lengths, elements) = bytes
         .split_at_checked(dimensions * size_of::<i32>())
-        .ok_or_else(|| malformed("lengths cut short"))?;
+        .ok_or_else(|| malformed("array lengths are truncated"))?;
     let shape: Vec<i32> =
         lengths.as_chunks().0.iter().map(|bytes| i32::from_le_bytes(*bytes)).collect();
-    // Negative lengths become huge numbers here.
+    // Negative lengths become huge numbers here and are rejected.
     if !double_array::is_allowed(shape.iter().map(|length| u64::from(*length as u32))) {
-        return Err(malformed("an array with too many elements, or too many arrays without one"));
+        return Err(malformed("array has too many elements, or too many empty nested arrays"));
     }
     let count = shape
         .iter()
         .try_fold(1_usize, |all, length| all.checked_mul(usize::try_from(*length).ok()?));
     let (values, rest) = elements.as_chunks();
     if count != Some(values.len()) || !rest.is_empty() {
-        return Err(malformed("an array whose elements do not fill its dimensions"));
+        return Err(malformed("number of array elements does not match the dimensions"));
     }
     let number = |bytes: &[u8; 8]| match f64::from_le_bytes(*bytes) {
         value if value.is_finite() => value,
@@ -211,7 +212,7 @@ fn array(bytes: &[u8]) -> EngineResult<String> {
             out.extend_from_slice(format!("{value:?}").as_bytes());
         },
     );
-    String::from_utf8(text).map_err(|_| malformed("no text"))
+    String::from_utf8(text).map_err(|_| malformed("not valid UTF-8"))
 }
 
 #[cfg(test)]
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn sentinels_are_null() {
+    fn sentinel_values_are_null() {
         for (code, bytes) in [
             (0x04, i32::MIN.to_le_bytes().to_vec()),
             (0x05, i64::MIN.to_le_bytes().to_vec()),

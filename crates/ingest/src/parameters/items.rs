@@ -13,8 +13,8 @@ use super::oid;
 use super::reader::{DAY_MICROS, Reader, instant, sized};
 use super::text::text_of;
 
-/// Reads `count` items of the type with this OID. `None`, without reading anything, for types whose
-/// items are converted to strings.
+/// Reads `count` items of the type with this OID. For types whose items are converted to strings,
+/// returns `None` without reading anything.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     count: usize,

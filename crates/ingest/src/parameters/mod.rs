@@ -1,10 +1,12 @@
 //! Decodes rows of parameter values, as sent in Bind messages of the wire protocol, to typed
 //! values.
 //!
-//! The header says how the values were sent: their number (16 bits), then for each its format (8
-//! bits: 0 text, 1 binary, 2 columnar protocol) and its type (32 bits: an OID of `PostgreSQL`, 0 if
-//! unspecified; or the type code of the columnar protocol). Values beyond that number are text.
-//! Then follow the rows: for each the number of its values (16 bits), and for each value its length
+//! The header describes how the values were sent. It begins with the number of values described (16
+//! bits). For each of them follow its format (8 bits: 0 text, 1 binary, 2 columnar protocol) and
+//! its type (32 bits: an OID of `PostgreSQL`, 0 if unspecified; or the type code of the columnar
+//! protocol). Values beyond that number are text.
+//!
+//! The rows come next. Each has the number of its values (16 bits), and for each value its length
 //! in bytes (32 bits, -1 for null) and its bytes. Numbers are big-endian.
 
 mod binary;
@@ -56,7 +58,7 @@ impl<'b> ParameterRows<'b> {
         let mut values = Vec::new();
         while !bytes.is_empty() {
             if usize::from(u16::from_be_bytes(take(&mut bytes)?)) != width {
-                let message = "rows of parameters must have the same number of values";
+                let message = "all rows of parameters must have the same number of values";
                 return Err(EngineError::new(ErrorCode::InvalidValue, message));
             }
             for index in 0..width {
@@ -82,13 +84,13 @@ impl<'b> ParameterRows<'b> {
     /// Returns the values of the only row; empty if there is no row.
     pub fn into_single(self) -> EngineResult<Vec<ParameterValue<'static>>> {
         if self.values.len() > self.width {
-            return Err(EngineError::internal("several rows of parameters for one execution"));
+            return Err(EngineError::internal("more than one row of parameters for one execution"));
         }
         Ok(self.values.into_iter().map(ParameterValue::into_owned).collect())
     }
 }
 
-/// Returns, for each value that the header describes, whether it was sent as text.
+/// Returns, for each value that the header describes, whether the value was sent as text.
 pub fn are_texts(mut header: &[u8]) -> EngineResult<Vec<bool>> {
     let sent = sent_as(&mut header)?;
     Ok(sent.iter().map(|one| matches!(one.format, Format::Text)).collect())
@@ -117,7 +119,7 @@ fn value_of(bytes: &[u8], sent: Sent) -> EngineResult<ParameterValue<'_>> {
     }
     let text = text_of(bytes)?;
     Ok(match sent.oid {
-        // A number may mean microseconds of a timestamp, which text cannot.
+        // As a number, it may mean the microseconds of a timestamp, which text cannot.
         oid::INT8 => match text.parse() {
             Ok(number) if number != i64::MIN => ParameterValue::Long(number),
             _ => ParameterValue::text(text),
@@ -149,7 +151,7 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> EngineResult<[u8; N]> {
 }
 
 fn cut_short() -> EngineError {
-    EngineError::internal("rows of parameters are cut short")
+    EngineError::internal("rows of parameters are truncated")
 }
 
 #[cfg(test)]

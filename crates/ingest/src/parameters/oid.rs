@@ -29,7 +29,7 @@ pub(super) const NUMERIC: u32 = 1700;
 pub(super) const UUID: u32 = 2950;
 pub(super) const JSONB: u32 = 3802;
 
-/// Array types; the value itself names its element type.
+/// Array types. The value itself states its element type.
 pub(super) const ARRAYS: [u32; 23] = [
     199,  // json[]
     651,  // cidr[]

@@ -5,7 +5,7 @@ fn texts(rows: &[u8]) -> Vec<u8> {
     [&[0, 0], rows].concat()
 }
 
-/// One row of one value, sent in binary as `oid`.
+/// One row with one value, sent in binary as type `oid`.
 fn binary(oid: u32, value: &[u8]) -> Vec<u8> {
     let length = i32::try_from(value.len()).expect("short").to_be_bytes();
     [&[0, 1, 1][..], &oid.to_be_bytes(), &[0, 1], &length, value].concat()
@@ -30,7 +30,7 @@ fn refused(bytes: &[u8], code: ErrorCode, why: &str) {
 }
 
 #[test]
-fn rows_are_read_in_place() {
+fn rows_are_read_without_copying() {
     let row = b"\0\x02\0\0\0\x02\xc3\xa9\xff\xff\xff\xff";
     let first = vec![ParameterValue::text("é"), ParameterValue::Null];
     assert_eq!(read(&texts(row)), Ok(vec![first.clone()]));
@@ -40,7 +40,7 @@ fn rows_are_read_in_place() {
 }
 
 #[test]
-fn an_execution_accepts_only_one_row() {
+fn an_execution_with_more_than_one_row_is_rejected() {
     let row = b"\0\x01\0\0\0\x01a";
     let single = |bytes: &[u8]| ParameterRows::read(bytes).and_then(ParameterRows::into_single);
     assert_eq!(single(&texts(row)), Ok(vec![ParameterValue::text("a")]));
@@ -52,14 +52,14 @@ fn an_execution_accepts_only_one_row() {
 fn invalid_text_and_truncated_rows_are_rejected() {
     refused(&texts(b"\0\x01\0\0\0\x01\xff"), ErrorCode::InvalidEncoding, "UTF8");
     refused(&texts(b"\0\x01\0\0\0\x01\0"), ErrorCode::InvalidEncoding, "0x00");
-    refused(&texts(b"\0\x01\0\0\0\x02a"), ErrorCode::Internal, "cut short");
-    refused(&texts(b"\0\x01\0\0"), ErrorCode::Internal, "cut short");
+    refused(&texts(b"\0\x01\0\0\0\x02a"), ErrorCode::Internal, "truncated");
+    refused(&texts(b"\0\x01\0\0"), ErrorCode::Internal, "truncated");
     refused(&texts(b"\0\x01\0\0\0\x01a\0\x02"), ErrorCode::InvalidValue, "same number");
-    refused(b"\0\x02\x01", ErrorCode::Internal, "cut short");
+    refused(b"\0\x02\x01", ErrorCode::Internal, "truncated");
 }
 
 #[test]
-fn boolean_words_match_postgresql() {
+fn boolean_strings_match_postgresql() {
     let boolean = |text: &[u8]| {
         let length = i32::try_from(text.len()).expect("short").to_be_bytes();
         let sent = [&[0, 1, 0][..], &oid::BOOL.to_be_bytes(), &[0, 1], &length, text].concat();
@@ -147,7 +147,7 @@ fn array(dimensions: &[i32], element: u32, elements: &[Option<&[u8]>]) -> Vec<u8
 }
 
 #[test]
-fn arrays_become_strings() {
+fn arrays_are_converted_to_strings() {
     let text = |bytes: &[u8]| {
         one(1009, bytes).map(|value| match value {
             ParameterValue::Items(items) => ParameterValue::text(items.text()),
@@ -166,8 +166,8 @@ fn arrays_become_strings() {
     assert_eq!(lengths, Ok(ParameterValue::text(r#"{"2 days 01:00:00",NULL}"#)));
 }
 
-/// A one-dimensional array gives the same string as the only row of a two-dimensional one, whose
-/// items are decoded individually.
+/// A one-dimensional array gives the same string as a two-dimensional array with that array as its
+/// only row, although the items of the latter are decoded individually.
 #[test]
 fn array_items_are_formatted_like_single_values() {
     let numbers: [i64; 8] = [0, 1, -7, i64::MAX, i64::MIN, 1 << 31, -(1 << 31), 3_000_000_000];

@@ -8,13 +8,13 @@ use super::gorilla;
 use super::options::QwpOptions;
 use crate::rows::shown;
 
-/// Maximum columns of a block, and maximum bytes of a name.
+/// Maximum number of columns in a block, and maximum length of a name in bytes.
 const MAX_COLUMNS: usize = 2_048;
 const MAX_NAME_BYTES: usize = 127;
 /// Maximum dimensions of an array.
 const MAX_DIMENSIONS: u8 = 32;
 const MAX_SCALE: u8 = 76;
-/// Memory of an entry of a column-local dictionary, beside its string.
+/// Memory per entry of a column-local dictionary, in addition to its string.
 const ENTRY_BYTES: usize = 16;
 
 /// Flags that apply to all columns of a message.
@@ -22,9 +22,9 @@ const ENTRY_BYTES: usize = 16;
 pub(super) struct Flags {
     /// Whether the rows are deferred and committed with a later message.
     pub(super) defers: bool,
-    /// Whether timestamp columns state their encoding.
+    /// Whether each timestamp column states its encoding.
     pub(super) gorilla: bool,
-    /// Whether symbols are ids of the connection's dictionary.
+    /// Whether symbols are sent as ids in the connection's dictionary.
     pub(super) delta: bool,
 }
 
@@ -56,7 +56,7 @@ pub(super) enum Kind {
     TimestampNanos,
     DoubleArray,
     LongArray,
-    /// With its maximum number of digits.
+    /// A decimal, with its maximum number of digits.
     Decimal(u8),
     Char,
     Binary,
@@ -93,7 +93,7 @@ impl Kind {
         })
     }
 
-    /// Returns the memory of a row in a column, beside strings and array elements.
+    /// Returns the memory of a row in a column, apart from strings and array elements.
     fn row_bytes(self) -> usize {
         match self {
             Self::Long256 | Self::Decimal(_) | Self::DoubleArray => 40,
@@ -135,7 +135,7 @@ impl Kind {
 /// A column of a block.
 #[derive(Debug)]
 pub(super) struct WireColumn<'a> {
-    /// Empty for the designated timestamp.
+    /// The name; empty for the designated timestamp.
     pub(super) name: &'a str,
     pub(super) kind: Kind,
     pub(super) rows: usize,
@@ -183,9 +183,9 @@ pub(super) struct Context<'a> {
 
 impl<'a> Block<'a> {
     pub(super) fn read(bytes: &mut Bytes<'a>, context: &Context<'_>) -> Read<Self> {
-        let table = bytes.text("name of a table")?;
+        let table = bytes.text("table name")?;
         if table.len() > MAX_NAME_BYTES {
-            return Err(bytes.malformed("the name of a table has more than 127 bytes"));
+            return Err(bytes.malformed("the table name has more than 127 bytes"));
         }
         let rows = bytes.count("rows", context.options.most_rows, "qwp.max.rows.per.table")?;
         let count = bytes.count("columns", MAX_COLUMNS, "limit")?;
@@ -194,14 +194,14 @@ impl<'a> Block<'a> {
         }
         let mut schema = Vec::with_capacity(count.min(bytes.left()));
         for _ in 0..count {
-            let name = bytes.text("name of a column")?;
+            let name = bytes.text("column name")?;
             if name.len() > MAX_NAME_BYTES {
-                return Err(bytes.malformed("the name of a column has more than 127 bytes"));
+                return Err(bytes.malformed("the column name has more than 127 bytes"));
             }
-            let code = bytes.byte("type of a column")?;
+            let code = bytes.byte("column type")?;
             let Some(kind) = Kind::of(code) else {
                 let name = shown(name.as_bytes());
-                return Err(bytes.malformed(format!("column {name}: there is no type {code:#04x}")));
+                return Err(bytes.malformed(format!("column {name}: unknown type {code:#04x}")));
             };
             schema.push((name, kind));
         }
@@ -226,7 +226,7 @@ impl<'a> WireColumn<'a> {
         bytes.room(rows, kind.row_bytes())?;
         let nulls = match bytes.byte("null flag")? {
             0 => None,
-            _ => Some(bytes.take(rows.div_ceil(8), "bitmap of nulls")?),
+            _ => Some(bytes.take(rows.div_ceil(8), "null bitmap")?),
         };
         let count = rows - nulls.map_or(0, |nulls| null_count(nulls, rows));
         let values = Values::read(bytes, context, kind, count)?;
@@ -257,7 +257,7 @@ impl<'a> Values<'a> {
             Kind::Timestamp | Kind::TimestampNanos => match bytes.byte("encoding")? {
                 0 => fixed(bytes, 8),
                 1 => gorilla::decode(bytes, count).map(Self::Instants),
-                other => Err(bytes.malformed(format!("there is no encoding {other}"))),
+                other => Err(bytes.malformed(format!("unknown encoding {other}"))),
             },
             Kind::Symbol => Self::symbols(bytes, context, count),
             Kind::Varchar => Self::texts(bytes, count, true),
@@ -269,13 +269,16 @@ impl<'a> Values<'a> {
                         let width = usize::from(bits.div_ceil(8));
                         Ok(Self::Geohashes(bits, bytes.take_values(count, width)?))
                     }
-                    _ => Err(bytes.malformed(format!("a geohash of {bits} bits: 1 to 60"))),
+                    _ => Err(bytes
+                        .malformed(format!("invalid geohash of {bits} bits, expected 1 to 60"))),
                 }
             }
             Kind::Decimal(digits) => {
                 let scale = bytes.byte("scale")?;
                 if scale > digits.min(MAX_SCALE) {
-                    return Err(bytes.malformed(format!("a scale of {scale}, at most {digits}")));
+                    return Err(
+                        bytes.malformed(format!("scale {scale} exceeds the maximum {digits}"))
+                    );
                 }
                 let width = match digits {
                     18 => 8,
@@ -314,16 +317,16 @@ impl<'a> Values<'a> {
             before = end;
         }
         if falls {
-            return Err(bytes.malformed("offsets have to begin at 0, and may not fall"));
+            return Err(bytes.malformed("offsets must start at 0 and must not decrease"));
         }
-        let content = bytes.take(before as usize, "texts")?;
+        let content = bytes.take(before as usize, "strings")?;
         if is_text {
             let Ok(text) = std::str::from_utf8(content) else {
-                return Err(bytes.malformed("a text is not UTF-8"));
+                return Err(bytes.malformed("a string is not valid UTF-8"));
             };
             let mut ends = ends.as_chunks().0.iter().map(|end| u32::from_le_bytes(*end));
             if !ends.all(|end| text.is_char_boundary(end as usize)) {
-                return Err(bytes.malformed("a text is not UTF-8"));
+                return Err(bytes.malformed("a string is not valid UTF-8"));
             }
         }
         bytes.room(content.len(), 1)?;
@@ -333,14 +336,18 @@ impl<'a> Values<'a> {
     fn arrays(bytes: &mut Bytes<'a>, count: usize) -> Read<Self> {
         // Each array has at least one byte for its dimensions and four for a length.
         if count > bytes.left() / 5 {
-            return Err(bytes.malformed(format!("{count} arrays in {} bytes", bytes.left())));
+            return Err(
+                bytes.malformed(format!("{count} arrays do not fit in {} bytes", bytes.left()))
+            );
         }
         bytes.room(count, size_of::<(&[u8], &[u8])>())?;
         let mut arrays = Vec::with_capacity(count);
         for _ in 0..count {
             let dimensions = bytes.byte("dimensions")?;
             if dimensions == 0 || dimensions > MAX_DIMENSIONS {
-                return Err(bytes.malformed(format!("{dimensions} dimensions: 1 to 32")));
+                return Err(bytes.malformed(format!(
+                    "invalid array with {dimensions} dimensions, expected 1 to 32"
+                )));
             }
             let shape = bytes.take(usize::from(dimensions) * size_of::<i32>(), "lengths")?;
             let mut product = Some(1_usize);
@@ -349,13 +356,12 @@ impl<'a> Values<'a> {
                 product = length.ok().and_then(|length| product?.checked_mul(length));
             }
             let Some(elements) = product else {
-                return Err(bytes.malformed("lengths of an array are negative, or too large"));
+                return Err(bytes.malformed("array lengths are negative or too large"));
             };
             let lengths = shape.as_chunks().0.iter();
             if !is_allowed(lengths.map(|length| u64::from(u32::from_le_bytes(*length)))) {
-                return Err(
-                    bytes.malformed("an array has too many elements, or arrays without any")
-                );
+                return Err(bytes
+                    .malformed("an array has too many elements, or too many empty nested arrays"));
             }
             let content = bytes.take_values(elements, size_of::<f64>())?;
             bytes.room(content.len(), 2)?;
@@ -368,13 +374,17 @@ impl<'a> Values<'a> {
 /// Reads dictionary ids, all of which must exist.
 fn entries(bytes: &mut Bytes<'_>, count: usize, known: usize) -> Read<Vec<u32>> {
     if count > bytes.left() {
-        return Err(bytes.malformed(format!("{count} symbols in {} bytes", bytes.left())));
+        return Err(
+            bytes.malformed(format!("{count} symbols do not fit in {} bytes", bytes.left()))
+        );
     }
     let mut found = Vec::with_capacity(count);
     for _ in 0..count {
         let entry = bytes.varint("symbol")?;
         if entry >= known as u64 {
-            return Err(bytes.malformed(format!("symbol {entry} of {known} entries")));
+            return Err(bytes.malformed(format!(
+                "symbol {entry} does not exist: the dictionary has {known} entries"
+            )));
         }
         found.push(entry as u32);
     }

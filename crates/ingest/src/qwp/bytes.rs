@@ -14,7 +14,7 @@ pub(super) type Read<T> = Result<T, Malformed>;
 pub(super) struct Bytes<'a> {
     all: &'a [u8],
     at: usize,
-    /// Remaining memory budget for decoding it.
+    /// Remaining memory budget for decoding the message.
     memory: usize,
     limit: usize,
 }
@@ -34,13 +34,13 @@ impl<'a> Bytes<'a> {
         Malformed { at: self.at, reason: reason.into() }
     }
 
-    /// Reserves memory before it is allocated for what the message claims to contain.
+    /// Reserves memory for what the message claims to contain, before the memory is allocated.
     pub(super) fn room(&mut self, count: usize, width: usize) -> Read<()> {
         let wanted = count.saturating_mul(width);
         if wanted > self.memory {
             let limit = self.limit;
             return Err(self.malformed(format!(
-                "rows that wait take more memory than they may [qwp.max.uncommitted.size={limit}]"
+                "uncommitted rows need too much memory [qwp.max.uncommitted.size={limit}]"
             )));
         }
         self.memory -= wanted;
@@ -51,7 +51,7 @@ impl<'a> Bytes<'a> {
     pub(super) fn take(&mut self, count: usize, what: &str) -> Read<&'a [u8]> {
         if count > self.left() {
             let left = self.left();
-            return Err(self.malformed(format!("{what}: {count} bytes of which {left} are there")));
+            return Err(self.malformed(format!("{what}: expected {count} bytes, found {left}")));
         }
         let taken = &self.all[self.at..self.at + count];
         self.at += count;
@@ -82,7 +82,7 @@ impl<'a> Bytes<'a> {
     /// Reads an unsigned LEB128 number of up to ten bytes.
     #[inline]
     pub(super) fn varint(&mut self, what: &str) -> Read<u64> {
-        // Symbol ids are short and frequent.
+        // Fast path, because symbol ids are short and frequent.
         let (value, length) = match self.rest() {
             [low @ ..0x80, ..] => (u64::from(*low), 1),
             [low, high @ ..0x80, ..] => (u64::from(low & 0x7f) | u64::from(*high) << 7, 2),
@@ -105,7 +105,7 @@ impl<'a> Bytes<'a> {
                 return Ok(value);
             }
         }
-        Err(self.malformed(format!("{what}: a number of more than 64 bits")))
+        Err(self.malformed(format!("{what}: number is longer than 64 bits")))
     }
 
     /// Reads a count and checks its limit.
@@ -113,7 +113,7 @@ impl<'a> Bytes<'a> {
         let count = self.varint(what)?;
         match usize::try_from(count) {
             Ok(count) if count <= limit => Ok(count),
-            _ => Err(self.malformed(format!("{what}: {count} are too many [{key}={limit}]"))),
+            _ => Err(self.malformed(format!("{what}: {count} exceeds the limit [{key}={limit}]"))),
         }
     }
 
@@ -121,6 +121,6 @@ impl<'a> Bytes<'a> {
     pub(super) fn text(&mut self, what: &str) -> Read<&'a str> {
         let length = usize::try_from(self.varint(what)?).unwrap_or(usize::MAX);
         let bytes = self.take(length, what)?;
-        std::str::from_utf8(bytes).map_err(|_| self.malformed(format!("{what} is not UTF-8")))
+        std::str::from_utf8(bytes).map_err(|_| self.malformed(format!("{what} is not valid UTF-8")))
     }
 }

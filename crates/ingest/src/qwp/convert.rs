@@ -1,5 +1,5 @@
 //! Converts the columns of a message to arrays of the table's types: directly if the types match,
-//! otherwise value by value. Wire values that represent null become null.
+//! otherwise value by value. Wire values that stand for null become null.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,7 +25,8 @@ use crate::column::ColumnBuilder;
 
 type Converted = Result<ArrayRef, Problem>;
 
-/// Returns the type of a column created for this one; `None` if its values do not determine it.
+/// Returns the type of a column that is created for this one; `None` if the values do not determine
+/// it.
 pub(super) fn new_type(column: &WireColumn<'_>) -> Result<Option<SqlType>, Problem> {
     Ok(Some(match (column.kind, &column.values) {
         (Kind::Boolean, _) => SqlType::Boolean,
@@ -50,7 +51,7 @@ pub(super) fn new_type(column: &WireColumn<'_>) -> Result<Option<SqlType>, Probl
             Some((shape, _)) => SqlType::DoubleArray((shape.len() / size_of::<i32>()) as u8),
             None => return Ok(None),
         },
-        // The line protocol's type, if that holds the decimal places.
+        // The type that the line protocol uses, if it can hold the decimal places.
         (Kind::Decimal(_), Values::Decimals(0..=3, _)) => SqlType::Decimal(18, 3),
         (Kind::Decimal(digits), Values::Decimals(scale, _)) => SqlType::Decimal(digits, *scale),
         _ => return Err(Problem::Kind),
@@ -261,7 +262,7 @@ fn binaries(column: &WireColumn<'_>, ends: &[u8], content: &[u8]) -> Converted {
     made(LargeBinaryArray::try_new(offsets, Buffer::from(content), nulls))
 }
 
-/// A more precise geohash is truncated to the column's precision.
+/// A geohash that is more precise than the column is truncated to the column's precision.
 fn geohashes(column: &WireColumn<'_>, own: u8, bits: u8, bytes: &[u8]) -> Converted {
     if bits < own {
         return Err(Problem::Value);
@@ -311,7 +312,7 @@ fn double_arrays(column: &WireColumn<'_>, dimensions: u8, arrays: &[(&[u8], &[u8
     Ok(builder.finish()?)
 }
 
-/// Converts value by value, by the rules of the line protocol.
+/// Converts value by value, following the rules of the line protocol.
 fn through_values(column: &WireColumn<'_>, target: SqlType, dictionary: &Dictionary) -> Converted {
     let field = Field::new(column.name, target);
     let mut builder = ColumnBuilder::new(&field, None).map_err(|_| Problem::Kind)?;
@@ -396,7 +397,7 @@ fn instant(kind: Kind, value: i64, target: SqlType) -> Result<Value<'static>, Pr
         _ if value == i64::MIN => Value::Null,
         Kind::TimestampNanos => Value::Instant(Instant::Nanos(value)),
         Kind::Timestamp => Value::Instant(Instant::Micros(value)),
-        // A column of numbers gets the number in its own unit.
+        // A numeric column gets the number in its original unit.
         _ if target == SqlType::Long => Value::Integer(value),
         _ => Value::Instant(Instant::Micros(value.checked_mul(1_000).ok_or(Problem::Value)?)),
     })

@@ -12,8 +12,8 @@ pub(super) const MAX_ENTRIES: usize = 2_000_000;
 pub(super) struct Dictionary {
     texts: String,
     ends: Vec<usize>,
-    /// For [`Self::compact`]: per entry, the number of the column that last used it, and its key
-    /// there.
+    /// For [`Self::compact`]: per entry, the number of the column that last used it, and its key in
+    /// that column.
     places: Vec<(u32, i32)>,
     column: u32,
 }
@@ -30,7 +30,7 @@ impl Dictionary {
         self.ends.len()
     }
 
-    /// Returns its memory size in bytes.
+    /// Returns the dictionary's size in memory in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.texts.capacity()
             + self.ends.capacity() * size_of::<usize>()
@@ -49,13 +49,13 @@ impl Dictionary {
         bytes: &mut Bytes<'_>,
         options: &QwpOptions,
     ) -> Result<(), QwpFailure> {
-        let start = bytes.varint("first entry of the dictionary")?;
-        let count = bytes.count("entries of the dictionary", MAX_ENTRIES, "limit")?;
+        let start = bytes.varint("first dictionary entry")?;
+        let count = bytes.count("dictionary entries", MAX_ENTRIES, "limit")?;
         let known = self.len() as u64;
         if start > known {
             return Err(QwpFailure::refused(
                 QwpStatus::DictionaryGap,
-                format!("the dictionary has {known} entries, and the next ones begin at {start}"),
+                format!("the dictionary has {known} entries, but the new entries start at {start}"),
             ));
         }
         let start = start as usize;
@@ -64,10 +64,10 @@ impl Dictionary {
             return Err(bytes.malformed(reason).into());
         }
         for at in start..start + count {
-            let text = bytes.text("entry of the dictionary")?;
+            let text = bytes.text("dictionary entry")?;
             if at < self.len() {
                 if self.get(at as u32) != text {
-                    let reason = format!("entry {at} of the dictionary has another text already");
+                    let reason = format!("dictionary entry {at} already has a different value");
                     return Err(bytes.malformed(reason).into());
                 }
             } else {
@@ -103,7 +103,7 @@ impl Dictionary {
         self.places.resize(self.len(), (0, 0));
         self.column = self.column.wrapping_add(1);
         if self.column == 0 {
-            // The counter has wrapped: stale entries would look current.
+            // The counter has wrapped around, so stale entries would look current.
             self.places.fill((0, 0));
             self.column = 1;
         }

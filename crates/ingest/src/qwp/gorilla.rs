@@ -52,9 +52,11 @@ pub(super) fn decode(bytes: &mut Bytes<'_>, count: usize) -> Read<Vec<i64>> {
         return Ok(vec![first]);
     }
     let second = plain(bytes)?;
-    // At least one bit for each remaining value.
+    // Each remaining value takes at least one bit.
     if (count - 2).div_ceil(8) > bytes.left() {
-        return Err(bytes.malformed(format!("{count} instants in {} bytes", bytes.left())));
+        return Err(
+            bytes.malformed(format!("{count} timestamps do not fit in {} bytes", bytes.left()))
+        );
     }
     let mut values = Vec::with_capacity(count);
     values.extend([first, second]);
@@ -65,7 +67,7 @@ pub(super) fn decode(bytes: &mut Bytes<'_>, count: usize) -> Read<Vec<i64>> {
             last.checked_sub(before)?.checked_add(difference)?.checked_add(last)
         });
         let Some(next) = next else {
-            return Err(bytes.malformed("instants end early, or are beyond 64 bits"));
+            return Err(bytes.malformed("timestamps are truncated, or exceed 64 bits"));
         };
         (before, last) = (last, next);
         values.push(next);

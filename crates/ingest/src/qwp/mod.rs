@@ -8,8 +8,8 @@
 //! - `table` collects the rows of one table.
 //! - `reader` tracks the tables of a commit.
 //!
-//! Every count and length is checked against the remaining bytes, and the memory that it would take
-//! against a limit, before anything is allocated for it.
+//! Before anything is allocated, every count and length is checked against the remaining bytes, and
+//! the memory that it would take is checked against a limit.
 
 mod block;
 mod bytes;
@@ -32,9 +32,9 @@ use crate::rows::RefusedTarget;
 /// Why reading stopped.
 #[derive(Debug)]
 pub enum QwpFailure {
-    /// A message is invalid.
+    /// A message was rejected as invalid.
     Refused(QwpRefusal),
-    /// Messages cannot be accepted, whatever they contain.
+    /// No message can be accepted at present, whatever it contains.
     Failed(EngineError),
 }
 
@@ -43,9 +43,10 @@ pub enum QwpFailure {
 pub struct QwpRefusal {
     /// Error class of the protocol.
     pub status: QwpStatus,
-    /// Reason for the sender.
+    /// The reason, for the sender.
     pub reason: String,
-    /// Table that the reason may describe to clients that may write it.
+    /// Table that the reason may describe. The description is meant only for clients that may write
+    /// to the table.
     pub target: Option<RefusedTarget>,
 }
 
@@ -57,7 +58,7 @@ pub enum QwpStatus {
     SchemaMismatch = 3,
     /// The message is malformed or exceeds a limit.
     ParseError = 5,
-    /// Dictionary entries are missing: the client must send them again.
+    /// Dictionary entries are missing, so the client must send them again.
     DictionaryGap = 13,
 }
 

@@ -13,8 +13,8 @@ pub struct QwpOptions {
     pub most_rows: usize,
     /// Maximum tables that a connection may name.
     pub most_tables: usize,
-    /// Maximum bytes of the strings in the dictionary.
+    /// Maximum total bytes of the strings in the dictionary.
     pub most_dictionary_bytes: usize,
-    /// Maximum bytes in memory of rows that are not committed yet.
+    /// Maximum memory in bytes of uncommitted rows.
     pub most_held_bytes: usize,
 }

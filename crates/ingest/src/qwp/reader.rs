@@ -28,7 +28,7 @@ pub struct QwpReader {
     dictionary: Dictionary,
     tables: Vec<TableColumns>,
     by_name: HashMap<String, usize, FxBuildHasher>,
-    /// Every table name that the connection used, case-folded.
+    /// Every table name that the connection has used, case-folded.
     named: HashSet<String, FxBuildHasher>,
     rows: u64,
     held_bytes: usize,
@@ -55,7 +55,7 @@ impl QwpReader {
         self.rows
     }
 
-    /// Memory of those rows in bytes.
+    /// Memory of the uncommitted rows in bytes.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
@@ -81,10 +81,10 @@ impl QwpReader {
             blocks.push(Block::read(&mut bytes, &context)?);
         }
         if bytes.left() > 0 {
-            let reason = format!("{} bytes behind the last table", bytes.left());
+            let reason = format!("{} bytes after the last table", bytes.left());
             return Err(bytes.malformed(reason).into());
         }
-        // No row is applied before the whole message is read.
+        // No row is applied until the whole message has been read.
         blocks.iter().try_for_each(|block| self.take(block, targets))?;
         Ok(flags.defers)
     }
@@ -92,7 +92,7 @@ impl QwpReader {
     fn take(&mut self, block: &Block<'_>, targets: &mut dyn Targets) -> Result<(), QwpFailure> {
         let folded = fold(block.table);
         if !is_valid_table_name(block.table) {
-            let reason = format!("{} is no name of a table", shown(block.table.as_bytes()));
+            let reason = format!("invalid table name: {}", shown(block.table.as_bytes()));
             return Err(QwpFailure::refused(QwpStatus::ParseError, reason));
         }
         if block.rows == 0 {
@@ -135,7 +135,10 @@ impl QwpReader {
             Err(error) => return Err(error.into()),
         };
         if found.is_none() && !self.options.create_tables {
-            let reason = format!("there is no table {}, and none is made", shown(name.as_bytes()));
+            let reason = format!(
+                "table {} does not exist, and creating tables is disabled",
+                shown(name.as_bytes())
+            );
             let refused = QwpFailure::refused(QwpStatus::SchemaMismatch, reason);
             return Err(refused.of(|| target(false)));
         }
@@ -144,7 +147,7 @@ impl QwpReader {
         Ok(self.tables.len() - 1)
     }
 
-    /// Returns all deferred rows; later messages belong to the next commit.
+    /// Returns all deferred rows. Later messages belong to the next commit.
     pub fn take_tables(&mut self) -> Vec<TableRows> {
         self.by_name.clear();
         self.rows = 0;
@@ -156,22 +159,26 @@ impl QwpReader {
 
 /// Reads the flags and the number of tables.
 fn header(bytes: &mut Bytes<'_>) -> Result<(Flags, u16), QwpFailure> {
-    if bytes.take(4, "head of a message")? != MAGIC {
-        return Err(bytes.malformed("the message does not begin with QWP1").into());
+    if bytes.take(4, "message header")? != MAGIC {
+        return Err(bytes.malformed("the message does not start with QWP1").into());
     }
-    let version = bytes.byte("head of a message")?;
+    let version = bytes.byte("message header")?;
     if version != VERSION {
-        return Err(bytes.malformed(format!("version {version}, agreed was {VERSION}")).into());
+        return Err(bytes
+            .malformed(format!("version {version} differs from the negotiated version {VERSION}"))
+            .into());
     }
-    let flags = bytes.byte("head of a message")?;
+    let flags = bytes.byte("message header")?;
     if flags & !(DEFER_COMMIT | GORILLA | DELTA_DICTIONARY) != 0 {
-        return Err(bytes.malformed(format!("reserved flags [flags={flags:#04x}]")).into());
+        return Err(bytes.malformed(format!("reserved flags are set [flags={flags:#04x}]")).into());
     }
-    let tables = u16::from_le_bytes(bytes.array("head of a message")?);
-    let length = u32::from_le_bytes(bytes.array("head of a message")?);
+    let tables = u16::from_le_bytes(bytes.array("message header")?);
+    let length = u32::from_le_bytes(bytes.array("message header")?);
     if length as usize != bytes.left() {
         let left = bytes.left();
-        return Err(bytes.malformed(format!("a length of {length} before {left} bytes")).into());
+        return Err(bytes
+            .malformed(format!("the header announces {length} bytes, found {left}"))
+            .into());
     }
     let is_set = |flag| flags & flag != 0;
     let (gorilla, delta) = (is_set(GORILLA), is_set(DELTA_DICTIONARY));

@@ -71,8 +71,8 @@ impl TableColumns {
         Ok(bytes)
     }
 
-    /// Returns the target of each column of a block, and creates missing columns; `None` for a new
-    /// column of unknown type.
+    /// Returns the target of each column in a block, and creates missing columns. The target is
+    /// `None` for a new column of unknown type.
     fn places(&mut self, block: &Block<'_>, options: &QwpOptions) -> Taken<Vec<Option<usize>>> {
         let mut is_taken = vec![false; self.rows.table.columns.len() + block.columns.len() + 1];
         let mut places = Vec::with_capacity(block.columns.len());
@@ -88,20 +88,20 @@ impl TableColumns {
                 && std::mem::replace(&mut is_taken[place], true)
             {
                 let name = shown(self.rows.table.columns[place].name.as_bytes());
-                return malformed(format!("column {name} is twice in a block"));
+                return malformed(format!("duplicate column {name} in a block"));
             }
             places.push(place);
         }
         Ok(places)
     }
 
-    /// Returns the column of the designated timestamp, which a new table gets here.
+    /// Returns the column of the designated timestamp; in a new table, creates it.
     fn timestamp(&mut self, wire: &WireColumn<'_>) -> Taken<usize> {
         let sql_type = match wire.kind {
             Kind::Timestamp => SqlType::Timestamp,
             Kind::TimestampNanos => SqlType::TimestampNs,
             other => {
-                return malformed(format!("a designated timestamp of type {}", other.name()));
+                return malformed(format!("the designated timestamp has type {}", other.name()));
             }
         };
         match self.rows.table.timestamp {
@@ -114,7 +114,9 @@ impl TableColumns {
     fn make_timestamp(&mut self, sql_type: SqlType) -> Taken<usize> {
         if self.names.contains_key(TIMESTAMP) {
             let table = &self.rows.table.name;
-            return mismatch(format!("column 'timestamp' of '{table}' is its timestamp"));
+            return mismatch(format!(
+                "column 'timestamp' of '{table}' is reserved for the designated timestamp"
+            ));
         }
         let column = self.rows.new_timestamp(sql_type);
         self.names.insert(TIMESTAMP.to_owned(), column);
@@ -125,7 +127,7 @@ impl TableColumns {
         let new_type = || {
             convert::new_type(wire).map_err(|_| {
                 let (name, kind) = (shown(wire.name.as_bytes()), wire.kind.name());
-                format!("column {name}: no column is made for {kind}")
+                format!("column {name}: cannot create a column for {kind}")
             })
         };
         let QwpOptions { create_columns: columns, most_columns, .. } = *options;
@@ -154,7 +156,7 @@ impl TableColumns {
         let array = if self.rows.table.timestamp == Some(place) && array.null_count() > 0 {
             if !wire.name.is_empty() {
                 return mismatch(format!(
-                    "a designated timestamp of '{}' is null",
+                    "the designated timestamp of '{}' is null",
                     self.rows.table.name
                 ));
             }
@@ -162,7 +164,7 @@ impl TableColumns {
         } else {
             array
         };
-        // A row that omits a column is marked as null if other rows of the block have a value.
+        // A row that omits a column is marked null if other rows in the block have a value.
         let missing = (column.has_default && wire.nulls.is_some())
             .then(|| BooleanBuffer::collect_bool(wire.rows, |row| wire.is_null(row)));
         Ok(Cells { column: place, array, missing })
@@ -173,11 +175,11 @@ impl TableColumns {
         let TargetColumn { name, sql_type, .. } = &self.rows.table.columns[place];
         let (table, kind, type_name) = (&self.rows.table.name, wire.kind.name(), sql_type.name());
         match problem {
-            Problem::Kind => {
-                mismatch(format!("column '{name}' of '{table}' is {type_name} and takes no {kind}"))
-            }
+            Problem::Kind => mismatch(format!(
+                "column '{name}' of '{table}' has type {type_name} and does not accept {kind}"
+            )),
             Problem::Value | Problem::Utf8 => mismatch(format!(
-                "column '{name}' of '{table}' is {type_name} and cannot hold a value of {kind}"
+                "column '{name}' of '{table}' has type {type_name} and cannot hold this {kind}"
             )),
             Problem::Failed(error) => Err(QwpFailure::Failed(error)),
         }
@@ -204,7 +206,9 @@ impl TableColumns {
             let given = cells.iter().find(|cells| cells.column == at);
             if given.is_none_or(|cells| cells.array.null_count() > 0) {
                 let (name, table) = (&column.name, &self.rows.table.name);
-                return mismatch(format!("column '{name}' of '{table}' is NOT NULL"));
+                return mismatch(format!(
+                    "column '{name}' of '{table}' is NOT NULL: expected a value"
+                ));
             }
         }
         Ok(())

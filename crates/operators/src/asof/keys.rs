@@ -17,7 +17,7 @@ use crate::keys::ABSENT;
 use crate::keys::bytes::ByteNumbers;
 use crate::keys::values::compared_as;
 
-/// Numbering method of the keys.
+/// How the keys are numbered.
 #[derive(Clone)]
 pub(crate) enum KeyKind {
     /// No key.
@@ -86,8 +86,8 @@ impl KeySpace {
         match (side, &self) {
             (Side::Left, Self::Symbol { right_of_left, right_len }) => {
                 let codes = codes_of(keys)?;
-                // Symbols that only the left side has are numbered after the right side's symbols
-                // and null.
+                // Symbols that occur only on the left side are numbered after the right side's
+                // symbols and null.
                 let alone = |code: i32| right_len + 1 + code as u32;
                 let of = |code: i32| match right_of_left.get(code as usize) {
                     Some(&right) if right != ABSENT => right,

@@ -30,7 +30,7 @@ pub(crate) struct SideExprs {
     pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
 }
 
-/// Rows of the side, in non-empty chunks that ascend in time.
+/// Rows of the side, in non-empty chunks in ascending time order.
 pub(crate) struct RightSide {
     schema: SchemaRef,
     /// Chunks of each column.
@@ -45,7 +45,8 @@ pub(crate) struct RightSide {
 }
 
 impl RightSide {
-    /// Reads an input. `which` side of the join it is determines how `space` numbers its keys.
+    /// Reads an input. How `space` numbers its keys depends on `which` side of the join the input
+    /// is.
     pub(crate) async fn read(
         run: &Run,
         input: usize,
@@ -58,7 +59,7 @@ impl RightSide {
             Some(scan) if !scan.is_backward() => mapped(scan)?,
             _ => collect(run, input, &memory).await?,
         };
-        // Searches use the last row of each chunk.
+        // Searches read the last row of each chunk, so no chunk may be empty.
         let chunks: Vec<_> = chunks.into_iter().filter(|chunk| chunk.num_rows() > 0).collect();
         let (mut times, mut keys) = (vec![], vec![]);
         for chunk in &chunks {
@@ -80,7 +81,7 @@ impl RightSide {
         &self.schema
     }
 
-    /// Takes the key numbers, for reading the other side.
+    /// Takes the key numbers, which are needed to read the other side.
     pub(crate) fn take_space(&mut self) -> KeySpace {
         std::mem::replace(&mut self.space, KeySpace::None)
     }
@@ -176,7 +177,7 @@ impl RightSide {
     }
 }
 
-/// Returns the slices of a scan as chunks, without copying or touching their cells.
+/// Returns the slices of a scan as chunks, without copying or reading their cells.
 fn mapped(scan: &SliceScan) -> Result<Vec<RecordBatch>> {
     let (schema, projection) = (scan.schema(), scan.projection());
     scan.units().map(|unit| read(&unit.slice, projection, unit.rows.clone(), schema)).collect()

@@ -21,7 +21,7 @@ pub(crate) struct SidePlan {
 
 pub(crate) type KeyPairs = Vec<(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)>;
 
-/// Returns input `number`, in time order.
+/// Returns the input with this number, in time order.
 pub(crate) fn side(
     inputs: &Inputs<'_>,
     number: usize,

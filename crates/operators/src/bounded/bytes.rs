@@ -1,6 +1,6 @@
-//! Byte sizes of a batch's cells. Views of one string share its bytes, so a batch may refer to a
-//! thousand times the bytes in its buffers. An operator that copies cells needs memory for all of
-//! them.
+//! Byte sizes of a batch's cells. Views of the same string share its bytes, so the cells of a batch
+//! may have a thousand times as many bytes as its buffers. An operator that copies cells needs
+//! memory for all of them.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Fields};
 use datafusion::common::Result;
 
-/// Bytes of a view, in addition to its string.
+/// Bytes per view, in addition to its string.
 const VIEW_BYTES: usize = 16;
 
 /// Returns the bytes of all variable-length cells: strings, binary, lists. Other cells have a few
@@ -24,7 +24,7 @@ pub fn cell_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| array_bytes(column.as_ref())).sum()
 }
 
-/// Approximate bytes that a batch keeps in memory. Of sliced buffers, such as those of a scan, only
+/// Approximate bytes that a batch keeps in memory. In sliced buffers, such as those of a scan, only
 /// the batch's own rows count. Strings shared by views count at most once.
 pub(crate) fn held_bytes(batch: &RecordBatch) -> usize {
     let width: usize = batch.columns().iter().map(|column| row_width(column.as_ref())).sum();
@@ -32,8 +32,8 @@ pub(crate) fn held_bytes(batch: &RecordBatch) -> usize {
     own.min(batch.get_array_memory_size())
 }
 
-/// Returns the number of leading rows whose variable-length cells have at most `most` bytes: at
-/// least one, and all of an empty batch.
+/// Returns how many leading rows have variable-length cells of at most `most` bytes in total: at
+/// least one row, unless the batch is empty.
 #[must_use]
 pub fn rows_of_bytes(batch: &RecordBatch, most: usize) -> usize {
     let rows = batch.num_rows();
@@ -58,8 +58,8 @@ pub(crate) fn has_lists(fields: &Fields) -> bool {
     })
 }
 
-/// Returns the same rows without list elements of other rows. Arrow estimates the length of a list
-/// as the array's elements divided by its rows, and allocates that many.
+/// Returns the same rows, without list elements that belong to other rows. Arrow estimates the
+/// length of a list as the array's elements divided by its rows, and allocates that many.
 pub(crate) fn without_others(batch: &RecordBatch) -> Result<RecordBatch> {
     let columns = batch.columns().iter().map(own_elements).collect::<Result<_, ArrowError>>()?;
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
@@ -151,7 +151,7 @@ fn span<O: OffsetSizeTrait>(offsets: &[O]) -> usize {
     }
 }
 
-/// Approximate bytes of a row, without those counted by [`cell_bytes`].
+/// Approximate bytes of a row, excluding those counted by [`cell_bytes`].
 fn row_width(array: &dyn Array) -> usize {
     match array.as_struct_opt() {
         Some(parts) => parts.columns().iter().map(|column| row_width(column.as_ref())).sum(),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_limited_by_their_bytes() {
+    fn row_count_per_batch_is_limited_by_bytes() {
         let texts = StringViewArray::from_iter_values((0..100).map(|_| "x".repeat(84)));
         let batch = batch(Arc::new(texts));
         assert_eq!(cell_bytes(&batch), 10_000);
@@ -201,7 +201,7 @@ mod tests {
 
     /// A scan returns slices of whole columns.
     #[test]
-    fn slices_add_up_to_the_bytes_of_the_whole_batch() {
+    fn byte_sizes_of_slices_add_up_to_the_whole_batch() {
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..100_000));
         let texts = StringViewArray::from_iter_values((0..100_000).map(|row| format!("{row:>40}")));
         let all = RecordBatch::try_from_iter([("n", numbers), ("t", Arc::new(texts) as ArrayRef)]);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_no_cell_bytes() {
+    fn number_columns_add_no_variable_length_bytes() {
         let batch = batch(Arc::new(Int64Array::from_iter_values(0..100)));
         assert_eq!((cell_bytes(&batch), rows_of_bytes(&batch, 1)), (0, 100));
     }

@@ -1,6 +1,6 @@
 //! Input of a top-k sort: passes only rows that may be among the first and copies them into new
 //! batches. A sort retains every batch that contains one of its rows. A scan's batch refers to
-//! whole columns, so that ten strings used to retain hundreds of megabytes.
+//! whole columns, so without the copy ten strings could retain hundreds of megabytes.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Shares long constants. A literal among the outputs of an operator becomes a column with one copy
-//! per row; a literal of one megabyte would exhaust the memory. Here a string becomes a column of
-//! views that share it. An array must be copied, so the available memory is checked first. This
-//! includes long arrays that planning leaves unevaluated.
+//! Shares long constants between rows. A literal among the outputs of an operator becomes a column
+//! with one copy per row; a literal of one megabyte would exhaust the memory. Here, a string
+//! becomes a column of views of a single copy. An array must be copied, so the available memory is
+//! checked first. This includes long arrays that planning leaves unevaluated.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use tidemark_types::{EngineError, account};
 
 use crate::error::engine_error;
 
-/// Bytes above which a constant is long.
+/// A constant with more bytes than this is long.
 const LONG_BYTES: usize = 1024;
 
 /// Replaces long literals with shared constants. Runs last, because other rules look for literals.
@@ -196,7 +196,7 @@ impl ScalarUDFImpl for SharedCall {
         match args.args.as_slice() {
             [ColumnarValue::Scalar(value)] => repeated(value, args.number_rows),
             [ColumnarValue::Array(_)] => Ok(args.args[0].clone()),
-            _ => Err(engine_error(EngineError::internal("a constant of several calls"))),
+            _ => Err(engine_error(EngineError::internal("expected one argument for a constant"))),
         }
     }
 }

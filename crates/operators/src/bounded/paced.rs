@@ -17,7 +17,7 @@ use super::slices::Slices;
 
 /// Rows of the first slice, before the join's speed is known.
 const FIRST_ROWS: usize = 64;
-/// Target time that the join takes for a slice.
+/// Target time for the join to process a slice.
 const WANTED: Duration = Duration::from_millis(2);
 /// Maximum ratio of a slice's rows to those of the previous slice.
 const MAX_GROWTH: usize = 4;
@@ -31,13 +31,13 @@ struct PacedStream {
     input: Slices,
     /// Rows of the next slice.
     rows: usize,
-    /// When the last slice was returned, and when the task's time slice had begun.
+    /// When the last slice was returned, and when the task's time slice began.
     handed_on: Option<(Instant, Option<Instant>)>,
 }
 
 impl PacedStream {
     /// Adapts the slice size to the time that the last slice took. Measures only if the join did
-    /// nothing else meanwhile, which means that it polls again within the same time slice.
+    /// nothing else in between, that is, if it polls again within the same time slice.
     fn learn(&mut self) {
         let Some((then, slice)) = self.handed_on.take() else { return };
         if slice.is_none() || slice != account::slice_start() {

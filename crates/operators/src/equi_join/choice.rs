@@ -15,8 +15,8 @@ use crate::operator::Input;
 /// [`with_files`].
 ///
 /// `most_held` is the maximum number of rows of a side that is built in memory instead of merged.
-/// `grouped` replaces the two steps of a side's GROUP BY with their final operators; a semi-join
-/// may have removed the GROUP BY.
+/// `grouped` replaces the two steps of a GROUP BY below a side with the final operators. It is
+/// called after the choice of a semi-join, which may remove the GROUP BY.
 pub fn equi_join(
     hash: Input,
     most_held: usize,

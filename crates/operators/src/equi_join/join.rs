@@ -1,4 +1,5 @@
-//! Describes an equi-join, whether it materializes the rows of one side, only keys, or nothing.
+//! Description of an equi-join. It is the same whether the join materializes the rows of one side,
+//! only keys, or nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub(crate) const OTHER: usize = 1;
 pub(crate) enum Kind {
     /// The row is joined to each matching row of the other side.
     Inner,
-    /// The same; without a match, the row is joined to nulls.
+    /// Like `Inner`, but a row without a match is joined to nulls.
     Outer,
     /// The row is returned if it has a match.
     Semi,
@@ -40,7 +41,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Returns the kind of a hash join with this side first.
+    /// Returns the kind of a hash join that has this side as its first side.
     pub(crate) fn of(join: JoinType, first: JoinSide) -> Option<Self> {
         let join = if first == JoinSide::Left { join.swap() } else { join };
         Some(match join {
@@ -92,7 +93,8 @@ pub(crate) struct EquiJoin {
 }
 
 impl EquiJoin {
-    /// Describes a hash join with this side first; `None` if the hash join has more properties.
+    /// Describes a hash join that has this side as its first side; `None` if the hash join has
+    /// properties that this description lacks.
     pub(crate) fn of(join: &HashJoinExec, first: JoinSide) -> Option<Self> {
         let kind = Kind::of(*join.join_type(), first)?;
         if join.null_aware || join.fetch().is_some() {
@@ -121,8 +123,8 @@ impl EquiJoin {
         Some(Self { kind, keys, nulls, filter, first, output, equal })
     }
 
-    /// Reads the first side below its projection if the projection computes only keys. Strings made
-    /// from symbols are then compared as symbols.
+    /// Moves the first side below its projection if the projection computes only keys, and returns
+    /// the new input. Strings made from symbols are then compared as symbols.
     pub(crate) fn below_projection(&mut self, first: &Input) -> Option<Input> {
         let PlanNode::Projection(projection) = PlanNode::of(first.as_ref()) else { return None };
         if self.filter.is_some() {

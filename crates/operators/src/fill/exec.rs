@@ -79,7 +79,7 @@ impl Operator for FillPlan {
     }
 
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
-        // Assumes that every other bucket is filled, for lack of statistics.
+        // For lack of statistics, assumes that every other bucket is missing.
         Some(rows.first().copied().flatten()?.saturating_mul(2))
     }
 

@@ -27,7 +27,7 @@ const PIECE_ROWS: usize = 16 * 1024;
 /// Maximum bytes of copied cells in a chunk, unless a single cell has more.
 const PIECE_BYTES: usize = 4 << 20;
 
-/// Maximum input rows. Row numbers have 32 bits, and FILL may append as many rows again.
+/// Maximum input rows. Row numbers have 32 bits, and FILL may append as many rows as it reads.
 const MAX_ROWS: usize = i32::MAX as usize;
 
 /// Bytes per row for its key, and for its neighbour in each filled column.
@@ -175,8 +175,8 @@ impl Iterator for Filled {
     }
 }
 
-/// Bucket timestamps from the first to the last row, extended to the requested range. Without rows:
-/// those of the range, if it has both ends.
+/// Timestamps of the buckets from the first to the last row, extended to the requested range.
+/// Without rows, those of the requested range, if it has both ends.
 struct Labels {
     grid: Grid,
     next: Option<i64>,

@@ -18,7 +18,8 @@ pub enum FillValue {
     Prev,
     /// The value of the input column with this index in the previous bucket with rows.
     PrevOf(usize),
-    /// Linear interpolation between known neighbours; null outside them.
+    /// Linear interpolation between the neighbouring known values; null where one of them is
+    /// missing.
     Linear,
     /// This constant, already of the column's type.
     Constant(ScalarValue),
@@ -50,7 +51,7 @@ impl FillNode {
     ) -> Result<Self> {
         let columns = input.schema().fields().len();
         if keys.iter().any(|&key| key >= columns || key == timestamp) || timestamp >= columns {
-            return plan_err!("Fill names a column that its input has not");
+            return plan_err!("Fill refers to a column that its input does not have");
         }
         if values.len() + keys.len() + 1 != columns {
             let expected = columns.saturating_sub(keys.len() + 1);
@@ -58,7 +59,7 @@ impl FillNode {
         }
         let missing = |value: &FillValue| matches!(value, FillValue::PrevOf(of) if *of >= columns);
         if values.iter().any(missing) {
-            return plan_err!("Fill takes values from a column that its input has not");
+            return plan_err!("Fill uses values of a column that its input does not have");
         }
         let schema = nullable_values(input.schema(), timestamp, &keys)?;
         Ok(Self { input, timestamp, keys, values, spec, range, schema })
@@ -95,7 +96,7 @@ impl FillNode {
     }
 }
 
-/// Returns the input's schema with nullable values: FILL(NULL) sets even counts to null.
+/// Returns the input's schema with nullable values: FILL(NULL) makes even counts null.
 fn nullable_values(input: &DFSchema, timestamp: usize, keys: &[usize]) -> Result<DFSchemaRef> {
     let fields = input.iter().enumerate().map(|(index, (qualifier, field))| {
         let kept = index == timestamp || keys.contains(&index);

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fill_value_fills_missing_cells() {
+    fn each_fill_mode_fills_missing_cells() {
         let (one, seven, six) = (Some(1), Some(7), Some(6));
         assert_eq!(fill(&FillValue::Null), [one, None, None, seven, None, None, six, None]);
         assert_eq!(fill(&FillValue::Prev), [one, None, one, seven, one, seven, six, seven]);

@@ -67,7 +67,7 @@ impl GroupRows {
         let Some(aggregates) = aggregates.collect::<Result<Option<Vec<_>>>>()? else {
             return Ok(None);
         };
-        // Rows without columns have a single key and cannot be partitioned.
+        // Rows without columns all have the same key and cannot be partitioned.
         if schema.fields().is_empty() || !is_copied_by_rows(&schema) {
             return Ok(None);
         }
@@ -93,7 +93,7 @@ impl GroupRows {
             Read::All(held) => held,
             Read::Part(held, rest) => return self.spilling(held, rest, run),
         };
-        // Every row of a partition may have a separate key, as long as the row.
+        // In the worst case, every row of a partition has its own key, which is as long as the row.
         let sizes =
             (0..PARTS).map(|part| held.parts().flatten().map(move |b| b.keys.of(part).len()));
         let most = sizes.map(Iterator::sum::<usize>).max().unwrap_or(0);
@@ -196,7 +196,7 @@ impl Operator for GroupRows {
         vec![None]
     }
 
-    /// Spilled rows have keys of different dictionaries.
+    /// Spilled rows have keys from different dictionaries.
     fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
         None
     }

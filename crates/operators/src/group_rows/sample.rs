@@ -20,8 +20,8 @@ const MIN_ROWS: usize = 2 << 20;
 /// Number of sampled rows, and of units that they are taken from.
 const ROWS: usize = 2_048;
 const UNITS: usize = 8;
-/// Maximum sample rows whose key already occurs in the sample, if there are about ten thousand keys
-/// or more.
+/// Maximum number of sampled rows whose key already occurs in the sample, if there are about ten
+/// thousand keys or more.
 const MAX_EQUAL: usize = 160;
 
 /// Whether a hash table of groups by these keys would exceed the cache.
@@ -71,7 +71,7 @@ fn rows_of(input: &Input) -> Result<RecordBatch> {
         }
         _ => {
             let Some(scan) = scan_of(input) else {
-                return internal_err!("rows of a scan are expected");
+                return internal_err!("expected the rows of a scan");
             };
             let rows = sample(scan.table())?;
             match scan {

@@ -32,7 +32,7 @@ pub(super) fn hashes(keys: &[ArrayRef], rows: usize) -> Result<Vec<u64>> {
     parts::hashes(keys, rows, SEED)
 }
 
-/// Sorts the rows by partition, in their original order within each.
+/// Sorts the rows by partition; within each partition they keep their original order.
 pub(super) fn spread(
     keys: &[Arc<dyn PhysicalExpr>],
     batch: &RecordBatch,

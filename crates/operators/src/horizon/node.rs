@@ -17,7 +17,7 @@ pub struct Horizon {
     pub offsets: Vec<i64>,
 }
 
-/// A right side: its rows, their timestamp, and the keys.
+/// A right side: its rows, their timestamp, and the join keys.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct HorizonSide {
     /// The rows, in timestamp order.

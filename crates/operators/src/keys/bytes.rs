@@ -28,7 +28,8 @@ const LENGTH_BYTES: usize = size_of::<u32>();
 /// Encoding of null; not a valid string.
 const NULL: &[u8] = &[0xff];
 
-/// Maximum bytes of a table that fits the cache. Strings are then looked up one by one.
+/// Maximum bytes of a table that fits in the cache. Strings are looked up one by one in such a
+/// table.
 const CACHED_BYTES: usize = 1 << 20;
 
 /// Approximate bytes of a batch of keys.
@@ -47,7 +48,7 @@ enum Form {
     Row(RowConverter),
 }
 
-/// Encoded keys of a batch with their hashes, and the rows that have a key; `None` means all rows.
+/// Encoded keys of a batch, their hashes, and the rows that have a key; `None` means all rows.
 pub(crate) struct EncodedRows {
     keys: Keys,
     pub(super) hashes: Vec<u32>,
@@ -100,7 +101,7 @@ impl Encoder {
                 let hashes = (0..texts.len()).map(|row| hash(text(&texts, row))).collect();
                 (Keys::Texts(texts), hashes)
             }
-            (Form::Text, _) => return internal_err!("one column of keys is expected"),
+            (Form::Text, _) => return internal_err!("expected one key column"),
             (Form::Row(converter), keys) => {
                 let rows = converter.convert_columns(keys)?;
                 let hashes = rows.iter().map(|row| hash(row.data())).collect();
@@ -204,8 +205,8 @@ impl<N: Copy> ByteTable<N> {
         keys_in(&self.bytes, 0, self.bytes.len())
     }
 
-    /// Maximum memory while `keys` keys of `bytes` bytes ([`EncodedRows::bytes_of`]) are added.
-    /// `usize::MAX` if positions would overflow.
+    /// Maximum memory in use while `keys` keys of `bytes` bytes in total
+    /// ([`EncodedRows::bytes_of`]) are added. `usize::MAX` if positions would overflow.
     pub(super) fn size_with(&self, keys: usize, bytes: usize) -> usize {
         let grown = |len: usize, capacity: usize| {
             if len > capacity { len.max(2 * capacity) } else { 0 }
@@ -284,7 +285,7 @@ fn key(bytes: &[u8], place: u32) -> &[u8] {
     &rest[..length]
 }
 
-/// Expands a partial hash: the table uses the first and the last bits.
+/// Expands a partial hash, because the table uses the first and the last bits of a hash.
 fn spread(part: u32) -> u64 {
     u64::from(part).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

@@ -91,7 +91,7 @@ impl Encoded {
         found.finish()
     }
 
-    /// Groups the rows that have a key by partition; with `wanted`, only the rows set in it.
+    /// Returns the rows that have a key, by partition; with `wanted`, only the rows set in it.
     fn by_part(&self, keys: &EncodedRows, wanted: Option<&BooleanBuffer>) -> Vec<Vec<u32>> {
         let all = keys.hashes.len();
         let mut parts: Vec<_> =

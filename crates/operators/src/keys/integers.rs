@@ -28,7 +28,7 @@ impl Default for Values {
     }
 }
 
-/// One bit per integer, starting at the first, which is a multiple of the word length.
+/// One bit per integer. The first integer is a multiple of the word length.
 #[derive(Default)]
 struct Bits {
     first: i64,
@@ -150,8 +150,8 @@ impl Values {
         }
     }
 
-    /// Returns a bitmap for integers between these bounds. A side that was too short gets extra
-    /// space, so that the bitmap rarely grows.
+    /// Returns a bitmap for integers between these bounds. Where the current bitmap was too short,
+    /// at its start or its end, the new one gets extra space, so that it rarely grows.
     fn bits(&self, least: i64, greatest: i64) -> Change {
         let (mut start, mut end) = (least, greatest);
         if let Self::Near(bits) = self

@@ -19,16 +19,16 @@ use super::values::{Form, comparable, integers};
 use super::{ABSENT, ROWS_AT_ONCE};
 use crate::error::engine_error;
 
-/// Maximum entries of a dense table. A larger one is allowed with at most `ENTRIES_PER_KEY` entries
-/// per key.
+/// Maximum entries of a dense table. A larger one is allowed if it has at most `ENTRIES_PER_KEY`
+/// entries per key.
 const SMALL_TABLE: usize = 1 << 16;
 const ENTRIES_PER_KEY: usize = 8;
 
 /// Key numbers of one or several columns.
 pub(crate) struct KeyIndex {
     columns: Vec<ColumnIndex>,
-    /// For each further column: the number of its values, and the numbers of pairs of the columns
-    /// before it and itself.
+    /// For each further column: how many values it has, and the numbers of the pairs that the
+    /// preceding columns form with it.
     pairs: Vec<(usize, Integers)>,
     /// Number of distinct keys.
     len: usize,
@@ -63,15 +63,15 @@ pub(crate) struct KnownTexts(Vec<Option<Dictionary>>);
 /// A dictionary seen in earlier rows.
 struct Dictionary {
     texts: ArrayRef,
-    /// Number of rows that used the dictionary. A table pays off once it reaches the number of
-    /// strings.
+    /// Number of rows that have used the dictionary. A table pays off once this reaches the number
+    /// of strings.
     rows: usize,
     numbers: Vec<u32>,
 }
 
 impl KeyIndex {
     /// Numbers the keys of rows that take `base` bytes. Also returns each row's number. `nulls`
-    /// tells whether null equals null. `None` if memory does not suffice for the numbers.
+    /// tells whether null equals null. `None` if the memory does not suffice for the numbers.
     pub(crate) fn of(
         keys: &[ArrayRef],
         nulls: bool,
@@ -84,7 +84,7 @@ impl KeyIndex {
             let (held, all) = (room.memory.size(), base.saturating_add(bytes));
             if !room.take(all.saturating_sub(held)) {
                 is_full.set(true);
-                return resources_err!("too many keys to be held");
+                return resources_err!("too many keys to keep in memory");
             }
             room.give(room.memory.size() - all);
             Ok(())
@@ -97,7 +97,7 @@ impl KeyIndex {
 
     fn new(keys: &[ArrayRef], nulls: bool, hold: Hold<'_>) -> Result<(Self, Vec<u32>)> {
         let Some((first, others)) = keys.split_first() else {
-            return internal_err!("a join by keys without keys");
+            return internal_err!("a join by keys requires keys");
         };
         let (first, mut numbers) = ColumnIndex::new(first, nulls, hold)?;
         let mut len = first.len;
@@ -128,7 +128,7 @@ impl KeyIndex {
         known.0.resize_with(self.columns.len(), || None);
         let mut columns = self.columns.iter().zip(keys).zip(&mut known.0);
         let Some(((first, keys), known)) = columns.next() else {
-            return internal_err!("a join by keys without keys");
+            return internal_err!("a join by keys requires keys");
         };
         let mut numbers = first.find(keys, known)?;
         for (((column, keys), known), (width, pairs)) in columns.zip(&self.pairs) {
@@ -197,7 +197,7 @@ impl ColumnIndex {
         if known.as_ref().is_none_or(|known| !Arc::ptr_eq(&known.texts, texts)) {
             *known = Some(Dictionary { texts: Arc::clone(texts), rows: 0, numbers: vec![] });
         }
-        let Some(known) = known else { return internal_err!("a dictionary that is not known") };
+        let Some(known) = known else { return internal_err!("unknown dictionary") };
         known.rows = known.rows.saturating_add(codes.len());
         if known.numbers.len() < texts.len() {
             if known.rows < texts.len() {

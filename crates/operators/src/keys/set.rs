@@ -14,10 +14,10 @@ use super::integers::Integers;
 use super::room::Room;
 use super::values::{comparable, integers, is_integer, of_type};
 
-/// Keys per batch when a set is converted back; memory is short then.
+/// Keys per batch when a set is converted back to columns; memory is short at that point.
 const BATCH_ROWS: usize = 2_048;
 
-/// Maximum size of a set that counts as small.
+/// Maximum number of keys in a set that counts as small.
 const FEW_KEYS: usize = 1 << 16;
 
 /// See the module documentation.
@@ -73,7 +73,7 @@ impl KeySet {
     pub(crate) fn prepare(&self, keys: &[ArrayRef]) -> Result<BatchKeys> {
         Ok(match (&self.keys, keys) {
             (Keys::Integers(_), [only]) => BatchKeys::Integers(integers(only)?),
-            (Keys::Integers(_), _) => return internal_err!("one column of keys is expected"),
+            (Keys::Integers(_), _) => return internal_err!("expected one key column"),
             (Keys::Encoded(encoded), _) => {
                 let nulls = keys.iter().map(Array::logical_nulls);
                 let with_key =
@@ -125,7 +125,7 @@ impl KeySet {
             (Keys::Encoded(encoded), BatchKeys::Encoded(rows)) => {
                 Ok(encoded.add(rows, wanted, room))
             }
-            _ => internal_err!("keys of another set"),
+            _ => internal_err!("the keys belong to a different set"),
         }
     }
 
@@ -134,12 +134,12 @@ impl KeySet {
         Ok(match (&self.keys, batch) {
             (Keys::Integers(integers), BatchKeys::Integers(values)) => integers.read().has(values),
             (Keys::Encoded(encoded), BatchKeys::Encoded(rows)) => encoded.has(rows),
-            _ => return internal_err!("keys of another set"),
+            _ => return internal_err!("the keys belong to a different set"),
         })
     }
 
-    /// Returns the key columns if there are few keys, which are found faster by number: symbols by
-    /// their codes, several columns by pairs.
+    /// Returns the key columns if there are few keys. Few keys are found faster by number: symbols
+    /// by their codes, several columns by pairs.
     pub(crate) fn few(&self) -> Result<Option<Vec<ArrayRef>>> {
         match &self.keys {
             Keys::Encoded(encoded) if self.len() <= FEW_KEYS => encoded.columns().map(Some),
@@ -205,8 +205,8 @@ mod tests {
     const SHAPES: [&[DataType]; 3] =
         [&[DataType::Int64], &[DataType::Utf8View], &[DataType::Int64, DataType::Utf8View]];
 
-    /// Key columns: the integers or their strings. Beside an integer column, several integers share
-    /// a string.
+    /// Key columns: the integers themselves, or as strings. Beside an integer column, several
+    /// integers share one string.
     fn columns(values: &[Option<i64>], shape: &[DataType]) -> Vec<ArrayRef> {
         let column = |data_type: &DataType| -> ArrayRef {
             if *data_type == DataType::Int64 {

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn table_bytes_equals_the_allocated_bytes() {
+    fn table_bytes_reports_the_allocated_bytes() {
         for capacity in (0..3_000).chain([1 << 20, 7 << 17, (7 << 17) + 1]) {
             let set = HashSet::<i64>::with_capacity(capacity);
             assert_eq!(set.allocation_size(), table_bytes(capacity, size_of::<i64>()));

@@ -57,7 +57,7 @@ pub(crate) fn compared_as(data_type: &DataType) -> DataType {
     if Form::of(data_type) == Form::Text { DataType::Utf8View } else { data_type.clone() }
 }
 
-/// Converts values to that type and normalizes numbers.
+/// Converts values to the type in which they are compared, and normalizes numbers.
 pub(crate) fn comparable(values: &ArrayRef) -> Result<ArrayRef> {
     Ok(key_values(&cast(values, &compared_as(values.data_type()))?))
 }

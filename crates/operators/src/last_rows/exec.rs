@@ -45,7 +45,7 @@ impl LastRows {
         (!scan.table().is_backward() && scan.fetch().is_none()).then_some((scan, keep))
     }
 
-    /// Number of rows that remain out of `rows`.
+    /// How many of `rows` rows are selected.
     fn of(self, rows: usize) -> usize {
         let rows = rows.saturating_sub(self.skip);
         self.keep.map_or(rows, |keep| keep.min(rows)).saturating_sub(self.cut)
@@ -95,7 +95,7 @@ impl Held {
         Some(batch)
     }
 
-    /// The last `keep` rows without the last `cut` of them.
+    /// Returns the last `keep` rows, except for the last `cut` of these.
     fn last(mut self, keep: usize, cut: usize) -> impl Iterator<Item = Result<RecordBatch>> {
         while self.pop(keep).is_some() {}
         let mut from = self.rows.saturating_sub(keep);

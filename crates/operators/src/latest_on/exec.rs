@@ -138,7 +138,7 @@ impl Operator for LatestOnPlan {
         vec![Some(OrderingRequirements::from(LexOrdering::from([order])))]
     }
 
-    /// Picked rows may have keys of a different dictionary.
+    /// Picked rows may have keys from a different dictionary.
     fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
         None
     }
@@ -185,7 +185,7 @@ pub fn plan_latest_on(
         return Ok(OperatorExec::plan(plan, vec![TimeConcat::plan(backward)], &output));
     }
     let mut input = in_time_order(input, &plan.timestamp)?;
-    // Sorted rows may have keys of a different dictionary.
+    // Sorted rows may have keys from a different dictionary.
     plan.kind = KeyKind::of(&plan.keys, &input)?;
     if input.output_partitioning().partition_count() > 1 {
         input = TimeConcat::plan(input);

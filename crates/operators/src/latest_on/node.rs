@@ -70,7 +70,7 @@ impl UserDefinedLogicalNodeCore for LatestOnNode {
             return plan_err!("LatestOn needs one input");
         };
         if exprs.len() != self.keys.len() + 1 {
-            return plan_err!("LatestOn got a wrong number of expressions");
+            return plan_err!("LatestOn got the wrong number of expressions");
         }
         let keys = exprs.split_off(1);
         Self::try_new(input, exprs.remove(0), keys)

@@ -93,8 +93,8 @@ impl Picker {
         keys + self.picked_bytes
     }
 
-    /// Processes a batch that is older than all previous batches. Its rows are in either order, as
-    /// `newest_first` tells.
+    /// Processes a batch that is older than all previous batches. `newest_first` tells the order of
+    /// its rows.
     pub(crate) fn update(&mut self, batch: &RecordBatch, newest_first: bool) -> Result<()> {
         let rows = batch.num_rows();
         let evaluate = self.plan.keys.iter().map(|key| key.evaluate(batch)?.into_array(rows));

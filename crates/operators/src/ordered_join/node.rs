@@ -21,7 +21,7 @@ impl OrderedJoinNode {
     /// Creates a right join in the order of its right side.
     pub fn plan(join: LogicalPlan) -> Result<LogicalPlan> {
         if !matches!(&join, LogicalPlan::Join(join) if join.join_type == JoinType::Right) {
-            return plan_err!("only a right join has an order to keep");
+            return plan_err!("only a right join can preserve the order");
         }
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(Self { join }) }))
     }
@@ -65,7 +65,7 @@ impl UserDefinedLogicalNodeCore for OrderedJoinNode {
     // applies.
     fn with_exprs_and_inputs(&self, _: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
         let [join] = <[LogicalPlan; 1]>::try_from(inputs).map_err(|inputs| {
-            plan_datafusion_err!("an ordered join has one input, not {}", inputs.len())
+            plan_datafusion_err!("an ordered join requires one input, found {}", inputs.len())
         })?;
         Ok(Self { join })
     }

@@ -1,4 +1,4 @@
-//! Aggregates with kernels of this project: one state per group, updated a batch at a time.
+//! Aggregates with Tidemark's own kernels: one state per group, updated a batch at a time.
 //!
 //! Most columns have no nulls. States therefore assume that every row of a group counts until the
 //! first null; only then do they maintain separate counts.
@@ -20,7 +20,7 @@ use arrow_schema::DataType;
 /// Group of each row of a batch.
 #[derive(Debug)]
 pub(crate) enum RowGroups {
-    /// Runs of consecutive rows of one group: aggregates without keys.
+    /// Runs of consecutive rows of one group, for aggregates without keys.
     Runs(Vec<(Range<usize>, u32)>),
     /// One group per row.
     Scattered(Vec<u32>),
@@ -42,9 +42,9 @@ pub(crate) struct BatchGroups<'a> {
 pub(crate) trait Accumulate: Send {
     /// Adds a batch's rows.
     fn update(&mut self, values: &[ArrayRef], groups: &BatchGroups<'_>) -> Result<()>;
-    /// Merges later states of the same aggregate. `mapping[g]` is the group here of its group `g`;
-    /// groups that are new here are numbered in order. `merging` has the rows per group before the
-    /// merge.
+    /// Merges later states of the same aggregate. `mapping[g]` in `merging` is the group here that
+    /// corresponds to group `g` of `later`; groups that are new here are numbered in order.
+    /// `merging` also has the number of rows per group before the merge.
     fn merge(&mut self, later: Box<dyn Accumulate>, merging: &Merging<'_>) -> Result<()>;
     /// Returns one value per group.
     fn finish(self: Box<Self>, counts: &[i64]) -> Result<ArrayRef>;
@@ -60,7 +60,7 @@ pub(crate) trait Accumulate: Send {
 
 /// Mapping of later states to earlier ones.
 pub(crate) struct Merging<'a> {
-    /// Group here of each later group.
+    /// The group here that corresponds to each later group.
     pub(crate) mapping: &'a [u32],
     /// Rows per group here, before the merge.
     pub(crate) counts: &'a [i64],
@@ -71,12 +71,15 @@ pub(crate) struct Merging<'a> {
 }
 
 pub(super) fn same<T: 'static>(later: Box<dyn Accumulate>) -> Result<Box<T>> {
-    later.into_any().downcast().map_err(|_| internal_datafusion_err!("states of two kinds"))
+    later
+        .into_any()
+        .downcast()
+        .map_err(|_| internal_datafusion_err!("aggregate states have different types"))
 }
 
 pub(super) fn column<P: ArrowPrimitiveType>(values: &[ArrayRef]) -> Result<&PrimitiveArray<P>> {
     let found = values.first().and_then(|array| array.as_primitive_opt::<P>());
-    found.ok_or_else(|| internal_datafusion_err!("aggregate over an unexpected type"))
+    found.ok_or_else(|| internal_datafusion_err!("unexpected argument type of an aggregate"))
 }
 
 fn validity(nulls: &NullBuffer) -> Validity<'_> {
@@ -414,7 +417,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Extreme<P> {
         }
     }
 
-    /// Updates a group that may have no value yet; `counts` tells whether it has.
+    /// Updates a group that may have no value yet; `counts` tells whether it has one.
     fn update_one(&mut self, value: P::Native, group: usize, counts: &mut [i64]) {
         if counts[group] == 0 || self.better(value, self.best[group]) {
             self.best[group] = value;

@@ -18,7 +18,7 @@ pub(crate) struct DistinctSymbols {
     seen: Vec<Vec<u64>>,
     /// Number of keys in the dictionary.
     symbols: usize,
-    /// Whether the only group, that of an aggregate without keys, has all keys.
+    /// For an aggregate without keys: whether its only group already has all keys.
     complete: bool,
 }
 
@@ -83,7 +83,7 @@ impl Accumulate for DistinctSymbols {
 
     fn merge(&mut self, later: Box<dyn Accumulate>, merging: &Merging<'_>) -> Result<()> {
         let Ok(later) = later.into_any().downcast::<Self>() else {
-            return internal_err!("states of two kinds");
+            return internal_err!("aggregate states have different types");
         };
         self.seen.resize_with(merging.total, Vec::new);
         for (&group, words) in merging.mapping.iter().zip(&later.seen) {

@@ -13,7 +13,7 @@ use tidemark_kernels::{self as kernels, Native};
 use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups, values_of};
 use arrow_schema::DataType;
 
-/// The row of a group to return.
+/// Which row of a group to return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EdgeKind {
     /// Whether to return the last row instead of the first.
@@ -50,7 +50,9 @@ impl<P: ArrowPrimitiveType<Native: Native>> Edge<P> {
 
     /// Returns the numbers of a column: its values, or the keys of a symbol column.
     fn numbers(&mut self, values: &[ArrayRef]) -> Result<PrimitiveArray<P>> {
-        let Some(array) = values.first() else { return internal_err!("an edge of nothing") };
+        let Some(array) = values.first() else {
+            return internal_err!("first or last requires an argument");
+        };
         let keys = array.as_any_dictionary_opt();
         if let Some(dictionary) = keys {
             let texts = dictionary.values();
@@ -65,7 +67,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Edge<P> {
         numbers
             .as_primitive_opt::<P>()
             .cloned()
-            .ok_or_else(|| internal_datafusion_err!("first or last over an unexpected type"))
+            .ok_or_else(|| internal_datafusion_err!("unexpected argument type of first or last"))
     }
 
     fn update_first(&mut self, array: &PrimitiveArray<P>, groups: &BatchGroups<'_>) {
@@ -141,7 +143,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Accumulate for Edge<P> {
 
     fn merge(&mut self, later: Box<dyn Accumulate>, merging: &Merging<'_>) -> Result<()> {
         let Ok(later) = later.into_any().downcast::<Self>() else {
-            return internal_err!("states of two kinds");
+            return internal_err!("aggregate states have different types");
         };
         self.resize(merging.total);
         if self.dictionary.is_none() {

@@ -61,7 +61,7 @@ async fn aggregate_parted(
     (memory, mark): (MemoryReservation, i64),
 ) -> Result<(Partial, Partial)> {
     let (mut before, mut after) = (Partial::new(&plan)?, Partial::new(&plan)?);
-    let Some(bucket) = &plan.bucket else { return internal_err!("marks need a bucket") };
+    let Some(bucket) = &plan.bucket else { return internal_err!("a watermark requires a bucket") };
     while let Some(batch) = rows.try_next().await? {
         let times = timestamps(&bucket.timestamp, &batch)?;
         let place = times.partition_point(|time| *time < mark);
@@ -243,7 +243,7 @@ pub fn plan_sample_by(
         input = in_time_order(input, &timestamp)?;
         let first_row_decides = bucket.spec.alignment == Alignment::FirstObservation;
         if first_row_decides && input.output_partitioning().partition_count() > 1 {
-            // Only a single worker knows the first row before it computes buckets.
+            // The first row is known before buckets are computed only if there is a single worker.
             input = TimeConcat::plan(input);
         }
         bucket_plan = Some(BucketPlan { timestamp, spec: bucket.spec });
@@ -274,7 +274,7 @@ pub fn plan_sample_by(
 }
 
 impl SampleByPlan {
-    /// Returns the plan updated for its input's symbols.
+    /// Returns the plan, updated for the symbols of its input.
     pub(super) fn planned(&self, input: &Input) -> Result<Self> {
         let mut plan = self.clone();
         let key_plan = key_plan(input, &plan.keys)?;

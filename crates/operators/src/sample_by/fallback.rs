@@ -195,10 +195,10 @@ impl Accumulate for Fallback {
             _ => (values, None),
         };
         if self.filtered && filter.is_none() {
-            return internal_err!("FILTER needs a condition");
+            return internal_err!("FILTER requires a condition");
         }
-        // Without a FILTER, the library assumes that every group has rows. The single group of an
-        // empty input has none.
+        // Without a FILTER, DataFusion assumes that every group has rows, but the single group of
+        // an empty input has none.
         let nothing = self.ids.is_empty().then(|| BooleanArray::from(Vec::<bool>::new()));
         let filter = filter.or(nothing);
         self.states.update_batch(values, &self.ids, filter.as_ref(), groups.total)
@@ -206,7 +206,7 @@ impl Accumulate for Fallback {
 
     fn merge(&mut self, later: Box<dyn Accumulate>, merging: &Merging<'_>) -> Result<()> {
         let Ok(mut later) = later.into_any().downcast::<Self>() else {
-            return internal_err!("states of two kinds");
+            return internal_err!("aggregate states have different types");
         };
         let states = later.states.state(EmitTo::All)?;
         // A partial result without rows has no states to merge.

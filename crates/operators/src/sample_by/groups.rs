@@ -25,7 +25,7 @@ use tidemark_storage::SymbolDictionary;
 use super::accumulator::RowGroups;
 use super::slots::{Digit, NO_GROUP, SlotKeys};
 
-/// Method by which rows find their groups.
+/// How rows find their groups.
 #[derive(Clone)]
 pub(crate) enum KeyPlan {
     /// No key.
@@ -102,7 +102,7 @@ impl GroupIndex {
         keys + self.labels.capacity() * 8 + self.buckets.capacity() * 4
     }
 
-    /// Adds one group, for an aggregate over no rows.
+    /// Adds a group if there is none, for an aggregate over no rows.
     pub(crate) fn ensure_one(&mut self) {
         if self.buckets.is_empty() {
             self.labels.push(0);
@@ -114,7 +114,7 @@ impl GroupIndex {
     fn bucket(&mut self, label: i64) -> u32 {
         let is_last = self.labels.last() == Some(&label);
         if !is_last && !self.labels.is_empty() && label <= self.greatest {
-            // The repeated hour at the end of daylight saving.
+            // The repeated hour at the end of daylight saving time.
             self.monotone = false;
             if let Some(index) = self.labels.iter().rposition(|&known| known == label) {
                 return index as u32;
@@ -127,8 +127,8 @@ impl GroupIndex {
         (self.labels.len() - 1) as u32
     }
 
-    /// Returns the groups of one batch, which is divided into runs of one bucket, and the first row
-    /// of each new group.
+    /// Returns the group of each row of a batch, and the first row of each new group. The batch is
+    /// divided into runs of one bucket.
     pub(crate) fn assign(
         &mut self,
         runs: &[(Range<usize>, i64)],
@@ -161,7 +161,7 @@ impl GroupIndex {
         keys: &[ArrayRef],
     ) -> Result<(RowGroups, Vec<u32>)> {
         let Keys::Slots(slots) = &mut self.keys else {
-            return internal_err!("keys have no slots");
+            return internal_err!("the group keys have no slots");
         };
         let Some(codes) = slots.codes(keys)? else {
             self.widen()?;
@@ -171,7 +171,7 @@ impl GroupIndex {
         sink.groups.reserve(runs.last().map_or(0, |(rows, _)| rows.end));
         let buckets: Vec<u32> = runs.iter().map(|(_, label)| self.bucket(*label)).collect();
         let Keys::Slots(slots) = &mut self.keys else {
-            return internal_err!("keys have no slots");
+            return internal_err!("the group keys have no slots");
         };
         let nulls = codes.nulls().map(|nulls| Validity::new(nulls.validity(), nulls.offset()));
         let mut next = self.buckets.len() as u32;
@@ -198,7 +198,7 @@ impl GroupIndex {
 
     fn assign_numbers(&mut self, keys: &[ArrayRef]) -> Result<(RowGroups, Vec<u32>)> {
         let (Keys::Number { numbers, .. }, [key]) = (&mut self.keys, keys) else {
-            return internal_err!("a number is expected for a key");
+            return internal_err!("expected an integer key");
         };
         let words = words(key)?;
         let nulls = key.nulls().filter(|nulls| nulls.null_count() > 0);
@@ -243,7 +243,7 @@ impl GroupIndex {
     /// Returns the groups of rows with these bucket labels and keys.
     fn intern(&mut self, labels: &[i64], keys: &[ArrayRef]) -> Result<Vec<u32>> {
         let Keys::Hashed(hashed) = &mut self.keys else {
-            return internal_err!("keys are not hashed");
+            return internal_err!("the group keys are not hashed");
         };
         let mut columns: Vec<ArrayRef> = vec![];
         if hashed.has_bucket {
@@ -266,8 +266,8 @@ impl GroupIndex {
         Ok(groups)
     }
 
-    /// Merges the groups of a later partial result. Returns the group number here of each of its
-    /// groups.
+    /// Merges the groups of a later partial result. Returns, for each of its groups, the
+    /// corresponding group here.
     pub(crate) fn absorb(&mut self, mut later: Self) -> Result<Vec<u32>> {
         if later.buckets.is_empty() {
             // A partial result without rows: DataFusion's group values fail if they have nothing to
@@ -314,7 +314,7 @@ impl GroupIndex {
                 let columns = later.columns()?;
                 self.intern(&labels, &columns)
             }
-            _ => internal_err!("partials with different keys"),
+            _ => internal_err!("partial results have different keys"),
         }
     }
 
@@ -323,7 +323,7 @@ impl GroupIndex {
         for (&label, &key) in labels.iter().zip(keys) {
             let bucket = self.bucket(label);
             let Keys::Slots(slots) = &mut self.keys else {
-                return internal_err!("keys have no slots");
+                return internal_err!("the group keys have no slots");
             };
             slots.enter(bucket, &self.buckets, self.monotone);
             let (group, is_new) = slots.group(key, self.buckets.len() as u32);
@@ -390,7 +390,7 @@ pub(crate) fn is_number(data_type: &DataType) -> bool {
     is_integer || is_float || matches!(data_type, DataType::Timestamp(_, None))
 }
 
-/// Returns values as 64-bit words that are equal if the values are: both zeros are one number.
+/// Returns values as 64-bit words; equal values have equal words. Both zeros count as one number.
 fn words(values: &ArrayRef) -> Result<Vec<u64>> {
     if matches!(values.data_type(), DataType::Float32 | DataType::Float64) {
         let values = cast(values, &DataType::Float64)?;

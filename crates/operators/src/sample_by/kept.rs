@@ -52,9 +52,9 @@ impl Held {
     }
 }
 
-/// Error for cached groups that no longer fit; the refresh starts again.
+/// Error for cached groups that no longer match; the refresh starts over.
 fn outdated() -> DataFusionError {
-    engine_error(EngineError::new(ErrorCode::Replan, "the keys of the kept groups are others now"))
+    engine_error(EngineError::new(ErrorCode::Replan, "the keys of the cached groups changed"))
 }
 
 struct State {

@@ -161,7 +161,7 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
         let bucket = match (&self.bucket, exprs.pop()) {
             (Some(bucket), Some(timestamp)) => Some(Bucket { timestamp, spec: bucket.spec }),
             (None, None) => None,
-            _ => return plan_err!("SampleBy got a wrong number of expressions"),
+            _ => return plan_err!("SampleBy got the wrong number of expressions"),
         };
         // Rules return nodes that they did not change; their names and types are already known.
         if keys == self.keys
@@ -175,7 +175,7 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
         Ok(Self { any_order: self.any_order, kept: self.kept.clone(), ..node })
     }
 
-    // No columns beyond those that the expressions name; the optimizer adds these itself.
+    // Requests only the columns that the expressions name; the optimizer adds these itself.
     fn necessary_children_exprs(&self, _output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![vec![]])
     }

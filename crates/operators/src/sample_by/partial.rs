@@ -66,7 +66,7 @@ impl Partial {
         }
         partial.groups.assign(&runs, &keys)?;
         if partial.groups.len() != held.labels.len() {
-            return internal_err!("kept groups are not apart");
+            return internal_err!("cached groups are not distinct");
         }
         (partial.counts, partial.states) = (held.counts, held.states);
         Ok(partial)
@@ -222,7 +222,7 @@ pub(crate) fn timestamps(
 ) -> Result<ScalarBuffer<i64>> {
     let array = expr.evaluate(batch)?.into_array(batch.num_rows())?;
     if array.null_count() > 0 {
-        let message = "the designated timestamp holds a null";
+        let message = "the designated timestamp contains a null";
         return Err(engine_error(EngineError::new(ErrorCode::InvalidValue, message)));
     }
     if let Some(micros) = array.as_primitive_opt::<TimestampMicrosecondType>() {

@@ -35,8 +35,8 @@ pub struct SampleByPlan {
     pub(crate) keys: Vec<Arc<dyn PhysicalExpr>>,
     pub(crate) key_plan: KeyPlan,
     pub(crate) aggregates: Vec<AggregatePlan>,
-    /// Maximum number of groups, if the query only needs their keys. Reading stops when all have
-    /// been found.
+    /// Maximum number of groups, if the query needs only the group keys. Reading stops when all
+    /// groups have been found.
     pub(crate) most_groups: Option<usize>,
     pub(crate) input_schema: SchemaRef,
     pub(crate) output_schema: SchemaRef,

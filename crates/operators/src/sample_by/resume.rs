@@ -13,7 +13,7 @@ use crate::logical::LogicalNode;
 
 impl KeptGroups {
     /// Returns the plan with an aggregation that resumes from this cache and stores its state
-    /// there. `None` if a result row depends on more than the rows of one table in a bucket.
+    /// there. `None` if a result row depends on more than the rows of one table in one bucket.
     pub fn in_plan(&self, plan: LogicalPlan) -> Result<Option<LogicalPlan>> {
         let (mut aggregations, mut is_plain) = (0, true);
         plan.apply(|node| {

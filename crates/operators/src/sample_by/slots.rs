@@ -36,14 +36,14 @@ pub(crate) enum Digit {
 pub(crate) struct NearNumbers {
     data_type: DataType,
     least: i64,
-    /// A power of two, so that one test of a batch tells whether all its values are in range.
+    /// A power of two, so that a single test tells whether all values of a batch are in range.
     count: usize,
 }
 
 impl NearNumbers {
     /// Maximum distance between two values.
     pub(crate) const MOST: u64 = (1 << 16) - 1;
-    /// Distance for which slots pay off regardless of the number of rows.
+    /// Maximum distance for which slots pay off regardless of the number of rows.
     pub(crate) const FEW: usize = 1 << 10;
 
     /// Returns the range from the minimum to the maximum, if it is small.
@@ -119,9 +119,9 @@ impl Digit {
         };
         let dictionary = values
             .as_dictionary_opt::<Int32Type>()
-            .ok_or_else(|| internal_datafusion_err!("a symbol key without dictionary"))?;
+            .ok_or_else(|| internal_datafusion_err!("a symbol key without a dictionary"))?;
         if dictionary.values().len() > known.len() {
-            return internal_err!("a symbol key with a foreign dictionary");
+            return internal_err!("a symbol key with a different dictionary");
         }
         Ok(Some(dictionary.keys().clone()))
     }
@@ -222,9 +222,9 @@ impl SlotKeys {
         (*slot, is_new)
     }
 
-    /// Returns each row's code, which is its combined key minus one. For a single key, these are
-    /// its codes, with nulls. For several keys, null is a digit. `None` if an integer is outside
-    /// the known range.
+    /// Returns each row's code, which is its combined key minus one. With a single key, these are
+    /// the codes of the key, including nulls. With several keys, null is a digit. `None` if an
+    /// integer is outside the known range.
     pub(super) fn codes(&mut self, keys: &[ArrayRef]) -> Result<Option<Int32Array>> {
         if let ([key], [digit]) = (keys, self.digits.as_slice()) {
             return digit.codes(key, &mut self.buffer);
@@ -250,7 +250,7 @@ impl SlotKeys {
     /// Reuses the buffer of codes from [`Self::codes`] for the next batch.
     pub(super) fn reuse(&mut self, codes: Int32Array) {
         let (_, codes, _) = codes.into_parts();
-        // The buffer of symbol keys belongs to the table.
+        // Fails for the buffer of symbol keys, which belongs to the table.
         self.buffer = codes.into_inner().into_vec().unwrap_or_default();
     }
 
@@ -298,8 +298,8 @@ fn zeros(buffer: &mut Vec<i32>, len: usize) -> Vec<i32> {
     zeros
 }
 
-/// Returns the groups of a bucket. As long as no bucket has reappeared, they are the last groups,
-/// or none.
+/// Returns the groups of a bucket. As long as no bucket has reappeared, these are the last groups,
+/// or there are none.
 fn groups_of(bucket: u32, buckets: &[u32], monotone: bool) -> Vec<usize> {
     if !monotone {
         return (0..buckets.len()).filter(|&group| buckets[group] == bucket).collect();
@@ -404,7 +404,7 @@ mod tests {
 
     /// Numbers outside the known range are hashed, in either of two merged indexes.
     #[test]
-    fn unknown_numbers_switch_to_hashing() {
+    fn array_slots_and_hash_groups_can_be_merged() {
         let mut random = random();
         for _ in 0..300 {
             let least = random.below(200) - 100;

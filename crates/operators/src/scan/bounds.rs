@@ -10,11 +10,11 @@ use tidemark_types::account;
 use super::exec::SliceScan;
 use crate::error::engine_error;
 
-/// Maximum rows that are read for lack of zone maps.
+/// Maximum number of rows that are read where zone maps are missing.
 const MAX_WITHOUT_ZONES: usize = 1 << 20;
 
-/// Returns the minimum and maximum non-null value of an output column. `None` if they are not
-/// quickly found, or differ by more than `most`.
+/// Returns the minimum and maximum non-null value of an output column. `None` if they cannot be
+/// found quickly, or differ by more than `most`.
 pub(crate) fn integer_bounds(
     scan: &SliceScan,
     output: usize,
@@ -38,11 +38,11 @@ pub(crate) fn integer_bounds(
             }
         }
     }
-    // Any bounds hold for a column of nulls.
+    // For a column that has only nulls, any bounds hold.
     Ok(Some(found.0.unwrap_or_default()))
 }
 
-/// Returns the zone of rows that are in no file.
+/// Computes the zones of rows that are not stored in a file.
 fn zones_of(
     slice: &Slice,
     column: usize,

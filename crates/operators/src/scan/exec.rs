@@ -28,7 +28,7 @@ use crate::properties::properties;
 /// The name of a scan in EXPLAIN.
 pub(super) const TABLE_SCAN: &str = "TableScanExec";
 
-/// Below this, a second worker costs more than it saves.
+/// With fewer rows than this, a second worker costs more than it saves.
 const MIN_ROWS_PER_PARTITION: usize = 128 * 1024;
 
 /// Division of a scan among workers.
@@ -36,7 +36,7 @@ const MIN_ROWS_PER_PARTITION: usize = 128 * 1024;
 pub struct ScanParts {
     /// Maximum number of partitions.
     pub most: usize,
-    /// Minimum rows of a partition and maximum rows of a batch; `None` for the fastest setting.
+    /// Minimum rows of a partition and maximum rows of a batch; `None` selects the fastest values.
     pub rows: Option<NonZeroUsize>,
 }
 
@@ -65,7 +65,7 @@ impl ScanParts {
     }
 }
 
-/// Session setting: rows of a partition.
+/// Session setting for [`ScanParts::rows`].
 pub struct PartRows(pub NonZeroUsize);
 
 /// Scans a table. Partition `i` precedes partition `i + 1` in time (follows it if backward), and
@@ -73,14 +73,14 @@ pub struct PartRows(pub NonZeroUsize);
 #[derive(Debug, Clone)]
 pub struct SliceScan {
     table: Arc<TableSnapshot>,
-    /// Time ranges that determine the rows read; empty for all rows. `None` if a filter of the plan
-    /// also determines them.
+    /// Time ranges that determine which rows are read; empty for all rows. `None` if a filter in
+    /// the plan also determines them.
     ranges: Option<Vec<TimeRange>>,
     projection: Vec<usize>,
     parts: ScanParts,
     partitions: Vec<Arc<Vec<ScanUnit>>>,
     backward: bool,
-    /// Whether it is read as one partition, regardless of its number of rows.
+    /// Whether the scan is read as one partition, regardless of its number of rows.
     whole: bool,
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
@@ -118,8 +118,8 @@ impl SliceScan {
         self.parts.rows.is_some()
     }
 
-    /// Returns the scan as one partition. If few rows are needed, those of later partitions need
-    /// not be read.
+    /// Returns the scan as one partition, so that later rows are not read if only few rows are
+    /// needed.
     #[must_use]
     pub fn whole(&self) -> Self {
         let units = self.units().cloned().collect();
@@ -166,15 +166,14 @@ impl SliceScan {
         Ok(units)
     }
 
-    /// Marks the scan as restricted by a filter of the plan.
+    /// Marks the scan as restricted by a filter in the plan.
     #[must_use]
     pub fn filtered(self) -> Self {
         Self { ranges: None, ..self }
     }
 
     /// Returns the scan over the requested ranges; the predicate is ignored. `None` if the scan's
-    /// rows depend on more than the known ranges, or if other ranges would involve more than one
-    /// partition.
+    /// rows depend on more than the known ranges, or if there would be more than one partition.
     pub fn reading(&self, Rows { known, ranges, .. }: Rows<'_>) -> Result<Option<Self>> {
         if self.ranges.as_deref() != Some(known) {
             return Ok(None);
@@ -185,7 +184,7 @@ impl SliceScan {
         if self.partitions.len() != 1 {
             return Ok(None);
         }
-        // A maximum of two is enough to see that the rows need more than one partition.
+        // Up to two partitions are enough to see that the rows need more than one.
         let parts = ScanParts { most: 2, ..self.parts };
         let limit = self.limit.filter(|_| !self.backward);
         let mut partitions = partitions_of(&self.table, ranges, parts, limit)?;
@@ -200,7 +199,7 @@ impl SliceScan {
         Ok((partitions.len() == 1).then(|| Self { ranges, partitions, ..self.clone() }))
     }
 
-    /// Returns the scan in the opposite direction, with at most `limit` rows.
+    /// Returns a scan in the opposite direction, with at most `limit` rows.
     #[must_use]
     pub fn reversed(&self, limit: Option<usize>) -> Self {
         let mut scan = self.clone();
@@ -213,7 +212,7 @@ impl SliceScan {
         scan
     }
 
-    /// Returns the properties of an operator that passes on some of the columns.
+    /// Returns the properties of an operator that passes on only these columns.
     pub fn narrowed(&self, output: &[usize]) -> Result<Arc<PlanProperties>> {
         let schema = Arc::new(self.schema().project(output)?);
         let columns: Vec<usize> = output.iter().map(|&column| self.projection[column]).collect();
@@ -249,7 +248,7 @@ impl SliceScan {
         self.backward
     }
 
-    /// Returns the time range that a filter keeps, if the filter does nothing else.
+    /// Returns the time range that a filter selects, if the filter does nothing else.
     pub fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
         time_filter::range_in(&self.table, filter)
     }
@@ -269,7 +268,7 @@ impl SliceScan {
         units_of(&self.partitions)
     }
 
-    /// Table columns of the output columns.
+    /// Table column of each output column.
     pub fn projection(&self) -> &[usize] {
         &self.projection
     }
@@ -320,7 +319,10 @@ impl SliceScan {
         partition: usize,
     ) -> Result<impl Iterator<Item = (Arc<Slice>, Range<usize>)> + use<>> {
         let Some(units) = self.partitions.get(partition) else {
-            return internal_err!("partition {partition} of {}", self.partitions.len());
+            return internal_err!(
+                "partition {partition} does not exist: the scan has {}",
+                self.partitions.len()
+            );
         };
         let (units, backward) = (Arc::clone(units), self.backward);
         Ok((0..units.len()).flat_map(move |index| {
@@ -337,7 +339,7 @@ impl SliceScan {
     /// Returns the last `count` rows before a partition of a forward scan.
     pub(crate) fn rows_before(&self, partition: usize, count: usize) -> Result<Vec<RecordBatch>> {
         if self.backward {
-            return internal_err!("rows before those of a scan that runs backward");
+            return internal_err!("preceding rows require a forward scan");
         }
         let (mut batches, mut left) = (vec![], count);
         for unit in self.partitions.iter().take(partition).flat_map(|units| units.iter()).rev() {
@@ -406,8 +408,8 @@ fn truncate_front(units: &mut Vec<ScanUnit>, mut limit: usize) {
     });
 }
 
-/// Divides a list of units into `parts` partitions of about equal row counts, in order. No unit is
-/// empty.
+/// Divides a list of units, in order, into `parts` partitions with about equal row counts. No unit
+/// is empty.
 fn split(units: Vec<ScanUnit>, parts: usize) -> Vec<Arc<Vec<ScanUnit>>> {
     let share = count(&units).div_ceil(parts).max(1);
     let mut partitions = vec![vec![]];
@@ -461,7 +463,8 @@ fn partitions_of(
     Ok(split(parts.cut(units), wanted))
 }
 
-/// Returns the same rows in the opposite order, at most `limit`. `backward` is the new direction.
+/// Returns the same rows in the opposite order, but at most `limit`. `backward` is the new
+/// direction.
 fn turned(
     partitions: &[Arc<Vec<ScanUnit>>],
     backward: bool,

@@ -39,10 +39,11 @@ use crate::error::engine_error;
 pub struct FilteredScan {
     scan: SliceScan,
     predicate: Arc<dyn PhysicalExpr>,
-    /// Names of the scan's columns in the single condition that it was built from, if known.
+    /// Names of the scan's columns in the filter's condition, if the filter was built from a single
+    /// condition.
     named: Option<DFSchemaRef>,
     tests: Arc<Tests>,
-    /// Scan columns in the output.
+    /// Scan column of each output column.
     output: Vec<usize>,
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
@@ -59,15 +60,15 @@ struct Tests {
     zones: Vec<ZoneTest>,
 }
 
-/// A comparison of the designated timestamp with a value known when the scan runs, such as that of
-/// a sub-query.
+/// A comparison of the designated timestamp with a value that is known only when the scan runs,
+/// such as that of a sub-query.
 #[derive(Debug)]
 struct TimeTest {
     op: Operator,
     value: Arc<dyn PhysicalExpr>,
 }
 
-/// Adds to the properties the output columns that the predicate makes equal to each other or to a
+/// Records in the properties which output columns the predicate makes equal to each other or to a
 /// constant.
 fn with_equal_columns(
     properties: Arc<PlanProperties>,
@@ -100,7 +101,7 @@ fn with_equal_columns(
 
 impl FilteredScan {
     /// Creates a filter of the scan's rows by `predicate`, with at most `fetch` rows per partition.
-    /// `output` are the scan columns to return.
+    /// `output` lists the scan columns to return.
     pub fn new(
         scan: SliceScan,
         predicate: Arc<dyn PhysicalExpr>,
@@ -143,8 +144,8 @@ impl FilteredScan {
         Self { named: self.named.clone(), ..filter }
     }
 
-    /// Returns the same rows in reverse order; with `whole`, as one partition, which suits a small
-    /// limit.
+    /// Returns a filter with the same rows in reverse order. With `whole`, it has a single
+    /// partition, which suits a small limit.
     pub fn reversed(&self, whole: bool) -> Result<Self> {
         let scan = if whole { self.scan.whole() } else { self.scan.clone() };
         let (predicate, output) = (Arc::clone(&self.predicate), self.output.clone());
@@ -272,8 +273,8 @@ impl FilteredScan {
         rows.batch(&self.output, self.schema())
     }
 
-    /// Returns the rows of a chunk without blocks that cannot have a match. At least one range is
-    /// returned, so that other tasks can run.
+    /// Divides the rows of a chunk into ranges, leaving out blocks that cannot have a match. At
+    /// least one range is returned, so that other tasks can run.
     fn stretches(&self, slice: Arc<Slice>, rows: Range<usize>) -> Vec<(Arc<Slice>, Range<usize>)> {
         if self.tests.zones.is_empty() {
             return vec![(slice, rows)];
@@ -396,7 +397,7 @@ impl TimeTest {
         let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
         let value = match self.value.evaluate(&nothing)? {
             ColumnarValue::Scalar(value) => time_filter::instant(&value),
-            ColumnarValue::Array(_) => return internal_err!("one time for many rows"),
+            ColumnarValue::Array(_) => return internal_err!("expected one timestamp"),
         };
         let range = value.and_then(|value| time_filter::compare(self.op, value));
         // A comparison with null matches no time.

@@ -1,5 +1,5 @@
-//! Compacts the rows of a batch that pass a filter; columns of numbers and symbols without a step
-//! per row.
+//! Compacts the rows of a batch that pass a filter. Columns of numbers and symbols need no step per
+//! row.
 
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kept_rows_agree_with_the_library_filter() {
+    fn prefiltered_rows_match_the_library_filter() {
         let mut seed = 9_u64;
         let mut random = move |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -56,7 +56,7 @@ impl Scan {
         }
     }
 
-    /// Returns the column of [`Self::table`] of an output column.
+    /// Returns the column of [`Self::table`] that an output column comes from.
     pub fn column(&self, output: usize) -> Option<usize> {
         match self {
             Self::Table(_) => Some(output),
@@ -129,8 +129,8 @@ impl Scan {
         Ok(())
     }
 
-    /// Returns the next rows to read of a slice's remaining rows, and whether they are the
-    /// requested row itself. `None` if no remaining row can match.
+    /// Returns which of a slice's remaining rows to read next, and whether they are exactly the
+    /// requested row. `None` if no remaining row can match.
     fn next_from_end(
         &self,
         slice: &Slice,

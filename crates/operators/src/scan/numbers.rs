@@ -48,7 +48,7 @@ pub(super) enum Numbers {
     },
 }
 
-/// Evaluated tests of a scan, with their values known.
+/// Tests of a scan, after their values have become known.
 #[derive(Debug, Default)]
 pub(super) struct Ranges<'a> {
     /// Scan columns with the values that pass.
@@ -71,7 +71,7 @@ impl NumberTest {
         let fits = is_double || wanted.is_signed_integer() || is_timestamp(wanted);
         let same_type = value.data_type(schema).is_ok_and(|found| found == *wanted);
         let is_value = collect_columns(value).is_empty() && !is_volatile(value);
-        // Doubles are compared by functions of this project: those of `DataFusion` use a different
+        // Doubles are compared by Tidemark's functions, because those of DataFusion use a different
         // order. Equality of doubles has a tolerance, so it is not a range.
         let is_ours = !is_double || certain(predicate).is::<ScalarFunctionExpr>();
         let orders = match op {
@@ -100,7 +100,7 @@ impl NumberTest {
         let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
         match self.value.evaluate(&nothing)? {
             ColumnarValue::Scalar(value) => Ok(between(self.op, &value)),
-            ColumnarValue::Array(_) => internal_err!("one value for many rows"),
+            ColumnarValue::Array(_) => internal_err!("expected one value"),
         }
     }
 }
@@ -154,7 +154,9 @@ impl Numbers {
             },
             _ => None,
         };
-        let words = words.ok_or_else(|| internal_datafusion_err!("a range of another type"))?;
+        let words = words.ok_or_else(|| {
+            internal_datafusion_err!("a range has a different type than its column")
+        })?;
         let found = BooleanBuffer::new(Buffer::from_vec(words), 0, column.len());
         let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0).map(NullBuffer::inner);
         Ok(match nulls {
@@ -294,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_pass_what_the_comparison_passes() {
+    fn ranges_accept_the_same_values_as_the_comparison() {
         let doubles = [0.0, -0.0, 1.5, f64::MAX, f64::MIN, f64::MIN_POSITIVE, 5e-324, -5e-324];
         let doubles: Vec<Option<f64>> = doubles.map(Some).into_iter().chain([None]).collect();
         let column = Float64Array::from(doubles.clone());

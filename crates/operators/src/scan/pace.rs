@@ -24,7 +24,7 @@ const MIN_STEP_ROWS: usize = 4 * 1024;
 /// Rows of the first step of a scan that may end early, and growth factor of its steps.
 const FIRST_STEP_ROWS: usize = 1024;
 const GROWTH: usize = 4;
-/// Time until the first yield of a scan that usually ends early. Its caller may run it on a thread
+/// Time until the first yield of a scan that usually ends early. Such a scan may run on a thread
 /// that other tasks need.
 const FIRST_TURN: Duration = Duration::from_millis(1);
 
@@ -65,7 +65,7 @@ impl Turns {
     }
 }
 
-/// Number of rows read per step.
+/// Adaptive number of rows to read per step.
 pub(crate) struct Step {
     pub(crate) rows: usize,
     most_rows: usize,

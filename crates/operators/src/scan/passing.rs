@@ -21,8 +21,8 @@ use super::kept::kept_rows;
 use super::rows::read;
 use crate::error::engine_error;
 
-/// If fewer than one row in this many remains, the remaining conditions are evaluated on the
-/// remaining rows only.
+/// If fewer than one row in this many remains, the other conditions are evaluated on the remaining
+/// rows only.
 const SPARSE: usize = 8;
 
 /// The rows of a slice that pass.
@@ -47,14 +47,15 @@ impl<'a> Passing<'a> {
         self.count
     }
 
-    /// Returns the cells of a scan column, for all initial rows.
+    /// Returns the cells of a scan column for all rows, including those that failed a test.
     pub(super) fn cells(&self, column: usize) -> Result<ArrayRef> {
         let column = [self.scan.projection()[column]];
         let cells = self.slice.columns(&column, self.rows.clone()).map_err(engine_error)?;
         cells.into_iter().next().ok_or_else(|| internal_datafusion_err!("a column without cells"))
     }
 
-    /// Applies a test result for all initial rows. Returns whether any row remains.
+    /// Applies a test result that covers all rows, including those that failed a test. Returns
+    /// whether any row remains.
     pub(super) fn narrow(&mut self, found: BooleanBuffer) -> bool {
         let both = match self.mask.take() {
             Some(before) => &before & &found,
@@ -65,7 +66,7 @@ impl<'a> Passing<'a> {
         self.count > 0
     }
 
-    /// Applies a test result for the remaining rows. Returns whether any row remains.
+    /// Applies a test result that covers only the remaining rows. Returns whether any row remains.
     pub(crate) fn keep(&mut self, kept: BooleanBuffer) -> bool {
         let found = match &self.mask {
             Some(mask) => spread(mask, &kept),
@@ -84,7 +85,7 @@ impl<'a> Passing<'a> {
         Ok(if is_sparse { self.keep(found) } else { self.narrow(found) })
     }
 
-    /// Returns scan columns for all initial rows, without copying.
+    /// Returns scan columns for all rows, including those that failed a test, without copying.
     fn whole(&self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
         let projection: Vec<usize> =
             columns.iter().map(|&column| self.scan.projection()[column]).collect();
@@ -154,7 +155,7 @@ impl Condition {
                 return Ok(Transformed::no(expression));
             };
             let Ok(place) = columns.binary_search(&column.index()) else {
-                return internal_err!("a condition of an unknown column");
+                return internal_err!("a condition on an unknown column");
             };
             Ok(Transformed::yes(Arc::new(Column::new(column.name(), place)) as _))
         };
@@ -167,7 +168,7 @@ impl Condition {
     fn holds(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
         let found = self.expression.evaluate(batch)?.into_array(batch.num_rows())?;
         let Some(found) = found.as_boolean_opt() else {
-            return internal_err!("a filter of type {}", found.data_type());
+            return internal_err!("unexpected filter of type {}", found.data_type());
         };
         let definite = (found.null_count() > 0).then(|| prep_null_mask_filter(found));
         Ok(definite.as_ref().unwrap_or(found).values().clone())
@@ -179,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn kept_bits_are_spread_over_the_set_bits_of_the_mask() {
+    fn selected_bits_are_spread_over_the_set_bits_of_the_mask() {
         let mut seed = 9_u64;
         let mut random = move |bound: u64| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

@@ -1,4 +1,4 @@
-//! `DataFusion` table provider for a table of one snapshot.
+//! `DataFusion` table provider for a table as of one snapshot.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub const ROW_ID: &str = "\u{1}row";
 /// An empty range: a scan without ranges would read all rows.
 const NEVER: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MIN };
 
-/// A table of one snapshot, optionally restricted to time ranges.
+/// A table as of one snapshot, optionally restricted to time ranges.
 pub struct SnapshotTable {
     table: Arc<TableSnapshot>,
     ranges: Vec<TimeRange>,
@@ -64,7 +64,7 @@ impl SnapshotTable {
         self.within(if both.is_empty() { vec![NEVER] } else { both })
     }
 
-    /// Returns a provider of other rows of the same table with the same definition.
+    /// Returns a provider for other rows of this table, whose definition must be the same.
     #[must_use]
     pub fn over(&self, table: Arc<TableSnapshot>) -> Self {
         Self { table, ranges: self.ranges.clone(), schema: Arc::clone(&self.schema) }
@@ -89,12 +89,12 @@ impl SnapshotTable {
         &self.ranges
     }
 
-    /// Returns the time range that a filter keeps, if the filter does nothing else.
+    /// Returns the time range that a filter selects, if the filter does nothing else.
     pub fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
         time_filter::range_in(&self.table, filter)
     }
 
-    /// Creates a scan of these columns, and of the rows within all of `times`.
+    /// Creates a scan of these columns, restricted to rows within all of `times`.
     pub fn plan(
         &self,
         projection: Vec<usize>,

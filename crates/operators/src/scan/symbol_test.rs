@@ -83,7 +83,7 @@ impl PassingKeys {
         Self::Few { keys, null: null && self.passes_null() }
     }
 
-    /// Returns the keys that a predicate names, if it names all keys that pass.
+    /// Returns the keys that a predicate names; `None` unless these are all keys that pass.
     fn named(symbols: &SymbolDictionary, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (mut keys, mut null) = (Vec::new(), false);
         let mut left = vec![predicate];
@@ -117,7 +117,8 @@ impl PassingKeys {
 struct Named<'a>(Option<&'a str>);
 
 impl<'a> Named<'a> {
-    /// Returns `None` if the predicate is not a comparison of a column with a string.
+    /// Returns the symbol, or null for `IS NULL`. `None` if the predicate is neither `IS NULL` on a
+    /// column nor a comparison of a column with a string.
     fn by(predicate: &'a Arc<dyn PhysicalExpr>) -> Option<Self> {
         if let Some(is_null) = predicate.downcast_ref::<IsNullExpr>() {
             return is_null.arg().is::<Column>().then_some(Self(None));
@@ -136,8 +137,8 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Replaces placeholder strings in a condition with other symbols. `None` if a placeholder is used
-/// other than in a comparison with a symbol column.
+/// Replaces the placeholder strings in a condition with other symbols. `None` if a placeholder is
+/// used anywhere other than in a comparison with a symbol column.
 pub fn renamed<'n>(
     expr: &Arc<dyn PhysicalExpr>,
     names: &mut dyn FnMut(&str) -> Option<&'n str>,
@@ -190,7 +191,7 @@ impl SymbolTest {
         if is_volatile(predicate) || symbols.len() > scan.row_count() {
             return None;
         }
-        // An error for a symbol that no row has must not fail the query.
+        // If the evaluation fails for a symbol that no row has, the query must not fail.
         let flags = evaluate_on(&symbols, column.name(), predicate).ok()?;
         Some(Self { column: index, passing: PassingKeys::Flags(flags) })
     }
@@ -268,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn and_returns_the_keys_that_pass_both_conditions() {
+    fn and_returns_the_keys_that_satisfy_both_conditions() {
         let few = |keys: &[i32], null| PassingKeys::Few { keys: keys.to_vec(), null };
         let flags = PassingKeys::Flags(vec![true, false, true, true]);
         assert_eq!(few(&[0, 1, 2], true).and(&flags), few(&[0, 2], true));

@@ -4,15 +4,15 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator};
 use tidemark_storage::{TableSnapshot, TimeRange};
 
-/// Returns the range of the designated timestamp that a filter keeps, if the filter does nothing
+/// Returns the range of the designated timestamp that a filter selects, if the filter does nothing
 /// else.
 pub(crate) fn range_in(table: &TableSnapshot, filter: &Expr) -> Option<TimeRange> {
     let definition = table.schema();
     range_of(filter, &definition.columns.get(definition.timestamp?)?.name)
 }
 
-/// Returns the range that a comparison or BETWEEN of the timestamp with constants keeps; `None` for
-/// any other expression.
+/// Returns the range that a comparison or BETWEEN of the timestamp with constants selects; `None`
+/// for any other expression.
 fn range_of(filter: &Expr, timestamp: &str) -> Option<TimeRange> {
     match filter {
         Expr::BinaryExpr(binary) => {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn comparisons_become_half_open_ranges() {
+    fn timestamp_comparisons_become_half_open_ranges() {
         let range = |filter: Expr| range_of(&filter, "ts").map(|range| (range.lo, range.hi));
         assert_eq!(range(col("ts").lt(micros(5))), Some((i64::MIN, 5)));
         assert_eq!(range(micros(5).lt(col("ts"))), Some((6, i64::MAX)));

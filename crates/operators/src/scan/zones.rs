@@ -18,8 +18,8 @@ type Expr = Arc<dyn PhysicalExpr>;
 /// Doubles that differ by less may compare as equal.
 const TOLERANCE: f64 = 1e-9;
 
-/// A condition that never holds for null: a column is less than, greater than or equal to a
-/// constant.
+/// A test whether a column is less than, greater than or equal to a constant. It never holds for
+/// null.
 #[derive(Debug)]
 pub(super) struct ZoneTest {
     /// Column of the scan.

@@ -1,5 +1,5 @@
-//! Compares plans whose rows are groups of a table's rows: tells whether two of them return the
-//! same rows, if that is cheap to determine.
+//! Compares plans that group the rows of a table: tells whether two of them return the same rows,
+//! if that is cheap to determine.
 
 use std::sync::Arc;
 

@@ -28,15 +28,15 @@ use crate::operator::{
 };
 use crate::properties::properties;
 
-/// Maximum number of distinct groupings of a plan that are searched for duplicates.
+/// Maximum number of distinct groupings in a plan among which duplicates are searched.
 const MAX_GROUPS: usize = 32;
 
 /// Rows of a plan that several readers share.
 #[derive(Clone, Default)]
 pub struct SharedRows {
     made: Arc<Mutex<Vec<Making>>>,
-    /// Whether the rows would differ if computed again, so that every reader waits for the same
-    /// ones.
+    /// Whether the rows would differ if they were computed again. If so, every reader waits for the
+    /// same rows.
     once: bool,
 }
 
@@ -105,7 +105,7 @@ impl SharedRows {
         let mut made = self.made.lock();
         made.retain(|making| making.context.strong_count() > 0);
         let known = made.iter().filter(|making| making.context.ptr_eq(&context));
-        // Values in the plan may have been replaced since it was made.
+        // Values in the plan may have been replaced since that entry was made.
         let mut known = known.filter(|making| {
             self.once || making.input.upgrade().is_some_and(|other| are_same(&other, input))
         });

@@ -36,7 +36,7 @@ pub struct SortRows {
     fetch: Option<usize>,
 }
 
-/// Whether copying rows of these columns takes time in proportion to their number only.
+/// Whether the time to copy rows of these columns depends only on the number of rows.
 pub(crate) fn is_copied_by_rows(schema: &Schema) -> bool {
     let by_rows = |data_type: &DataType| match data_type {
         DataType::Utf8View | DataType::BinaryView | DataType::Boolean => true,
@@ -47,14 +47,14 @@ pub(crate) fn is_copied_by_rows(schema: &Schema) -> bool {
 }
 
 impl SortRows {
-    /// Returns the replacement of a sort and of the limit above it, if many rows are sorted.
+    /// Returns the replacement of a sort, including the limit above it, if many rows are sorted.
     pub fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
         let (skip, limit, below) = limit_of(plan).unwrap_or((0, None, plan));
         let (sort, merged, projection) = match PlanNode::of(below.as_ref()) {
             PlanNode::Sort(sort) => (sort, None, None),
             PlanNode::Merge(merge) => match PlanNode::of(merge.input().as_ref()) {
                 PlanNode::Sort(sort) if sort.expr() == merge.expr() => (sort, merge.fetch(), None),
-                // A projection preserves the order that is merged above it.
+                // A projection below the merge preserves the order of the sort.
                 PlanNode::Projection(projection) => {
                     let PlanNode::Sort(sort) = PlanNode::of(projection.input().as_ref()) else {
                         return None;
@@ -68,7 +68,7 @@ impl SortRows {
         if below.output_partitioning().partition_count() != 1 {
             return None;
         }
-        // The limits below include skipped rows.
+        // The limits below also count the skipped rows.
         let below = [merged, sort.fetch()].into_iter().flatten().min();
         let most = below.map(|most| most.saturating_sub(skip));
         let fetch = [most, limit].into_iter().flatten().min();
@@ -95,7 +95,7 @@ impl SortRows {
         let order = Order::new(held, &keys, keys.len()).await?;
         let workers = run.context.session_config().target_partitions();
         let shares = self.shares(&order);
-        // Ranges of equal keys may be long.
+        // Ranges of equal keys may be long, so memory for sorting them is reserved first.
         let most = shares.iter().map(|share| share.rows).max().unwrap_or(0);
         if !order.held.grow(3 * size_of::<u128>() * most * workers) {
             return self.spilling(order.held, vec![], &run);
@@ -124,7 +124,7 @@ impl SortRows {
         limited.execute(0, Arc::clone(&run.context))
     }
 
-    /// Returns the shares of the order that are part of the result.
+    /// Returns the shares of the sorted rows that are part of the result.
     fn shares(&self, order: &Order) -> Vec<Share> {
         let mut shares = vec![];
         let (mut skip, mut room) = (self.skip, self.fetch.unwrap_or(usize::MAX));
@@ -142,7 +142,7 @@ impl SortRows {
     }
 }
 
-/// Consecutive ranges with their number of rows, of which some are skipped and some are taken.
+/// Consecutive ranges, with their number of rows and how many of these are skipped and returned.
 struct Share {
     ranges: std::ops::Range<usize>,
     rows: usize,
@@ -236,7 +236,7 @@ impl Operator for SortRows {
         vec![None]
     }
 
-    /// Spilled rows have keys of different dictionaries.
+    /// Spilled rows have keys from different dictionaries.
     fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
         None
     }

@@ -29,7 +29,7 @@ pub(crate) fn is_symbol(key: &PhysicalSortExpr, schema: &Schema) -> bool {
     *keys == DataType::Int32
 }
 
-/// Ranks of the strings of a symbol key that occur, across all their dictionaries.
+/// Ranks of a symbol key's strings, among all strings that occur in any of its dictionaries.
 pub(super) struct Places {
     /// Rank of each entry of a dictionary, by the dictionary's address.
     dictionaries: FxHashMap<usize, Vec<u32>>,
@@ -162,7 +162,7 @@ pub(crate) fn first_of_zone(zone: &Zone, options: SortOptions) -> u64 {
     if zone.has_nulls { first.min(of_null(options)) } else { first }
 }
 
-/// Returns the first sort key of an array without nulls, if it is quickly computed.
+/// Returns the first sort key of an array without nulls, if it can be computed quickly.
 pub(crate) fn first_of(values: &ArrayRef, options: SortOptions) -> Option<u64> {
     if values.null_count() > 0 {
         return None;

@@ -32,7 +32,8 @@ pub(super) fn row_bytes(keys: usize) -> usize {
 
 /// Sort keys of a batch.
 struct Numbers {
-    /// The values of leading symbols as one number per row; empty without leading symbols.
+    /// The values of the leading symbols, combined into one number per row; empty without leading
+    /// symbols.
     groups: Vec<u32>,
     /// The first of the other keys, which usually decides the order.
     first: Vec<u64>,
@@ -143,7 +144,7 @@ impl Order {
         let (held, ranges) = (Arc::into_inner(held), Arc::into_inner(ranges));
         let whole = held.zip(ranges);
         let Some((held, ranges)) = whole else {
-            return datafusion::common::internal_err!("rows are still read");
+            return datafusion::common::internal_err!("rows are still being read");
         };
         Ok(Self { held, ranges, spreads, others, groups, leading: plan.leading })
     }
@@ -218,8 +219,7 @@ impl Order {
     }
 }
 
-/// Sorts entries of which no two are equal: sorts runs of `RUN_ROWS` entries, then merges them in
-/// pairs.
+/// Sorts distinct entries: sorts runs of `RUN_ROWS` entries, then merges them in pairs.
 fn sorted_by(
     mut entries: Vec<u128>,
     compare: impl Fn(&u128, &u128) -> Ordering,

@@ -117,11 +117,11 @@ enum Ranked {
 struct HeldRanks {
     functions: Vec<Place>,
     order: Order,
-    /// Ranks of each function, by batch.
+    /// Ranks that each function returns, by batch.
     ranks: Vec<Vec<Vec<AtomicU64>>>,
 }
 
-/// Number of rows and of distinct keys of a partition before a range.
+/// How many rows and distinct keys of a partition precede a range.
 #[derive(Clone, Copy, Default)]
 struct Before {
     rows: u64,
@@ -259,7 +259,7 @@ impl Operator for RankRows {
         vec![None]
     }
 
-    /// Spilled rows have keys of different dictionaries.
+    /// Spilled rows have keys from different dictionaries.
     fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage> {
         let schema = inputs[0].schema();
         let is_symbol =

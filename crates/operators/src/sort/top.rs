@@ -48,8 +48,8 @@ pub struct TopRows {
     is_only_key: bool,
 }
 
-/// If fewer than one row in this many passes a filter, the cells of these rows lie on fewer pages
-/// than the whole column.
+/// If fewer than one row in this many passes a filter, the cells of the passing rows lie on fewer
+/// pages than the whole column.
 const FEW: usize = 512;
 
 /// First rows found so far.
@@ -168,8 +168,8 @@ impl Filtered {
         })
     }
 
-    /// Removes blocks that cannot have one of the first rows. Determining a block's bounds requires
-    /// reading its column, so blocks are not tested if the filter passes only few rows.
+    /// Removes blocks that cannot contain one of the first rows. Determining a block's bounds
+    /// requires reading its column, so blocks are not tested if the filter passes only few rows.
     fn blocks(&self, slice: &Slice, rows: Range<usize>) -> Vec<Range<usize>> {
         let top = &self.seen.top;
         if !self.seen.is_full() || self.passed.saturating_mul(FEW) < self.looked_at {
@@ -218,8 +218,8 @@ impl<I: Iterator<Item = (Arc<Slice>, Range<usize>)>> Iterator for Blocks<I> {
 }
 
 impl TopRows {
-    /// Inserts the operator below a sort of few rows of a scan, so that only rows that may be among
-    /// them are read.
+    /// Inserts the operator below a sort that returns few rows of a scan, so that only rows that
+    /// may be among those are read.
     pub fn below(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let PlanNode::Sort(sort) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
         let Some(most) = sort.fetch().filter(|most| *most < MIN_ROWS) else { return Ok(None) };
@@ -282,7 +282,7 @@ impl Operator for TopRows {
         of_first(column, inputs)
     }
 
-    /// Estimate for unordered rows: the chance of a row to be among the first so far falls with its
+    /// Estimate for unordered rows: the chance that a row is among the first so far falls with its
     /// position.
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
         let rows = rows.first().copied().flatten()?;

@@ -80,8 +80,8 @@ fn note(rows: &mut Vec<u64>, key: usize, row: u64) {
 }
 
 impl Merge {
-    /// Returns the next rows: at least `wanted` unless the sides end first, and always all rows of
-    /// a timestamp.
+    /// Returns the next rows: at least `wanted`, unless the sides end first. All rows of a
+    /// timestamp are returned together.
     pub(crate) fn next(
         &mut self,
         left: Vec<RightChunk<'_>>,
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_of_one_timestamp_are_paired_in_order() {
+    fn rows_with_equal_timestamps_are_paired_in_order() {
         let chunk = |timestamps, keys| vec![RightChunk { timestamps, keys }];
         let left = chunk(&[10, 20, 20, 30], &[0, 0, 1, 1]);
         let right = chunk(&[5, 20, 20, 20], &[0, 0, 0, 1]);

@@ -7,9 +7,10 @@ use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, TableReference, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// Returns the rows of both sides in time order, each with the other side's last row that has equal
-/// keys and is not later. A left and a right row with equal keys and timestamps form one row;
-/// several are paired in order. Output: left columns, then right columns, all nullable.
+/// Returns the rows of both sides in time order. Each row is joined with the other side's last row
+/// that has equal keys and is not later. A left row and a right row with equal keys and timestamps
+/// form one output row; if there are several, they are paired in order. Output: left columns, then
+/// right columns, all nullable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SpliceJoinNode {
     left: LogicalPlan,
@@ -38,7 +39,7 @@ impl SpliceJoinNode {
         Ok(Self { left, right, left_timestamp, right_timestamp, keys, schema: schema.into() })
     }
 
-    /// The timestamps of both sides.
+    /// The left timestamp and the right timestamp.
     pub fn timestamps(&self) -> (&Expr, &Expr) {
         (&self.left_timestamp, &self.right_timestamp)
     }

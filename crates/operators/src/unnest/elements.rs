@@ -36,7 +36,7 @@ impl Elements {
             UnnestItem::Array(dimensions) => Self::Arrays { array, dimensions: *dimensions },
             UnnestItem::Json(fields) => {
                 let Some(texts) = array.as_string_view_opt() else {
-                    return internal_err!("JSON is read from VARCHAR");
+                    return internal_err!("expected JSON as VARCHAR");
                 };
                 let lengths = vec![0; texts.len()];
                 let (texts, fields) = (texts.clone(), fields.clone());
@@ -45,7 +45,7 @@ impl Elements {
             UnnestItem::Values(values) => Self::Values(Arc::clone(&values.0)),
             UnnestItem::Count => match array.as_primitive_opt() {
                 Some(counts) => Self::Counts(counts.clone()),
-                None => return internal_err!("a count of elements is LONG"),
+                None => return internal_err!("expected the number of elements as LONG"),
             },
         })
     }
@@ -137,7 +137,7 @@ fn element_count(text: &str) -> usize {
     serde_json::from_str::<Vec<Checked>>(text).map_or(0, |elements| elements.len())
 }
 
-/// Returns the element of a valid JSON array after `offset`, and advances `offset` past it.
+/// Returns the first element after `offset` in a valid JSON array, and advances `offset` past it.
 fn next_element(text: &str, offset: &mut usize) -> Option<Value> {
     let rest = text.get(*offset..)?.trim_start_matches([' ', '\t', '\n', '\r']);
     let rest = rest.strip_prefix(['[', ','])?;
@@ -195,7 +195,7 @@ fn some_of(values: &ArrayRef, parts: &[Part]) -> Result<ArrayRef> {
 
 fn doubles(array: &ArrayRef) -> Result<DoubleArrays<'_>> {
     let Some(arrays) = DoubleArrays::new(array) else {
-        return internal_err!("UNNEST of something else than DOUBLE[]");
+        return internal_err!("UNNEST requires DOUBLE[]");
     };
     Ok(arrays)
 }

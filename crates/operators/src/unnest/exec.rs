@@ -189,7 +189,7 @@ impl Operator for UnnestPlan {
     }
 
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
-        // Assumes short lists, for lack of statistics.
+        // For lack of statistics, assumes that lists are short.
         Some(rows.first().copied().flatten()?.saturating_mul(4))
     }
 

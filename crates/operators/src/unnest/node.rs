@@ -22,8 +22,8 @@ pub enum UnnestItem {
     Json(Vec<JsonField>),
     /// These values for every row; the argument is ignored.
     Values(UnnestValues),
-    /// The numbers from 0, as many as the argument tells: a series that the plan above computes and
-    /// that is never fully materialized.
+    /// As many numbers as the argument states, counted from 0: a series that the plan above
+    /// computes and that is never fully materialized.
     Count,
 }
 
@@ -115,7 +115,7 @@ pub struct UnnestNode {
 
 impl UnnestNode {
     /// Creates a node over `input`. Its new columns are named `prefix0`, `prefix1`, …; the last one
-    /// is the element number. `keeps_empty` retains a row without elements, with nulls.
+    /// is the element number. With `keeps_empty`, a row without elements is retained, with nulls.
     pub fn try_new(
         input: LogicalPlan,
         arguments: Vec<Expr>,
@@ -143,11 +143,11 @@ impl UnnestNode {
         keeps_empty: bool,
     ) -> Result<Self> {
         if arguments.len() != items.len() {
-            return plan_err!("UNNEST got a wrong number of arguments");
+            return plan_err!("UNNEST got the wrong number of arguments");
         }
         let place = |argument: &Expr| match argument {
             Expr::Column(column) => input.schema().index_of_column(column),
-            other => plan_err!("UNNEST takes columns apart, not {other}"),
+            other => plan_err!("UNNEST requires columns, found {other}"),
         };
         let places = arguments.iter().map(place).collect::<Result<Vec<usize>>>()?;
         let fields: Vec<_> = input.schema().iter().collect();

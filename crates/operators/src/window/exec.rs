@@ -42,10 +42,10 @@ use crate::sample_by::groups::{GroupIndex, KeyPlan};
 use crate::scan::kind::Scan;
 use crate::scan::rows::BATCH_ROWS;
 
-/// Maximum bytes of state copies per row, so that copying is cheap compared with processing the
+/// Maximum bytes of copied state per row, so that copying is cheap compared with processing the
 /// rows.
 const MARK_SHARE: u64 = 16;
-/// Minimum rows before the point where a batch is split.
+/// Minimum number of rows before the point at which a batch is split.
 const MIN_PART: usize = 4_096;
 
 /// A PARTITION BY clause.
@@ -70,9 +70,9 @@ pub(crate) struct WindowPlan {
     pub(crate) schema: SchemaRef,
     /// Nanoseconds per unit of the timestamp.
     pub(crate) nanos_per_tick: i64,
-    /// Where the state is cached between executions, if it is.
+    /// Slot in which the state is cached between executions, if any.
     pub(crate) kept: Option<Slot>,
-    /// Number of rows before a scan partition that its first row depends on. If known, partitions
+    /// How many rows before a scan partition its first row depends on. If this is known, partitions
     /// are processed independently.
     pub(crate) looks_back: Option<usize>,
 }
@@ -83,7 +83,7 @@ struct Progress {
     indexes: Vec<Option<GroupIndex>>,
     functions: Vec<Function>,
     batches: usize,
-    /// Leading rows that were already processed: their timestamp and number.
+    /// Timestamp of the leading rows that were already processed, and their number.
     passed: Option<(i64, u64)>,
     /// The latest timestamp, and the number of processed rows that have it.
     last: Option<(i64, u64)>,
@@ -175,7 +175,7 @@ impl Progress {
         Ok(done)
     }
 
-    /// Number of leading rows that were already processed.
+    /// Returns how many leading rows were already processed.
     fn seen(&mut self, times: &[i64]) -> usize {
         let Some((time, count)) = &mut self.passed else { return 0 };
         let is_seen = |row: &usize| times[*row] == *time && (*row as u64) < *count;
@@ -215,7 +215,7 @@ impl Progress {
             0 => 0,
             rows => rows.max(MIN_PART),
         };
-        // Rows with the same timestamp are not separated.
+        // Rows with the same timestamp stay together.
         let last = if wait == 0 { self.last?.0 } else { *times.get(wait - 1)? };
         let from = slot.marked_from();
         let is_before = |time: &i64| *time <= last || *time < from;
@@ -346,14 +346,14 @@ impl WindowPlan {
     fn lead(&self, run: &Run) -> Result<Vec<RecordBatch>> {
         let Some(rows) = self.looks_back.filter(|_| run.partition > 0) else { return Ok(vec![]) };
         let Some(scan) = scan_of(&run.inputs[0]).and_then(Scan::unfiltered) else {
-            return internal_err!("rows before a part of what is no scan");
+            return internal_err!("preceding rows require a scan");
         };
         scan.rows_before(run.partition, rows)
     }
 }
 
-/// Returns how many rows back the functions read, if all of them only read earlier values of a
-/// whole scan.
+/// Returns how many rows back the functions read; `None` unless all of them only read earlier
+/// values of a whole scan.
 fn looks_back(
     node: &WindowNode,
     input: &Input,
@@ -399,7 +399,7 @@ impl Operator for WindowPlan {
         }
     }
 
-    /// A sort for a window above may have been pushed below.
+    /// A sort for a window above may have been pushed below this node.
     fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
         let by_time = self.timestamp.iter().map(|timestamp| vec![ascending(timestamp)]);
         let orders = order_of_first(inputs).into_iter().chain(by_time);
@@ -490,7 +490,7 @@ impl Lower for WindowNode {
         let mut functions = Vec::with_capacity(self.functions().len());
         for function in self.functions() {
             let Some((spec, call)) = Spec::of(function, self.timestamp(), schema) else {
-                return plan_err!("'{function}' needs rows in another order");
+                return plan_err!("'{function}' requires a different row order");
             };
             let by = call.params.partition_by;
             let known = partitions.iter().position(|(keys, _)| *keys == by);

@@ -134,7 +134,7 @@ impl Function {
         }
     }
 
-    /// Returns a copy that shares no data with the batches, after `batches` batches.
+    /// Returns a copy, after `batches` batches, that shares no data with these batches.
     pub(crate) fn copy(&self, batches: usize) -> Self {
         let mut copy = self.clone();
         if let State::Picks(states, held) = &mut copy.state {
@@ -191,7 +191,7 @@ impl Function {
                 let Some(values) =
                     input.argument.and_then(|argument| argument.as_primitive_opt::<Int64Type>())
                 else {
-                    return internal_err!("a period without its value");
+                    return internal_err!("a period without a value");
                 };
                 Ok(Some(period_numbers(states, input, values)))
             }
@@ -206,7 +206,7 @@ impl Function {
                 look_ahead(waiting, found, input, *distance);
                 Ok(None)
             }
-            _ => internal_err!("a window function with the state of another"),
+            _ => internal_err!("the state belongs to a different window function"),
         }
     }
 
@@ -238,7 +238,7 @@ impl Function {
                 held.values(&found)
             }
             (State::Ahead { found, held, .. }, _) => held.values(&found[batch]),
-            _ => internal_err!("a window function that is known at once"),
+            _ => internal_err!("the values of this window function are not deferred"),
         }
     }
 }
@@ -303,7 +303,7 @@ fn numbers<T: arrow_array::ArrowPrimitiveType>(
     if let Some(values) = argument.and_then(|argument| argument.as_primitive_opt::<T>()) {
         Ok(values.values())
     } else {
-        internal_err!("a window function's argument has another type")
+        internal_err!("unexpected argument type of a window function")
     }
 }
 

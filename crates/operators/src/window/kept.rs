@@ -28,7 +28,7 @@ struct Mark {
     time: i64,
     /// Number of rows processed.
     rows: u64,
-    /// The latest processed timestamp, and its number of rows.
+    /// The latest processed timestamp, and the number of rows processed at it.
     last: Option<(i64, u64)>,
     /// State of each node, filled in as rows reach it.
     nodes: Vec<Option<Copied>>,
@@ -49,7 +49,7 @@ pub struct KeptWindows {
 struct State {
     /// State of each node, from the top down; `None` during an execution.
     nodes: Vec<Option<Box<dyn Held>>>,
-    /// The latest processed timestamp, and its number of rows.
+    /// The latest processed timestamp, and the number of rows processed at it.
     last: Option<(i64, u64)>,
     /// Rows at and after this timestamp resume from here. It is the latest timestamp that was read,
     /// even if its rows were filtered out. It never lies before the first timestamp from which all
@@ -133,8 +133,8 @@ impl KeptWindows {
     /// called after all rows have been processed.
     pub fn settle(&self, last_time: i64) -> bool {
         let mut state = self.lock();
-        // `end` never decreases: the number of processed rows of an earlier timestamp is no longer
-        // known.
+        // `end` never decreases, because it is no longer known how many rows of an earlier
+        // timestamp were processed.
         state.end = state.end.max(last_time);
         let end = state.end;
         state.last = state.last.filter(|(time, _)| *time == end);
@@ -150,8 +150,8 @@ impl KeptWindows {
         state.make_room(0)
     }
 
-    /// Restores a state from before all rows at or after `first`. Returns the timestamp from which
-    /// rows must be read; `None` if no such state exists.
+    /// Restores a state from before the first row at or after `first`. Returns the timestamp from
+    /// which rows must be read; `None` if no such state exists.
     pub fn rewind(&self, first: i64) -> Option<i64> {
         let mut state = self.lock();
         let State { nodes, last, end, marks, .. } = &mut *state;
@@ -164,7 +164,7 @@ impl KeptWindows {
         Some(mark.time)
     }
 
-    /// Timestamp from which new rows resume.
+    /// Timestamp from which new rows resume from this state.
     #[must_use]
     pub fn end(&self) -> i64 {
         self.lock().end
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn states_are_copied_within_the_limit_and_the_oldest_are_removed_first() {
+    fn stored_states_stay_within_the_memory_limit_and_the_oldest_are_evicted() {
         let memory = StateMemory::new(60);
         let kept = KeptWindows::marking(0, &memory);
         pass(&kept);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn end_decreases_only_with_a_rewind() {
+    fn processed_end_decreases_only_on_rewind() {
         let kept = KeptWindows::marking(0, &StateMemory::new(1 << 20));
         pass(&kept);
         // The last processed row is followed by one that was filtered out.
@@ -378,7 +378,7 @@ mod tests {
         slot.note(Some((from, 1)));
         assert!(kept.settle(from));
         assert_eq!((kept.end(), slot.passed()), (from, Some((from, 1))));
-        // How many rows were processed at timestamps before the restored one is unknown.
+        // It is unknown how many rows were processed at timestamps before the restored one.
         let from = kept.rewind(50).unwrap();
         slot.note(Some((20, 1)));
         assert!(kept.settle(20));
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_become_sparser_with_age_if_memory_suffices() {
+    fn older_states_are_stored_more_sparsely() {
         let memory = StateMemory::new(1 << 20);
         let kept = KeptWindows::marking(0, &memory);
         assert_eq!(pass(&kept), 100);

@@ -18,7 +18,7 @@ pub struct WindowNode {
     timestamp: Option<Expr>,
     functions: Vec<Expr>,
     schema: DFSchemaRef,
-    /// Where its state is cached between executions, if it is.
+    /// Slot in which the state is cached between executions, if any.
     kept: Option<Slot>,
 }
 
@@ -38,7 +38,7 @@ impl WindowNode {
     ) -> Result<Self> {
         for function in &functions {
             if !Self::takes(function, timestamp.as_ref(), &input) {
-                return plan_err!("'{function}' needs rows in another order");
+                return plan_err!("'{function}' requires a different row order");
             }
         }
         let as_window = Window::try_new(functions.clone(), Arc::new(input.clone()))?;

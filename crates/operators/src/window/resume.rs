@@ -12,7 +12,7 @@ use crate::logical::LogicalNode;
 
 impl KeptWindows {
     /// Returns the plan with window functions that resume from this state and store their final
-    /// state here. Rows of the latest timestamp that were already processed are skipped.
+    /// state in it. Rows of the latest timestamp that were already processed are skipped.
     pub fn in_plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
         let is_window = |node: &LogicalPlan| {
             matches!(LogicalNode::of_plan(node), Some(LogicalNode::Windows(_)))

@@ -8,8 +8,8 @@ use datafusion::logical_expr::{
 };
 use tidemark_kernels::{Pick, Reach};
 
-/// Name of the window function that numbers periods. A row whose LONG differs from that of the
-/// partition's previous row starts a new period.
+/// Name of the window function that numbers periods. A new period starts where a row's LONG differs
+/// from that of the previous row in its partition.
 pub const PERIOD_NUMBER: &str = "period_number";
 
 /// Kind of computation over a frame.
@@ -86,7 +86,8 @@ impl Spec {
     }
 }
 
-/// Whether the order by `timestamp` satisfies this clause; without a clause, any order does.
+/// Whether the order by `timestamp` satisfies this ORDER BY clause; without a clause, any order
+/// does.
 fn is_ordered(order_by: &[SortExpr], timestamp: Option<&Expr>) -> bool {
     match (order_by, timestamp) {
         ([], _) => true,

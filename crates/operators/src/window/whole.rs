@@ -1,4 +1,4 @@
-//! Aggregates of whole partitions over the rows of a scan. The rows are read twice: once to
+//! Window aggregates over whole partitions of the rows of a scan. The rows are read twice: once to
 //! aggregate them by key, and once to look up each row's result. Only the aggregates are kept in
 //! memory.
 
@@ -28,7 +28,7 @@ use crate::scan::kind::Scan;
 /// number and cannot be cancelled.
 const MAX_KEYS: usize = 64;
 
-/// Returns the plan of a node whose functions are all such aggregates with the same keys.
+/// Returns the plan of a node, if all its functions are such aggregates with the same keys.
 pub(super) fn plan_whole(
     node: &WindowNode,
     logical: &LogicalPlan,

@@ -174,7 +174,7 @@ fn bound(bound: &WindowBound, left: &SidePlan, lowering: &Lowering<'_>) -> Resul
     Ok(BoundPlan { distance, unit: bound.unit, following: bound.following })
 }
 
-/// Returns the range of timestamps that windows of constant distances can contain.
+/// Returns the range of timestamps that windows with constant distances can cover.
 fn reach(left: &SidePlan, low: &BoundPlan, high: &BoundPlan) -> Option<(i64, i64)> {
     let (scan, output) = origin(&left.plan, &left.timestamp)?;
     let (first, last) = scan.time_bounds(output)?;

@@ -102,7 +102,7 @@ impl WindowJoinNode {
         })
     }
 
-    /// The timestamps of both sides.
+    /// The left timestamp and the right timestamp.
     pub fn timestamps(&self) -> (&Expr, &Expr) {
         (&self.left_timestamp, &self.right_timestamp)
     }

@@ -42,7 +42,7 @@ impl BoundPlan {
     }
 }
 
-/// Computation method of an aggregate.
+/// How an aggregate is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Computed {
     /// From an index over ranges of right rows; the arguments refer to the right side.

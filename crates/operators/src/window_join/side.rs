@@ -79,13 +79,13 @@ impl WindowSide {
         self.starts.len() - 1
     }
 
-    /// Returns the first position from `from` on, within the rows of a key, that is not before
+    /// Returns the first of a key's positions, from `from` on, whose timestamp is not before
     /// `bound`.
     pub(crate) fn at_or_after(&self, of_key: Window, from: usize, bound: i64) -> usize {
         run_end(&self.times[..of_key.end], from, bound)
     }
 
-    /// Returns the first position from `from` on, within the rows of a key, that is after `bound`.
+    /// Returns the first of a key's positions, from `from` on, whose timestamp is after `bound`.
     pub(crate) fn after(&self, of_key: Window, from: usize, bound: i64) -> usize {
         upper_bound(&self.times[..of_key.end], from, bound)
     }
@@ -139,7 +139,7 @@ fn arrange(right: &RightSide, plan: &WindowPlan, memory: &MemoryReservation) -> 
     }
     let total = starts[keys];
     if total >= u32::MAX as usize {
-        return resources_err!("WINDOW JOIN over more than {} rows of the right side", u32::MAX);
+        return resources_err!("the right side of WINDOW JOIN has more than {} rows", u32::MAX);
     }
     memory.try_grow(16 * total + 8 * keys)?;
     let (mut times, mut rows) = (vec![0_i64; total], vec![NO_MATCH; total]);

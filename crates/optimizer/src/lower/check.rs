@@ -25,11 +25,14 @@ fn check_inputs(node: &Plan) -> Result<()> {
         let options = ChildSatisfactionOptions::default();
         if !is_one && !distributions.child_satisfaction(at, input.as_ref(), options)?.is_satisfied()
         {
-            return internal_err!("{} has input {at} in other partitions", node.name());
+            return internal_err!(
+                "{} requires a different partitioning of input {at}",
+                node.name()
+            );
         }
         let Some(order) = order.map(OrderingRequirements::into_single) else { continue };
         if !input.equivalence_properties().ordering_satisfy_requirement(order)? {
-            return internal_err!("{} has input {at} in another order", node.name());
+            return internal_err!("{} requires a different order of input {at}", node.name());
         }
     }
     Ok(())

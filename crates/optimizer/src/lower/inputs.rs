@@ -19,7 +19,7 @@ use super::planned::Plan;
 use super::walk::Walk;
 
 impl Walk<'_> {
-    /// Returns the plan with each of its inputs as it requires them.
+    /// Returns the plan with each input in the partitioning and order that the plan requires.
     pub(super) fn with_inputs(&self, plan: &Plan) -> Result<Plan> {
         let distributions = plan.input_distribution_requirements();
         let spreads = self.spreads(plan, &distributions)?;
@@ -44,8 +44,8 @@ impl Walk<'_> {
         replace_children_if_necessary(Arc::clone(plan), inputs)
     }
 
-    /// Like [`Self::with_inputs`], for all operators above the `known` plans, which already have
-    /// their inputs.
+    /// Like [`Self::with_inputs`], for all operators above the plans in `known`, whose inputs are
+    /// already as required.
     pub(super) fn with_inputs_above(&self, known: &[Plan], plan: &Plan) -> Result<Plan> {
         let above = |input: &Plan| {
             let is_known = known.iter().any(|known| Arc::ptr_eq(known, input));
@@ -155,8 +155,8 @@ pub(super) fn in_scan_order(plan: Plan) -> Plan {
     if !is_one && follows_scan_order(&plan) { TimeConcat::plan(plan) } else { plan }
 }
 
-/// Whether the rows are ordered when the partitions are read one after the other: the rows of a
-/// scan, and of a UNION ALL, whose sides follow each other as written.
+/// Whether the rows are in order when the partitions are read one after the other. This holds for
+/// the rows of a scan, and of a UNION ALL, whose sides follow each other as written.
 fn is_read_in_turn(plan: &Plan) -> bool {
     let node = PlanNode::of(plan.as_ref());
     match plan.children().as_slice() {
@@ -166,8 +166,8 @@ fn is_read_in_turn(plan: &Plan) -> bool {
     }
 }
 
-/// Like [`is_read_in_turn`], below joins that build one side and keep every row of the other in
-/// place.
+/// Like [`is_read_in_turn`], for a plan below joins that build one side and keep every row of the
+/// other side in place.
 fn is_joined_in_turn(plan: &Plan) -> bool {
     let node = PlanNode::of(plan.as_ref());
     match plan.children().as_slice() {
@@ -177,8 +177,8 @@ fn is_joined_in_turn(plan: &Plan) -> bool {
     }
 }
 
-/// Returns `None` unless the order is that of the scan's designated timestamp; otherwise whether
-/// the scan runs in the opposite direction.
+/// If the order is that of the scan's designated timestamp, returns whether the scan runs in the
+/// opposite direction; otherwise `None`.
 pub(super) fn sorts_by_time(input: &Plan, order: &PhysicalSortExpr) -> Option<bool> {
     let (scan, output) = origin(input, &order.expr)?;
     scan.is_timestamp(output).then(|| scan.is_backward() != order.options.descending)

@@ -165,7 +165,7 @@ impl Walk<'_> {
         let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
             (limit.get_skip_type()?, limit.get_fetch_type()?)
         else {
-            return plan_err!("a limit that is no constant");
+            return plan_err!("the limit is not constant");
         };
         let below = Wanted { in_two_steps: false, ..wanted.clone() };
         if skip == 0 && fetch.is_none() {
@@ -263,7 +263,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the input position of a column at this position of a projection.
+/// Returns the input position of the column that a projection outputs at this position.
 fn position_below(projection: &Projection, at: usize) -> Option<usize> {
     let mut expr = &projection.expr[at];
     while let Expr::Alias(alias) = expr {

@@ -1,6 +1,6 @@
 //! Plans that are lowered as the binder built them, because no logical rule would improve them.
 //!
-//! Most statements of a time-series database are of this kind, and a prepared statement is planned
+//! Most statements in a time-series database are of this kind, and a prepared statement is planned
 //! for each execution. The logical rules walk over a plan many times and rebuild parts of it.
 
 use datafusion::common::DFSchema;

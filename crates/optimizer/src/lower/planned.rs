@@ -122,8 +122,8 @@ impl Planned {
     }
 }
 
-/// Builds a projection. Merges it with a projection below if that only selects columns, or if this
-/// one selects each computed column at most once.
+/// Builds a projection. It is merged with a projection below if that one only selects columns, or
+/// if this one selects each column computed there at most once.
 pub(super) fn projected(
     mut outputs: Vec<ProjectionExpr>,
     mut input: Plan,
@@ -146,7 +146,7 @@ pub(super) fn projected(
     Ok(Arc::new(ProjectionExec::try_new_with_schema_metadata(outputs, input, output)?))
 }
 
-/// Whether the outputs only select columns below, and each computed column at most once.
+/// Whether the outputs only select columns from below, and each computed column at most once.
 fn takes_each_once(outputs: &[ProjectionExpr], below: &[ProjectionExpr]) -> bool {
     let mut taken = vec![false; below.len()];
     outputs.iter().all(|own| {
@@ -213,7 +213,7 @@ pub(super) fn mark_columns(expr: &Expr, schema: &DFSchema, into: &mut [bool]) ->
         Ok(unknown.is_some())
     })?;
     match unknown {
-        Some(column) => plan_err!("no column {column} below"),
+        Some(column) => plan_err!("no column {column} in the input"),
         None => Ok(()),
     }
 }

@@ -20,7 +20,7 @@ use super::walk::Walk;
 use crate::conditions::all_of;
 
 impl Walk<'_> {
-    /// Lowers a scan with the filters directly above it, the lowest last.
+    /// Lowers a scan with the filters directly above it; the lowest filter is last in the list.
     pub(super) fn scan(
         &self,
         scan: &TableScan,
@@ -73,7 +73,7 @@ impl Walk<'_> {
         wanted: &Wanted,
     ) -> Result<Planned> {
         let Some(plan) = self.scans.take(scan) else {
-            return plan_err!("a scan that was not planned");
+            return plan_err!("the scan was not planned");
         };
         let schema = Arc::clone(&scan.projected_schema);
         let all = vec![true; schema.fields().len()];
@@ -138,7 +138,7 @@ impl Walk<'_> {
 }
 
 /// Lowers a condition over columns with these names, for a filter of `scan`. `None` if the scan
-/// would prune by a part of it, or if it reads other columns.
+/// would use a part of it for pruning, or if it reads other columns.
 pub(crate) fn condition(
     predicate: &Expr,
     names: &DFSchemaRef,

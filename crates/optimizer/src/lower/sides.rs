@@ -15,7 +15,7 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use super::planned::{Plan, Planned, Wanted, mark_columns};
 use super::walk::Walk;
 
-/// Rows that are cheap to hold in memory, whatever the other side has.
+/// Maximum number of rows that are cheap to hold in memory, whatever the size of the other side.
 const FEW_ROWS: usize = 1 << 16;
 
 /// The columns to read from the two sides.

@@ -18,7 +18,7 @@ use super::inputs::{merged, sorts_by_time};
 use super::planned::{Order, Plan, Planned, Wanted, mark_columns, over};
 use super::walk::Walk;
 
-/// Number of rows that a limit skips, and number that it returns.
+/// How many rows a limit skips, and the maximum number that it returns.
 pub(super) type Skipped = (usize, Option<usize>);
 
 impl Walk<'_> {
@@ -65,8 +65,8 @@ impl Walk<'_> {
         Planned { plan, schema: input.schema }.narrowed_to(wanted, &columns)
     }
 
-    /// Sorts the rows, keeps at most the first `rows`, and adds the limit; with `into_one`, in one
-    /// partition.
+    /// Sorts the rows, keeps at most the first `rows`, and adds the limit. With `into_one`, the
+    /// result has one partition.
     pub(super) fn sorted(
         &self,
         input: Plan,
@@ -106,8 +106,9 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the input of a projection whose sort keys are plain columns, and the order in terms of
-/// it: computed columns are then not sorted, and only computed for the first rows.
+/// If the sort keys are plain columns of a projection, returns the projection's input and the order
+/// in terms of that input. The sort then carries no computed columns, and they are computed for the
+/// first rows only.
 fn below_projection(plan: &Plan, order: &LexOrdering) -> Result<Option<(Plan, LexOrdering)>> {
     let PlanNode::Projection(projection) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
     let mut keys = Vec::with_capacity(order.len());

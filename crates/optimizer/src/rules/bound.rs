@@ -1,6 +1,5 @@
-//! Wraps a `DataFusion` operator to keep it within memory and time bounds, as Tidemark's operators
-//! are by themselves. It presents itself as the wrapped operator, which is all that readers of a
-//! plan see.
+//! Wraps a `DataFusion` operator to keep it within memory and time bounds; Tidemark's operators
+//! observe these by themselves. Readers of a plan see only the wrapped operator.
 
 use std::any::Any;
 use std::fmt;
@@ -30,7 +29,7 @@ pub(crate) fn bounded(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionP
         let node = match PlanNode::of(node.as_ref()) {
             PlanNode::Operator(_) => return Ok(Transformed::no(node)),
             PlanNode::MergingJoin => with_paced_inputs(node, 0)?,
-            // Its whole left input is the build side.
+            // The whole left input is the build side.
             PlanNode::HoldingJoin => with_paced_inputs(node, 1)?,
             _ => node,
         };
@@ -44,8 +43,8 @@ fn is_wrapped(plan: &Arc<dyn ExecutionPlan>) -> bool {
     any.is::<BoundedExec>()
 }
 
-/// Passes the inputs from `first` on in slices, because one input row may produce very many output
-/// rows, or very many input rows none.
+/// Passes the inputs from number `first` on to the join in slices: one input row may produce very
+/// many output rows, and very many input rows may produce none.
 fn with_paced_inputs(join: Arc<dyn ExecutionPlan>, first: usize) -> Result<Arc<dyn ExecutionPlan>> {
     let paced = |(number, input): (usize, &Arc<dyn ExecutionPlan>)| {
         let input = Arc::clone(input);

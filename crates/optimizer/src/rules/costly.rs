@@ -1,5 +1,4 @@
-//! `DataFusion` rules that are skipped where they would take seconds, because they cannot be
-//! cancelled.
+//! `DataFusion` rules that cannot be cancelled. They are skipped where they would take seconds.
 
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
@@ -36,7 +35,7 @@ impl AnalyzerRule for CoerceFrames {
     }
 }
 
-/// Number of name comparisons beyond which [`NarrowInputs`] leaves a plan unchanged.
+/// Maximum number of name comparisons. Beyond it, [`NarrowInputs`] leaves a plan unchanged.
 const MANY_COMPARISONS: usize = 8_000_000;
 
 /// `DataFusion`'s column pruning, which looks up each column by name. Where thousands of columns
@@ -65,7 +64,7 @@ impl OptimizerRule for NarrowInputs {
     }
 }
 
-/// Returns the maximum over all projections of output columns × input columns.
+/// Returns the maximum, over all projections, of output columns × input columns.
 fn most_comparisons(plan: &LogicalPlan) -> Result<usize> {
     let mut most = 0;
     plan.apply(|node| {

@@ -50,7 +50,7 @@ impl OptimizerRule for DependentKeys {
                 Ok(group.map_or_else(|| Transformed::no(expr), Transformed::yes))
             };
             let computed = key.clone().unalias().transform(group).data()?;
-            // The rule for equal keys does not see this key any more.
+            // The rule for equal keys no longer sees this key.
             let data_type = key.get_type(node.input.schema())?;
             let computed = as_key(&computed, &data_type).unwrap_or(computed);
             Ok(computed.alias_qualified(qualifier, name))
@@ -70,8 +70,9 @@ impl OptimizerRule for DependentKeys {
     }
 }
 
-/// Returns the input columns that are keys, each with its column in the groups. Excludes columns
-/// whose equal values may have different bits (0.0 and -0.0), since a group keeps only one of them.
+/// Returns the input columns that are keys, each with its column in the groups. Columns whose equal
+/// values may have different bits (0.0 and -0.0) are excluded, since a group keeps only one of
+/// these values.
 fn key_columns(node: &Aggregate) -> HashMap<Column, Column> {
     let schema = node.input.schema();
     let column = |(key, group): (&Expr, Column)| {

@@ -1,5 +1,5 @@
-//! Logical rule: turns DISTINCT into groups. A few symbols use Tidemark's operator, which groups
-//! them by key; anything else uses `DataFusion`'s rule.
+//! Logical rule: turns DISTINCT into GROUP BY. If all columns are symbols and there are few,
+//! Tidemark's operator groups by their keys; anything else is left to `DataFusion`'s rule.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggreg
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use tidemark_operators::SampleByNode;
 
-/// Maximum symbols whose combinations are few enough to keep in memory.
+/// Maximum number of symbol columns whose combinations are few enough to keep in memory.
 const MAX_SYMBOLS: usize = 3;
 
 /// See the module documentation.

@@ -1,10 +1,10 @@
 //! Fences keep the conditions of a view's reader away from rows that the view excludes.
 //!
-//! A condition that moves below the view's own condition would be evaluated for every row. One that
-//! can fail, such as `'a' ~ c` or `rpad('x', c, 'y') = 'x'`, would reveal through its error rows
-//! that the reader may not see. A fence is a limit that removes no rows: `DataFusion` moves no
-//! condition past a limit. Conditions that cannot fail are moved by [`past_fence`], so that they
-//! still prune partitions; fences are removed before a plan runs.
+//! A condition that moves below the view's own condition would be evaluated for every row. If it
+//! can fail, as `'a' ~ c` and `rpad('x', c, 'y') = 'x'` can, its errors would reveal rows that the
+//! reader may not see. A fence is a limit that removes no rows: `DataFusion` moves no condition
+//! past a limit. Conditions that cannot fail are moved by [`past_fence`], so that they still prune
+//! partitions; fences are removed before a plan runs.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Logical rule: moves conditions closer to the rows that they test.
 //!
 //! A condition that reads no column must not move below nodes that produce rows from empty input,
-//! such as totals and filled buckets. `DataFusion`'s rule moves such a condition below everything,
-//! and creates it itself from a condition on a constant column. Volatile conditions must not move
-//! below such nodes either: a node that produces several rows from one needs the condition
+//! such as totals and filled buckets. `DataFusion`'s rule moves such a condition below any node,
+//! and itself creates one from a condition on a constant column. Volatile conditions must not move
+//! below such nodes either: if a node produces several rows from one, the condition must be
 //! evaluated for each of them.
 
 use std::sync::Arc;

@@ -17,12 +17,13 @@ use datafusion::physical_plan::statistics::StatisticsArgs;
 use tidemark_operators::check_stop;
 use tidemark_types::bounded::folding;
 
-/// Checks whether the statement may continue before each application of the inner rule, which is
+/// Checks whether the statement may continue before each application of the inner rule, that is,
 /// once per node.
 #[derive(Debug)]
 pub(crate) struct Stoppable<R: ?Sized>(pub(crate) Arc<R>);
 
-/// Cancellable statistics for the choice of joins, which computes them again at each join.
+/// Statistics for the choice of joins, which are computed again at each join. Their computation can
+/// be cancelled.
 #[derive(Debug)]
 pub(crate) struct StoppableStatistics;
 

@@ -1,4 +1,4 @@
-//! Naive operators over plain rows, as a reference for the real ones.
+//! Naive operators over plain rows, as a reference for the production operators.
 
 #![allow(unreachable_pub)]
 

@@ -168,7 +168,7 @@ pub fn extension(node: impl UserDefinedLogicalNode + 'static) -> LogicalPlan {
     LogicalPlan::Extension(Extension { node: Arc::new(node) })
 }
 
-/// An aggregate that only a kernel can run: `first`, `last` and similar ones.
+/// An aggregate that only Tidemark's kernels can run, such as `first` or `last`.
 pub fn edge(name: &str, argument: Expr, data_type: DataType) -> Expr {
     let never = |_: datafusion::logical_expr::function::AccumulatorArgs| {
         Err(DataFusionError::NotImplemented("kernels only".into()))

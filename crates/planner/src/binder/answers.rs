@@ -1,11 +1,12 @@
 //! Query rewrite: materialized views answer aggregations over their base tables.
 //!
-//! A SAMPLE BY or GROUP BY over a base table is computed from a view over it if the view has finer
-//! buckets and keys with the same aggregates: sums of sums, minima of minima. Rows that the view
-//! does not contain at the query's snapshot are read from the base in the same buckets. Those are
-//! rows added since the last refresh, buckets cut by a time range, and partitions removed from the
-//! base. The result equals that of the base, except that floating-point sums are added in a
-//! different order, as also happens with a different number of workers.
+//! A SAMPLE BY or GROUP BY over a base table is computed from a view over that table if the view
+//! has finer buckets, and keys and aggregates that can be aggregated further: sums of sums, minima
+//! of minima. Rows that the view does not contain at the query's snapshot are read from the base
+//! table in the same buckets. These are rows added since the last refresh, buckets cut by a time
+//! range, and partitions removed from the base table. The result is the same as without the view,
+//! except that floating-point sums are added in a different order. A different number of workers
+//! has the same effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,7 +33,7 @@ use crate::binder::statements::incremental::buckets::{Buckets, column_of, floore
 use crate::binder::statements::incremental::{self, IncrementalRows};
 use crate::binder::{Binder, error};
 
-/// Minimum ratio of base rows to view rows for which a view is used.
+/// A view is used only if the base table has at least this many rows per view row.
 const FEWER: u64 = 4;
 /// Maximum number of ranges read from the view or from the base.
 const MAX_RANGES: usize = 64;
@@ -43,17 +44,17 @@ struct Asked<'a> {
     filter: Option<&'a Expr>,
     scan: &'a TableScan,
     base: Arc<TableSnapshot>,
-    /// Time ranges that the query reads of the base; empty for the whole table.
+    /// Time ranges that the query reads from the base table; empty for the whole table.
     ranges: Vec<TimeRange>,
 }
 
-/// A view in the query's snapshot.
+/// A view as of the query's snapshot.
 struct Source<'a> {
     known: &'a AnsweringView,
     table: Arc<TableSnapshot>,
 }
 
-/// The rewrite of an aggregation to read a view.
+/// The rewrite of an aggregation to read from a view.
 struct Answer<'a> {
     shown: &'a Shown,
     /// Base columns that the keys and the filter read.
@@ -64,11 +65,11 @@ struct Answer<'a> {
     rest: Vec<TimeRange>,
 }
 
-/// The view's column for an aggregate, and how its values are combined.
+/// The view's column for an aggregate, and the aggregate that combines its values.
 struct Part {
     /// Index into the view's aggregates.
     place: usize,
-    /// The aggregate over the view's rows.
+    /// The aggregate to compute over the view's rows.
     combined: Expr,
 }
 
@@ -254,7 +255,7 @@ impl<'a> Asked<'a> {
         Some(Self { node, filter, scan, base, ranges })
     }
 
-    /// The base's designated timestamp.
+    /// Name of the base table's designated timestamp.
     fn time(&self) -> &str {
         self.base.schema().timestamp_column().map_or("", |column| column.name.as_str())
     }
@@ -287,8 +288,8 @@ impl<'a> Asked<'a> {
         if !keys.iter().all(|key| shown.keys.contains_key(key)) {
             return None;
         }
-        // If the view has one row per bucket and group, the first of its first values is the first
-        // value.
+        // If the query keeps all keys of the view, each group has one view row per view bucket.
+        // `first` is then the first of the view's first values.
         let is_one = shown.keys.keys().all(|key| plain.contains(key));
         let reference = &self.scan.table_name;
         let part = |(number, asked): (usize, &Expr)| {
@@ -316,7 +317,8 @@ impl<'a> Asked<'a> {
             ranges => TimeRange::intersection(ranges, &[all]),
         };
         let whole_ends = |range: &TimeRange| {
-            // No row is before the first or after the last.
+            // No rows exist before `first` or after `last`, so a range end outside them is moved to
+            // a bucket boundary.
             let lo = if range.lo <= first { buckets.around(first, first).0 } else { range.lo };
             let hi = if range.hi > last { buckets.around(last, last).1 } else { range.hi };
             TimeRange { lo, hi: hi.min(until) }
@@ -368,7 +370,7 @@ impl<'a> Asked<'a> {
         relation::project(LogicalPlan::Extension(Extension { node }), exprs)
     }
 
-    /// The original aggregation, over the partial aggregates.
+    /// The original aggregation, computed over the view's partial aggregates.
     fn combined(&self, inner: LogicalPlan, parts: &[Part]) -> EngineResult<LogicalPlan> {
         let alias = SubqueryAlias::try_new(Arc::new(inner), self.scan.table_name.clone());
         let input = LogicalPlan::SubqueryAlias(alias.map_err(error::plan)?);
@@ -383,8 +385,8 @@ impl<'a> Asked<'a> {
 }
 
 impl Shown {
-    /// The components of a view's query, if it selects from a single aggregation without computing
-    /// on it.
+    /// Returns the components of a view's query, if the query selects the outputs of a single
+    /// aggregation unchanged.
     fn of(rows: &IncrementalRows<Buckets>, table: &TableSnapshot) -> Option<Self> {
         let (node, places) = aggregation(&rows.plan)?;
         let LogicalPlan::TableScan(scan) = node.input() else { return None };
@@ -458,7 +460,7 @@ impl Shown {
     }
 }
 
-/// An aggregate over all rows in any order.
+/// Returns the aggregate if it has no DISTINCT, FILTER or ORDER BY.
 fn plain_aggregate(expr: &Expr) -> Option<&AggregateFunction> {
     match expr {
         Expr::Alias(alias) => plain_aggregate(&alias.expr),
@@ -500,7 +502,7 @@ fn columns_of(expr: &Expr) -> Option<Vec<String>> {
     is_plain.then(|| expr.column_refs().into_iter().map(|column| column.name.clone()).collect())
 }
 
-/// The expression with its columns replaced.
+/// Returns the expression with its columns replaced.
 fn renamed(expr: Expr, to: impl Fn(&str) -> Option<Expr>) -> EngineResult<Expr> {
     let renamed = expr.transform(|node| {
         let Expr::Column(column) = &node else { return Ok(Transformed::no(node)) };

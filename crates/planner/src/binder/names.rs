@@ -11,7 +11,7 @@ use tidemark_types::identifier;
 /// Maximum length of a generated name, in characters.
 const MAX_GENERATED_CHARS: usize = 64;
 
-/// Binding strength of an expression's outermost operator; greater binds tighter.
+/// Operator precedence of an expression's outermost operator; greater binds tighter.
 type Strength = u8;
 
 const ATOM: Strength = 20;
@@ -49,8 +49,8 @@ fn is_of_catalog(call: &CallNode) -> bool {
 /// Function that returns an array of strings.
 pub(crate) const TEXTS_OF_TEXT: &str = "string_to_array";
 
-/// The unqualified name of a function that only `PostgreSQL` clients call. They look up its column
-/// by this name (knex and `TypeORM` for `version()`, Rails for `pg_get_expr(…)`).
+/// The unqualified name of a function that only `PostgreSQL` clients call. They look up the result
+/// column by this name (knex and `TypeORM` for `version()`, Rails for `pg_get_expr(…)`).
 pub(crate) fn catalog_function(name: &str) -> Option<String> {
     let folded = identifier::fold(name);
     let bare = folded.strip_prefix("pg_catalog.");
@@ -334,7 +334,7 @@ impl Printer<'_> {
         self.text.push_str(" end");
     }
 
-    /// The column that every branch compares with a constant, if it is the same in all.
+    /// If every branch compares the same column with a constant, returns that column.
     fn common_operand(&self, branches: &[tidemark_ast::CaseBranch]) -> Option<NodeId> {
         let mut common: Option<(NodeId, String)> = None;
         for branch in branches {
@@ -489,7 +489,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn duplicate_names_are_numbered_case_insensitively() {
+    fn duplicate_column_names_are_numbered_case_insensitively() {
         let mut names = NameSet::default();
         assert_eq!(names.number("sum(a)"), "sum(a)");
         assert_eq!(names.number("SUM(a)"), "SUM(a)_2");

@@ -8,50 +8,51 @@ use super::Binder;
 
 /// Notice for the kind of an index.
 pub(crate) const INDEX: &str =
-    "symbols are found by their keys: the kind of the index is kept for SHOW";
+    "symbols are looked up by dictionary code: the index type is only stored for SHOW";
 const FORMAT: &str =
     "new partitions are written in the native format: use CONVERT PARTITION TO PARQUET";
 const PARQUET: &str =
-    "encodings of Parquet partitions are chosen by type: PARQUET(…) has no effect";
-pub(crate) const VOLUME: &str = "the table is kept in the root directory: IN VOLUME has no effect";
+    "encodings of Parquet partitions are chosen by column type: PARQUET(…) has no effect";
+pub(crate) const VOLUME: &str =
+    "the table is stored in the root directory: IN VOLUME has no effect";
 
-pub(crate) const KEY_NOT_ENFORCED: &str = "PRIMARY KEY is not enforced: only keys that hold the \
-     designated timestamp of a WAL table are, as DEDUP UPSERT KEYS";
-pub(crate) const KEY_OF_NEW_ROWS: &str = "rows that are inserted from now on replace those with \
-     the same key (DEDUP UPSERT KEYS); rows that are there stay";
+pub(crate) const KEY_NOT_ENFORCED: &str = "PRIMARY KEY is not enforced: only keys that include \
+     the designated timestamp of a WAL table are, as DEDUP UPSERT KEYS";
+pub(crate) const KEY_OF_NEW_ROWS: &str = "from now on, inserted rows replace rows with \
+     the same key (DEDUP UPSERT KEYS); existing duplicates remain";
 pub(crate) const CONSTRAINT: &str = "UNIQUE, CHECK and FOREIGN KEY are not enforced";
 const TEMPORARY: &str =
-    "a temporary table is seen by all sessions and dropped at the end of the one that made it";
+    "a temporary table is visible to all sessions and dropped at the end of its own session";
 pub(crate) const EXTENSION: &str =
-    "extensions are not loaded: functions() lists the functions there are";
+    "extensions are not loaded: functions() lists the available functions";
 pub(crate) const TEMPORARY_VIEW: &str =
-    "a temporary view is seen by all sessions and dropped at the end of the one that made it";
+    "a temporary view is visible to all sessions and dropped at the end of its own session";
 const UNLOGGED: &str = "an unlogged table is as durable as any other";
-const COLLATION: &str = "texts are compared by their characters' codes: COLLATE has no effect";
-const IDENTITY: &str = "numbers of rows grow from START by INCREMENT, which is at least 1, or from \
-     the greatest there is: other options of IDENTITY have no effect";
-pub(crate) const TABLE_INDEX: &str = "symbols are found by their keys and times by their order: \
-     the index is listed in the catalog, and has no effect";
+const COLLATION: &str = "strings are compared by code point: COLLATE has no effect";
+const IDENTITY: &str = "values start at START, or after the greatest existing value, and \
+     increase by INCREMENT, which is at least 1: other options of IDENTITY have no effect";
+pub(crate) const TABLE_INDEX: &str = "symbols are looked up by dictionary code and times by order: \
+     the index is listed in the catalog, but has no effect";
 
 /// Actions of ALTER TABLE (and VACUUM, REINDEX) without effect: keywords, permission and notice.
 const ACTIONS: &[(&[&str], Permission, &str)] = &[
-    (&["VACUUM"], Permission::VacuumTable, "files that nobody reads are removed by themselves"),
-    (&["REINDEX"], Permission::Reindex, "there is no index to build again"),
+    (&["VACUUM"], Permission::VacuumTable, "unused files are removed automatically"),
+    (&["REINDEX"], Permission::Reindex, "there is no index to rebuild"),
     (
         &["RESUME", "WAL"],
         Permission::ResumeWal,
-        "a commit is applied when it is made: nothing to resume",
+        "commits are applied immediately: there is nothing to resume",
     ),
     (
         &["SUSPEND", "WAL"],
         Permission::ResumeWal,
-        "a commit is applied when it is made: not suspended",
+        "commits are applied immediately: the table is not suspended",
     ),
     (&["SET", "FORMAT"], Permission::SetTableParam, FORMAT),
     (
         &["OWNER", "TO"],
         Permission::SetTableParam,
-        "a table has no owner to change: GRANT gives rights on it",
+        "tables have no owner: use GRANT to grant permissions on the table",
     ),
 ];
 
@@ -92,7 +93,7 @@ pub(crate) fn idle_action(words: &[String]) -> Option<(Permission, &'static str)
     if begins(&["REBASE", "WAL"]) && words.len() == 2 {
         return Some((
             Permission::SystemAdmin,
-            "a commit is applied when it is made: there is no log to rebase",
+            "commits are applied immediately: there is no log to rebase",
         ));
     }
     let sets_parquet = |words: &[String]| {
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn idle_actions_are_recognised_and_others_are_not() {
+    fn statements_without_effect_are_recognised() {
         for text in [
             "VACUUM",
             "reindex LOCK EXCLUSIVE",

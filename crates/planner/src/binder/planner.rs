@@ -67,8 +67,8 @@ impl Planner {
         Ok(statement)
     }
 
-    /// Binds conditions of the same tree and snapshot with the values in `context`; `None` if they
-    /// might need a different plan, which requires [`Planner::bind`].
+    /// Binds conditions from the same tree and snapshot with the values in `context`; `None` if
+    /// they might need a different plan, which requires [`Planner::bind`].
     pub fn restriction(
         conditions: &Conditions,
         tree: &Tree,
@@ -78,8 +78,8 @@ impl Planner {
         Binder::new(tree, snapshot, context, &Clauses).restriction(conditions)
     }
 
-    /// The time ranges among such conditions. The other conditions must be known not to be time
-    /// ranges for any values.
+    /// Returns the time ranges among such conditions. Call it only if the other conditions are
+    /// known not to be time ranges, whatever the parameter values.
     pub fn ranges_alone(
         conditions: &Conditions,
         tree: &Tree,
@@ -100,7 +100,7 @@ impl Planner {
         Binder::new(tree, snapshot, context, &Clauses).test_alone(conditions)
     }
 
-    /// The defaults of a table's columns that are not in `given`.
+    /// Default values for the table's columns that are not in `given`.
     pub fn defaults(
         schema: &TableSchema,
         given: &[usize],
@@ -111,8 +111,9 @@ impl Planner {
         Binder::new(&nothing, snapshot, context, &Clauses).defaults(schema, given)
     }
 
-    /// The rows of a materialized or live view's query in a snapshot. `by_names` resolves names
-    /// again as for a new view, because a table may have been dropped and created again.
+    /// Plans the rows of a materialized or live view's query over a snapshot. With `by_names`,
+    /// names are resolved again as for a new view, because a table may have been dropped and
+    /// created again.
     pub fn view_rows<S: ViewShape>(
         view: &IncrementalView,
         snapshot: &Arc<Snapshot>,
@@ -153,8 +154,8 @@ impl Planner {
         followed::table_of(plan)
     }
 
-    /// The same plan over other rows of its table with the same definition, restricted to time
-    /// ranges if any are given: sorted and disjoint.
+    /// The same plan over `table`, which has the same definition but different rows. If `ranges` is
+    /// not empty, it restricts the plan to these sorted, disjoint time ranges.
     pub fn over_rows(
         plan: LogicalPlan,
         table: &Arc<TableSnapshot>,
@@ -163,8 +164,9 @@ impl Planner {
         followed::over(plan, table, ranges)
     }
 
-    /// The changes to commit so that views created by an older version are bound to the objects
-    /// their names refer to now. Views get ids first: call it until it returns no changes.
+    /// Returns the changes to commit so that views created by an older version are bound to the
+    /// objects their names refer to now. The first call assigns ids to views, so call it until it
+    /// returns no changes.
     pub fn settle_views(
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
@@ -264,7 +266,7 @@ impl Binder<'_> {
     /// CREATE and ALTER VIEW, CREATE MATERIALIZED VIEW and CREATE LIVE VIEW.
     fn made_view(self, node: &Node) -> EngineResult<BoundStatement> {
         let Node::CreateView { name, query, query_text, if_not_exists, .. } = node else {
-            return Err(EngineError::internal("no view"));
+            return Err(EngineError::internal("expected a view"));
         };
         let (query, text, if_not_exists) = (*query, query_text.as_str(), *if_not_exists);
         match node {
@@ -288,7 +290,7 @@ impl Binder<'_> {
                 owner: owner_of(options),
                 temporary: options.iter().any(is_temporary),
             }),
-            _ => Err(EngineError::internal("no view")),
+            _ => Err(EngineError::internal("expected a view")),
         }
     }
 

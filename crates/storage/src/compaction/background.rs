@@ -1,5 +1,5 @@
-//! The storage's background thread: flushes in `async` mode, and checkpoints when they are due or
-//! free disk space.
+//! The storage's background thread. It flushes in `async` mode, and runs checkpoints that are due
+//! or that free disk space.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -40,7 +40,7 @@ pub(crate) fn start(storage: &Arc<Storage>, background: Arc<Background>) -> Engi
     let checkpoint_after = Duration::from_millis(storage.options().checkpoint_interval_ms);
     let thread = std::thread::Builder::new().name("tidemark-storage".into());
     let spawned = thread.spawn(move || run(&weak, &background, flush_after, checkpoint_after));
-    spawned.map(drop).map_err(|error| EngineError::io("the storage thread", &error))
+    spawned.map(drop).map_err(|error| EngineError::io("cannot start the storage thread", &error))
 }
 
 /// Upgrades the storage handle only while working, so that dropping the last handle closes the
@@ -71,7 +71,7 @@ fn run(
             (std::mem::take(&mut wanted.checkpoint), std::mem::take(&mut wanted.shrinks))
         };
         let Some(storage) = storage.upgrade() else { return };
-        // Errors show in the next commit: flush and checkpoint refuse writes when they must.
+        // Errors surface in the next commit: flush and checkpoint refuse writes if necessary.
         // Otherwise the next round retries.
         if flush_at.is_some_and(|at| at <= Instant::now()) {
             flush_at = None;

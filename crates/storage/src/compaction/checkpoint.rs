@@ -44,8 +44,8 @@ pub(crate) struct Frozen {
     pub(crate) removed: Vec<Arc<StoredFile>>,
     /// Adopted segments that were never synced.
     pub(crate) unsynced: Vec<Arc<Segment>>,
-    /// Unsynced log files of the previous generation. It must be as durable as the new generation
-    /// to replace it after damage.
+    /// Unsynced log files of the previous generation. That generation must be as durable as the new
+    /// one to replace it after damage.
     pub(crate) unsynced_logs: Vec<Arc<dyn VfsFile>>,
     /// Whether a sync of the previous generation's log failed.
     pub(crate) has_hole: bool,
@@ -91,7 +91,7 @@ pub(crate) fn sync_adopted(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineRe
         let path = segment.file.path();
         let sync = || vfs.open(path, OpenMode::Write).and_then(|file| file.sync());
         let failed = if segment.file.is_distrusted() {
-            Some(EngineError::new(ErrorCode::Io, format!("{path}: a sync of it failed")))
+            Some(EngineError::new(ErrorCode::Io, format!("{path}: sync failed")))
         } else {
             sync().err().map(|error| EngineError::io(path, &error))
         };
@@ -153,7 +153,7 @@ pub(crate) struct Job<'a> {
 impl Job<'_> {
     fn refuse_when_stopped(&self) -> EngineResult<()> {
         if (self.stop)() {
-            let message = "the checkpoint was cut short: the database is being closed";
+            let message = "the checkpoint was cancelled: the database is closing";
             return Err(EngineError::new(ErrorCode::Cancelled, message));
         }
         Ok(())
@@ -292,7 +292,8 @@ fn fold(
             }
         }
     }
-    // Stable sort: among segments of one transaction, their order decides about equal timestamps.
+    // The sort is stable: segments of one transaction keep their order, which decides the order of
+    // rows with equal timestamps.
     segments.sort_by_key(|segment| segment.meta.lsn);
     Ok(segments)
 }

@@ -34,7 +34,7 @@ use crate::table::schema::ColumnSchema;
 const SMALL_ROWS: usize = 64 << 10;
 /// Maximum number of small segments that a partition keeps.
 const SMALL_SEGMENTS: usize = 8;
-/// Maximum rows of a segment that are rewritten per new row in its time range.
+/// Maximum number of a segment's rows that are rewritten per new row in its time range.
 const MERGE_RATIO: usize = 8;
 
 /// One segment of the folded partition.
@@ -143,9 +143,9 @@ pub(crate) fn plan_fold(
     Ok(outputs)
 }
 
-/// Returns the segments of an overlapping cluster that are not worth merging with the newer rows
-/// between theirs. `cluster` is in arrival order. The merged rows follow the kept segments in
-/// arrival order, so a segment can be kept only with all older ones that it overlaps.
+/// Returns the segments in an overlapping cluster that are not worth merging with the newer rows
+/// that lie between their rows. `cluster` is in arrival order. The merged rows follow the kept
+/// segments in arrival order, so a segment can be kept only with all older ones that it overlaps.
 fn worth_keeping(
     pieces: &[Piece],
     cluster: &[usize],
@@ -173,13 +173,15 @@ fn worth_keeping(
             return Ok(Vec::new()); // It has to be written, and then all of them.
         }
         let inside = merged.iter().map(|times: &ScalarBuffer<i64>| rows_within(times, bounds));
-        // A small segment, if kept, would prevent all older ones under it from being merged.
+        // A small segment, if kept, would prevent all older segments that it overlaps from being
+        // merged.
         let all = merged.iter().map(ScalarBuffer::len).sum();
         let slight = piece.rows() < SMALL_ROWS.min(all);
         let pays = || slight || is_worth(piece, inside.sum());
         let mut merges = !is_clean || (!lean && !over_kept && pays());
         if !merges && !over_kept && !lean {
-            // A segment of a bulk write may itself hold enough rows for the segments before it.
+            // A segment from a bulk write may itself have enough rows to justify merging the
+            // segments before it.
             let times = piece.timestamps(timestamp)?;
             let older = cluster[..at].iter().map(|&older| &pieces[older]);
             merges = older
@@ -257,8 +259,9 @@ fn join_neighbours(groups: Vec<Group>, many: bool, lean: bool, segment_rows: usi
     joined
 }
 
-/// Returns for each group the latest transaction that may be joined to it. A later one would move
-/// its rows behind rows of equal timestamp in the next group, if that group is joined with none.
+/// Returns for each group the latest transaction that may be joined to it. Joining a later one
+/// would move the group's rows behind rows with an equal timestamp in the next group, if that group
+/// is not joined.
 fn limits(groups: &[Group]) -> Vec<u64> {
     let mut limits = vec![u64::MAX; groups.len()];
     // Earliest start of all following groups, and the limit it sets.
@@ -370,7 +373,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn split_returns_full_portions_without_empty_ranges() {
+    fn split_returns_full_portions_and_no_empty_ranges() {
         let stretch = |start, len| Stretch { source: 0, start, len };
         let portions = split(vec![stretch(0, 3), stretch(3, 7), stretch(10, 5)], 5);
         let sizes: Vec<usize> = portions.iter().map(|p| p.iter().map(|s| s.len).sum()).collect();

@@ -108,7 +108,7 @@ impl Storage {
         }
         self.refuse_beyond(bytes)?;
         if self.holds().is_held(table) {
-            return Err(EngineError::new(ErrorCode::Busy, "the table is being changed"));
+            return Err(EngineError::new(ErrorCode::Busy, "the table is being modified"));
         }
         let parquet = partition.segments.iter().any(|segment| segment.is_parquet());
         let to = if parquet { PartitionFormat::Parquet } else { PartitionFormat::Native };
@@ -116,7 +116,7 @@ impl Storage {
     }
 }
 
-/// Bytes of a file that are invisible in its table.
+/// Bytes in a file that are invisible in its table.
 fn unseen_bytes(segment: &Arc<Segment>, table: &TableSnapshot) -> EngineResult<u64> {
     let beside = segment.bytes_beside(&table.schema().columns)?;
     let dead = segment.dead().map_or(0, |dead| dead.count() as u64);

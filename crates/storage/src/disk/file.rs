@@ -71,7 +71,7 @@ impl Drop for StoredFile {
 pub(crate) fn read_known(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<u8>> {
     const EIO: i32 = 5;
     let failed = |error: std::io::Error| match error.kind() {
-        ErrorKind::NotFound => damaged(path, "it is missing"),
+        ErrorKind::NotFound => damaged(path, "the file is missing"),
         _ if error.raw_os_error() == Some(EIO) => damaged(path, error),
         _ => EngineError::io(path, &error),
     };

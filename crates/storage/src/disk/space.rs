@@ -16,7 +16,8 @@ use crate::disk::layout::RESERVE;
 
 /// Minimum interval between two queries of the free space.
 const ASK_EVERY: Duration = Duration::from_millis(100);
-/// Writes resume above this many tenths of the watermark, so that they do not flip at its edge.
+/// Writes resume above this many tenths of the watermark, so that they do not stop and resume
+/// repeatedly around it.
 const RESUME_TENTHS: u64 = 14;
 /// Default watermark: this percentage of the disk, but at most `WATERMARK_BYTES`.
 const WATERMARK_PERCENT: u64 = 5;
@@ -123,7 +124,7 @@ impl Space {
         self.promised.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Releases this space after a checkpoint has written the bytes.
+    /// Releases the space set aside for these bytes, after a checkpoint has written them.
     pub(crate) fn keep_promise(&self, bytes: u64) {
         self.promised.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -192,9 +193,9 @@ impl Space {
 }
 
 fn full(free: u64) -> EngineError {
-    let message = format!("disk full: {} MiB are free, writes have stopped", free >> 20);
+    let message = format!("disk full: {} MiB are free, writes are paused", free >> 20);
     EngineError::new(ErrorCode::DiskFull, message).with_hint(
-        "free some room, for instance by DROP or TRUNCATE: writes go on by themselves then; see \
+        "free disk space, for example with DROP or TRUNCATE: writes resume automatically; see \
          disk.watermark",
     )
 }

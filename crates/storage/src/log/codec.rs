@@ -50,7 +50,7 @@ pub(crate) struct Decoder<'a> {
 }
 
 fn short() -> EngineError {
-    EngineError::new(ErrorCode::Damaged, "it ends too early")
+    EngineError::new(ErrorCode::Damaged, "the data ends too early")
 }
 
 impl<'a> Decoder<'a> {
@@ -97,7 +97,7 @@ impl<'a> Decoder<'a> {
 
     pub(crate) fn text(&mut self) -> EngineResult<&'a str> {
         std::str::from_utf8(self.blob()?)
-            .map_err(|_| EngineError::new(ErrorCode::Damaged, "a text is not UTF-8"))
+            .map_err(|_| EngineError::new(ErrorCode::Damaged, "a string is not valid UTF-8"))
     }
 
     pub(crate) fn json<T: DeserializeOwned>(&mut self) -> EngineResult<T> {

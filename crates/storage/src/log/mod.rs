@@ -89,11 +89,11 @@ impl Group {
         };
         let Ok(len) = u32::try_from(self.bytes.bytes.len() - start) else {
             self.bytes.bytes.truncate(start);
-            let message = "a transaction of more than 4 GiB; change fewer rows at a time";
+            let message = "the transaction is larger than 4 GiB; change fewer rows at a time";
             return Err(EngineError::new(ErrorCode::ResourceLimit, message));
         };
         if len == 0 {
-            return Err(EngineError::internal("a transaction without changes has no record"));
+            return Err(EngineError::internal("a transaction without changes has no log record"));
         }
         let record = &self.bytes.bytes[start..];
         self.directory.u32(len);
@@ -331,7 +331,7 @@ impl Log {
     fn sync_files(&mut self) -> EngineResult<()> {
         let failed = |error: std::io::Error| EngineError::io(LOG, &error);
         if let Some(lsn) = self.hole {
-            let message = format!("{LOG}: a sync failed, transactions up to {lsn} may be lost");
+            let message = format!("{LOG}: sync failed, transactions up to {lsn} may be lost");
             return Err(EngineError::new(ErrorCode::Io, message));
         }
         for file in std::mem::take(&mut self.unsynced) {

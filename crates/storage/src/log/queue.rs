@@ -103,7 +103,7 @@ impl CommitQueue {
         let outcome = std::mem::replace(&mut *ticket.state.lock(), State::Waits);
         match outcome {
             State::Done(outcome) => outcome,
-            _ => Err(EngineError::internal("a transaction was left out of its group")),
+            _ => Err(EngineError::internal("a transaction was omitted from its group commit")),
         }
     }
 

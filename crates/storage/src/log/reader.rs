@@ -1,4 +1,4 @@
-//! Reads the log: files, groups, records, and what is known about damaged ones.
+//! Reads the log: files, groups, records, and what is known about damaged records.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -110,8 +110,8 @@ impl LogFile {
         let count = file.read_at(&mut block, 0).map_err(failed)?;
         let header = FileHeader::decode(&block[..count]).filter(|head| head.number == number);
         // A file is first synced with its header and its first group. So a file without a header
-        // contains nothing that counts, or is damaged: then the groups themselves name its salt.
-        // The old groups of a reused file precede everything that replay needs.
+        // either contains nothing that matters or is damaged. In the second case its groups provide
+        // the salt. The old groups in a reused file precede everything that replay needs.
         let mut salt = header.map(|header| header.salt);
         let ignore_crc = planted == Some(PlantedFault::IgnoreLogChecksum);
         let ignore_salt = planted == Some(PlantedFault::IgnoreLogSequence);

@@ -264,7 +264,7 @@ fn decode_op(input: &mut Decoder<'_>) -> EngineResult<Op> {
         WATCH => Op::Watch { table: input.u64()?, through: input.u64()? },
         FOLLOW => Op::Follow { table: input.u64()? },
         other => {
-            let message = format!("a log record of the unknown kind {other}");
+            let message = format!("unknown kind of log record: {other}");
             return Err(EngineError::new(ErrorCode::Damaged, message));
         }
     })

@@ -182,7 +182,7 @@ impl Storage {
                 Err(match (error.code, writers.as_slice()) {
                     (ErrorCode::Replan, [writer]) if is_alone => EngineError::new(
                         ErrorCode::TableNotFound,
-                        format!("table '{}' was dropped meanwhile", writer.schema.name),
+                        format!("table '{}' was dropped concurrently", writer.schema.name),
                     ),
                     _ => error,
                 })

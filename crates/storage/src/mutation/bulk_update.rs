@@ -3,8 +3,8 @@
 //! New cells arrive in row order. Each partition is written portion by portion to new segments,
 //! with old and new cells together. A portion has as many rows as a segment may have, or new cells
 //! of [`PORTION_BYTES`]. Before each portion the query is checked for cancellation. One record then
-//! replaces the whole content of the partitions by the new segments, as a conversion does. A crash
-//! before it leaves files that nothing names.
+//! replaces the whole content of the partitions with the new segments, as a conversion does. A
+//! crash before that record leaves files that nothing references.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -135,7 +135,7 @@ impl BulkUpdate {
     pub fn push(&mut self, rows: &[i64], values: &[ArrayRef]) -> EngineResult<()> {
         let ascending = rows.is_sorted_by(|a, b| a < b);
         if !ascending || rows.first().is_some_and(|&row| row <= self.last_row) {
-            return Err(EngineError::internal("an update out of order"));
+            return Err(EngineError::internal("the rows of an update are not ascending"));
         }
         let cells = self.cells(rows.len(), values)?;
         let mut start = 0;
@@ -169,7 +169,7 @@ impl BulkUpdate {
 
     fn cells(&mut self, rows: usize, values: &[ArrayRef]) -> EngineResult<Vec<ColumnData>> {
         if values.len() != self.columns.len() || values.iter().any(|cells| cells.len() != rows) {
-            return Err(EngineError::internal("an update with cells of other rows"));
+            return Err(EngineError::internal("the values of an update do not match its rows"));
         }
         let mut all = Vec::with_capacity(values.len());
         for (&index, values) in self.columns.iter().zip(values) {
@@ -243,7 +243,7 @@ impl BulkUpdate {
             return Err(EngineError::internal("no partition is open"));
         };
         if end == open.written {
-            return Err(EngineError::internal("a row beyond the end of its partition"));
+            return Err(EngineError::internal("a row is beyond the end of its partition"));
         }
         let part = self.take_pending(open.floor)?;
         let timestamp = self.base.schema().timestamp_column();

@@ -27,7 +27,8 @@ pub(crate) fn check_type(
     if fits {
         return check_cells(column, array, options);
     }
-    let message = format!("column '{}' takes {expected}, not {}", column.name, array.data_type());
+    let message =
+        format!("column '{}' requires {expected}, found {}", column.name, array.data_type());
     Err(EngineError::new(ErrorCode::TypeMismatch, message))
 }
 

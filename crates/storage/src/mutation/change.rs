@@ -1,4 +1,4 @@
-//! Changes of a commit.
+//! Changes in a commit.
 
 use arrow_array::RecordBatch;
 
@@ -10,7 +10,7 @@ use crate::table::records::{FOLLOWED_RECORDS, TOUCHED_RECORDS};
 use crate::table::schema::{TableId, TableSchema};
 use crate::table::time_range::TimeRange;
 
-/// One change of a commit. All changes of a commit are applied in order, together or not at all.
+/// One change in a commit. All changes in a commit are applied in order, together or not at all.
 #[derive(Debug, Clone)]
 pub enum Change {
     /// Creates a table. Identifier 0 requests a new identifier; likewise for its columns.
@@ -44,16 +44,16 @@ pub enum Change {
         /// Ascending and disjoint.
         ranges: Vec<TimeRange>,
     },
-    /// Records from now on which time ranges of a table are touched
+    /// From now on, records which time ranges of a table are touched
     /// ([`Snapshot::touched`](crate::Snapshot::touched)), until the table is dropped. Forgets
     /// ranges that no transaction after `through` touched.
     Watch {
         /// A table with a designated timestamp.
         table: TableId,
-        /// A transaction; 0 forgets nothing.
+        /// Forgets everything up to this transaction; 0 keeps everything.
         through: u64,
     },
-    /// Retains from now on what change feeds of a table report
+    /// From now on, retains the data that change feeds of a table report
     /// ([`Storage::next_change`](crate::Storage::next_change)), until the table is dropped or
     /// [`Change::unfollow`]. Has no effect on a table that is already followed.
     Follow(TableId),

@@ -71,7 +71,7 @@ pub(crate) fn resolve_convert(
     };
     let same = conversion.parts.iter().all(|(floor, _)| same(floor));
     if !same || conversion.schema_version != found.schema().version {
-        let message = format!("table '{}' was changed", found.schema().name);
+        let message = format!("table '{}' changed concurrently", found.schema().name);
         return Err(EngineError::new(ErrorCode::Replan, message));
     }
     Ok(ConvertOp { table, parts: conversion.parts })

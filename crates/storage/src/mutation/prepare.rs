@@ -60,8 +60,8 @@ impl Prepared {
                 | Change::Delete(_)
                 | Change::Clear { .. } => true,
                 Change::Partitions { action, .. } => matches!(action, Drop | DropDetached),
-                // It may drop a column, or end a time to live. Data kept beside the rows of a table
-                // or column is removed as a record.
+                // A new definition may drop a column or end a time to live. Other data of a table
+                // or column is stored in records, so removing a record may also free space.
                 Change::ReplaceSchema(_) | Change::DeleteRecord { .. } => true,
                 Change::CreateTable(_)
                 | Change::Append { .. }
@@ -74,7 +74,7 @@ impl Prepared {
         }
     }
 
-    /// Table that it changes, if that already exists.
+    /// The table that the change applies to, if it already exists.
     pub(crate) fn table(&self) -> Option<TableId> {
         match self {
             Self::Append { table, .. } => Some(*table),
@@ -113,7 +113,7 @@ pub(crate) struct StagedSegments {
     pub(crate) table: TableId,
     pub(crate) segments: Vec<(i64, SegmentMeta)>,
     pub(crate) synced: bool,
-    /// Columns with which the rows were written.
+    /// Columns that the rows were written with.
     pub(crate) columns: Vec<ColumnSchema>,
     /// Keys by which rows replace each other within the write.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,
@@ -121,8 +121,8 @@ pub(crate) struct StagedSegments {
     pub(crate) symbols: Vec<(u32, Arc<SymbolStore>, i32)>,
 }
 
-/// Returns the definition of an existing table, if the rows were built for it. Rows built for
-/// another definition do not fit.
+/// Returns the definition of an existing table, if the rows were built for it. Rows built for a
+/// different definition do not fit.
 pub(crate) fn existing(
     snapshot: &Snapshot,
     table: TableId,
@@ -130,7 +130,7 @@ pub(crate) fn existing(
 ) -> EngineResult<Arc<TableSchema>> {
     let found = snapshot.table_by_id(table).ok_or_else(|| no_such_table(table))?;
     if found.schema().version != schema_version {
-        let message = format!("table '{}' was changed", found.schema().name);
+        let message = format!("table '{}' changed concurrently", found.schema().name);
         return Err(EngineError::new(ErrorCode::Replan, message));
     }
     Ok(Arc::clone(found.schema()))
@@ -251,7 +251,7 @@ fn checked_columns(
 ) -> EngineResult<Vec<ArrayRef>> {
     if batch.num_columns() != schema.columns.len() {
         return Err(EngineError::internal(format!(
-            "a batch of {} columns for a table of {}",
+            "a batch has {} columns, but its table has {}",
             batch.num_columns(),
             schema.columns.len()
         )));

@@ -42,7 +42,7 @@ impl PartitionAction {
     pub(crate) fn from_code(code: u8) -> EngineResult<Self> {
         let all = [Self::Drop, Self::Detach, Self::Attach, Self::DropDetached];
         let found = all.into_iter().find(|action| action.code() == code);
-        found.ok_or_else(|| EngineError::internal(format!("no change of partitions is {code}")))
+        found.ok_or_else(|| EngineError::internal(format!("unknown partition action {code}")))
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn resolve_partitions(
         let problem = match op.action {
             PartitionAction::Drop if !attached => "does not exist",
             PartitionAction::Detach if !attached => "does not exist",
-            PartitionAction::Detach if detached => "is detached already",
+            PartitionAction::Detach if detached => "is already detached",
             PartitionAction::Attach if !detached => "is not detached",
             PartitionAction::Attach if attached => "exists",
             PartitionAction::DropDetached if !detached => "is not detached",
@@ -148,8 +148,8 @@ pub(crate) fn due_for_parquet(table: &TableSnapshot, by_clock: bool) -> Vec<i64>
     floors
 }
 
-/// Partitions that end at least this long before the newest row; `by_clock`, before the present if
-/// that is earlier.
+/// Partitions that end at least this long before the newest row. With `by_clock`, the present
+/// counts instead of the newest row if it is earlier.
 fn ended(table: &TableSnapshot, hours_or_months: i64, by_clock: bool) -> Vec<i64> {
     let schema = table.schema();
     if hours_or_months == 0 || schema.timestamp.is_none() {

@@ -74,6 +74,6 @@ pub(crate) fn resolve_skip(snapshot: &Snapshot, op: SkipOp) -> EngineResult<Skip
     let damaged = damaged_segments(&found);
     match op.segments.iter().find(|name| !damaged.contains(*name)) {
         None => Ok(op),
-        Some(name) => Err(EngineError::internal(format!("no damaged segment {name}"))),
+        Some(name) => Err(EngineError::internal(format!("segment {name} is not damaged"))),
     }
 }

@@ -89,7 +89,7 @@ fn in_order_and_late(times: &[i64]) -> (Vec<Range<usize>>, Vec<usize>) {
     (in_order, late)
 }
 
-/// Copies cells of rows of several batches, so that those batches can be freed.
+/// Copies the cells of rows from several batches, so that those batches can be freed.
 fn gathered(
     schema: &TableSchema,
     batches: &[&[ColumnData]],
@@ -135,7 +135,7 @@ impl StagedRows {
     /// Bytes in memory, including the batch's other rows, which stay in memory with these.
     pub(crate) fn memory_bytes(&self) -> usize {
         let cells = self.columns.iter().map(ColumnData::byte_size).sum::<usize>();
-        // Rows in a single range share the timestamps of a column.
+        // With a single range, the timestamps share the memory of the timestamp column.
         let own = if self.places.len() > 1 { self.rows } else { 0 };
         cells + size_of_val(&self.places[..]) + own * size_of::<i64>()
     }
@@ -176,7 +176,7 @@ struct Walk<'a> {
     places: std::slice::Iter<'a, Range<usize>>,
     /// Remainder of the current range.
     place: Range<usize>,
-    /// Number of rows before it.
+    /// Number of rows before the current range.
     passed: usize,
 }
 
@@ -205,7 +205,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns the order of all rows that stay, numbered within each source. Sources are in arrival
+/// Returns the order of all rows to keep, numbered within each source. Sources are in arrival
 /// order.
 pub(crate) fn common_order(
     sources: &[StagedRows],
@@ -263,7 +263,7 @@ impl<'a> Placing<'a> {
     }
 }
 
-/// Copies all rows of several sources that stay, so that the memory of their batches can be freed.
+/// Copies all rows to keep from several sources, so that the memory of their batches can be freed.
 pub(crate) fn copied(
     sources: &[StagedRows],
     schema: &TableSchema,

@@ -74,14 +74,14 @@ pub(crate) fn check(
 ) -> EngineResult<()> {
     let ascending = update.rows.is_sorted_by(|a, b| a < b);
     if !ascending || update.columns.len() != update.values.len() {
-        return Err(EngineError::internal("an update out of order"));
+        return Err(EngineError::internal("the rows of an update are not ascending"));
     }
     for (&index, values) in update.columns.iter().zip(&update.values) {
         let column = columns.get(index);
         let column = column.ok_or_else(|| EngineError::internal(format!("no column {index}")))?;
         check_type(column, values, options)?;
         if values.len() != update.rows.len() {
-            return Err(EngineError::internal("an update with cells of other rows"));
+            return Err(EngineError::internal("the values of an update do not match its rows"));
         }
     }
     Ok(())
@@ -99,7 +99,7 @@ pub(crate) fn resolve_update(snapshot: &Snapshot, update: &Update) -> EngineResu
     let found = snapshot.table_by_id(id).ok_or_else(|| no_such_table(id))?;
     let schema = found.schema();
     if schema.version != update.schema_version || !same_rows(&update.base, &found) {
-        let message = format!("table '{}' was changed", schema.name);
+        let message = format!("table '{}' changed concurrently", schema.name);
         return Err(EngineError::new(ErrorCode::Replan, message));
     }
     let mut symbols = Vec::new();
@@ -160,7 +160,7 @@ pub(crate) fn by_partition(
     Ok(parts.into_iter())
 }
 
-/// Joins consecutive rows to ranges.
+/// Joins consecutive rows into ranges.
 pub(crate) fn stretches(rows: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut stretches: Vec<(u64, u64)> = Vec::new();
     for row in rows {

@@ -29,11 +29,11 @@ impl Storage {
     pub fn create_backup(&self) -> EngineResult<()> {
         let vfs = self.vfs().system();
         if self.has_backup()? {
-            return Err(EngineError::new(ErrorCode::InvalidValue, "a checkpoint is there already")
-                .with_hint("CHECKPOINT RELEASE removes it"));
+            return Err(EngineError::new(ErrorCode::InvalidValue, "a checkpoint already exists")
+                .with_hint("run CHECKPOINT RELEASE to remove it"));
         }
         remove_all(vfs, BACKUP_NEW)?;
-        // The log copy would take space that transactions need to free some.
+        // The log copy would take disk space that transactions need in order to free space.
         self.space().refuse_when_low(vfs)?;
         // Then the log to copy is short, and no data is only in memory.
         self.checkpoint()?;
@@ -94,7 +94,7 @@ pub fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<bool> {
         vfs.rename(&copy, DB).map_err(failed)?;
         sync_dir(vfs, BACKUP)?;
     } else if !has(vfs, "", DB)? {
-        let message = "'_restore' is there, and no '.checkpoint' to restore";
+        let message = "found '_restore', but no '.checkpoint' to restore";
         return Err(EngineError::new(ErrorCode::InvalidValue, message));
     }
     // Also needed if an earlier start was interrupted at this point.
@@ -106,7 +106,9 @@ pub fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<bool> {
 }
 
 fn has(vfs: &dyn Vfs, directory: &str, name: &str) -> EngineResult<bool> {
-    let entries = vfs.list(directory).map_err(|error| EngineError::io("the root", &error))?;
+    let entries = vfs
+        .list(directory)
+        .map_err(|error| EngineError::io("cannot list the root directory", &error))?;
     Ok(entries.iter().any(|entry| entry.name == name))
 }
 

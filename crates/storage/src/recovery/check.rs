@@ -154,7 +154,7 @@ impl Storage {
         self.with_generations(|generations| {
             let snapshot = self.snapshot();
             if read_format(vfs.system())?.is_none() {
-                findings.root(&damaged(FORMAT, "it names no format version"));
+                findings.root(&damaged(FORMAT, "it contains no format version"));
             }
             findings.take(read_current(vfs.system()))?;
             for number in generations.newest() {
@@ -181,7 +181,7 @@ pub fn check_root(vfs: &Arc<dyn Vfs>) -> EngineResult<Vec<Damage>> {
     let vfs = &Disk::new(Arc::clone(vfs), Verify::First);
     let mut findings = Findings::default();
     if read_format(vfs.system())?.is_none() {
-        findings.root(&damaged(FORMAT, "it names no format version"));
+        findings.root(&damaged(FORMAT, "it contains no format version"));
     }
     let mut loaded = None;
     if let Some(number) = findings.take(read_current(vfs.system()))? {
@@ -193,7 +193,7 @@ pub fn check_root(vfs: &Arc<dyn Vfs>) -> EngineResult<Vec<Damage>> {
         }
     }
     let Some((current, previous)) = loaded else {
-        findings.root(&damaged(CURRENT, "there is no manifest that can be read"));
+        findings.root(&damaged(CURRENT, "no manifest can be read"));
         return Ok(findings.damages);
     };
     let manifests = manifest_numbers(vfs.system())?;

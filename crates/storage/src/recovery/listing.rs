@@ -32,8 +32,8 @@ pub(crate) fn check_file(listings: &Listings, path: &str, len: u64) -> EngineRes
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     match listings.get(directory).and_then(|files| files.get(name)) {
         Some(&found) if found == len => Ok(()),
-        Some(found) => Err(damaged(path, format!("it has {found} bytes, {len} expected"))),
-        None => Err(damaged(path, "it is missing")),
+        Some(found) => Err(damaged(path, format!("found {found} bytes, expected {len}"))),
+        None => Err(damaged(path, "the file is missing")),
     }
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn recover(vfs: &Arc<Disk>, options: &StorageOptions) -> EngineResult
     let mut repairs: Vec<_> = fallen_back.iter().map(|error| error.reason().to_owned()).collect();
     if format != Some(FORMAT_VERSION) && !created {
         if format.is_none() {
-            repairs.push(damaged(FORMAT, "it names no format version").message);
+            repairs.push(damaged(FORMAT, "it contains no format version").message);
         }
         write_format(vfs.system())?;
     }
@@ -135,8 +135,8 @@ fn has_trash(vfs: &Arc<Disk>) -> EngineResult<bool> {
 fn create_if_missing(vfs: &dyn Vfs, options: &StorageOptions) -> EngineResult<bool> {
     let entries = list(vfs, DB)?;
     let named = |name: &str| entries.iter().any(|entry| format!("{DB}/{}", entry.name) == name);
-    // Without a pointer and tables, this is an interrupted creation, or a root of which only the
-    // log is left.
+    // Without a pointer and tables, this is an interrupted creation, or a root that has lost
+    // everything but its log.
     let later = |entry: &DirEntry| manifest_number(&entry.name).is_some_and(|n| n > 1);
     if named(CURRENT) || entries.iter().any(later) || !list(vfs, TABLES)?.is_empty() {
         return Ok(false);
@@ -202,11 +202,11 @@ pub(crate) fn read_format(vfs: &dyn Vfs) -> EngineResult<Option<(u32, u32)>> {
         return Err(EngineError::new(
             ErrorCode::NotSupported,
             format!(
-                "the root has format {}.{}, this version reads up to {}.{}",
+                "the root directory has format {}.{}, this version reads up to {}.{}",
                 found.0, found.1, FORMAT_VERSION.0, FORMAT_VERSION.1
             ),
         )
-        .with_hint("start a version that knows it; nothing was changed"));
+        .with_hint("start a version that supports this format; no file was changed"));
     }
     Ok(Some(found))
 }
@@ -243,7 +243,7 @@ fn missing_files(snapshot: &Snapshot, listings: &Listings) -> Vec<(Arc<Segment>,
     missing
 }
 
-/// Paths of all files that the tables of these snapshots name, and of `others`.
+/// Paths of all files that the tables in these snapshots reference, and of `others`.
 fn names<'a, const N: usize>(
     snapshots: [&Snapshot; N],
     others: impl Iterator<Item = &'a Arc<StoredFile>>,

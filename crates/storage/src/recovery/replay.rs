@@ -1,8 +1,8 @@
 //! Replay: applies the log to the manifest's snapshot.
 //!
-//! A torn end is normal, and so is everything after it. But if a later group reports a transaction
-//! as durable and it is missing, the log is damaged. Replay then skips the transaction and marks
-//! the tables it changed, or all existing tables if those are unknown.
+//! The log normally ends with a torn group and arbitrary bytes after it. But if a later group
+//! reports a missing transaction as durable, the log is damaged. Replay then skips that transaction
+//! and marks the tables it changed, or all existing tables if those are unknown.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Records that transactions up to `lsn` are missing changes to these tables.
+    /// Records that these tables lack changes from transactions up to `lsn`.
     fn note(&mut self, tables: impl Iterator<Item = TableId>, what: String, lsn: u64) {
         for table in tables {
             self.snapshot.note_lost(table, &what);
@@ -212,7 +212,7 @@ impl<'a> Replay<'a> {
             };
             match (apply(&mut self.snapshot, op, &mut context), op.table()) {
                 (Ok(()), _) => {}
-                // It depends on a lost transaction, or does not fit the current state.
+                // The transaction depends on a lost transaction, or does not fit the current state.
                 (Err(error), Some(table)) if error.code != ErrorCode::Io => {
                     let what = format!("transaction {lsn} cannot be applied: {}", error.reason());
                     self.note([table].into_iter(), damaged(path, what).message, lsn);
@@ -228,7 +228,7 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Whether the columns of rows differ from those of the table because a change of its
+    /// Whether the rows have columns that differ from the table's because a change of its
     /// definition was lost.
     fn is_of_lost_definition(&self, op: &Op) -> bool {
         let table = op.table().filter(|table| self.snapshot.is_missing_records(*table));

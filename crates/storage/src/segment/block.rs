@@ -141,7 +141,7 @@ pub(crate) fn assemble(
     let nulls = validity.map(|bits| bitmap(bits, rows).map(NullBuffer::new)).transpose()?;
     let aligned = bodies.iter().all(|body| body.as_ptr().align_offset(16) == 0);
     if bodies.is_empty() || !aligned {
-        return Err(damage("a column without its bytes"));
+        return Err(damage("column data is missing"));
     }
     let first = bodies.remove(0);
     let data_type = match sql_type {
@@ -152,32 +152,32 @@ pub(crate) fn assemble(
         Layout::Bits => Arc::new(BooleanArray::new(bitmap(first, rows)?, nulls)),
         Layout::Fixed(width) => {
             if rows.checked_mul(width).is_none_or(|size| size > first.len()) {
-                return Err(damage("a column is too short"));
+                return Err(damage("column data is too short"));
             }
             let data = ArrayData::builder(data_type).len(rows).add_buffer(first).nulls(nulls);
             make_array(data.build().map_err(damage)?)
         }
         Layout::Text => {
             if rows.checked_mul(16).is_none_or(|size| size > first.len()) {
-                return Err(damage("a column is too short"));
+                return Err(damage("column data is too short"));
             }
             let views = ScalarBuffer::new(first, 0, rows);
             let texts = StringViewArray::try_new(views, Arc::<[Buffer]>::from(bodies), nulls);
             Arc::new(texts.map_err(damage)?)
         }
         Layout::Bytes => {
-            let bytes = bodies.pop().ok_or_else(|| damage("a column without its bytes"))?;
+            let bytes = bodies.pop().ok_or_else(|| damage("column data is missing"))?;
             let data = ArrayData::builder(data_type).len(rows).nulls(nulls);
             let data = data.add_buffer(first).add_buffer(bytes);
             make_array(data.build().map_err(damage)?)
         }
         Layout::Arrays(dimensions) => {
             let [offsets, values] = &bodies[..] else {
-                return Err(damage("a column without its bytes"));
+                return Err(damage("column data is missing"));
             };
             let lengths = rows * usize::from(dimensions);
             if first.len() < lengths * 4 || offsets.len() < (rows + 1) * 8 {
-                return Err(damage("a column is too short"));
+                return Err(damage("column data is too short"));
             }
             let shapes = ScalarBuffer::new(first, 0, lengths);
             let offsets = ScalarBuffer::new(offsets.clone(), 0, rows + 1);
@@ -190,7 +190,7 @@ pub(crate) fn assemble(
 
 fn bitmap(bits: Buffer, rows: usize) -> EngineResult<BooleanBuffer> {
     if bits.len() < rows.div_ceil(8) {
-        return Err(damage("a bitmap is too short"));
+        return Err(damage("null bitmap is too short"));
     }
     Ok(BooleanBuffer::new(bits, 0, rows))
 }

@@ -177,7 +177,7 @@ fn gather_fixed(
         8 => gather_cells::<8>(&bodies, stretches),
         16 => gather_cells::<16>(&bodies, stretches),
         32 => gather_cells::<32>(&bodies, stretches),
-        _ => return Err(EngineError::internal(format!("cells of {width} bytes"))),
+        _ => return Err(EngineError::internal(format!("unsupported cell width: {width} bytes"))),
     };
     let rows = values.len() / width;
     let data = ArrayData::builder(data_type).len(rows).add_buffer(Buffer::from_vec(values));
@@ -218,7 +218,7 @@ pub(crate) fn timestamps(array: &dyn Array) -> EngineResult<ScalarBuffer<i64>> {
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
             Ok(array.as_primitive::<TimestampNanosecondType>().values().clone())
         }
-        other => Err(EngineError::internal(format!("{other} cannot order a table"))),
+        other => Err(EngineError::internal(format!("{other} is not a timestamp type"))),
     }
 }
 

@@ -39,7 +39,7 @@ impl DeadRows {
 
     /// Fails if the rows are outside a file of `file_rows` rows, or are all of its rows.
     pub(crate) fn decode(input: &mut Decoder<'_>, file_rows: u64) -> EngineResult<Self> {
-        let wrong = || EngineError::internal("deleted rows that the segment has not");
+        let wrong = || EngineError::internal("deleted rows do not match the segment");
         let bounds = (input.i64()?, input.i64()?);
         let (mut rows, mut count, mut end) = (Vec::new(), 0, 0);
         for index in 0..input.u32()? {

@@ -24,7 +24,7 @@ const NO_ROW: u32 = u32::MAX;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// Position of the last row with one of some keys, as far as it is known.
+/// Position of the last row that has one of the given keys, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastRow {
     /// No row has one of the keys.
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn last_rows_equal_those_of_a_full_scan() {
+    fn cached_last_rows_equal_those_of_a_full_scan() {
         let _room = ROOM.lock();
         let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
         let mut seed = seed.unwrap_or(0x2026_1128_u64);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_last_rows_are_limited_and_freed_when_dropped() {
+    fn cached_last_rows_are_limited_and_freed_with_their_segment() {
         let _room = ROOM.lock();
         let cells: Int32Array = (0..BLOCK_ROWS as i32).map(Some).collect();
         let max_key = BLOCK_ROWS as i32 - 1;

@@ -72,7 +72,7 @@ pub(crate) struct Segment {
     /// them, so no manifest contains them.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,
     opened: Arc<OnceLock<EngineResult<Opened>>>,
-    /// Damage found by others than its readers, if any.
+    /// Damage that was found without reading the segment, if any.
     condemned: Arc<OnceLock<EngineError>>,
     /// Columns with new cells that replace those of the file, by identifier.
     patches: HashMap<u32, Arc<Patch>>,
@@ -183,8 +183,9 @@ impl Segment {
         !self.patches.is_empty()
     }
 
-    /// Whether its visible content differs from its file, or the file may lose content. A manifest
-    /// can record deleted rows: `lean` leaves them in the file to save disk space.
+    /// Whether the visible content differs from the file, or a failed sync may have lost the file's
+    /// content. A manifest can record deleted rows: `lean` leaves them in the file to save disk
+    /// space.
     pub(crate) fn must_be_written(&self, lean: bool) -> bool {
         self.is_patched() || self.file.is_distrusted() || (self.dead.is_some() && !lean)
     }
@@ -317,7 +318,7 @@ impl Segment {
     }
 
     fn unreadable(&self) -> EngineError {
-        damaged(self.file.path(), "a part of it cannot be read any more")
+        damaged(self.file.path(), "part of the file can no longer be read")
     }
 
     fn opened(&self) -> EngineResult<&Opened> {
@@ -358,12 +359,12 @@ impl Segment {
         read_ahead(&map[map.len().saturating_sub(EDGE_BYTES)..]);
         let framed = map.starts_with(&SEGMENT_MAGIC) && map.ends_with(&SEGMENT_MAGIC);
         if map.len() as u64 != self.meta.file_len || !framed {
-            return Err(self.damage("its first or last bytes are not a segment's"));
+            return Err(self.damage("wrong file length or segment signature"));
         }
         let footer = self.footer(&map)?;
         let (rows, columns) = decode_footer(footer).map_err(|error| self.damage(error))?;
         if rows != self.meta.rows {
-            return Err(self.damage(format!("{rows} rows, {} expected", self.meta.rows)));
+            return Err(self.damage(format!("found {rows} rows, expected {}", self.meta.rows)));
         }
         let columns = columns
             .into_iter()
@@ -377,14 +378,14 @@ impl Segment {
 
     fn footer<'a>(&self, map: &'a Buffer) -> EngineResult<&'a [u8]> {
         let body = (map.len() as u64).checked_sub(SEGMENT_TRAILER_BYTES);
-        let body = body.ok_or_else(|| self.damage("it is too short"))?;
+        let body = body.ok_or_else(|| self.damage("the file is too short"))?;
         let mut trailer = Decoder::new(&map[body as usize..]);
         let (offset, len, crc) = (trailer.u64()?, trailer.u32()?, trailer.u32()?);
         let end = offset.checked_add(u64::from(len)).filter(|&end| end <= body);
-        let end = end.ok_or_else(|| self.damage("its footer is out of bounds"))?;
+        let end = end.ok_or_else(|| self.damage("the footer is out of bounds"))?;
         let footer = &map[offset as usize..end as usize];
         if crc != self.meta.footer_crc || crc32c::crc32c(footer) != crc {
-            return Err(self.damage("the footer's checksum does not hold"));
+            return Err(self.damage("checksum mismatch in the footer"));
         }
         Ok(footer)
     }
@@ -404,7 +405,7 @@ impl Segment {
             if compare {
                 read_ahead(&bytes);
                 if crc32c::crc32c(&bytes) != section.crc {
-                    let what = format!("the checksum of column {} does not hold", column.id);
+                    let what = format!("checksum mismatch in column {}", column.id);
                     return Err(self.damage(what));
                 }
             }

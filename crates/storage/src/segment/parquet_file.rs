@@ -124,15 +124,19 @@ impl<'a> ParquetEncoder<'a> {
                     let (seen, order) = &mut self.keys[index];
                     order.extend(keys.keys().iter().flatten().filter(|key| seen.insert(*key)));
                     let dictionary = self.symbols.get(&column.id).ok_or_else(|| {
-                        EngineError::internal(format!("column {} is no symbol", column.name))
+                        EngineError::internal(format!(
+                            "column {} is not a SYMBOL column",
+                            column.name
+                        ))
                     })?;
                     let array = keys.dictionary(dictionary.array());
                     Arc::new(array.map_err(|error| EngineError::internal(error.to_string()))?)
                 }
             });
         }
-        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays)
-            .map_err(|error| EngineError::internal(format!("rows for Parquet: {error}")))?;
+        let batch = RecordBatch::try_new(Arc::clone(&self.schema), arrays).map_err(|error| {
+            EngineError::internal(format!("cannot assemble rows for Parquet: {error}"))
+        })?;
         self.writer.write(&batch).map_err(|error| failed(&error))
     }
 
@@ -141,7 +145,7 @@ impl<'a> ParquetEncoder<'a> {
         self.writer.flush().map_err(|error| failed(&error))?;
         self.writer.sync().map_err(|error| EngineError::internal(error.to_string()))?;
         let [group] = self.writer.flushed_row_groups() else {
-            return Err(EngineError::internal("a Parquet segment of other than one row group"));
+            return Err(EngineError::internal("expected a Parquet segment with one row group"));
         };
         let ranges: Vec<(u64, u64)> = group
             .columns()
@@ -171,7 +175,7 @@ impl<'a> ParquetEncoder<'a> {
 }
 
 fn failed(error: &ParquetError) -> EngineError {
-    EngineError::internal(format!("Parquet: {error}"))
+    EngineError::internal(format!("cannot write Parquet: {error}"))
 }
 
 /// Type of a column in the file.
@@ -302,16 +306,16 @@ fn open(segment: &dyn MappedFile) -> EngineResult<Opened> {
     let damage = |what: &dyn std::fmt::Display| damaged(path, what);
     let map = segment.map()?;
     if map.len() as u64 != segment.meta().file_len || !map.starts_with(MAGIC) {
-        return Err(damage(&"its first bytes are not a Parquet file's"));
+        return Err(damage(&"wrong file length or Parquet signature"));
     }
     let tail = map.len().checked_sub(TAIL_BYTES);
     let start = tail.and_then(|tail| {
         let len = map[tail..tail + 4].try_into().ok().map(u32::from_le_bytes)?;
         tail.checked_sub(len as usize)
     });
-    let start = start.ok_or_else(|| damage(&"its footer is out of bounds"))?;
+    let start = start.ok_or_else(|| damage(&"the footer is out of bounds"))?;
     if crc32c::crc32c(&map[start..]) != segment.meta().footer_crc {
-        return Err(damage(&"the footer's checksum does not hold"));
+        return Err(damage(&"checksum mismatch in the footer"));
     }
     let bytes = Bytes::from_owner(Mapped(map));
     let metadata = ArrowReaderMetadata::load(&bytes, ArrowReaderOptions::default())
@@ -320,11 +324,11 @@ fn open(segment: &dyn MappedFile) -> EngineResult<Opened> {
     let described = pairs
         .and_then(|pairs| pairs.iter().find(|pair| pair.key == METADATA_KEY))
         .and_then(|pair| serde_json::from_str::<Described>(pair.value.as_deref()?).ok())
-        .ok_or_else(|| damage(&"its footer does not describe its columns"))?;
+        .ok_or_else(|| damage(&"the footer does not describe the columns"))?;
     let rows = metadata.metadata().file_metadata().num_rows();
     let columns = metadata.schema().fields().len();
     if rows as u64 != segment.meta().rows || columns != described.columns.len() {
-        return Err(damage(&format!("{rows} rows, {} expected", segment.meta().rows)));
+        return Err(damage(&format!("found {rows} rows, expected {}", segment.meta().rows)));
     }
     Ok(Opened { bytes, metadata, columns: described.columns })
 }
@@ -355,7 +359,7 @@ fn decode(opened: &Opened, index: usize, segment: &dyn MappedFile) -> EngineResu
         let end = start.checked_add(len).filter(|&end| end <= opened.bytes.len() as u64);
         let end = end.ok_or_else(|| damage(&"a column is out of bounds"))?;
         if crc32c::crc32c(&opened.bytes[start as usize..end as usize]) != column.checksum {
-            return Err(damage(&format!("the checksum of column {} does not hold", column.id)));
+            return Err(damage(&format!("checksum mismatch in column {}", column.id)));
         }
     }
     let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(
@@ -370,12 +374,16 @@ fn decode(opened: &Opened, index: usize, segment: &dyn MappedFile) -> EngineResu
     }
     let cells = match column.sql_type {
         SqlType::Symbol => symbol_keys(&parts, &column.keys)
-            .ok_or_else(|| damage(&format!("column {} has other symbols", column.id)))
+            .ok_or_else(|| damage(&format!("column {} does not match its symbols", column.id)))
             .and_then(ColumnData::keys),
         sql_type => plain(sql_type, &parts).map(ColumnData::Plain),
     }?;
     if cells.len() != segment.rows() {
-        return Err(damage(&format!("column {} has {} rows", column.id, cells.len())));
+        return Err(damage(&format!(
+            "column {} has the wrong number of rows: {}",
+            column.id,
+            cells.len()
+        )));
     }
     Ok(cells)
 }
@@ -524,7 +532,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cache_of_decoded_columns_respects_its_limit() {
+    fn decoded_column_cache_respects_its_limit() {
         let mut decoded = Decoded::default();
         let rows = DECODED_BYTES / 8 / 4;
         let column = || ColumnData::Plain(Arc::new(Int64Array::from(vec![1; rows])));
@@ -547,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_get_keys_in_order_of_first_use() {
+    fn symbol_keys_follow_the_order_of_first_use() {
         let part = |texts: &[Option<&str>]| -> ArrayRef {
             Arc::new(texts.iter().copied().collect::<DictionaryArray<Int32Type>>())
         };

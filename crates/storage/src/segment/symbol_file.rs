@@ -73,7 +73,7 @@ pub(crate) fn read_symbols(vfs: &dyn Vfs, file: &SymbolFile) -> EngineResult<Vec
     let path = file.file.path();
     let bytes = read_known(vfs, path)?;
     if bytes.len() as u64 != file.file_len || crc32c::crc32c(&bytes) != file.crc {
-        return Err(damaged(path, "the checksum does not hold"));
+        return Err(damaged(path, "wrong file length or checksum"));
     }
     decode(&bytes, file).map_err(|error| damaged(path, error.reason()))
 }
@@ -82,7 +82,7 @@ fn decode(bytes: &[u8], file: &SymbolFile) -> EngineResult<Vec<String>> {
     let mut input = Decoder::new(bytes);
     let magic = input.take(SYMBOLS_MAGIC.len())?;
     if magic != SYMBOLS_MAGIC || (input.u32()?, input.u32()?) != (file.first_key, file.count) {
-        return Err(EngineError::internal("its first bytes are not this dictionary's"));
+        return Err(EngineError::internal("its header does not match this symbol file"));
     }
     let lengths: Vec<u32> = (0..file.count).map(|_| input.u32()).collect::<Result<_, _>>()?;
     let text = |len: &u32| {

@@ -140,7 +140,7 @@ fn write_to(
 }
 
 fn other_layout() -> EngineError {
-    EngineError::internal("a column of another layout")
+    EngineError::internal("a column has an unexpected layout")
 }
 
 struct ColumnWriter<'a> {

@@ -98,7 +98,8 @@ fn integer<P: ArrowPrimitiveType<Native: Native>>(cells: &dyn Array) -> Option<B
 pub(crate) struct Zones(OnceLock<Box<[OnceLock<Option<Zone>>]>>);
 
 impl Zones {
-    /// Returns the zones of some rows, each with its part of the rows. `cells` is the whole column.
+    /// Returns the zones of some rows, each with the rows that it covers. `cells` is the whole
+    /// column.
     pub(crate) fn of(
         &self,
         cells: &dyn Array,
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn zone_bounds_contain_their_cells() {
+    fn zone_map_bounds_contain_all_cells() {
         let cells: Float64Array = (0..20_000).map(|row| Some(f64::from(row % 9_000))).collect();
         let zones = Zones::default();
         for rows in [0..20_000, 8_000..9_000, 19_999..20_000, 20_000..20_000] {
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn zones_report_nulls_and_exist_only_for_numbers() {
+    fn zone_maps_count_nulls_and_exist_only_for_numbers() {
         let cells = Int32Array::from(vec![Some(3), None, Some(-7)]);
         let zone = Zones::default().of(&cells, 0..3)[0].1;
         assert!(zone.is_some_and(|zone| zone.has_nulls));

@@ -128,7 +128,7 @@ fn apply_append(
     let timestamp = head.schema.timestamp_column();
     let time_cells = timestamp.map(|timestamp| {
         let cells = append.columns.iter().find(|(id, ..)| *id == timestamp.id);
-        cells.ok_or_else(|| EngineError::internal("an append without timestamps"))
+        cells.ok_or_else(|| EngineError::internal("rows without designated timestamps"))
     });
     let times = match time_cells.transpose()? {
         Some((_, _, cells)) => Some(column::timestamps(cells.array())?),
@@ -174,7 +174,7 @@ fn apply_adopt(
         }
         let old = table.partition(*floor).map_or_else(Arc::<Partition>::default, Arc::clone);
         let segments = old.segments.iter().cloned().chain([segment]).collect();
-        // Goes to `hot`, so that the next checkpoint looks for overlaps.
+        // The partition goes to `hot`, so that the next checkpoint checks it for overlaps.
         let new = Partition::new(segments, old.runs.clone(), context.lsn);
         table.hot.insert(*floor, Arc::new(new));
     }
@@ -216,7 +216,10 @@ pub(crate) fn check_limits(
             check_columns(schema.columns.len(), &schema.name, options)?;
             let tables = snapshot.tables.iter().count();
             refuse(tables > options.max_tables, || {
-                format!("{tables} tables: at most {} tables are allowed", options.max_tables)
+                format!(
+                    "too many tables: {tables}, at most {} tables are allowed",
+                    options.max_tables
+                )
             })
         }
         Op::ReplaceSchema(schema) => check_columns(schema.columns.len(), &schema.name, options),
@@ -236,6 +239,6 @@ fn check_partitions(
     let partitions = table.cold.len() + new;
     refuse(partitions > options.max_partitions, || {
         let (name, most) = (&table.schema().name, options.max_partitions);
-        format!("table '{name}' of {partitions} partitions: at most {most} partitions are allowed")
+        format!("table '{name}' has {partitions} partitions: at most {most} partitions are allowed")
     })
 }

@@ -33,9 +33,10 @@ pub(crate) struct ApplyContext<'a> {
 /// Data that the next checkpoint must rewrite.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Owed {
-    /// Bytes of deleted rows that it frees.
+    /// Bytes of deleted rows that the checkpoint frees.
     pub(crate) dead_bytes: u64,
-    /// Bytes of files with updated cells, which it needs as disk space.
+    /// Bytes of files with updated cells. The checkpoint needs this much disk space to rewrite
+    /// them.
     pub(crate) rewrite_bytes: u64,
 }
 

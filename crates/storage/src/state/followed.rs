@@ -25,7 +25,7 @@ const COMMIT_BYTES: usize = 256;
 const EVER: Span = (i64::MIN, i64::MAX);
 
 impl Snapshot {
-    /// Time ranges of a table touched since it is followed; `None` if it is not followed.
+    /// Time ranges of a table touched since it has been followed; `None` if it is not followed.
     #[must_use]
     pub fn followed(&self, table: TableId) -> Option<Touched> {
         let bytes = self.record(FOLLOWED_RECORDS, &table.to_string())?;

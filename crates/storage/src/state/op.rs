@@ -48,7 +48,7 @@ pub(crate) enum Op {
 }
 
 impl Op {
-    /// Table that it changes, if any.
+    /// The table that the step changes, if any.
     pub(crate) fn table(&self) -> Option<TableId> {
         match self {
             Self::CreateTable(schema) | Self::ReplaceSchema(schema) => Some(schema.id),

@@ -29,7 +29,7 @@ pub(crate) fn check_expected(snapshot: &Snapshot, change: &Prepared) -> EngineRe
     if snapshot.record(kind, key) == value.as_deref() {
         return Ok(());
     }
-    Err(EngineError::new(ErrorCode::Replan, format!("the record '{kind}' was changed")))
+    Err(EngineError::new(ErrorCode::Replan, format!("the record '{kind}' changed concurrently")))
 }
 
 /// Completes a change: assigns identifiers, resolves symbols, refuses invalid changes.
@@ -41,7 +41,7 @@ pub(crate) fn resolve(snapshot: &Snapshot, change: Prepared) -> EngineResult<Op>
             if found.schema().version != schema_version {
                 return Err(EngineError::new(
                     ErrorCode::Replan,
-                    format!("table '{}' was changed", found.schema().name),
+                    format!("table '{}' changed concurrently", found.schema().name),
                 ));
             }
             Ok(Op::Append(resolve_append(&found, &rows)?))
@@ -78,7 +78,7 @@ fn resolve_other(snapshot: &Snapshot, change: Change) -> EngineResult<Op> {
         Change::Watch { table, through } => Op::Watch { table: existing(table)?, through },
         Change::Follow(table) => Op::Follow { table: existing(table)? },
         Change::Append { .. } | Change::Expect { .. } => {
-            return Err(EngineError::internal("a change that is no step"));
+            return Err(EngineError::internal("the change is not an operation of a transaction"));
         }
     })
 }
@@ -90,7 +90,10 @@ pub(crate) fn resolve_create(
 ) -> EngineResult<TableSchema> {
     refuse_taken_name(snapshot, &schema)?;
     if schema.id == 0 || snapshot.table_by_id(schema.id).is_some() {
-        return Err(EngineError::internal(format!("table {} has no free identifier", schema.id)));
+        return Err(EngineError::internal(format!(
+            "the identifier {} of a table is invalid or in use",
+            schema.id
+        )));
     }
     schema.version = schema.version.max(1);
     assign_columns(&mut schema, 1);
@@ -128,7 +131,7 @@ pub(crate) fn resolve_replace(
     let found = snapshot.table_by_id(schema.id).ok_or_else(|| no_such_table(schema.id))?;
     let old = found.schema();
     if old.version != schema.version {
-        let message = format!("table '{}' was changed", old.name);
+        let message = format!("table '{}' changed concurrently", old.name);
         return Err(EngineError::new(ErrorCode::Replan, message));
     }
     refuse_taken_name(snapshot, &schema)?;
@@ -164,8 +167,8 @@ fn check_dedup_keys(schema: &TableSchema) -> EngineResult<()> {
     Err(EngineError::new(
         ErrorCode::InvalidValue,
         format!(
-            "the DEDUP keys of table '{}' must be columns of it, the designated timestamp among \
-             them",
+            "the DEDUP keys of table '{}' must be its columns and include the designated \
+             timestamp",
             schema.name
         ),
     ))
@@ -180,7 +183,7 @@ fn resolve_append(table: &TableSnapshot, rows: &Rows) -> EngineResult<Append> {
             Some(dictionary) => {
                 let keys = ColumnData::keys(dictionary.store().intern_column(array)?)?;
                 let ColumnData::Keys(checked) = &keys else {
-                    return Err(EngineError::internal("symbols without keys"));
+                    return Err(EngineError::internal("symbols without dictionary codes"));
                 };
                 let max_key = checked.max_key();
                 symbols.extend(new_symbols(column.id, dictionary, dictionary.store(), max_key));
@@ -199,8 +202,8 @@ fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Ad
         return Err(EngineError::new(
             ErrorCode::InvalidValue,
             format!(
-                "the DEDUP keys of table '{}' were changed during the write, expected those of \
-                 its beginning; write the rows again",
+                "the DEDUP keys of table '{}' changed during the write; \
+                 send the rows again",
                 found.schema().name
             ),
         ));
@@ -212,8 +215,8 @@ fn resolve_adopt(snapshot: &Snapshot, staged: StagedSegments) -> EngineResult<Ad
         return Err(EngineError::new(
             ErrorCode::InvalidValue,
             format!(
-                "column '{}' of table '{}' was dropped or got another type during the write; \
-                 write the rows again",
+                "column '{}' of table '{}' was dropped or changed its type during the write; \
+                 send the rows again",
                 gone.name,
                 found.schema().name
             ),

@@ -1,5 +1,5 @@
-//! Time ranges in which the rows of a table changed, with the transactions: the ranges that a
-//! materialized view must recompute.
+//! Time ranges in which a table's rows changed, and the transactions that changed them. A
+//! materialized view must recompute these ranges.
 //!
 //! A table is watched after a [`Watch`](crate::Change::Watch). Every step that changes its rows
 //! adds the ranges it touched, so that replaying the log yields the same ranges. A checkpoint
@@ -7,8 +7,8 @@
 //! range may be longer than the touched time, never shorter.
 //!
 //! Partitions that expired or that a statement removed touch nothing: results computed from them
-//! are kept. Their ranges are in a separate list, because there a view differs from what its query
-//! would return now.
+//! are kept. Their ranges are in a separate list, because in these ranges a view differs from what
+//! its query would return now.
 
 use tidemark_types::EngineResult;
 
@@ -52,7 +52,7 @@ pub struct TouchedStretch {
 pub struct Touched {
     /// All changes after this transaction are included.
     pub since: u64,
-    /// Latest transaction that touched the table since it is watched, or the one that began
+    /// Latest transaction that touched the table since it has been watched, or the one that began
     /// watching.
     pub last: u64,
     /// Latest transaction that changed existing rows, or added rows before existing ones. All later
@@ -148,7 +148,7 @@ impl Touched {
     }
 }
 
-/// Replaces what is known of a range; without a transaction, cuts the range out.
+/// Sets the transaction of a range; without a transaction, removes the range.
 fn put(stretches: &mut Vec<TouchedStretch>, (first, last): Span, lsn: Option<u64>) {
     let start = stretches.partition_point(|stretch| stretch.last < first);
     let end = stretches.partition_point(|stretch| stretch.first <= last).max(start);
@@ -184,7 +184,8 @@ impl Snapshot {
         Touched::decode(self.touched_record(table)?).ok()
     }
 
-    /// The same in encoded form: equal bytes mean that nothing else was touched.
+    /// The touched ranges of a table in encoded form: equal bytes mean that nothing else was
+    /// touched.
     #[must_use]
     pub fn touched_record(&self, table: TableId) -> Option<&[u8]> {
         self.record(TOUCHED_RECORDS, &table.to_string())
@@ -421,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_touch_replaces_an_earlier_one() {
+    fn a_later_change_overrides_earlier_changes_of_the_same_range() {
         let mut touched = Touched::default();
         touched.add((0, 100), 1);
         touched.add((40, 60), 2);
@@ -484,10 +485,10 @@ mod tests {
         assert_eq!(touched.after(5), Some(vec![(10, 19)]));
     }
 
-    /// Compares with a model of one number per timestamp: never less than the model, and no more if
-    /// there are few ranges.
+    /// The ranges never cover less than a model with one number per timestamp, and no more if there
+    /// are few ranges.
     #[test]
-    fn random_touches_match_the_model() {
+    fn random_changes_match_the_model() {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
         let mut random = |below: u64| {
             seed ^= seed << 13;
@@ -516,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn too_many_ranges_are_joined_with_their_neighbours() {
+    fn excess_ranges_are_merged_with_their_neighbours() {
         let mut touched = Touched::default();
         for number in 0..5_000_i64 {
             touched.add((number * 10, number * 10), number as u64 + 1);

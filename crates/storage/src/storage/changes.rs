@@ -19,7 +19,7 @@ use crate::table::time_range::{Span, TimeRange};
 
 /// Maximum number of rows of small commits that are reported together.
 const TOGETHER_ROWS: u64 = 64 << 10;
-/// Maximum number of ranges collected from single commits; the record has at most as many.
+/// Maximum number of ranges collected from single commits; the stored record has at most as many.
 const MAX_SPANS: usize = 1_024;
 
 /// The next change after a position in the changes of a table.
@@ -32,7 +32,8 @@ pub enum NextChange {
     Lost,
     /// Added rows.
     Added(AddedRows),
-    /// The rows of these time ranges, ascending and disjoint, are now those of the snapshot.
+    /// Time ranges, ascending and disjoint, in which rows changed. Their rows are now those in the
+    /// snapshot.
     Touched(Vec<TimeRange>),
 }
 
@@ -45,7 +46,7 @@ pub struct AddedRows {
     pub commits: usize,
     /// Number of rows.
     pub rows: u64,
-    /// First and last timestamp; all time in a table without designated timestamp.
+    /// First and last timestamp; the full time range in a table without designated timestamp.
     pub bounds: (i64, i64),
     /// The table with only these rows.
     pub table: Arc<TableSnapshot>,
@@ -146,8 +147,9 @@ impl Leading {
         }
     }
 
-    /// `changes`: whether other changes than added rows follow. Then added rows are reported only
-    /// if no cells of other columns and no lost rows can show in them.
+    /// `changes` is whether changes other than added rows follow. Added rows are then reported only
+    /// if none are in segments and all have the current table definition. Otherwise cells of other
+    /// columns, or lost rows, could show in them.
     fn finish(self, changes: bool) -> Vec<Arc<FollowedCommit>> {
         let is_as_it_was = |commit: &Arc<FollowedCommit>| {
             !has_segments(commit) && commit.schema_version == self.schema_version

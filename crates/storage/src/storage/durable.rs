@@ -53,10 +53,10 @@ impl Storage {
     }
 
     fn suspend(&self, cause: &EngineError) {
-        let what = "no writes are taken: a sync failed, and what it was for could not be written";
+        let what = "read-only: a sync failed and its data could not be";
         let error =
-            EngineError::new(ErrorCode::ReadOnly, format!("{what} anew: {}", cause.message))
-                .with_hint("writes go on by themselves once the disk takes them");
+            EngineError::new(ErrorCode::ReadOnly, format!("{what} rewritten: {}", cause.message))
+                .with_hint("writes resume automatically when the disk accepts them");
         self.suspended.lock().get_or_insert(error);
     }
 

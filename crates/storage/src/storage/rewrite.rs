@@ -35,8 +35,8 @@ const ATTEMPTS: usize = 4;
 
 impl Storage {
     /// Converts the partitions that start at `floors` to another format, all of them or none.
-    /// Partitions that already have this format stay. Fails with `InvalidValue` if a partition does
-    /// not exist.
+    /// Partitions that already have this format are left unchanged. Fails with `InvalidValue` if a
+    /// partition does not exist.
     pub fn convert_partitions(
         self: &Arc<Self>,
         table: TableId,
@@ -51,7 +51,10 @@ impl Storage {
                 done => return done,
             }
         }
-        Err(EngineError::new(ErrorCode::Replan, "the table was changed meanwhile: try again"))
+        Err(EngineError::new(
+            ErrorCode::Replan,
+            "the table changed concurrently: retry the statement",
+        ))
     }
 
     /// Rewrites a partition in this format. Fails with `Replan` if it was changed meanwhile.

@@ -25,10 +25,11 @@ const TRY_AGAIN: Duration = Duration::from_millis(50);
 /// Error when even the reserve is too small to log a transaction that frees space.
 fn no_room_to_free(bytes: usize) -> EngineError {
     let kib = bytes.div_ceil(1024);
-    let message =
-        format!("disk full: what goes takes a record of {kib} KiB, more than there is room for");
+    let message = format!(
+        "disk full: the statement needs {kib} KiB of log, more than the space that is left"
+    );
     EngineError::new(ErrorCode::DiskFull, message).with_hint(
-        "drop partitions or tables, or delete rows that follow each other in time; see \
+        "drop partitions or tables, or delete rows that are contiguous in time; see \
          disk.reserve",
     )
 }
@@ -125,7 +126,7 @@ impl Storage {
         self.space.is_low(self.vfs.system())
     }
 
-    /// Since when a checkpoint would free disk space, if it would.
+    /// Time since which a checkpoint would free disk space; `None` if it would free none.
     pub(crate) fn frees_since(&self) -> Option<Instant> {
         self.background.wanted.lock().frees
     }

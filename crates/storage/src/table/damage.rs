@@ -84,9 +84,9 @@ impl Snapshot {
     pub(crate) fn refuse_damaged(&self, table: TableId) -> EngineResult<()> {
         let Some(found) = self.table_by_id(table) else { return Ok(()) };
         let Some(damage) = self.damage(&found) else { return Ok(()) };
-        let message = format!("table '{}' is damaged and takes no writes", damage.table);
+        let message = format!("table '{}' is damaged and cannot be modified", damage.table);
         Err(EngineError::new(ErrorCode::Damaged, message)
             .with_detail(damage.what)
-            .with_hint("RECOVER TABLE shows what can be kept, or restore a backup"))
+            .with_hint("run RECOVER TABLE to list what can be recovered, or restore a backup"))
     }
 }

@@ -1,4 +1,4 @@
-//! A table in one snapshot, and the slices that a scan reads.
+//! A table within one snapshot, and the slices that a scan reads.
 
 pub(crate) mod damage;
 pub(crate) mod merge;
@@ -60,7 +60,7 @@ type PartitionList = Arc<Vec<(i64, Arc<Partition>)>>;
 /// Partitions by their start timestamps.
 pub(crate) type PartitionMap = BTreeMap<i64, Arc<Partition>>;
 
-/// A table in one snapshot.
+/// A table within one snapshot.
 #[derive(Debug, Clone)]
 pub struct TableSnapshot {
     pub(crate) head: Arc<TableHead>,
@@ -176,8 +176,8 @@ impl TableSnapshot {
         self.partitions().iter().map(|(_, partition)| partition.last_lsn()).max()
     }
 
-    /// Transactions of its runs and segments, oldest first. Transactions that a checkpoint or a
-    /// merge combined count as the latest of them.
+    /// The transactions whose rows are in the table's runs and segments, oldest first. Transactions
+    /// that a checkpoint or a merge combined count as the latest of them.
     pub fn transactions(&self) -> Vec<TransactionInfo> {
         let mut found: BTreeMap<u64, TransactionInfo> = BTreeMap::new();
         for (_, partition) in self.partitions().iter() {
@@ -318,7 +318,8 @@ impl TableSnapshot {
 impl TableHead {
     fn symbols(&self, column: usize) -> EngineResult<&Arc<SymbolDictionary>> {
         let found = self.schema.columns.get(column).and_then(|column| self.symbols.get(&column.id));
-        found.ok_or_else(|| EngineError::internal(format!("column {column} is no symbol")))
+        found
+            .ok_or_else(|| EngineError::internal(format!("column {column} is not a SYMBOL column")))
     }
 }
 
@@ -390,7 +391,8 @@ impl Slice {
         self.bounds
     }
 
-    /// Identifiers of the rows, valid only in this snapshot: for [`Update`](crate::Update).
+    /// Identifiers of the rows for an [`Update`](crate::Update). They are valid only in this
+    /// snapshot.
     pub fn row_ids(&self, rows: Range<usize>) -> Int64Array {
         let first = self.first_row + rows.start as i64;
         Int64Array::from_iter_values(first..first + rows.len() as i64)
@@ -402,7 +404,7 @@ impl Slice {
     pub fn columns(&self, projection: &[usize], rows: Range<usize>) -> EngineResult<Vec<ArrayRef>> {
         if rows.start > rows.end || rows.end > self.rows() {
             return Err(EngineError::internal(format!(
-                "rows {}..{} of a slice of {}",
+                "rows {}..{} are outside a slice of {} rows",
                 rows.start,
                 rows.end,
                 self.rows()

@@ -1,5 +1,5 @@
-//! One partition of a table: its runs and segments in arrival order, and the time-ordered view that
-//! readers get.
+//! One partition of a table: its runs and segments in arrival order, and the time-ordered view for
+//! readers.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -88,7 +88,7 @@ impl Partition {
     /// Whether all its content is in files that need no rewrite.
     pub(crate) fn is_written(&self) -> bool {
         let in_files = !self.segments.iter().any(|segment| segment.must_be_written(false));
-        // A manifest contains no keys: replaced rows must be removed before.
+        // A manifest contains no keys, so replaced rows must be removed first.
         self.runs.is_empty() && in_files && !self.upserts()
     }
 
@@ -167,7 +167,8 @@ impl Partition {
     }
 
     /// Returns the partition with one more run. Runs of similar size are merged: a million one-row
-    /// commits leave about twenty runs, and each row is copied as often. A long run is not merged.
+    /// commits leave about twenty runs, and each row is copied about twenty times. A long run is
+    /// not merged.
     pub(crate) fn with_run(
         &self,
         run: Run,
@@ -209,7 +210,7 @@ impl Partition {
     }
 }
 
-/// Returns all rows of several runs and segments that stay, as one run.
+/// Returns the rows to keep from several runs and segments, as one run.
 pub(crate) fn one_run(
     sources: &[Piece],
     schema: &TableSchema,

@@ -19,7 +19,7 @@ use crate::state::resolve::resolve;
 use crate::storage::Storage;
 use crate::table::schema::{TableId, TableSchema};
 
-/// Maximum bytes of rows that are joined.
+/// Maximum bytes of pending rows that are joined.
 const JOINED_BYTES: usize = 64 << 20;
 
 /// Rows of one table that wait for a commit: checked, and ascending in time.

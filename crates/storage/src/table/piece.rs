@@ -23,7 +23,7 @@ pub(crate) struct Run {
     pub(crate) columns: Vec<(u32, SqlType, ColumnData)>,
     /// First and last timestamp; zeros without a designated timestamp.
     pub(crate) bounds: (i64, i64),
-    /// Latest transaction in it.
+    /// Latest transaction in the run.
     pub(crate) last_lsn: u64,
     /// Keys by which its rows replace those of earlier runs and segments.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,

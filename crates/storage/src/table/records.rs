@@ -16,7 +16,7 @@ pub(crate) const LIVE_RECORDS: &str = "live_view";
 /// Reason why a materialized view may not be refreshed.
 pub(crate) const REFUSAL_RECORDS: &str = "refresh_refusal";
 
-/// All these kinds.
+/// All kinds of records above.
 pub(crate) const TABLE_RECORDS: [&str; 7] = [
     LOST_RECORDS,
     TOUCHED_RECORDS,

@@ -136,15 +136,15 @@ pub struct TableSchema {
 /// negative, none if 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoragePolicy {
-    /// Age at which they become Parquet files.
+    /// Age at which partitions become Parquet files.
     pub to_parquet: i64,
     /// Stored, but without effect.
     pub to_remote: i64,
-    /// Age at which they are dropped.
+    /// Age at which partitions are dropped.
     pub drop_local: i64,
-    /// Whether it is disabled (DISABLE).
+    /// Whether the policy is disabled (DISABLE).
     pub is_disabled: bool,
-    /// When it was last set, enabled or disabled, in microseconds since 1970.
+    /// When the policy was last set, enabled or disabled, in microseconds since 1970.
     pub changed_micros: i64,
 }
 
@@ -185,7 +185,7 @@ pub enum ConstraintKind {
 pub struct Reference {
     /// The table, by [`TableSchema::identity`]; 0 for the table itself.
     pub table: TableId,
-    /// Names of its columns, in the order of the key columns.
+    /// Names of the referenced columns, in the order of the key columns.
     pub columns: Vec<String>,
     /// Actions of ON UPDATE and ON DELETE, by the letters of `PostgreSQL`: `a` no action, `r`
     /// restrict, `c` cascade, `n` set null, `d` set default.

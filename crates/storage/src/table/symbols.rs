@@ -77,7 +77,8 @@ impl Texts {
         if let Some(key) = self.find(hash, text.as_bytes()) {
             return Ok(key);
         }
-        let too_many = || EngineError::new(ErrorCode::ResourceLimit, "too many symbols");
+        let too_many =
+            || EngineError::new(ErrorCode::ResourceLimit, "too many distinct symbols in a column");
         let end = i32::try_from(self.bytes.len() + text.len()).map_err(|_| too_many())?;
         let key = i32::try_from(self.ends.len()).map_err(|_| too_many())? as u32;
         self.bytes.extend_from_slice(text.as_bytes());
@@ -222,7 +223,7 @@ fn text_at(array: &ArrayRef, row: usize) -> EngineResult<&str> {
         DataType::Utf8View => Ok(array.as_string_view().value(row)),
         other => Err(EngineError::new(
             ErrorCode::TypeMismatch,
-            format!("a SYMBOL column cannot take {other}"),
+            format!("a SYMBOL column cannot store {other}"),
         )),
     }
 }
@@ -235,7 +236,7 @@ impl fmt::Debug for SymbolStore {
     }
 }
 
-/// Symbols of one column in one snapshot.
+/// Symbols of one column within one snapshot.
 #[derive(Debug)]
 pub struct SymbolDictionary {
     store: Arc<SymbolStore>,

@@ -51,7 +51,7 @@ impl TimeRange {
         both
     }
 
-    /// The first list without the second. Both are ascending and disjoint.
+    /// The parts of the first list that are not in the second. Both are ascending and disjoint.
     #[must_use]
     pub fn difference(ranges: &[Self], without: &[Self]) -> Vec<Self> {
         let mut left = Vec::new();
@@ -67,7 +67,7 @@ impl TimeRange {
                 }
                 lo = lo.max(one.hi);
                 if one.hi > range.hi {
-                    // It may extend into the next range.
+                    // The removed range may extend into the next range.
                     break;
                 }
                 gone = later;

@@ -195,7 +195,7 @@ struct Resolver<'a> {
     sets: Vec<&'a Arc<UpsertKeys>>,
     /// Set of each source.
     set_of: Vec<Option<usize>>,
-    /// Not resolved yet.
+    /// Items that are not resolved yet.
     rest: Vec<Item>,
     out: Vec<Stretch>,
 }
@@ -344,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positive_and_negative_zero_are_the_same_key() {
+    fn positive_and_negative_zero_are_one_key() {
         let doubles: ArrayRef = Arc::new(Float64Array::from(vec![0.0, -0.0, 1.0]));
         let floats: ArrayRef = Arc::new(Float32Array::from(vec![-0.0, 0.0, -1.0]));
         let keys = encode(&[doubles, floats]).unwrap().unwrap();

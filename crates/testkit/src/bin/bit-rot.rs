@@ -1,5 +1,5 @@
-//! `bit-rot [--flips N] [--seed S]`: flips one bit at each of N random offsets of a closed root.
-//! Each flip must be detected or hit a byte that nothing reads, and no answer may change.
+//! `bit-rot [--flips N] [--seed S]`: flips one bit at each of N random offsets in a closed root.
+//! Each flip must either be detected or hit a byte that nothing reads. No answer may change.
 //!
 //! Prints the seed, the number of flips, each failure, and `N passed, N failed`. Exit code 1 on any
 //! failure.
@@ -14,7 +14,7 @@ use tidemark_testkit::command::Command;
 fn main() -> ExitCode {
     let command = Command::start("bit-rot");
     let flips = command.number("--flips").unwrap_or(5_000);
-    // A panic counts as a failure of its flip and is reported there.
+    // A panic counts as a failure of that flip and is reported with it.
     std::panic::set_hook(Box::new(|_| ()));
     let report = match run(command.seed, flips) {
         Ok(report) => report,

@@ -39,7 +39,7 @@ fn states(command: &Command) -> ExitCode {
     command.finish(report.passed, &failures)
 }
 
-/// A planted fault that no state reveals means that the harness is blind to it.
+/// If no state reveals a planted fault, the harness is blind to that fault.
 fn planted(command: &Command) -> ExitCode {
     let states = command.number("--states").unwrap_or(5_000);
     let mut unseen = Vec::new();

@@ -13,7 +13,7 @@ use tidemark_testkit::faults::run;
 
 fn main() -> ExitCode {
     let command = Command::start("faults");
-    // A panic counts as a failure of its run and is reported there.
+    // A panic counts as a failure of that run and is reported with it.
     std::panic::set_hook(Box::new(|_| ()));
     let stride = command.number("--stride").unwrap_or(1);
     let report = run(command.seed, stride, command.number("--only"));

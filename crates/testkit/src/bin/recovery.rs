@@ -1,6 +1,6 @@
-//! `recovery [--mib N] [--partitions N]`: measures the start that replays N MiB of log and the
-//! start of a root with N partitions. It also checks that a damaged table does not affect other
-//! tables.
+//! `recovery [--mib N] [--partitions N]`: measures how long a start takes that replays N MiB of
+//! log, and how long for a root with N partitions. It also checks that a damaged table does not
+//! affect other tables.
 //!
 //! Prints the measurements and `N passed, N failed`. Exit code 1 on any failure.
 
@@ -14,9 +14,9 @@ use tidemark_testkit::command::Command;
 use tidemark_testkit::restart::{damaged_table, partitions, replay};
 use tidemark_types::EngineResult;
 
-/// Target: 1 GiB of log in 5 s.
+/// Target: replay 1 GiB of log in 5 s.
 const REPLAY_PER_GIB: Duration = Duration::from_secs(5);
-/// Target for a root with 10,000 partitions.
+/// Target: open a root with 10,000 partitions in this time.
 const OPEN_10_000: Duration = Duration::from_millis(300);
 
 fn main() -> ExitCode {

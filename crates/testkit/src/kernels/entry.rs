@@ -5,12 +5,12 @@ use std::hint::black_box;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Slightly more rows than the length of blocks and vectors.
+/// Slightly more rows than a multiple of the block and vector lengths.
 pub(super) const ROWS: usize = 32_768 + 37;
 /// Number of distinct keys.
 pub(super) const KEYS: u32 = 100;
 
-/// A kernel and its rows.
+/// A kernel and the number of rows it processes.
 pub struct Entry {
     /// Name in the list of counts.
     pub name: &'static str,

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_entry_runs_and_has_a_unique_name() {
+    fn each_kernel_entry_runs_and_has_a_unique_name() {
         let mut entries = entries();
         for entry in &mut entries {
             (entry.pass)();

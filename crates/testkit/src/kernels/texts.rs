@@ -22,7 +22,7 @@ use super::entry::{Data, Entry};
 
 /// Chunk size in which the server reads request bodies.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Rows per entry: fewer, because each row takes hundreds of instructions.
+/// Rows per entry. There are fewer than elsewhere, because each row takes hundreds of instructions.
 const ROWS: usize = 4_096;
 
 pub(super) fn entries(data: &Data) -> Vec<Entry> {

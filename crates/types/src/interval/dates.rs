@@ -26,7 +26,7 @@ impl Clock {
         value.saturating_sub(value.rem_euclid(self.unit.per_day()))
     }
 
-    /// Spans of one string without brackets, zone, filter and duration.
+    /// Returns the spans of one string that has no brackets, zone, filter or duration.
     pub(super) fn spans(self, text: &str) -> Result<Vec<Span>> {
         if let Some((low, high)) = text.split_once("..") {
             return self.range(low.trim(), high.trim());
@@ -36,7 +36,7 @@ impl Clock {
         }
         match text.split_once('T') {
             Some((date, time)) if matches!(date.len(), 4 | 7) && !date.contains('W') => {
-                // A time of day after a year or month applies to each of its days.
+                // A time of day after a year or month applies to each day in it.
                 let period = self.date(date).or_else(|_| bad_date(text))?;
                 period.days(self.unit).map(|day| self.at_time(day, time, text)).collect()
             }
@@ -54,7 +54,7 @@ impl Clock {
             return out_of_range(text);
         };
         let has_time = text.len() > 10;
-        // A time with an offset, or in the format of drivers, is a single timestamp.
+        // A time with an offset, or in the format that drivers send, is a single timestamp.
         if parsed.zoned || has_time && text.as_bytes()[10] == b' ' {
             let span = Span::new(lo, lo + 1, Kind::Instants);
             return Ok(Span { zoned: parsed.zoned, ..span });
@@ -63,7 +63,7 @@ impl Clock {
         Ok(Span::new(lo, hi, if has_time { Kind::Time } else { Kind::Days }))
     }
 
-    /// Returns the span of a time on a day, as long as its smallest field.
+    /// Returns the span of a time on a day. It is as long as the smallest field given.
     fn at_time(self, day: Span, time: &str, text: &str) -> Result<Span> {
         let Some((nanos, granularity)) = parse_time_of_day(time) else { return bad_date(text) };
         let tick = self.unit.nanos();
@@ -109,13 +109,13 @@ impl Clock {
         match time {
             None => Ok(span),
             Some(time) if days == 1 => self.at_time(span, time, text),
-            // The time would not say which day of the week is meant.
+            // The string would not say which day of the week the time belongs to.
             Some(_) => bad_date(text),
         }
     }
 
     /// `$today`, `$now - 2h`, `$today + 3bd`, each with an optional time `T09:30`. The time is
-    /// ignored when the variable already is a timestamp.
+    /// ignored if the variable is already a timestamp.
     fn variable(self, text: &str) -> Result<Span> {
         let (body, time) = match time_of_variable(text) {
             Some(at) => (text[..at].trim_end(), Some(&text[at + 1..])),
@@ -139,7 +139,7 @@ impl Clock {
         let span = Span::new(lo, hi, kind);
         match time {
             Some(time) if is_day => self.at_time(span, time, text),
-            // The ignored time must still be valid.
+            // Although ignored, the time must be valid.
             Some(time) => self.at_time(span, time, text).map(|_| span),
             None => Ok(span),
         }
@@ -152,7 +152,7 @@ impl Clock {
             sign = match first {
                 b'+' => 1,
                 b'-' => -1,
-                // A further unit of the same duration.
+                // Another unit of the same duration.
                 b'0'..=b'9' if sign != 0 => sign,
                 _ => return fail(format!("Expected '+' or '-' in {}", shown(text))),
             };
@@ -160,7 +160,7 @@ impl Clock {
             let (number, unit, after) = amount(rest);
             let number = number.replace('_', "").parse::<i32>();
             let Ok(number) = number.map(|number| sign * i64::from(number)) else {
-                return fail(format!("Expected a number behind the sign in {}", shown(text)));
+                return fail(format!("Expected a number after the sign in {}", shown(text)));
             };
             let mut letters = unit.chars();
             let moved = match (letters.next(), letters.next()) {
@@ -191,7 +191,7 @@ impl Clock {
         while left > 0 && weekday(value) >= 5 {
             walk(&mut value, &mut left)?;
         }
-        // From a working day, five working days are one week.
+        // Counted from a working day, five working days are one week.
         value = value.checked_add(step.checked_mul(left / 5 * 7)?.checked_mul(day)?)?;
         left %= 5;
         while left > 0 {
@@ -200,13 +200,16 @@ impl Clock {
         Some(value)
     }
 
-    /// `a..b`: everything between two timestamps; otherwise each day from a to b, with the time of
-    /// day after b.
+    /// `a..b`: if both are timestamps, everything between them. Otherwise each day from a to b,
+    /// with the time of day given after b.
     fn range(self, low: &str, high: &str) -> Result<Vec<Span>> {
         let text = format!("{low}..{high}");
         let (high_date, time) = split_time(high);
         if split_time(low).1.is_some() {
-            return fail(format!("The time of day of a range follows its end: {}", shown(&text)));
+            return fail(format!(
+                "The time of day must follow the end of the range: {}",
+                shown(&text)
+            ));
         }
         let end =
             |text: &str| if text.starts_with('$') { self.variable(text) } else { self.date(text) };
@@ -234,7 +237,7 @@ impl Clock {
     }
 }
 
-/// Splits the end of a range into date and time of day.
+/// Splits the end of a range into a date and a time of day.
 fn split_time(text: &str) -> (&str, Option<&str>) {
     match time_of_variable(text) {
         Some(at) => (text[..at].trim_end(), Some(&text[at + 1..])),
@@ -256,7 +259,7 @@ pub(super) fn is_unit(letter: char) -> bool {
     fixed_nanos(plain(letter)).is_some() || matches!(letter, 'M' | 'y' | 'Y')
 }
 
-/// The unit of a letter in an alternative case.
+/// Returns the unit for a letter in an alternative case.
 pub(super) fn plain(letter: char) -> char {
     if matches!(letter, 'D' | 'H' | 'W' | 'Y') { letter.to_ascii_lowercase() } else { letter }
 }

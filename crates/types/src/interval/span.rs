@@ -19,7 +19,7 @@ const SHOWN_BYTES: usize = 80;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct IntervalError {
-    /// Describes the mistake and quotes its position.
+    /// Describes the mistake and quotes the text where it is.
     pub message: String,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn out_of_range<T>(text: &str) -> Result<T> {
     fail(format!("interval is out of range: {}", shown(text)))
 }
 
-/// The part of a string that an error quotes.
+/// Returns the part of a string that an error quotes.
 pub(super) fn shown(text: &str) -> String {
     match text.char_indices().find(|(at, _)| *at >= SHOWN_BYTES) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -62,9 +62,9 @@ pub(super) struct Span {
     pub(super) lo: i64,
     pub(super) hi: i64,
     pub(super) kind: Kind,
-    /// Whether the string named an offset.
+    /// Whether the string specified an offset.
     pub(super) zoned: bool,
-    /// Whether it spans two timestamps, so that no duration can be applied.
+    /// Whether the interval lies between two timestamps, so that no duration can be applied.
     pub(super) bounded: bool,
 }
 
@@ -73,7 +73,7 @@ impl Span {
         Self { lo, hi, kind, zoned: false, bounded: false }
     }
 
-    /// Splits it into days.
+    /// Splits the interval into days.
     pub(super) fn days(self, unit: TimestampUnit) -> impl Iterator<Item = Self> {
         let day = unit.per_day();
         let count = if self.kind == Kind::Days { (self.hi - self.lo) / day } else { 0 };

@@ -2,7 +2,7 @@
 
 use super::span::{Budget, Result, fail, room_for, shown};
 
-/// More than the number of fields of a date.
+/// Maximum number of brackets, which exceeds the number of fields in a date.
 const MAX_BRACKETS: usize = 16;
 
 /// Splits at the first `mark` outside brackets.
@@ -45,20 +45,20 @@ fn closing(text: &str) -> Result<usize> {
     fail("Unclosed '[' in interval")
 }
 
-/// Strings that a list and its brackets expand to: dates, each with its own time of day or that of
-/// the list.
+/// Returns the strings to which a list and its brackets expand: dates, each with its own time of
+/// day or that of the list.
 pub(super) fn elements(dates: &str, budget: &mut Budget) -> Result<Vec<String>> {
     let trimmed = dates.trim();
     let Some(inner) = trimmed.strip_prefix('[') else { return expanded(trimmed, budget) };
     let close = closing(inner)?;
     let (list, tail) = (&inner[..close], inner[close + 1..].trim_start());
     if tail.starts_with('-') {
-        // Not a list, but the years of a date.
+        // This is not a list but the years of a date.
         return expanded(trimmed, budget);
     }
     if !tail.is_empty() && !tail.starts_with('T') {
         let tail = shown(tail);
-        return fail(format!("Expected 'T' and a time behind a list of dates, got: {tail}"));
+        return fail(format!("Expected 'T' and a time after the list of dates, got: {tail}"));
     }
     if list.trim().is_empty() {
         return fail("Empty bracket expansion");
@@ -76,7 +76,7 @@ pub(super) fn elements(dates: &str, budget: &mut Budget) -> Result<Vec<String>> 
         let marks = outside(item, |c| matches!(c, '@' | '#' | ';')).unwrap_or(item.len());
         let (date, own) = item.split_at(marks);
         let tail = if has_time(date) { "" } else { tail };
-        // A zone after the time of the list overrides the zone of the element.
+        // A zone after the list's time overrides the element's zone.
         let own = match own.strip_prefix('@') {
             Some(zone) if tail.contains('@') => zone.find(['#', ';']).map_or("", |at| &zone[at..]),
             _ => own,
@@ -95,7 +95,7 @@ fn has_time(date: &str) -> bool {
     }
 }
 
-/// Whether a space separates date and time, as in the format of drivers.
+/// Whether a space separates date and time, as drivers format them.
 fn is_driver_time(date: &str) -> bool {
     let blank = outside(date, |c| c == ' ');
     blank.is_some_and(|at| date[at..].trim_start().starts_with(|c: char| c.is_ascii_digit()))
@@ -111,7 +111,7 @@ pub(super) fn time_of_variable(text: &str) -> Option<usize> {
     text.match_indices('T').find(starts).map(|(at, _)| at)
 }
 
-/// A section of a string: the text before a bracket, and the choices of the bracket.
+/// A section of a string: the text before a bracket, and the bracket's choices.
 struct Piece<'a> {
     head: &'a str,
     choices: Vec<String>,
@@ -133,7 +133,7 @@ fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
         }
         start = close + 1;
     }
-    // The bracket is usually longer than each of its choices.
+    // A bracket is usually longer than each of its choices.
     budget.take_texts(count, count.saturating_mul(text.len() + pieces.len()))?;
     let mut found = vec![String::with_capacity(text.len())];
     for Piece { head, choices } in pieces {
@@ -155,7 +155,7 @@ fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Choices of the bracket after `head`.
+/// Returns the choices in the bracket after `head`.
 fn choices(head: &str, list: &str) -> Result<Vec<String>> {
     if list.trim().is_empty() {
         return fail("Empty bracket expansion");

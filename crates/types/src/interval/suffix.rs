@@ -16,7 +16,7 @@ struct Duration {
 }
 
 impl Duration {
-    /// An empty string has no length.
+    /// An empty string is a duration of zero.
     fn parse(text: &str, signed: bool) -> Result<Self> {
         let text = text.trim();
         let (sign, mut rest) = match text.strip_prefix('-') {
@@ -70,15 +70,15 @@ impl Duration {
     }
 }
 
-/// Year arithmetic of the reference in interval strings: 29 February plus a year is 1 March, as
-/// recorded in `tests/recorded_intervals.rs`. All other year additions clamp.
+/// Year arithmetic as the reference implementation does it in interval strings: 29 February plus a
+/// year is 1 March, as recorded in `tests/recorded_intervals.rs`. All other year additions clamp.
 fn add_years(value: i64, number: i64, unit: TimestampUnit) -> Option<i64> {
     let date = CivilDate::from_days(value.div_euclid(unit.per_day()));
     let days = i64::from(date.day - 1) * unit.per_day();
     add(value.checked_sub(days)?, 'y', number, unit)?.checked_add(days)
 }
 
-/// Whether a unit follows the calendar: in a time zone, a day may last 23 hours.
+/// Whether a unit follows the calendar. In a time zone, a day may last only 23 hours.
 fn is_civil(letter: char) -> bool {
     fixed_nanos(letter).is_none_or(|nanos| nanos >= 86_400_000_000_000)
 }
@@ -111,7 +111,7 @@ impl Suffix {
         }
     }
 
-    /// Whether it has a period. If so, the days of a week or month are not separate intervals.
+    /// Whether there is a period. If so, the days of a week or month are not separate intervals.
     pub(super) fn repeats(&self) -> bool {
         self.period.is_some()
     }
@@ -121,8 +121,9 @@ impl Suffix {
         self.duration.is_negative()
     }
 
-    /// Local times at which each repetition starts and its whole days end; `None` when one is out
-    /// of range. A period moves both, since months differ in length.
+    /// Returns, for each repetition, the local times at which it starts and at which its whole days
+    /// end; `None` if one is out of range. A period moves both times, because months differ in
+    /// length.
     pub(super) fn readings(
         &self,
         (first, behind): (i64, i64),
@@ -157,7 +158,7 @@ impl Suffix {
         self.duration.has_days() || self.shortens()
     }
 
-    /// Returns the end for a UTC start. Days end at the same local time, hours are elapsed time.
+    /// Returns the end for a UTC start. Days end at the same local time; hours are elapsed time.
     pub(super) fn end(&self, start: i64, days: i64, unit: TimestampUnit) -> Option<i64> {
         let from = if self.ends_by_days() { days } else { start };
         self.duration.after(from, unit, |letter| !is_civil(letter))
@@ -168,7 +169,7 @@ impl Suffix {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Readings {
     pub(super) lo: i64,
-    /// End of the days of its duration, without its hours.
+    /// End of the duration's days, without its hours.
     pub(super) days: i64,
 }
 

@@ -22,7 +22,7 @@ fn check(text: &str, expected: &[(&str, &str)]) {
 }
 
 #[test]
-fn prefixes_and_durations() {
+fn prefixes_and_durations_are_parsed() {
     check("2024", &[("2024-01-01T00:00", "2025-01-01T00:00")]);
     check("2024-01-01T12", &[("2024-01-01T12:00", "2024-01-01T13:00")]);
     check("2024-01;1h", &[("2024-01-01T00:00", "2024-01-01T01:00")]);
@@ -50,7 +50,7 @@ fn negative_durations_shorten_the_interval() {
 }
 
 #[test]
-fn repetition() {
+fn repetition_is_parsed() {
     check(
         "2024-01-01;1d;7d;3",
         &[
@@ -66,7 +66,7 @@ fn repetition() {
 }
 
 #[test]
-fn brackets() {
+fn bracket_lists_are_expanded() {
     check("2024-01-[1..5]", &[("2024-01-01T00:00", "2024-01-06T00:00")]);
     check(
         "2024-[01,03]",
@@ -88,7 +88,7 @@ fn brackets() {
 }
 
 #[test]
-fn weeks_zones_filters_variables() {
+fn week_dates_zones_day_filters_and_variables_are_parsed() {
     check("2024-W[01..02]", &[("2024-01-01T00:00", "2024-01-15T00:00")]);
     check(
         "2024-W01-[1,5]",
@@ -122,7 +122,7 @@ fn weeks_zones_filters_variables() {
 }
 
 #[test]
-fn months_and_years_with_a_time_give_one_interval_per_day() {
+fn months_and_years_with_a_time_of_day_give_one_interval_per_day() {
     assert_eq!(spans("[2026-02]T06:00;2h").len(), 28);
     assert_eq!(spans("2024T06:00;2h").len(), 366);
     assert_eq!(spans("2026-[01..03]T08:00").len(), 31 + 28 + 31);
@@ -136,7 +136,7 @@ fn months_and_years_with_a_time_give_one_interval_per_day() {
 }
 
 #[test]
-fn errors_have_the_reference_messages() {
+fn error_messages_match_questdb() {
     for (text, message) in [
         ("2024-1-1", "Invalid date: 2024-1-1"),
         ("2024-13", "Invalid date: 2024-13"),
@@ -151,8 +151,8 @@ fn errors_have_the_reference_messages() {
         ("[2024-13]T09:00;1h", "Invalid date: 2024-13T09:00"),
         ("2024-W10T09:00", "Invalid date: 2024-W10T09:00"),
         ("[2024-01-01,,2024-01-02]", "Empty element in a list of dates"),
-        ("[2024-01-01]X", "Expected 'T' and a time behind a list of dates, got: X"),
-        ("$today-", "Expected a number behind the sign in $today-"),
+        ("[2024-01-01]X", "Expected 'T' and a time after the list of dates, got: X"),
+        ("$today-", "Expected a number after the sign in $today-"),
         ("$today-3", "Expected a unit of time in $today-3"),
         ("2024-01-01#", "Empty day filter after '#'"),
     ] {
@@ -161,7 +161,7 @@ fn errors_have_the_reference_messages() {
 }
 
 #[test]
-fn ranges_of_timestamps_and_of_days() {
+fn ranges_of_timestamps_and_days_are_parsed() {
     check("$now-2h..$now", &[("2024-05-17T11:45:56.000000Z", "2024-05-17T13:45:56.000001Z")]);
     check("[$now-2h..$now];1h", &spans_of("$now-2h..$now"));
     check("$today+1h..$today+2h", &[("2024-05-17T01:00", "2024-05-17T02:00:00.000001Z")]);
@@ -184,12 +184,12 @@ fn spans_of(text: &str) -> Vec<(&'static str, &'static str)> {
 }
 
 #[test]
-fn intervals_across_clock_changes() {
-    // A day ends at the same local time, hours are elapsed time.
+fn intervals_across_clock_changes_are_correct() {
+    // A day ends at the same local time; hours are elapsed time.
     check("2024-10-27@Europe/Berlin;1d", &[("2024-10-26T22:00", "2024-10-27T23:00")]);
     check("2024-10-27@Europe/Berlin;24h", &[("2024-10-26T22:00", "2024-10-27T22:00")]);
     check("2024-03-31@Europe/Berlin", &[("2024-03-30T23:00", "2024-03-31T22:00")]);
-    // A repeated hour means its first occurrence, as in `to_utc`.
+    // A repeated hour stands for its first occurrence, as in `to_utc`.
     check("2024-10-27T02@Europe/Berlin", &[("2024-10-27T00:00", "2024-10-27T01:00")]);
     check("2024-03-31T02:30@Europe/Berlin;1h", &[("2024-03-31T01:30", "2024-03-31T02:30")]);
 }
@@ -214,9 +214,9 @@ fn the_innermost_suffix_takes_precedence() {
     check("2024-02-03 10:10", &[("2024-02-03T10:10", "2024-02-03T10:10:00.000001Z")]);
 }
 
-/// Short and long strings that would exceed the limits on memory or time.
+/// Short and long strings that would exceed the memory or time limits.
 #[test]
-fn expansion_bombs_are_refused() {
+fn intervals_that_expand_too_far_are_rejected() {
     let many = "too many intervals [limit=100000]";
     let list = |item: &str, count: usize| format!("[{}]", vec![item; count].join(","));
     for (text, message) in [

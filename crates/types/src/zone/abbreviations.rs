@@ -1,9 +1,10 @@
-//! Time zone abbreviations with a unique zone, as in the reference; either name of a zone includes
-//! its daylight time. Ambiguous abbreviations (`IST`, `AMT`, `ACT`) are not listed.
+//! Time zone abbreviations that stand for exactly one zone, as in QuestDB. Both the standard and
+//! the daylight abbreviation of a zone include daylight time. Ambiguous abbreviations (`IST`,
+//! `AMT`, `ACT`) are not listed.
 
 use chrono_tz::Tz;
 
-/// The zone of an abbreviation, ignoring case.
+/// Returns the zone for an abbreviation, ignoring case.
 pub(super) fn zone_of(abbreviation: &str) -> Option<Tz> {
     let is_it = |name: &str| name.eq_ignore_ascii_case(abbreviation);
     let found = ZONES.iter().find(|(_, names)| names.split(' ').any(is_it));

@@ -98,7 +98,7 @@ impl ColumnBuffer {
         }
     }
 
-    /// Code of its type.
+    /// Code of the column's type.
     pub(super) fn code(&self) -> u8 {
         self.code
     }
@@ -176,7 +176,7 @@ impl ColumnBuffer {
         self.note(column.nulls, column.values.len());
     }
 
-    /// The same for a type without null.
+    /// Appends values of a type without null, with nulls as zeros.
     fn push_or_zero<T: ArrowNativeType>(&mut self, column: &Fixed<'_, T>) {
         let start = self.values.len();
         self.values.extend_from_slice(column.values.to_byte_slice());
@@ -239,7 +239,7 @@ impl ColumnBuffer {
         Ok(())
     }
 
-    /// Computed symbols have no dictionary.
+    /// Appends computed symbols, which have no dictionary.
     fn push_interned(
         &mut self,
         texts: &Text<'_>,
@@ -286,8 +286,9 @@ impl ColumnBuffer {
         for row in 0..rows {
             let is_valid = cell(&mut self.values, row);
             if is_valid && self.layout == Layout::Bytes {
-                let end = u32::try_from(self.values.len())
-                    .map_err(|_| EngineError::internal("4 GiB of texts in one message"))?;
+                let end = u32::try_from(self.values.len()).map_err(|_| {
+                    EngineError::internal("a message has more than 4 GiB of strings")
+                })?;
                 self.ends.push(end);
             }
             self.note_one(is_valid);
@@ -387,7 +388,7 @@ fn put<const N: usize>(out: &mut Vec<u8>, bytes: Option<[u8; N]>) -> bool {
     bytes.is_some()
 }
 
-/// The same for big-endian bytes.
+/// Appends big-endian bytes in reversed order, if any; returns whether there were any.
 fn put_turned(out: &mut Vec<u8>, bytes: Option<&[u8]>) -> bool {
     out.extend(bytes.unwrap_or_default().iter().rev());
     bytes.is_some()

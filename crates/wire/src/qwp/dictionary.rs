@@ -39,7 +39,7 @@ impl Dictionary {
             return Ok(*number);
         }
         let number = u32::try_from(self.ends.len()).map_err(|_| {
-            let message = "more than 4,294,967,295 different symbols in one result";
+            let message = "the result has more than 4,294,967,295 distinct symbols";
             EngineError::new(ErrorCode::ResourceLimit, message)
         })?;
         self.make_room(text.len())?;

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn differences_at_bucket_limits_round_trip() {
+    fn differences_at_bucket_boundaries_round_trip() {
         for change in [0, -1, 63, -64, 64, -65, 255, -256, 256, 2047, -2048, 2048, -2049] {
             let values = [1_000, 2_000, 3_000, 4_000 + change, 5_000];
             let bytes = encoded(&values).expect("it is smaller");
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_do_not_shrink_are_not_encoded() {
+    fn values_that_would_not_shrink_are_not_encoded() {
         assert_eq!(encoded(&[]), None);
         assert_eq!(encoded(&[1, 2]), None);
         assert_eq!(encoded(&[0, 0, i64::from(i32::MAX) + 1]), None);

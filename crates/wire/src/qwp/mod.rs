@@ -110,7 +110,8 @@ impl QwpMessages {
         self.rows += batch.num_rows();
         let added = self.held() - before;
         if added > ROW_BYTES {
-            let message = format!("a row of {added} bytes: a message of QWP takes {ROW_BYTES}");
+            let message =
+                format!("the row has {added} bytes: a QWP message holds at most {ROW_BYTES}");
             return Err(EngineError::new(ErrorCode::ResourceLimit, message));
         }
         Ok(())
@@ -151,7 +152,7 @@ impl QwpMessages {
         self.rows = 0;
         if out.len() - start > MESSAGE_BYTES {
             let message =
-                format!("a message of {} bytes: QWP has {MESSAGE_BYTES} at most", out.len());
+                format!("the message has {} bytes: QWP allows at most {MESSAGE_BYTES}", out.len());
             return Err(EngineError::new(ErrorCode::ResourceLimit, message));
         }
         Ok(())

@@ -45,7 +45,7 @@ fn column(sql_type: SqlType, array: impl arrow_array::Array + 'static) -> Vec<u8
 }
 
 #[test]
-fn nulls_are_only_in_the_bitmap_and_values_are_packed() {
+fn nulls_are_marked_only_in_the_bitmap_and_values_are_packed() {
     let longs = Int64Array::from(vec![Some(1), None, Some(-2)]);
     let expected = [&[1, 0b010][..], &1_i64.to_le_bytes(), &(-2_i64).to_le_bytes()].concat();
     assert_eq!(column(SqlType::Long, longs), expected);
@@ -78,7 +78,7 @@ fn types_without_null_have_no_bitmap() {
 }
 
 #[test]
-fn columns_of_only_nulls_keep_their_prefixes() {
+fn all_null_columns_keep_their_prefixes() {
     assert_eq!(column(SqlType::Long, NullArray::new(2)), [1, 3]);
     assert_eq!(column(SqlType::Timestamp, NullArray::new(2)), [1, 3, 0]);
     assert_eq!(column(SqlType::Varchar, NullArray::new(2)), [1, 3, 0, 0, 0, 0]);
@@ -89,7 +89,7 @@ fn columns_of_only_nulls_keep_their_prefixes() {
 }
 
 #[test]
-fn wide_values_are_written_in_reverse_byte_order() {
+fn wide_values_are_written_in_little_endian_byte_order() {
     let bytes: Vec<u8> = (0..16).collect();
     let uuids = FixedSizeBinaryArray::try_from_iter([bytes.clone()].into_iter()).unwrap();
     let turned: Vec<u8> = bytes.into_iter().rev().collect();
@@ -117,7 +117,7 @@ fn regular_timestamps_are_compressed() {
 }
 
 #[test]
-fn symbols_are_numbered_once_over_all_columns_and_messages() {
+fn each_symbol_has_one_number_across_all_columns_and_messages() {
     let dictionary: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some("b"), None]));
     let of = |keys: Vec<Option<i32>>| -> ArrayRef {
         let keys = Int32Array::from(keys);
@@ -136,7 +136,7 @@ fn symbols_are_numbered_once_over_all_columns_and_messages() {
 }
 
 #[test]
-fn a_result_without_rows_describes_its_columns() {
+fn an_empty_result_describes_its_columns() {
     let mut messages = messages(&[SqlType::Int], PLAIN);
     assert!(closed(&mut messages).is_empty(), "more may follow");
     messages.finish();
@@ -145,7 +145,7 @@ fn a_result_without_rows_describes_its_columns() {
 }
 
 #[test]
-fn messages_are_split_by_rows_and_bytes() {
+fn messages_are_split_by_row_count_and_bytes() {
     let options = QwpOptions { max_rows: 10, max_bytes: 32, zstd_level: None };
     let mut messages = messages(&[SqlType::Long], options);
     assert_eq!(messages.room(), 4);
@@ -168,7 +168,7 @@ fn a_row_larger_than_a_message_is_refused() {
 }
 
 #[test]
-fn compression_is_used_only_where_it_shrinks() {
+fn compression_is_used_only_where_it_saves_bytes() {
     let options = QwpOptions { zstd_level: Some(1), ..PLAIN };
     let mut messages = messages(&[SqlType::Long], options);
     messages.encode(&batch(vec![Arc::new(Int64Array::from(vec![7; 500]))])).unwrap();
@@ -181,7 +181,7 @@ fn compression_is_used_only_where_it_shrinks() {
 }
 
 #[test]
-fn an_array_of_another_type_is_an_error() {
+fn an_array_of_an_unexpected_type_is_an_error() {
     let mut messages = messages(&[SqlType::Long], PLAIN);
     let days: ArrayRef = Arc::new(Date32Array::from(vec![1]));
     assert!(messages.encode(&batch(vec![days])).is_err());

@@ -1,4 +1,4 @@
-//! Writes a Polars frame through QuestDB's Rust client and reads the table back as one:
+//! Writes a Polars frame through QuestDB's Rust client and reads the table back as a frame:
 //! `questdb-rs-polars CONF TABLE`.
 
 use std::env::args;
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Three rows, the last with nulls; one column per Polars type that a table accepts.
+/// Three rows, the last with nulls, with one column for each Polars type that a table accepts.
 fn frame() -> Result<DataFrame, Box<dyn Error>> {
     let start = 1_700_000_000_000_000_i64;
     let micros = DataType::Datetime(TimeUnit::Microseconds, Some(TimeZone::UTC));

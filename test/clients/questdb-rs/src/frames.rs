@@ -33,7 +33,7 @@ pub fn run(conf: &str, table: &str) -> Result<(), Box<dyn Error>> {
     read(conf, table)
 }
 
-/// Three rows, the last with nulls; one column per Arrow type that a table accepts.
+/// Three rows, the last with nulls, with one column for each Arrow type that a table accepts.
 fn batch() -> Result<RecordBatch, Box<dyn Error>> {
     let symbols: DictionaryArray<Int32Type> = [Some("a"), Some("b"), None].into_iter().collect();
     let lists = ListArray::from_iter_primitive::<Float64Type, _, _>([

@@ -1,5 +1,5 @@
-//! Queries stopped by their own timeout and by a cancel half-way, with and without credit. Each
-//! connection remains usable.
+//! Queries stopped by their own timeout, or cancelled half-way, with and without credit. In each
+//! case the connection remains usable.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -48,7 +48,7 @@ fn late(reader: &mut Reader, sql: &str, timeout_ms: Option<u64>) -> String {
     rows.err().map_or_else(|| "ended".to_owned(), |error| format!("{:?}", error.code()))
 }
 
-/// Number of batches of the next query on the connection.
+/// Returns the number of batches in the next query on the connection.
 fn next(reader: &mut Reader) -> Result<u32, Box<dyn Error>> {
     let mut cursor = reader.prepare("SELECT 1").execute()?;
     let mut batches = 0;

@@ -1,4 +1,4 @@
-//! Runs sqlx on a server and prints a JSON object with an entry per check.
+//! Runs sqlx against a server and prints a JSON object with one entry per check.
 
 use std::env;
 use std::path::Path;
@@ -69,7 +69,7 @@ async fn types(pool: &PgPool) -> Result<Value> {
     ]))
 }
 
-/// The query that sqlx macros send to compile a statement.
+/// Sends the query with which sqlx macros compile a statement.
 async fn described(pool: &PgPool) -> Result<Value> {
     let query = "SELECT id, name, height + 1 AS more FROM sqlx_places WHERE id = $1";
     let found = pool.describe(query).await?;

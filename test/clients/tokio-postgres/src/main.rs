@@ -1,4 +1,5 @@
-//! Rust's tokio-postgres against a server: `tokio-postgres-client PORT`. Prints one line of JSON.
+//! The Rust driver tokio-postgres against a server: `tokio-postgres-client PORT`. Prints one line
+//! of JSON.
 
 use std::env;
 use std::error::Error;
@@ -30,7 +31,7 @@ impl Seen {
     }
 }
 
-/// SQLSTATE and position of an error.
+/// Returns the SQLSTATE and position of an error.
 fn state_of(error: &tokio_postgres::Error) -> String {
     let Some(failure) = error.as_db_error() else { return error.to_string() };
     let place = match failure.position() {
@@ -48,7 +49,7 @@ async fn count(client: &Client, query: &str) -> Answer<i64> {
     Ok(client.query_one(query, &[]).await?.get(0))
 }
 
-/// Binary values in both directions: the driver supports no other format for them.
+/// Binary values in both directions; the driver supports no other format for them.
 async fn types(client: &Client, seen: &mut Seen) -> Answer<()> {
     let create = "CREATE TABLE tp (ts TIMESTAMP, b BOOLEAN, h SHORT, i INT, l LONG, f FLOAT, \
                   d DOUBLE, s SYMBOL, v VARCHAR, u UUID, a DOUBLE[]) \
@@ -111,7 +112,7 @@ async fn types(client: &Client, seen: &mut Seen) -> Answer<()> {
     Ok(())
 }
 
-/// A pipeline: responses are awaited only at the end.
+/// A pipeline, in which responses are awaited only at the end.
 async fn batch(client: &Client, seen: &mut Seen) -> Answer<()> {
     let insert = client.prepare("INSERT INTO tp (ts, i) VALUES ($1, $2)").await?;
     let rows: Vec<(SystemTime, i32)> = (0..500).map(|n| (moment(0), n)).collect();

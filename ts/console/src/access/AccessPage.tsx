@@ -28,7 +28,7 @@ import { creationOf, type Principal, type PrincipalKind } from './model.js';
 const KINDS: readonly (readonly [PrincipalKind, string])[] = [
   ['user', 'Users'],
   ['group', 'Groups'],
-  ['service account', 'Services'],
+  ['service account', 'Service accounts'],
 ];
 
 export default function AccessPage(props: { schema: Schema }): JSX.Element {
@@ -63,7 +63,7 @@ export default function AccessPage(props: { schema: Schema }): JSX.Element {
     <section class="page" aria-labelledby="access-title" data-region="access">
       <header class="page-head">
         <h1 id="access-title">Users and permissions</h1>
-        <p class="hint">A click plans a change. Nothing happens before it is applied.</p>
+        <p class="hint">Click a permission to change it. Nothing changes until you apply it.</p>
       </header>
       <div class="access" classList={{ chosen: rights() !== undefined }}>
         <Show when={state.principals().state === 'ready'} fallback={<div />}>
@@ -78,13 +78,13 @@ export default function AccessPage(props: { schema: Schema }): JSX.Element {
         </Show>
         <Switch
           fallback={
-            <Note title="Choose who it is about">
-              The rights of a user, a group or a service account are shown here.
+            <Note title="Select a user, group or service account">
+              Its permissions are shown here.
             </Note>
           }
         >
           <Match when={failure()}>
-            <Note title="The rights could not be read">
+            <Note title="Permissions could not be loaded">
               <bdi>{failure()}</bdi>
             </Note>
           </Match>
@@ -138,10 +138,10 @@ function PrincipalList(props: {
       </span>
       <SearchField
         placeholder="Filter by name"
-        label="Filter people and groups by name"
+        label="Filter users and groups by name"
         search={(text) => setWanted(text.trim().toLowerCase())}
       />
-      <ul aria-label="People and groups">
+      <ul aria-label="Users and groups">
         <For each={shown()}>
           {(principal) => (
             <li>
@@ -195,7 +195,7 @@ function NewPrincipal(props: {
       </label>
       <Show when={props.kind !== 'group'}>
         <label class="stack">
-          <span>Password, if it has one</span>
+          <span>Password (optional)</span>
           <input
             class="input"
             type="password"

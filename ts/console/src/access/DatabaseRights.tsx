@@ -22,7 +22,7 @@ export function DatabaseRights(props: RightsProps): JSX.Element {
       onToggle={(event) => setOpen(event.currentTarget.open)}
     >
       <summary>
-        Rights on the whole database
+        Database permissions
         <span class="hint">
           {held()} of {all().length}
         </span>

@@ -27,9 +27,9 @@ export function LoginRow(props: RightsProps): JSX.Element {
     void props.state.refresh(principal());
   };
   return (
-    <div class="access-groups" role="group" aria-label="Logins">
-      <span class="hint">Can log in with</span>
-      <For each={props.rights.logins} fallback={<span>nothing at present</span>}>
+    <div class="access-groups" role="group" aria-label="Login methods">
+      <span class="hint">Login methods</span>
+      <For each={props.rights.logins} fallback={<span>none</span>}>
         {(login) => (
           <span class="access-login">
             <Icon name="check" class="ok" />
@@ -75,13 +75,13 @@ async function endAll(state: AccessState, principal: Principal): Promise<void> {
   const statement = tokenEnd(principal);
   const isSure = await confirmed({
     title: `Drop all tokens of ${name}?`,
-    text: 'Programs that log in with one of them are refused from then on.',
+    text: 'Programs that use one of them can no longer log in.',
     statement,
-    keep: 'Keep them',
+    keep: 'Cancel',
     destroy: 'Drop all tokens',
   });
   if (isSure) {
-    const done = (): void => showToast({ text: `${name} has no tokens any more` });
+    const done = (): void => showToast({ text: `All tokens of ${name} were dropped` });
     await query(statement).then(done, showFailure);
     await state.refresh(principal);
   }

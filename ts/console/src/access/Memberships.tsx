@@ -35,7 +35,7 @@ export function Memberships(props: MembershipsProps): JSX.Element {
         {(name) => (
           <button
             class="chip"
-            title={isGroup() ? `Remove ${name} from the group` : `Take out of ${name}`}
+            title={isGroup() ? `Remove ${name} from the group` : `Remove from ${name}`}
             onClick={() => void change('REMOVE', name)}
           >
             <bdi>{name}</bdi>
@@ -49,11 +49,11 @@ export function Memberships(props: MembershipsProps): JSX.Element {
       >
         <select
           class="select"
-          aria-label={isGroup() ? 'Add a user' : 'Put into a group'}
+          aria-label={isGroup() ? 'Add a user' : 'Add to a group'}
           onChange={(event) => void change('ADD', event.currentTarget.value)}
         >
           <option value="" selected disabled>
-            {isGroup() ? 'add…' : 'put into…'}
+            {isGroup() ? 'Add user…' : 'Add to group…'}
           </option>
           <For each={others()}>{(name) => <option value={name}>{name}</option>}</For>
         </select>

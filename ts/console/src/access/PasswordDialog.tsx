@@ -13,10 +13,10 @@ export function PasswordDialog(props: {
   const [repeated, setRepeated] = createSignal('');
   const submit = async (): Promise<string> => {
     if (password() !== repeated()) {
-      return 'The two passwords differ.';
+      return 'The passwords do not match.';
     }
     await props.set(password());
-    showToast({ text: `${props.name} has a new password` });
+    showToast({ text: `Password of ${props.name} changed` });
     return '';
   };
   const field = (label: string, value: () => string, set: (text: string) => void): JSX.Element => (
@@ -33,16 +33,16 @@ export function PasswordDialog(props: {
   );
   return (
     <FormDialog
-      title="New password of"
+      title="New password for"
       name={props.name}
-      keep="Keep the old one"
+      keep="Cancel"
       act="Set password"
       isComplete={password() !== ''}
       submit={submit}
       onClose={() => props.onClose()}
     >
       {field('New password', password, setPassword)}
-      {field('The same again', repeated, setRepeated)}
+      {field('Repeat password', repeated, setRepeated)}
     </FormDialog>
   );
 }

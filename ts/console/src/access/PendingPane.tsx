@@ -11,13 +11,13 @@ export function PendingPane(props: { state: AccessState }): JSX.Element {
   const count = (): number => props.state.changes().length;
   const apply = async (): Promise<void> => {
     if (await props.state.apply()) {
-      announce('The changes are applied.');
+      announce('Changes applied.');
     }
   };
   return (
-    <aside class="access-pending" aria-label="Planned changes">
+    <aside class="access-pending" aria-label="Pending changes">
       <strong>
-        {count()} {count() === 1 ? 'change' : 'changes'} not applied yet
+        {count()} {count() === 1 ? 'change' : 'changes'} pending
       </strong>
       <p class="hint">These statements run in this order and stop at the first error.</p>
       <ol>

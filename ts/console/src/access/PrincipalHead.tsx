@@ -20,7 +20,7 @@ export function PrincipalHead(props: { state: AccessState; principal: Principal 
       <IconButton
         icon="more"
         aria-haspopup="menu"
-        label={`More about ${props.principal.name}`}
+        label={`More actions for ${props.principal.name}`}
         onClick={(event) => openMenuBelow(props.principal.name, event.currentTarget, items())}
       />
       <Show when={isAsking()}>
@@ -48,9 +48,9 @@ function menuOf(state: AccessState, principal: Principal, setPassword: () => voi
     const statement = `DROP ${kind.toUpperCase()} ${quoted(name)}`;
     const isSure = await confirmed({
       title: `Drop the ${kind} ${name}?`,
-      text: 'Its rights go with it. This cannot be undone.',
+      text: 'Its permissions are removed, too. This cannot be undone.',
       statement,
-      keep: 'Keep it',
+      keep: 'Cancel',
       destroy: `Drop ${name}`,
     });
     if (isSure) {
@@ -60,11 +60,11 @@ function menuOf(state: AccessState, principal: Principal, setPassword: () => voi
   const takePassword = async (): Promise<void> => {
     const statement = passwordStatement(principal, '');
     const isSure = await confirmed({
-      title: `Take the password of ${principal.name} away?`,
-      text: 'Nobody can log in with it from then on. Tokens and keys stay as they are.',
+      title: `Remove the password of ${principal.name}?`,
+      text: 'It can no longer be used to log in. Tokens and keys are not affected.',
       statement,
-      keep: 'Keep it',
-      destroy: 'Take it away',
+      keep: 'Cancel',
+      destroy: 'Remove password',
     });
     if (isSure) {
       await run(statement, false);
@@ -74,10 +74,10 @@ function menuOf(state: AccessState, principal: Principal, setPassword: () => voi
   const words = `ALTER ${kind.toUpperCase()} ${quoted(name)}`;
   const isLogin = kind !== 'group';
   const ofLogins: MenuItem[] = [
-    { label: 'Set the password…', run: setPassword },
-    { label: 'Take the password away…', run: () => void takePassword() },
-    { label: 'Let log in', apart: true, run: () => void run(`${words} ENABLE`, false) },
-    { label: 'Keep from logging in', run: () => void run(`${words} DISABLE`, false) },
+    { label: 'Set password…', run: setPassword },
+    { label: 'Remove password…', run: () => void takePassword() },
+    { label: 'Enable login', apart: true, run: () => void run(`${words} ENABLE`, false) },
+    { label: 'Disable login', run: () => void run(`${words} DISABLE`, false) },
   ];
   return [
     ...(isLogin ? ofLogins : []),

@@ -27,11 +27,11 @@ export function MarkLegend(): JSX.Element {
 
 const MARK_NAMES: Readonly<Record<Mark, string>> = {
   granted: 'granted',
-  option: 'granted, may pass on',
+  option: 'granted with grant option',
   group: 'from a group',
   inherited: 'from all tables',
-  administrator: 'with DATABASE ADMIN',
-  implied: 'comes with other columns',
+  administrator: 'through DATABASE ADMIN',
+  implied: 'implied by other columns',
   part: 'on some columns',
   none: 'not granted',
 };
@@ -64,7 +64,7 @@ export function RightButton(
   const label = (): string => {
     const where = props.object === undefined ? '' : ` on ${props.object}`;
     const now = `${props.permission}${where}: ${nameOf(mark())}`;
-    return planned() ? `${now}; planned: ${nameOf(shown())}` : now;
+    return planned() ? `${now}; pending: ${nameOf(shown())}` : now;
   };
   return (
     <button

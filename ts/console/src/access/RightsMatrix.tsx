@@ -16,8 +16,8 @@ export interface MatrixProps extends RightsProps {
 const [chosen, setChosen] = createSignal('');
 
 export function RightsMatrix(props: MatrixProps): JSX.Element {
-  // Other users create and drop tables meanwhile: a row is retained, and stays expanded, while its
-  // table exists.
+  // Other users may create and drop tables meanwhile. A row is retained, and stays expanded, as
+  // long as its table exists.
   const tables = createMemo<readonly Listed[]>((before) => {
     const now = props.schema.known;
     const known = new Map(before.map((one) => [`${one.kind} ${one.name}`, one]));
@@ -38,7 +38,7 @@ export function RightsMatrix(props: MatrixProps): JSX.Element {
   return (
     <div class="access-matrix">
       <SetChoice sets={sets()} set={set()} />
-      <div class="matrix-wrap" role="region" aria-label="Rights by table" tabindex="0">
+      <div class="matrix-wrap" role="region" aria-label="Permissions by table" tabindex="0">
         <table class="listing matrix">
           <Head set={set()} onFilter={setWanted} />
           <tbody>
@@ -85,7 +85,7 @@ export function RightsMatrix(props: MatrixProps): JSX.Element {
 function SetChoice(props: { sets: readonly RightSet[]; set: RightSet }): JSX.Element {
   return (
     <label class="access-set">
-      <span class="hint">Rights on tables and views</span>
+      <span class="hint">Permissions on tables and views</span>
       <select class="select" onChange={(event) => setChosen(event.currentTarget.value)}>
         <For each={props.sets}>
           {({ name }) => (
@@ -154,7 +154,7 @@ function TableRows(
           <button
             class="row-link data matrix-table"
             aria-expanded={isOpen()}
-            title={`Rights on columns of ${props.table.name}`}
+            title={`Column permissions on ${props.table.name}`}
             onClick={toggle}
           >
             <Icon name={isOpen() ? 'down' : 'chevron'} />
@@ -201,7 +201,7 @@ function Cells(props: CellsProps): JSX.Element {
           <Show
             when={applies(props.rights.catalogue, permission, props.what)}
             fallback={
-              <span class="hint" title="does not apply">
+              <span class="hint" title="not applicable">
                 –
               </span>
             }

@@ -25,7 +25,7 @@ export function RightsPane(props: PaneProps): JSX.Element {
       </button>
       <PrincipalHead state={props.state} principal={props.rights.principal} />
       <fieldset class="access-endpoints">
-        <legend>May connect with</legend>
+        <legend>Can connect through</legend>
         <For each={ENDPOINTS}>
           {([permission, name]) => (
             <span>
@@ -58,7 +58,7 @@ function Accounts(props: PaneProps): JSX.Element {
   return (
     <Show when={accounts().length > 0}>
       <fieldset class="access-endpoints">
-        <legend>May become</legend>
+        <legend>Can assume</legend>
         <For each={accounts()}>
           {(account) => (
             <span>

@@ -41,10 +41,10 @@ export function NewTokenDialog(props: {
   };
   return (
     <FormDialog
-      title="New token of"
+      title="New token for"
       name={props.principal.name}
-      keep="Make none"
-      act="Make the token"
+      keep="Cancel"
+      act="Create token"
       isComplete={ttl().trim() !== ''}
       submit={submit}
       onClose={() => props.onClose(made)}
@@ -53,14 +53,14 @@ export function NewTokenDialog(props: {
         field={{
           name: 'ttl',
           label: 'Time to live',
-          hint: 'A number and s, m, h or d: from 1m to 3650d.',
+          hint: 'A number with unit s, m, h or d, from 1m to 3650d.',
         }}
         value={ttl()}
         set={setTtl}
       />
       <label class="token-renewed">
         <input type="checkbox" onChange={(event) => setRenewed(event.currentTarget.checked)} />
-        Each login begins the time anew
+        Renewed by each login
       </label>
     </FormDialog>
   );
@@ -83,14 +83,14 @@ export function TokenDialog(props: { token: NewToken; onClose: () => void }): JS
     >
       <header>
         <h2 id="token-title">
-          The new token of <bdi>{props.token.owner}</bdi>
+          New token for <bdi>{props.token.owner}</bdi>
         </h2>
       </header>
-      <p>It is shown now and never again: the server does not keep it.</p>
+      <p>Copy it now: it is shown only once, and the server does not store it.</p>
       <pre class="code-block token">{props.token.token}</pre>
       <p class="hint">
         Valid until {props.token.expires}
-        {props.token.isRenewed ? ', and longer with each login' : ''}. Programs send it as{' '}
+        {props.token.isRenewed ? ', extended by each login' : ''}. Programs send it as{' '}
         <code>Authorization: Bearer …</code>
       </p>
       <div class="confirm-actions">
@@ -99,7 +99,7 @@ export function TokenDialog(props: { token: NewToken; onClose: () => void }): JS
           {isCopied() ? 'Copied' : 'Copy token'}
         </button>
         <button class="button" onClick={() => dialog.close()}>
-          Close and forget it
+          Close
         </button>
       </div>
     </dialog>
@@ -115,7 +115,7 @@ export function OneTokenDialog(props: {
   const [token, setToken] = createSignal('');
   const submit = async (): Promise<string> => {
     await query(tokenEnd(props.principal, token().trim()));
-    showToast({ text: `A token of ${props.principal.name} is dropped` });
+    showToast({ text: `A token of ${props.principal.name} was dropped` });
     props.onDone();
     return '';
   };
@@ -123,15 +123,15 @@ export function OneTokenDialog(props: {
     <FormDialog
       title="Drop a token of"
       name={props.principal.name}
-      keep="Keep it"
-      act="Drop this token"
+      keep="Cancel"
+      act="Drop token"
       isComplete={token().trim() !== ''}
       submit={submit}
       onClose={() => props.onClose()}
     >
-      <p>Programs that log in with it are refused from then on. Other tokens stay as they are.</p>
+      <p>Programs that use it can no longer log in. Other tokens are not affected.</p>
       <label class="confirm-typed">
-        <span>The token itself</span>
+        <span>Token</span>
         <input
           class="input data"
           type="password"

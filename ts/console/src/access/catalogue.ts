@@ -37,12 +37,12 @@ const VIEW_GROUPS: readonly RightGroup[] = [
 
 const TABLE_SETS: readonly RightSet[] = [
   {
-    name: 'Often used',
+    name: 'Common',
     groups: [
       { name: 'Read', rights: ['SELECT'] },
       { name: 'Write', rights: ['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE TABLE'] },
-      { name: 'Change', rights: ['ADD COLUMN', 'RENAME COLUMN'] },
-      { name: 'Remove', rights: ['DROP COLUMN', 'DROP TABLE'] },
+      { name: 'Alter', rights: ['ADD COLUMN', 'RENAME COLUMN'] },
+      { name: 'Drop', rights: ['DROP COLUMN', 'DROP TABLE'] },
     ],
   },
   {
@@ -59,7 +59,7 @@ const TABLE_SETS: readonly RightSet[] = [
         name: 'Table',
         rights: ['RENAME TABLE', 'SET TABLE PARAM', 'SET TABLE TYPE', 'RESUME WAL'],
       },
-      { name: 'Duplicates', rights: ['DEDUP ENABLE', 'DEDUP DISABLE'] },
+      { name: 'Deduplication', rights: ['DEDUP ENABLE', 'DEDUP DISABLE'] },
       {
         name: 'Partitions',
         rights: ['ATTACH PARTITION', 'DETACH PARTITION', 'DROP PARTITION', 'VACUUM TABLE'],
@@ -89,7 +89,7 @@ const DATABASE_GROUPS: readonly RightGroup[] = [
     rights: ['CREATE TABLE', 'CREATE VIEW', 'CREATE MATERIALIZED VIEW', 'CREATE LIVE VIEW'],
   },
   {
-    name: 'Files and copies',
+    name: 'Files and backups',
     rights: ['READ FILES', 'WRITE FILES', 'CANCEL ANY COPY', 'BACKUP DATABASE', 'SNAPSHOT'],
   },
   { name: 'Server', rights: ['SETTINGS', 'SQL ENGINE ADMIN', 'SYSTEM ADMIN', 'DATABASE ADMIN'] },
@@ -107,7 +107,7 @@ const DATABASE_GROUPS: readonly RightGroup[] = [
     ],
   },
   {
-    name: 'Groups and services',
+    name: 'Groups and service accounts',
     rights: [
       'CREATE GROUP',
       'DROP GROUP',
@@ -141,11 +141,11 @@ export function isOfTables(catalogue: Catalogue, permission: string): boolean {
   return catalogue.get(permission)?.has('table') === true;
 }
 
-/** Table permissions of the server by set; those in no named set form an additional one. */
+/** Table permissions of the server by set; permissions in no named set form an additional set. */
 export function rightSets(catalogue: Catalogue): readonly RightSet[] {
   const left = new Set([...catalogue.keys()].filter((name) => isOfTables(catalogue, name)));
   const sets = TABLE_SETS.map(({ name, groups }) => ({ name, groups: taken(groups, left) }));
-  return [...sets, { name: 'Other rights', groups: rest(left) }].filter(
+  return [...sets, { name: 'Other permissions', groups: rest(left) }].filter(
     ({ groups }) => groups.length > 0,
   );
 }

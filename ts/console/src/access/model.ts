@@ -118,8 +118,8 @@ function same(left: string | undefined, right: string | undefined): boolean {
 const TAKEN: ReadonlySet<Mark> = new Set(['granted', 'option', 'inherited']);
 
 /**
- * Whether a click grants the permission, for example if only a group holds it; otherwise it
- * revokes.
+ * Whether a click grants the permission (for example when only a group holds it). Otherwise the
+ * click revokes it.
  */
 export function isGiven(mark: Mark): boolean {
   return !TAKEN.has(mark);
@@ -196,15 +196,15 @@ export function passwordStatement(principal: Principal, password: string): strin
 }
 
 /**
- * Statement that creates an HTTP token with lifetime `ttl`; with `isRenewed`, counted from the last
- * login.
+ * Statement that creates an HTTP token with lifetime `ttl`. With `isRenewed`, the lifetime is
+ * counted from the last login.
  */
 export function tokenStatement(principal: Principal, ttl: string, isRenewed: boolean): string {
   const words = `${alteration(principal)} CREATE TOKEN TYPE REST WITH TTL ${literal(ttl)}`;
   return isRenewed ? `${words} REFRESH` : words;
 }
 
-/** Statement that revokes one token, or all of them if none is given. */
+/** Statement that revokes one token, or all tokens of the principal if none is given. */
 export function tokenEnd(principal: Principal, token = ''): string {
   const words = `${alteration(principal)} DROP TOKEN TYPE REST`;
   return token === '' ? words : `${words} ${literal(token)}`;

@@ -137,7 +137,9 @@ export class AnswerReader {
     return this.#takeRows(wholeEnd, text.length);
   }
 
-  /** Removes the complete rows from the buffer; scanning resumes at the same character. */
+  /**
+   * Removes the complete rows from the buffer and parses them. Scanning resumes where it stopped.
+   */
   #takeRows(wholeEnd: number, scanned: number): Row[] {
     const rows = parseRows(this.#buffer.slice(0, wholeEnd));
     this.#buffer = this.#buffer.slice(wholeEnd);

@@ -40,7 +40,7 @@ interface ExecuteOptions {
   readonly maxRows: number;
   /** Number of rows to skip at the beginning of the result. */
   readonly skip?: number;
-  /** Whether to count all rows of the result; the default is to count them. */
+  /** Whether to count all rows of the result; true by default. */
   readonly counted?: boolean;
   readonly signal?: AbortSignal;
   /** Time limit of the statement; the server's own limit by default. */
@@ -49,15 +49,15 @@ interface ExecuteOptions {
   readonly onRows?: (rows: Row[]) => void;
 }
 
-const SILENT = 'The server does not answer. Your drafts are safe.';
-const BROKEN_OFF = 'The answer broke off before its end.';
+const SILENT = 'The server is not responding. Your drafts are safe.';
+const BROKEN_OFF = 'The response ended unexpectedly.';
 /**
  * Maximum characters of a response: wide rows exhaust the memory of a page sooner than many rows.
  */
 const MAX_TEXT = 64 * 1024 * 1024;
 const SIGNED_OUT = 'You are not signed in.';
 
-/** Runs one statement; rows are handed over as they arrive. */
+/** Runs one statement and passes on its rows as they arrive. */
 export async function execute(statement: string, options: ExecuteOptions): Promise<AnswerTail> {
   const { skip = 0, maxRows, counted = true } = options;
   const parameters = new URLSearchParams({
@@ -370,7 +370,7 @@ function read<T>(parse: () => T, status: number): T {
       throw new SqlError(SIGNED_OUT, undefined, status);
     }
     if (status >= 400) {
-      throw new SqlError(`The server answered ${status}.`, undefined, status);
+      throw new SqlError(`The server returned status ${status}.`, undefined, status);
     }
     throw new Unreachable(BROKEN_OFF, { cause });
   }

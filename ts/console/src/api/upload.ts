@@ -10,7 +10,7 @@ export interface Trial {
 
 export interface ProposedColumn {
   readonly name: string;
-  /** Header in the file that the name replaces. */
+  /** The header in the file that this name replaces. */
   readonly header?: string;
   readonly type: string;
   readonly pattern?: string;
@@ -79,7 +79,7 @@ interface Upload {
   readonly onProgress: (sentBytes: number, allBytes: number) => void;
 }
 
-const SILENT = 'The server does not answer.';
+const SILENT = 'The server is not responding.';
 
 /** Asks the server how many values of a column the import can read in a format. */
 export async function tryColumn(
@@ -145,7 +145,7 @@ export async function uploadFile(
   const { text, status } = await send(FILES, data, task);
   const body = bodyOf(text, status) as { file?: string; error?: string };
   if (body.file === undefined) {
-    throw new SqlError(body.error ?? `The server answered ${status}.`, undefined, status);
+    throw new SqlError(body.error ?? `The server returned status ${status}.`, undefined, status);
   }
   return body.file;
 }
@@ -184,7 +184,7 @@ async function send(
 function reportOf(text: string, status: number): ImportReport {
   const body = bodyOf(text, status) as ImportReport & { status?: string };
   if (body.status !== 'OK') {
-    throw new SqlError(body.status ?? `The server answered ${status}.`, undefined, status);
+    throw new SqlError(body.status ?? `The server returned status ${status}.`, undefined, status);
   }
   return body;
 }
@@ -196,6 +196,6 @@ function bodyOf(text: string, status: number): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new SqlError(text.trim() || `The server answered ${status}.`, undefined, status);
+    throw new SqlError(text.trim() || `The server returned status ${status}.`, undefined, status);
   }
 }

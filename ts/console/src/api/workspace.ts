@@ -27,7 +27,9 @@ export async function openWorkspace(): Promise<OpenedWorkspace> {
   return (await ask('GET', ADDRESS)) as OpenedWorkspace;
 }
 
-/** `id` identifies the workspace: the server refuses a page of another user. */
+/**
+ * `id` identifies the workspace, so that the server can refuse a page that belongs to another user.
+ */
 export async function saveWorkspace(id: string, changes: Changes): Promise<void> {
   await ask('POST', `${ADDRESS}?id=${id}`, JSON.stringify(changes));
 }

@@ -7,10 +7,10 @@ import { shownSize } from './sizes.js';
 /** Width to height of a readable chart. */
 const CHART_RATIO = 1.7;
 const MAX_PER_ROW = 6;
-/** Divisible by every number of cells up to `MAX_PER_ROW`. */
+/** Divisible by any number of cells per row, up to `MAX_PER_ROW`. */
 const TRACKS = 60;
 /**
- * If a cell would be lower than this, cells are laid out by their number instead of their sizes.
+ * If a cell would be lower than this, the sizes are ignored and cells are laid out by their number.
  */
 const MIN_HEIGHT_PX = 120;
 const COLUMNS = 12;
@@ -26,7 +26,7 @@ export interface Arrangement {
   }[];
 }
 
-/** Charts and titled tables; if there are none, all tables. */
+/** Charts and titled tables; all tables if the notebook has neither. */
 export function presentedCells({ cells }: Pick<Notebook, 'cells'>): readonly SqlCell[] {
   const written = cells.filter(
     (cell): cell is SqlCell => cell.kind === 'sql' && cell.text.trim() !== '',

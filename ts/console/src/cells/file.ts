@@ -58,7 +58,9 @@ export class NotebookError extends Error {
   }
 }
 
-/** Begins a cell, whatever precedes it; a content line of this form is escaped with a `\`. */
+/**
+ * Begins a cell, whatever precedes it. A content line that looks like a marker is escaped with `\`.
+ */
 const MARKER = /^(?:<!-- cell\b|`{3,}sql cell=)/;
 const ESCAPED = /^\\+(?:<!-- cell\b|`{3,}sql cell=)/;
 const SQL_MARKER = /^(`{3,})sql (cell=.*)$/;
@@ -110,7 +112,7 @@ function quotedWhereNeeded(value: string): string {
   return /^[\w.%+-]+$/.test(value) ? value : JSON.stringify(value);
 }
 
-/** Strips blank lines at both ends: those between cells belong to none. */
+/** Strips blank lines at both ends: blank lines between cells belong to no cell. */
 function trimmed(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
@@ -126,7 +128,7 @@ function longestFence(text: string): number {
 /** Parses a notebook file; throws `NotebookError`. */
 export function read(text: string): Notebook {
   if (text.length > MAX_FILE_BYTES) {
-    throw new NotebookError('the file is larger than 4 MiB, the most that is read', 1);
+    throw new NotebookError('the file is larger than the limit of 4 MiB', 1);
   }
   const lines = text
     .replace(/^\uFEFF/, '')
@@ -134,7 +136,7 @@ export function read(text: string): Notebook {
     .split('\n');
   const end = lines.indexOf('---', 1);
   if (lines[0] !== '---' || end < 0) {
-    throw new NotebookError('a notebook begins with settings between two lines ---', 1);
+    throw new NotebookError('a notebook must begin with settings between two --- lines', 1);
   }
   checkVersion(lines[1] ?? '');
   const settings = readSettings(lines, end);
@@ -146,12 +148,12 @@ export function read(text: string): Notebook {
 function checkVersion(line: string): void {
   const [, version] = /^tidemark-notebook: (\d{1,9})$/.exec(line) ?? [];
   if (version === undefined) {
-    throw new NotebookError(`expected «${KEY}: ${VERSION}»`, 2);
+    throw new NotebookError(`expected "${KEY}: ${VERSION}"`, 2);
   }
   if (Number(version) !== VERSION) {
     const why =
-      `this notebook is of version ${version} of the format, and this console reads version` +
-      ` ${VERSION}. A newer console can open it.`;
+      `this notebook has format version ${version}, but this console supports version` +
+      ` ${VERSION}. Use a newer console.`;
     throw new NotebookError(why, 2);
   }
 }
@@ -169,14 +171,14 @@ function readSettings(lines: readonly string[], end: number): Settings {
     if (line.startsWith('@')) {
       const variable = readVariable(line, fail);
       if (variables.some(({ name }) => same(name, variable.name))) {
-        fail(`the variable @${variable.name} is there twice`);
+        fail(`duplicate variable @${variable.name}`);
       }
       variables.push(variable);
     } else {
       readSetting(line, settings, fail);
     }
     if (variables.length > MAX_VARIABLES) {
-      fail(`there are more than ${MAX_VARIABLES} variables`);
+      fail(`too many variables: at most ${MAX_VARIABLES} are allowed`);
     }
   }
   return { ...settings, variables };
@@ -187,36 +189,34 @@ type Fail = (message: string) => never;
 function readSetting(line: string, settings: Settings, fail: Fail): void {
   const [, key = '', value = ''] = /^([a-z]+): (.+)$/.exec(line) ?? [];
   if (key !== '' && key in settings) {
-    fail(`the setting ${key} is there twice`);
+    fail(`duplicate setting ${key}`);
   }
   switch (key) {
     case 'layout':
-      settings.layout =
-        LAYOUTS.find((one) => one === value) ?? fail(`no layout is called ${value}`);
+      settings.layout = LAYOUTS.find((one) => one === value) ?? fail(`unknown layout ${value}`);
       return;
     case 'refresh': {
       const seconds = REFRESH_SECONDS.find((one) => `${one}s` === value);
       const known = value === 'changes' ? value : seconds;
-      settings.refresh = known ?? fail(`refresh is changes, 1s, 5s, 10s, 30s or 60s, not ${value}`);
+      settings.refresh =
+        known ?? fail(`refresh must be changes, 1s, 5s, 10s, 30s or 60s, not ${value}`);
       return;
     }
     case 'range': {
       const [from, to, ...rest] = value.split(' .. ');
       if (from === undefined || to === undefined || rest.length > 0) {
-        return fail('a range is two times with « .. » between them');
+        return fail('a range must be two times separated by " .. "');
       }
       for (const time of [from, to]) {
         if (timeOf(time, 0) === undefined) {
-          fail(`${time} is no time, such as now-1h, today or 2026-01-31 10:30`);
+          fail(`invalid time ${time}; use for example now-1h, today or 2026-01-31 10:30`);
         }
       }
       settings.range = { from, to };
       return;
     }
     default:
-      fail(
-        key === '' ? 'expected a setting, such as «layout: grid»' : `no setting is called ${key}`,
-      );
+      fail(key === '' ? 'expected a setting such as "layout: grid"' : `unknown setting ${key}`);
   }
 }
 
@@ -225,12 +225,12 @@ const VARIABLE = /^@(\w+): ([a-z]+) ("(?:[^"\\]|\\.)*")(?: from ("(?:[^"\\]|\\.)
 function readVariable(line: string, fail: Fail): Variable {
   const [, name = '', kind = '', value = '', query] = VARIABLE.exec(line) ?? [];
   if (!isName(name)) {
-    return fail('expected a variable, such as «@symbol: text "BTC-USD"»');
+    return fail('expected a variable such as @symbol: text "BTC-USD"');
   }
   const known: VariableKind =
-    VARIABLE_KINDS.find((one) => one === kind) ?? fail(`no kind of variable is called ${kind}`);
+    VARIABLE_KINDS.find((one) => one === kind) ?? fail(`unknown variable kind ${kind}`);
   if ((known === 'list') !== (query !== undefined)) {
-    fail('a list, and nothing else, has «from» and a query');
+    fail('only a list variable has "from" and a query, and it needs both');
   }
   return {
     name,
@@ -244,7 +244,7 @@ function unquoted(text: string, fail: Fail): string {
   try {
     return JSON.parse(text) as string;
   } catch {
-    return fail(`${text} is no text in quotes as JSON has them`);
+    return fail(`${text} is not a quoted JSON string`);
   }
 }
 
@@ -260,10 +260,10 @@ function readCells(lines: readonly string[], from: number): Cell[] {
     cells.push(cell);
     index = next;
     if (cells.length > MAX_CELLS) {
-      throw new NotebookError(`there are more than ${MAX_CELLS} cells`, index);
+      throw new NotebookError(`too many cells: at most ${MAX_CELLS} are allowed`, index);
     }
     if (cell.text.length > MAX_TEXT_LENGTH) {
-      throw new NotebookError('the cell has more than 256 Ki characters', index);
+      throw new NotebookError('the cell is longer than the limit of 256 Ki characters', index);
     }
   }
   return cells;
@@ -278,7 +278,7 @@ function readCell(lines: readonly string[], start: number): { cell: Cell; next: 
   if (fence !== undefined && sql !== undefined) {
     const end = lines.findIndex((one, at) => at > start && one === fence);
     if (end < 0) {
-      fail(`nothing ends the cell that begins here: expected a line ${fence}`);
+      fail(`the cell that begins here is not closed: expected a line ${fence}`);
     }
     return {
       cell: sqlCell(sql, trimmed(lines.slice(start + 1, end).join('\n')), fail),
@@ -287,7 +287,7 @@ function readCell(lines: readonly string[], start: number): { cell: Cell; next: 
   }
   const [marked, attributes = ''] = MARKDOWN_MARKER.exec(line) ?? [];
   if (marked === undefined) {
-    fail('expected a cell: «<!-- cell -->», or «```sql cell=name»');
+    fail('expected a cell: <!-- cell --> or ```sql cell=name');
   }
   const after = lines.findIndex((one, at) => at > start && MARKER.test(one));
   const end = after < 0 ? lines.length : after;
@@ -303,17 +303,17 @@ function sqlCell(attributes: string, text: string, fail: Fail): Cell {
   const name = pairs.get('cell') ?? '';
   const view: CellView =
     (['grid', 'chart'] as const).find((one) => one === (pairs.get('view') ?? 'grid')) ??
-    fail('view is grid or chart');
+    fail('view must be grid or chart');
   const chart = pairs.get('chart');
   const folded = pairs.get('folded') ?? 'false';
   if (!isName(name)) {
-    fail(`${name} can be no name of a cell: letters, digits and _, no digit in front`);
+    fail(`invalid cell name ${name}: use letters, digits and _, not starting with a digit`);
   }
   if (chart !== undefined && !/^[a-z]{1,20}$/.test(chart)) {
-    fail('chart is one word');
+    fail('chart must be a single word');
   }
   if (folded !== 'true' && folded !== 'false') {
-    fail('folded is true or false');
+    fail('folded must be true or false');
   }
   const options = optionsOf(pairs, fail);
   const title = titleOf(pairs, fail);
@@ -334,7 +334,7 @@ function sqlCell(attributes: string, text: string, fail: Fail): Cell {
 function titleOf(pairs: ReadonlyMap<string, string>, fail: Fail): string | undefined {
   const title = pairs.get('title');
   if (title !== undefined && (title.trim() === '' || title.length > MAX_TITLE_LENGTH)) {
-    fail(`a title has 1 to ${MAX_TITLE_LENGTH} characters`);
+    fail(`a title must have 1 to ${MAX_TITLE_LENGTH} characters`);
   }
   return title;
 }
@@ -360,9 +360,9 @@ function pairsOf(text: string, known: readonly string[], fail: Fail): Map<string
   while (rest !== '') {
     const [whole = '', key = '', value = ''] = PAIR.exec(rest) ?? [];
     if (whole === '' || !known.includes(key)) {
-      fail(`the cell has no attribute ${rest.split(' ')[0] ?? ''}`);
+      fail(`unknown attribute ${rest.split(' ')[0] ?? ''}`);
     } else if (pairs.has(key)) {
-      fail(`the attribute ${key} is there twice`);
+      fail(`duplicate attribute ${key}`);
     }
     pairs.set(key, value.startsWith('"') ? unquoted(value, fail) : value);
     rest = rest.slice(whole.length);
@@ -381,7 +381,7 @@ function sizeOf(pairs: ReadonlyMap<string, string>, fail: Fail): { size?: CellSi
       : undefined;
   const size = { width: whole(width, COLUMNS), height: whole(height, MAX_ROWS) };
   if (size.width === undefined || size.height === undefined) {
-    return fail(`a size is a width of 1 to ${COLUMNS} and a height of 1 to ${MAX_ROWS}`);
+    return fail(`the width must be 1 to ${COLUMNS} and the height 1 to ${MAX_ROWS}`);
   }
   return { size: { width: size.width, height: size.height } };
 }
@@ -390,7 +390,7 @@ function checkNames(cells: readonly Cell[]): void {
   const seen: string[] = [];
   for (const { name } of sqlCells({ cells })) {
     if (seen.some((one) => same(one, name))) {
-      throw new NotebookError(`two cells are called ${name}`, 1);
+      throw new NotebookError(`duplicate cell name ${name}`, 1);
     }
     seen.push(name);
   }

@@ -8,7 +8,7 @@ import type { ChartOptions } from '../chart/options.js';
 export interface SqlCell {
   readonly kind: 'sql';
   readonly id: string;
-  /** Name by which later cells read its rows. */
+  /** Name by which later cells refer to this cell's rows. */
   readonly name: string;
   readonly text: string;
   /** Title chosen by the user; by default it is derived from the name and the result. */
@@ -92,7 +92,10 @@ export const EMPTY: Notebook = {
   cells: [],
 };
 
-/** Changeable properties of a cell; an absent key leaves the value, `undefined` removes it. */
+/**
+ * Changed properties of a cell. An absent key leaves the property unchanged, `undefined` removes
+ * it.
+ */
 interface CellPatch {
   readonly name?: string;
   readonly title?: string | undefined;
@@ -130,7 +133,7 @@ export function apply(notebook: Notebook, command: Command): Notebook {
   }
 }
 
-/** The command that undoes another one; must be computed before that one is applied. */
+/** The command that undoes another command; must be computed before that command is applied. */
 export function inverse(notebook: Notebook, command: Command): Command {
   const { cells } = notebook;
   switch (command.kind) {
@@ -206,15 +209,15 @@ export function freeName({ cells }: Pick<Notebook, 'cells'>, wanted = 'cell'): s
   return `${wanted}_${number}`;
 }
 
-/** Why a cell cannot have this name; `undefined` if it can. */
+/** The reason why a cell cannot have this name; `undefined` if it can. */
 export function nameTrouble(notebook: Notebook, id: string, name: string): string | undefined {
   if (!isName(name)) {
-    return 'A name has letters, digits and _, at most 63, and begins with no digit.';
+    return 'Use at most 63 letters, digits and _, not starting with a digit.';
   }
   const other = sqlCells(notebook).find(
     (cell) => cell.id !== id && cell.name.toLowerCase() === name.toLowerCase(),
   );
-  return other ? `Another cell is called ${other.name}.` : undefined;
+  return other ? `Another cell is already named ${other.name}.` : undefined;
 }
 
 let lastId = 0;

@@ -26,7 +26,7 @@ export interface CellStatement {
   readonly variables: ReadonlySet<string>;
 }
 
-/** Why a cell cannot run; `offset` counts in its text. */
+/** The reason why a cell cannot run; `offset` is a position in its text. */
 export interface CellTrouble {
   readonly message: string;
   readonly offset: number;
@@ -47,7 +47,7 @@ export function compose(notebook: Notebook, id: string, now: number): Composed {
     }
     earlier.set(cell.name.toLowerCase(), cell);
   }
-  return { trouble: { message: 'The cell is gone.', offset: 0 } };
+  return { trouble: { message: 'The cell no longer exists.', offset: 0 } };
 }
 
 /** Names that one statement uses. */
@@ -95,7 +95,7 @@ class Composer {
     const { text, start, tree } = own;
     const inserted = tree ? insertions(text, tree, declared, common) : [];
     if (inserted.length === 0 && (declared.length > 0 || common.length > 0)) {
-      const message = 'Cells and variables can be named in queries only, not in this statement.';
+      const message = 'Only queries can use cells and variables; this statement is not a query.';
       return { trouble: { message, offset: start } };
     }
     const tables = [...new Set(all.flatMap((one) => one.tables))].filter(
@@ -119,10 +119,10 @@ class Composer {
       }
       const read = parsed(cell.text);
       if ('message' in read) {
-        return `The cell ${cell.name} cannot be read: ${read.message}`;
+        return `Cell ${cell.name} cannot be used: ${read.message}`;
       }
       if (!read.tree || read.tree.nodes[read.tree.root]?.kind !== 'Query') {
-        return `The cell ${cell.name} is no query, so it has no rows to read.`;
+        return `Cell ${cell.name} is not a query, so it has no rows to read.`;
       }
       included.set(name, read);
       const trouble = this.#include(read, inReach.slice(0, inReach.indexOf(name)), included);
@@ -142,7 +142,7 @@ class Composer {
     );
     if (missing !== undefined) {
       return missing === 'from' || missing === 'to'
-        ? `@${missing} is an end of the time range. Choose one above the cells.`
+        ? `@${missing} belongs to the time range. Select a time range above the cells.`
         : `The notebook has no variable @${missing}.`;
     }
     for (const variable of variables) {
@@ -189,10 +189,10 @@ export function valueOf({ kind, value }: Variable, now: number): string | undefi
 
 /** Error message for a value that is invalid for its kind. */
 export function valueTrouble({ kind, value }: Variable): string {
-  const shown = value.trim() === '' ? 'Nothing' : `«${value.slice(0, 40)}»`;
+  const shown = value.trim() === '' ? 'An empty value' : `"${value.slice(0, 40)}"`;
   return kind === 'number'
-    ? `${shown} is no number.`
-    : `${shown} is no time, such as now-1h, today or 2026-01-31 10:30.`;
+    ? `${shown} is not a number.`
+    : `${shown} is not a time such as now-1h, today or 2026-01-31 10:30.`;
 }
 
 function parsed(written: string): Parsed | CellTrouble {
@@ -202,7 +202,7 @@ function parsed(written: string): Parsed | CellTrouble {
     return { message: 'The cell is empty.', offset: 0 };
   }
   if (statements.length > 1) {
-    const message = `The cell has ${statements.length} statements, and only one has room.`;
+    const message = `The cell has ${statements.length} statements, but a cell can run only one.`;
     return { message, offset: statements[1]?.start ?? 0, statements: statements.length };
   }
   const { start, end } = only;
@@ -244,8 +244,8 @@ interface Insertion {
 }
 
 /**
- * Text to insert in front of each outermost query, in two places if the query has declarations or
- * common table expressions itself.
+ * Text to insert in front of each outermost query. A query with declarations or common table
+ * expressions has two insertion points.
  */
 function insertions(
   text: string,
@@ -289,7 +289,8 @@ function insertions(
 function outermostQueries(tree: Tree): NodeId[] {
   const found: NodeId[] = [];
   let before = Infinity;
-  // Parents follow their children: from the end, each query covers the queries before it.
+  // Parents follow their children in the list: scanning from the end, each query covers the queries
+  // nested in it.
   for (let id = tree.nodes.length - 1; id >= 0; id -= 1) {
     const span = tree.spans[id];
     if (tree.nodes[id]?.kind === 'Query' && span && span.end <= before) {
@@ -305,7 +306,7 @@ function tokenAfter({ starts }: Tokens, at: number): number {
   return starts[starts.findIndex((start) => start >= at) + 1] ?? at;
 }
 
-/** Where the query continues after the value of its last declaration. */
+/** Position where the query continues after the value of its last declaration. */
 function afterValue({ starts, values }: Tokens, end: number): number {
   let index = starts.findIndex((start) => start >= end);
   while (values[index] === ')') {

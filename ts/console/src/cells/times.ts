@@ -24,12 +24,12 @@ export function timeOf(text: string, now: number): number | undefined {
     return undefined;
   }
   const at = Date.parse(`${day}T${seconds(time)}Z`);
-  // Browsers parse the 31st of a month with 30 days as the 1st of the next month.
+  // Browsers read the 31st of a 30-day month as the 1st of the next month.
   const isReal = !Number.isNaN(at) && new Date(at).toISOString().startsWith(day);
   return isReal ? at : undefined;
 }
 
-/** A time for the server, with all digits if it is written as digits. */
+/** A time in the server's notation; one written as digits keeps all of them. */
 export function instant(text: string, now: number): string | undefined {
   const at = timeOf(text, now);
   if (at === undefined) {

@@ -63,7 +63,7 @@ interface ChartProps {
   /** Unit, axis, thresholds and annotations, if the caller stores them. */
   readonly options?: ChartOptions | undefined;
   readonly onOptions?: (options: ChartOptions) => void;
-  /** Runs the annotation query, if it cannot run as written. */
+  /** Runs the annotation query, for callers whose queries cannot run as written. */
   readonly annotate?: Annotate;
   /**
    * For a time range shared by several charts: receives the chosen range; `undefined` is all of it.
@@ -90,7 +90,7 @@ export default function Chart(props: ChartProps): JSX.Element {
         fallback={
           <Show
             when={!props.isGrowing}
-            fallback={<p class="empty hint">Drawn when the last row is there</p>}
+            fallback={<p class="empty hint">The chart is drawn when all rows have arrived</p>}
           >
             <div class="empty">
               <strong>Nothing to draw</strong>
@@ -110,7 +110,7 @@ type DrawnProps = ChartProps & { plan: ChartPlan };
 /** Kinds that are drawn from all points, without decimation. */
 const WHOLE: ReadonlySet<string> = new Set(['heatmap', 'histogram', 'depth', 'gauge', 'number']);
 
-/** Derives what to draw from a result and the user's choices. */
+/** Derives the picture to draw from a result and the user's choices. */
 function pictureOf(props: DrawnProps) {
   const [width, setWidth] = createSignal(USUAL_WIDTH);
   const axis = (): ReturnType<typeof axisOf> => axisOf(selection.kind(), props.plan);
@@ -147,7 +147,7 @@ function pictureOf(props: DrawnProps) {
   const isCandles = (): boolean => kind() === 'candles';
   const own = (): Wanted => wantedOf(props.plan, selection, untrack(width));
   const wanted = createMemo(own, undefined, { equals: isSame });
-  // A range of times means nothing on an axis of prices or sizes.
+  // A time range is meaningless on an axis of prices or sizes.
   createEffect(on(axis, () => zoom.startOver(), { defer: true }));
   // If only some rows are loaded, the server aggregates all of them at every change of the chart.
   createEffect(
@@ -183,8 +183,8 @@ function pictureOf(props: DrawnProps) {
 }
 
 /**
- * Whether each series has a separate plot: the user's choice, or else if lines are flat even on two
- * axes.
+ * Whether each series has a separate plot. The user decides; by default, series are separated if
+ * the lines are flat even on two axes.
  */
 function splitOf(selection: ChartSelection, isByTime: () => boolean, isFlatOnTwo: () => boolean) {
   const [chosen, setSplit] = createSignal<boolean>();
@@ -229,7 +229,7 @@ function lookOfPicture(props: DrawnProps, { selection, data, inPercent, merged, 
     if (isFigure(selection.kind())) {
       return said === HINT ? '' : said;
     }
-    return has ? `${said}. Values up to 0 have no place on a logarithmic scale` : said;
+    return has ? `${said}. Values of 0 and below are not shown on a logarithmic scale` : said;
   });
   const setOptions = (next: ChartOptions): void => {
     choose(next);
@@ -426,7 +426,7 @@ function wantedOf(plan: ChartPlan, selection: ChartSelection, width: number): Wa
 
 const HINT = 'Drag to zoom';
 
-/** Note below the chart: what it leaves out, or how to see more detail. */
+/** Note below the chart: what the chart omits, or how to see more detail. */
 function noteOf(
   result: Result,
   { data, span }: ReturnType<typeof mergedCandles>,
@@ -437,7 +437,7 @@ function noteOf(
   const loaded = grouped(String(result.rows.length));
   const asking = zoom.asking();
   if (asking === 'asking') {
-    return zoom.range() ? 'Asking for this range' : 'Asking for all rows';
+    return zoom.range() ? 'Loading this range' : 'Loading all rows';
   }
   if (typeof asking === 'object') {
     return isPart(result)
@@ -459,7 +459,7 @@ function noteOf(
     return `The first ${loaded} of ${all} rows`;
   }
   if (span > 1) {
-    return `Each candle is ${span} of the result`;
+    return `Each candle combines ${span} candles of the result`;
   }
   if (drawn.times.length < data.times.length && !zoom.range()) {
     return `${count(data.times)} rows drawn as ${count(drawn.times)} points`;

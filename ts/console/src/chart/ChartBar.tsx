@@ -19,7 +19,10 @@ interface BarProps {
   readonly zoom: Zoom;
   readonly asTable: boolean;
   readonly setAsTable: (asTable: boolean) => void;
-  /** Whether series of very different sizes use two axes; `undefined` if there are none. */
+  /**
+   * Whether series of very different sizes use two axes; `undefined` if sizes do not differ that
+   * much.
+   */
   readonly twoAxes: boolean | undefined;
   readonly setTwoAxes: (twoAxes: boolean) => void;
   /** Whether each series has a separate plot; `undefined` with a single series. */
@@ -62,18 +65,18 @@ export function ChartBar(props: BarProps): JSX.Element {
           isOn={props.isSplit}
           set={props.setSplit}
           name="Split"
-          title="Small multiples: a plot with its own axis for each series"
+          title="Small multiples: a separate plot with its own axis for each series"
         />
         <Toggle
           isOn={props.inPercent}
           set={props.setInPercent}
           name="Change in %"
-          title="Each series as its change from its first value"
+          title="Show each series as the change from its first value"
         />
         <Show when={props.zoom.range()}>
           <button
             class="button small"
-            title="All of it again (0 or double click)"
+            title="Show the whole range (0 or double-click)"
             onClick={() => props.zoom.reset()}
           >
             Reset zoom
@@ -87,8 +90,8 @@ export function ChartBar(props: BarProps): JSX.Element {
         <Tools {...props} />
         <IconButton
           icon="table"
-          label="Show as a table"
-          title="Show as a table"
+          label="Show as table"
+          title="Show as table"
           aria-pressed={props.asTable ? 'true' : 'false'}
           onClick={() => props.setAsTable(!props.asTable)}
         />
@@ -121,7 +124,7 @@ function Toggle(props: ToggleProps): JSX.Element {
   );
 }
 
-const FILE_NAMES = { png: 'Picture (PNG)', svg: 'Drawing (SVG)', csv: 'Points (CSV)' } as const;
+const FILE_NAMES = { png: 'Image (PNG)', svg: 'Vector image (SVG)', csv: 'Points (CSV)' } as const;
 
 /** Display options and file export. */
 function Tools(props: BarProps): JSX.Element {
@@ -130,19 +133,19 @@ function Tools(props: BarProps): JSX.Element {
     <>
       <IconButton
         icon="options"
-        label="Options of the chart"
+        label="Chart options"
         title="Unit, axis, thresholds, annotations"
         aria-haspopup="dialog"
         onClick={() => setOpen(true)}
       />
       <IconButton
         icon="export"
-        label="Save the chart"
-        title="Save the chart as a picture or its points"
+        label="Save chart"
+        title="Save the chart as an image, or save its points"
         aria-haspopup="menu"
         onClick={(event) =>
           openMenuBelow(
-            'Save the chart as',
+            'Save chart as',
             event.currentTarget,
             PICTURE_FORMATS.map((format) => ({
               label: FILE_NAMES[format],
@@ -200,13 +203,13 @@ function TimeRange(props: BarProps): JSX.Element {
       />
       <IconButton
         icon="clock"
-        label="Range of time"
-        title="Range of time, counted back from the newest row"
+        label="Time range"
+        title="Time range, counted back from the newest row"
         aria-haspopup="menu"
         onClick={(event) =>
-          openMenuBelow('Range of time', event.currentTarget, [
+          openMenuBelow('Time range', event.currentTarget, [
             ...LAST.map(([label, length]) => ({ label, run: () => show(length) })),
-            { label: 'All of it', keys: '0', apart: true, run: () => props.zoom.reset() },
+            { label: 'Whole range', keys: '0', apart: true, run: () => props.zoom.reset() },
           ])
         }
       />
@@ -231,7 +234,7 @@ function CandleChoice(props: BarProps): JSX.Element {
       <Show when={props.plan.key !== undefined && selection.keys().length > 1}>
         <select
           class="select"
-          aria-label="Candles of"
+          aria-label="Candle key"
           onChange={(event) => selection.setKey(event.currentTarget.value)}
         >
           <For each={selection.keys()}>
@@ -251,7 +254,7 @@ function CandleChoice(props: BarProps): JSX.Element {
         Columns
       </button>
       <Show when={isOpen()}>
-        <div class="candle-parts" role="group" aria-label="Columns of the candles">
+        <div class="candle-parts" role="group" aria-label="Candle columns">
           <For each={PARTS}>
             {([part, name]) => <PartChoice {...props} part={part} name={name} />}
           </For>
@@ -302,7 +305,7 @@ function Title(props: BarProps): JSX.Element {
       <Show when={props.plan.values.length > 1}>
         <select
           class="select"
-          aria-label="Column drawn"
+          aria-label="Column to draw"
           onChange={(event) => selection.setValue(Number(event.currentTarget.value))}
         >
           <For each={props.plan.values}>

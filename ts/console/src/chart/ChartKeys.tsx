@@ -38,7 +38,7 @@ export function SeriesKeys(props: {
         <li>
           <select
             class="select"
-            aria-label="Another series"
+            aria-label="More series"
             onChange={(event) => selection.toggle(Number(event.currentTarget.value))}
           >
             <option value="-1">and {selection.data().series.length - MAX_CHIPS} more</option>
@@ -62,7 +62,7 @@ const MAX_CHIPS = 24;
 
 export function CandleKeys(props: { note: string }): JSX.Element {
   return (
-    <ul class="chart-keys" aria-label="Key">
+    <ul class="chart-keys" aria-label="Legend">
       <li class="chart-key">
         <svg class="candle-key rising" viewBox="0 0 12 14">
           <path d="M6 1v3M6 10v3M3 4h6v6H3z" />
@@ -83,7 +83,7 @@ export function CandleKeys(props: { note: string }): JSX.Element {
 /** The colours of a heat map, from its lowest to its highest mean. */
 export function HeatKeys(props: { low: string; high: string; note: string }): JSX.Element {
   return (
-    <ul class="chart-keys" aria-label="Key">
+    <ul class="chart-keys" aria-label="Legend">
       <li class="chart-key">
         <bdi>{props.low}</bdi>
         <svg class="heat-key" viewBox="0 0 84 10" aria-hidden="true">

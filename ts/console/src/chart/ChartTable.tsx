@@ -19,11 +19,13 @@ export function ChartTable(props: {
     return props.axis === 'time' ? new Date(place).toISOString() : grouped(String(place));
   };
   return (
-    <div class="chart-table" tabindex="0" role="region" aria-label="Points of the chart">
+    <div class="chart-table" tabindex="0" role="region" aria-label="Chart points">
       <table>
         <thead>
           <tr>
-            <th scope="col">{{ time: 'Time (UTC)', number: 'At', names: 'Name' }[props.axis]}</th>
+            <th scope="col">
+              {{ time: 'Time (UTC)', number: 'x value', names: 'Name' }[props.axis]}
+            </th>
             <For each={series()}>
               {({ label }) => (
                 <th scope="col" class="right">

@@ -8,12 +8,12 @@ const FIELDS: readonly FieldSpec[] = [
   {
     name: 'unit',
     label: 'Unit',
-    hint: UNITS.map(([value]) => value).join(', ') + ', or any word',
+    hint: UNITS.map(([value]) => value).join(', ') + ', or any other text',
     isHalf: true,
   },
   { name: 'decimals', label: 'Decimals', hint: '0 to 9', isHalf: true },
-  { name: 'least', label: 'Axis from', hint: 'by itself where empty', isHalf: true },
-  { name: 'most', label: 'Axis to', hint: 'by itself where empty', isHalf: true },
+  { name: 'least', label: 'Axis min', hint: 'automatic if empty', isHalf: true },
+  { name: 'most', label: 'Axis max', hint: 'automatic if empty', isHalf: true },
   {
     name: 'scale',
     label: 'Scale',
@@ -26,8 +26,8 @@ const FIELDS: readonly FieldSpec[] = [
   { name: 'thresholds', label: 'Thresholds', hint: '80 warn, 95 error', isHalf: true },
   {
     name: 'annotations',
-    label: 'Query of annotations',
-    hint: 'A time, if it lasted a second one, and a text: SELECT ts, what FROM events',
+    label: 'Annotation query',
+    hint: 'A time, optionally an end time, and a text: SELECT ts, what FROM events',
     isLong: true,
   },
 ];
@@ -46,8 +46,8 @@ export function OptionsDialog(props: {
     <FormDialog
       title="Chart"
       name="options"
-      keep="Leave it"
-      act="Use them"
+      keep="Cancel"
+      act="Apply"
       isComplete
       submit={() => {
         const options = withoutEmpty(draft());

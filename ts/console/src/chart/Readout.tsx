@@ -9,7 +9,7 @@ export function Readout(props: {
   axis: PlaceAxis;
   look: Look;
   shown: readonly boolean[];
-  /** Whether to label open, high, low and close by their first letters. */
+  /** Whether to label open, high, low and close by initials. */
   initials: boolean;
   index: number | undefined;
   zone: Zone;
@@ -38,7 +38,7 @@ export function Readout(props: {
   );
 }
 
-/** The point at an index; where only other series have a row, the series' last point before it. */
+/** The point at an index. Where only other series have a row, the previous point of this series. */
 function knownAt(points: Series['points'], index: number): number | null | undefined {
   let at = index;
   while (at > 0 && points[at] === undefined) {
@@ -50,7 +50,7 @@ function knownAt(points: Series['points'], index: number): number | null | undef
 /** Labels of open, high, low and close, whatever the names of their columns. */
 const CANDLE_INITIALS = ['O', 'H', 'L', 'C'];
 
-/** Enough digits to read; the grid beside it is exact. */
+/** Enough digits to read; the grid beside it shows the exact value. */
 const READOUT_DIGITS = 8;
 
 function pointText(point: number): string {

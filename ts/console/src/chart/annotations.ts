@@ -24,7 +24,7 @@ export type Annotate = (text: string, signal: AbortSignal) => Promise<Rows>;
 export async function annotate(text: string, signal: AbortSignal): Promise<Rows> {
   const { onlyReads } = await import('../sql/effects.js');
   if (!onlyReads(text)) {
-    throw new Error('annotations come from a query that only reads');
+    throw new Error('the annotation query must only read data');
   }
   const { head, rows } = await query(text, { maxRows: MAX_ANNOTATIONS, signal });
   return { columns: head.columns, rows };
@@ -39,7 +39,7 @@ export function annotationsOf({ columns, rows }: Rows): readonly Annotation[] {
   const [begin, end] = times;
   const text = columns.findIndex(({ type }) => ['symbol', 'text'].includes(familyOf(type)));
   if (begin === undefined) {
-    throw new Error('the query of the annotations has no column of times');
+    throw new Error('the annotation query has no time column');
   }
   return rows.flatMap((row): readonly Annotation[] => {
     const at = milliseconds(row[begin] ?? null);

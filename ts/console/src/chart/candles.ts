@@ -15,7 +15,8 @@ const VOLUME_SHARE = 0.6;
 const MAX_VOLUME_WIDTH = 24;
 
 /**
- * Rising candles are hollow, falling ones filled: the shape shows the direction, colour repeats it.
+ * Rising candles are hollow and falling ones filled: the shape alone shows the direction, and
+ * colour repeats it.
  */
 export function drawCandles(
   frame: Frame,
@@ -90,7 +91,7 @@ export function spacing(times: ArrayLike<number>): number {
 
 /** Width in pixels of a candle whose step the console chooses. */
 export const CHOSEN_CANDLE_PX = 5;
-/** Width of a candle below which neighbours are merged: its body and a gap, in pixels. */
+/** Minimum width of a candle in pixels, including its gap; narrower candles are merged. */
 export const MIN_CANDLE_PX = 2;
 
 /**

@@ -10,12 +10,12 @@ export interface Range {
   readonly to: number;
 }
 
-/** Two intervals per pixel of a wide screen would be 3,840; the difference is invisible. */
+/** Two intervals per pixel of a wide screen would be 3,840; the difference would be invisible. */
 export const PARTS = 1200;
 
 /**
- * Decimates the points of a range; the nearest points outside are kept, so that lines lead out of
- * the picture.
+ * Decimates the points in a range. The nearest points outside are kept, so that lines continue
+ * beyond the edges.
  */
 export function decimated(data: ChartData, range: Range | undefined, parts = PARTS): ChartData {
   const { times } = data;
@@ -69,7 +69,7 @@ function keepOf(points: readonly Point[], { first, end, kept, part }: Keeping): 
       now = part(index);
     }
     if (point === null) {
-      // One gap breaks the line; further ones in a row add nothing.
+      // One gap breaks the line; consecutive further gaps add nothing.
       kept[index] = Number(points[index - 1] !== null || kept[index] === 1);
     } else if (point !== undefined) {
       if (last < 0) {
@@ -118,8 +118,8 @@ function firstAtLeast(times: readonly number[], wanted: number): number {
 const FAR_APART = 20;
 
 /**
- * Which series use the second axis. Series are split at the largest ratio between their sizes, so
- * that each axis has similar ones. The left axis has the first series.
+ * Decides which series use the second axis. Series are split at the largest ratio between their
+ * sizes, so that the series on one axis have similar sizes. The left axis has the first series.
  */
 export function onSecondAxis(data: ChartData, shown: readonly boolean[]): boolean[] {
   const sizes = data.series.map(({ points }, index) => (shown[index] ? sizeOf(points) : 0));
@@ -135,12 +135,12 @@ export function onSecondAxis(data: ChartData, shown: readonly boolean[]): boolea
   return sizes.map((size) => cut > 0 && size > 0 && size >= cut !== first >= cut);
 }
 
-/** Ratio of the axis to the largest movement of a series above which all series look flat. */
+/** Ratio of the axis range to the largest movement of a series. Above it, all series look flat. */
 const FLAT_SPAN = 5;
 
 /**
- * Whether lines that share an axis look flat: small ones next to large ones, or all of them because
- * they are far apart and move little.
+ * Whether lines that share an axis look flat: because some are small and others large, or because
+ * all are far apart and move little.
  */
 export function isFlat(
   data: ChartData,

@@ -39,7 +39,7 @@ export async function saveChart(format: PictureFormat, chart: ChartFile): Promis
     return;
   }
   if (!picture) {
-    throw new Error('There is no picture yet: show the chart, and save it then.');
+    throw new Error('There is no image yet: show the chart first, then save it.');
   }
   const scale = devicePixelRatio;
   const { width, height } = picture.size();
@@ -68,7 +68,7 @@ export async function saveChart(format: PictureFormat, chart: ChartFile): Promis
   }
   const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, 'image/png'));
   if (!blob) {
-    throw new Error('The browser made no picture of the chart: it is too large for it.');
+    throw new Error('The browser could not create the image: the chart is too large.');
   }
   saveBlob(`${name}.png`, blob);
 }
@@ -150,7 +150,7 @@ export function pointsAsCsv({
   return rowsAs('csv', columns, rows);
 }
 
-/** Time with the microseconds that `time` has as the fraction of its milliseconds. */
+/** Formats a time with its microseconds, which `time` stores as a fraction of a millisecond. */
 function timeText(time: number): string {
   const micros = Math.round((time - Math.floor(time)) * 1000);
   const text = new Date(Math.floor(time)).toISOString();

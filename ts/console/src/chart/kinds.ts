@@ -30,7 +30,7 @@ export const KIND_NAMES: Readonly<Record<ChartKind, string>> = {
   number: 'Number',
 };
 
-/** Kinds in which a plan can be drawn, the default first. */
+/** Chart kinds that can show a plan, the default first. */
 export function kindsOf(plan: ChartPlan): readonly ChartKind[] {
   const { values, depth } = plan;
   const ofValues = values.length === 0 ? [] : kindsOfValues(plan);

@@ -11,7 +11,7 @@ import { numberOf } from './numbers.js';
 
 /** Number of series with their own colour; further ones are offered, but not shown. */
 export const SHOWN_SERIES = 8;
-/** With more keys than this, a chart by key is unreadable. */
+/** Maximum keys: with more, a chart by key is unreadable. */
 const MAX_KEYS = 64;
 const MAX_NAMES = 40;
 /** Open, high, low and close. */
@@ -28,11 +28,11 @@ export interface ChartPlan {
   readonly key: number | undefined;
   /** Numeric columns: measurements in the result's order, then counts and identifiers. */
   readonly values: readonly number[];
-  /** How many of them are drawn by default. */
+  /** Number of these columns that are drawn by default. */
   readonly drawn: number;
   /** Candle columns found by their names. */
   readonly candles: CandleColumns | undefined;
-  /** Whether there are enough columns for candles if the user assigns them. */
+  /** Whether the user could assign columns to form candles, because there are enough of them. */
   readonly mayBeCandles: boolean;
   readonly depth: DepthColumns | undefined;
   /** Whether the result has a single row. */
@@ -53,7 +53,7 @@ export interface ChartData {
   readonly series: readonly Series[];
   /** Names on the x axis, if any. */
   readonly names?: readonly string[];
-  /** Number of rows that are not drawn for lack of space. */
+  /** Number of rows that are omitted for lack of space. */
   readonly left?: number;
   /** For a histogram: width of each range of values. */
   readonly width?: number;
@@ -63,7 +63,7 @@ type ChartChoice =
   | { readonly plan: ChartPlan; readonly why?: undefined }
   | { readonly plan?: undefined; readonly why: string };
 
-/** What to draw from a result, or a sentence why nothing can be drawn. */
+/** The picture to draw from a result, or a sentence that explains why nothing can be drawn. */
 export function chooseChart(
   columns: readonly Column[],
   timestamp: number,
@@ -83,7 +83,7 @@ export function chooseChart(
   const counted = indexesWhere(columns, ({ type }) => familyOf(type) === 'integer');
   const values = [...measured, ...counted];
   if (values.length === 0 && !depth) {
-    return { why: 'A chart needs at least one number column beside the time.' };
+    return { why: 'A chart needs at least one numeric column besides the time column.' };
   }
   const key = keyColumn(columns, time, rows);
   const drawn = Math.min(SHOWN_SERIES, measured.length || counted.length);
@@ -105,7 +105,7 @@ function timelessChart(
   if (first === undefined) {
     return depth
       ? { plan: { axis: 'none', x: 0, values: [], drawn: 0, ...rest } }
-      : { why: 'A chart needs at least one number column.' };
+      : { why: 'A chart needs at least one numeric column.' };
   }
   if (name >= 0) {
     return { plan: { axis: 'names', x: name, values: numbers, drawn: 1, ...rest } };
@@ -127,7 +127,7 @@ function indexesWhere(columns: readonly Column[], test: (column: Column) => bool
   return columns.flatMap((column, index) => (test(column) ? [index] : []));
 }
 
-/** The first text-like column, provided that some time occurs more than once. */
+/** The first text-like column, if some time occurs more than once. */
 function keyColumn(
   columns: readonly Column[],
   time: number,
@@ -306,7 +306,7 @@ function gapAt(points: readonly Point[], index: number): null | undefined {
 
 const ISO_TIME = /^(.*T\d\d:\d\d:\d\d)(?:\.(\d+))?Z$/;
 
-/** Milliseconds since 1970, with the microseconds as the fraction. */
+/** Milliseconds since 1970; microseconds are the fraction. */
 export function milliseconds(value: Value): number | undefined {
   if (typeof value !== 'string') {
     return undefined;

@@ -1,7 +1,10 @@
 /** Converts values to numbers that can be drawn. */
 import type { Value } from '../api/answer.js';
 
-/** A finite number or null: `LONG` and `DECIMAL` arrive as strings so that the grid is exact. */
+/**
+ * A finite number or null. `LONG` and `DECIMAL` values arrive as strings, so that the grid can show
+ * them exactly.
+ */
 export function numberOf(value: Value): number | null {
   if (value === null || typeof value === 'boolean' || Array.isArray(value)) {
     return null;

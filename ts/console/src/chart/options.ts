@@ -1,5 +1,5 @@
 /**
- * Display options of a chart apart from its kind: unit, digits, ends and scale of the axis,
+ * Display options of a chart apart from its kind: unit, digits, scale and ends of the axis,
  * thresholds, annotations. Each is stored as typed; invalid input is refused. Pure.
  */
 import { duration, grouped, bytesText } from '../model/format.js';
@@ -29,7 +29,7 @@ export const UNITS: readonly (readonly [value: string, name: string])[] = [
 const LEVELS = ['ok', 'warn', 'error'] as const;
 type Level = (typeof LEVELS)[number];
 
-/** Values from this one upwards have the level. */
+/** Values at or above this one have the level. */
 export interface Threshold {
   readonly at: number;
   readonly level: Level;
@@ -44,23 +44,23 @@ const MAX_DECIMALS = 9;
 export function optionTrouble(options: ChartOptions): string | undefined {
   const { unit = '', decimals, scale, least, most, annotations = '' } = options;
   if (unit.length > MAX_UNIT_LENGTH) {
-    return `A unit has at most ${MAX_UNIT_LENGTH} characters.`;
+    return `A unit can have at most ${MAX_UNIT_LENGTH} characters.`;
   }
   if (decimals !== undefined && !/^[0-9]$/.test(decimals)) {
-    return `Decimals are a number from 0 to ${MAX_DECIMALS}.`;
+    return `Decimals must be a number from 0 to ${MAX_DECIMALS}.`;
   }
   if (scale !== undefined && scale !== 'log') {
-    return 'The scale is linear or log.';
+    return 'The scale must be linear or log.';
   }
   const [low, high] = [numberOf(least), numberOf(most)];
   if (Number.isNaN(low) || Number.isNaN(high)) {
-    return 'The ends of the axis are numbers.';
+    return 'The axis limits must be numbers.';
   }
   if (low !== undefined && high !== undefined && low >= high) {
-    return 'The axis begins below its end.';
+    return 'The axis minimum must be less than the maximum.';
   }
   if (annotations.length > MAX_QUERY_LENGTH) {
-    return `The query of the annotations has at most ${MAX_QUERY_LENGTH} characters.`;
+    return `The annotation query can have at most ${MAX_QUERY_LENGTH} characters.`;
   }
   const thresholds = thresholdsOf(options);
   return typeof thresholds === 'string' ? thresholds : undefined;
@@ -75,13 +75,13 @@ function numberOf(text: string | undefined): number | undefined {
 }
 
 /**
- * Parses thresholds like `80 warn, 95 error` and sorts them upwards; returns an error message if
- * they are invalid.
+ * Parses thresholds like `80 warn, 95 error` and sorts them in ascending order; returns an error
+ * message if they are invalid.
  */
 function thresholdsOf({ thresholds = '' }: ChartOptions): readonly Threshold[] | string {
   const parts = thresholds.split(',').filter((part) => part.trim() !== '');
   if (parts.length > MAX_THRESHOLDS) {
-    return `There are at most ${MAX_THRESHOLDS} thresholds.`;
+    return `At most ${MAX_THRESHOLDS} thresholds are allowed.`;
   }
   const found: Threshold[] = [];
   for (const part of parts) {
@@ -89,7 +89,7 @@ function thresholdsOf({ thresholds = '' }: ChartOptions): readonly Threshold[] |
     const at = numberOf(number) ?? NaN;
     const level = LEVELS.find((one) => one === word);
     if (Number.isNaN(at) || level === undefined) {
-      return `«${part.trim()}» is no threshold, such as «80 warn»: ok, warn or error.`;
+      return `"${part.trim()}" is not a threshold such as "80 warn": use ok, warn or error.`;
     }
     found.push({ at, level });
   }
@@ -136,7 +136,8 @@ export function levelOf(value: number, thresholds: readonly Threshold[]): Level 
 type Format = Pick<Look, 'unit' | 'decimals'>;
 
 /**
- * Formats a value with its unit; `plain` formats the number where neither unit nor decimals decide.
+ * Formats a value with its unit. If neither unit nor decimals determine the notation, `plain`
+ * formats the number.
  */
 export function valueText(
   value: number,

@@ -1,5 +1,5 @@
 /**
- * Aggregates of all rows of a partly loaded result, computed by the server: one time step for each
+ * Lets the server aggregate all rows of a partly loaded result, with one time step for each
  * position that the chart can show.
  */
 import type { Row, Value } from '../api/answer.js';
@@ -23,7 +23,9 @@ export interface Wanted {
 const MAX_ROWS = 100_000;
 const MIN_STEPS = 60;
 
-/** Aggregated rows in the columns of `result`; `undefined` if they span no range of time. */
+/**
+ * Aggregated rows, with the columns of `result`; `undefined` if the rows cover no range of time.
+ */
 export async function sampled(
   result: Result,
   wanted: Wanted,

@@ -34,10 +34,13 @@ const MAX_KEPT = 200;
 export class ChartSelection {
   readonly kind: Accessor<ChartKind>;
   readonly setKind: (kind: ChartKind) => void;
-  /** Column to draw where a key column splits the rows. */
+  /** Column of the values, for results whose rows a key column splits into series. */
   readonly value: Accessor<number>;
   readonly setValue: (column: number) => void;
-  /** Column of each part of a candle: the chosen one, or else the one found by its name. */
+  /**
+   * Column of each part of a candle: the column that the user chose, or else the one found by its
+   * name.
+   */
   readonly parts: Accessor<CandleColumns | undefined>;
   /** Only the volume may be `undefined`. */
   readonly setPart: (part: keyof CandleColumns, column: number | undefined) => void;
@@ -54,7 +57,7 @@ export class ChartSelection {
     const [value, setValue] = createSignal(0);
     const [assigned, assign] = createSignal<CandleColumns>();
     const [wantedKey, setKey] = createSignal<string>();
-    // Visibility of series set by the user; the plan decides for the others.
+    // Visibility of the series that the user has set; the plan decides for all others.
     const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
     let columnsBefore = '';
     const startOver = (): void => {
@@ -140,7 +143,10 @@ export class ChartSelection {
   }
 }
 
-/** If names do not identify the columns, the first four numbers, until the user assigns others. */
+/**
+ * If names do not identify the candle columns, uses the first four numeric columns until the user
+ * assigns others.
+ */
 function firstFour({ values, mayBeCandles }: ChartPlan): CandleColumns | undefined {
   const [open, high, low, close] = values;
   const isWhole =

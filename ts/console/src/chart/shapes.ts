@@ -14,7 +14,7 @@ export function stacked(data: ChartData, shown: readonly boolean[]): ChartData {
       return { label, points: [] };
     }
     const tops = points.map((point, at): Point => {
-      // Where only other series have a row, the last value holds.
+      // Where only other series have a row, the last value still applies.
       const value = point === undefined ? known[place] : (point ?? undefined);
       known[place] = value;
       if (value === undefined) {

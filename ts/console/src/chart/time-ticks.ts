@@ -3,10 +3,10 @@
  * midnight, even if a clock change gives it 23 or 25 hours.
  */
 
-/** Wall clock of a time zone. */
+/** Wall-clock time in a time zone. */
 export interface Calendar {
   readonly partsOf: (at: number) => WallTime;
-  /** Start of a day in the zone; months count from 0 and roll over. */
+  /** Start of a day in the zone. Months count from 0; days and months out of range roll over. */
   readonly dayStart: (year: number, month: number, day: number) => number;
 }
 
@@ -15,7 +15,7 @@ interface WallTime {
   /** Counted from 0. */
   readonly month: number;
   readonly day: number;
-  /** Wall clock time in milliseconds. */
+  /** Wall-clock time in milliseconds. */
   readonly clock: number;
 }
 
@@ -33,8 +33,8 @@ export const UTC: Calendar = {
 };
 
 /**
- * A date whose local time is UTC, for code that reads the local time of dates. Shifting a local
- * date fails in the hours that the browser's own zone skips.
+ * A date whose local time is UTC, for library code that reads the local time of dates. Shifting an
+ * ordinary date would fail in the hours that the browser's own zone skips.
  */
 export class UtcDate extends Date {
   override getFullYear(): number {
@@ -89,7 +89,7 @@ export const YEAR = 365 * DAY;
 const QUARTER = 15 * MINUTE;
 const USUAL_MONTH = 30 * DAY;
 
-/** Ticks about `step` milliseconds apart, at round times of the calendar's zone. */
+/** Ticks about `step` milliseconds apart, at round times in the calendar's zone. */
 export function timeTicks(min: number, max: number, step: number, calendar: Calendar): number[] {
   const ticks =
     step >= DAY ? calendarTicks(min, max, step, calendar) : clockTicks(min, max, step, calendar);
@@ -108,7 +108,7 @@ function clockTicks(min: number, max: number, step: number, { partsOf }: Calenda
   return ticks;
 }
 
-/** Ticks at days, months or years, as many apart as the step demands. */
+/** Ticks at days, months or years, spaced as the step demands. */
 function calendarTicks(min: number, max: number, step: number, calendar: Calendar): number[] {
   const { year, month, day } = calendar.partsOf(min);
   const count = (unit: number): number => Math.max(1, Math.round(step / unit));

@@ -37,7 +37,7 @@ export class Zoom {
   readonly canGoBack: Accessor<boolean> = () => this.#past().length > 0;
   readonly canGoForward: Accessor<boolean> = () => this.#future().length > 0;
   readonly #source: Source;
-  /** Ranges before and after the current one, the nearest last. */
+  /** History of ranges: those before and those after the current one, the nearest last. */
   readonly #past = signal<readonly (Range | undefined)[]>([]);
   readonly #future = signal<readonly (Range | undefined)[]>([]);
   #abort: AbortController | undefined;
@@ -59,7 +59,7 @@ export class Zoom {
     this.#detail.set(result);
   }
 
-  /** Shows the whole range and clears the history, because something else is drawn. */
+  /** Shows the whole range and clears the history, because the chart now shows different data. */
   startOver(): void {
     this.#past.set([]);
     this.#future.set([]);
@@ -111,7 +111,7 @@ export class Zoom {
     }
   }
 
-  /** Scales the range around its middle; if there is none, the range of all positions. */
+  /** Scales the range around its middle; without a range, scales the range of all positions. */
   scale(factor: number, places: readonly number[]): void {
     const all = { from: places[0] ?? 0, to: places.at(-1) ?? 0 };
     const { from, to } = this.range() ?? all;
@@ -181,7 +181,7 @@ export class Zoom {
     }
   }
 
-  /** Rows of a range, from the first candidate statement that the server accepts. */
+  /** Rows of a range, read with the first candidate statement that the server accepts. */
   async #rowsIn(range: Range, signal: AbortSignal): Promise<Result | undefined> {
     const { result, x, room } = this.#source;
     const column = result.columns[x]?.name ?? '';

@@ -1,5 +1,6 @@
 /**
- * Confirmation before something is destroyed: names the object, and the safe button has the focus.
+ * Confirmation before something is destroyed: it names the object, and the safe button has the
+ * focus.
  */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
 import { withHiddenShown } from '../model/format.js';
@@ -45,7 +46,7 @@ function Dialog(props: { question: Question }): JSX.Element {
       <Show when={question.typed}>
         <label class="confirm-typed">
           <span>
-            To go on, type <bdi class="data">{question.typed}</bdi>
+            To confirm, type <bdi class="data">{question.typed}</bdi>
           </span>
           <input class="input data" onInput={(event) => setTyped(event.currentTarget.value)} />
         </label>

@@ -4,7 +4,7 @@ import { KIND_WORDS, type TableEntry } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
 import { confirmed } from '../page/questions.js';
 
-/** A table with more rows is dropped only after its name was typed. */
+/** Maximum rows of a table that is dropped without typing its name. */
 const MANY_ROWS = 1_000_000;
 
 /** Returns the statement that drops a table or view, once the user has confirmed. */
@@ -15,7 +15,7 @@ export async function askToDrop(table: TableEntry): Promise<string | undefined> 
     title: `Drop the ${KIND_WORDS[table.kind]} ${table.name}?`,
     text: `${rows}This cannot be undone.`,
     statement,
-    keep: 'Keep it',
+    keep: 'Cancel',
     destroy: `Drop ${table.name}`,
     ...((table.rows ?? 0) > MANY_ROWS ? { typed: table.name } : {}),
   });

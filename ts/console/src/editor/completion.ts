@@ -1,6 +1,6 @@
 /**
- * Completion: the parser determines which words and kinds of names may follow, the scope which
- * tables and aliases are visible, and the schema which columns these have.
+ * Completion. The parser determines which words and kinds of names may follow, the scope determines
+ * which tables and aliases are visible, and the schema provides their columns.
  */
 import type { Completion, CompletionContext, CompletionResult } from '@codemirror/autocomplete';
 import { expectedAt, scopeAt } from '../../../sql/index.js';
@@ -12,7 +12,7 @@ import type { Token } from '../sql/scanner.js';
 import { currentStatement, tokens } from './text.js';
 import { textOptions } from './text-completion.js';
 
-/** Longer statements are not parsed on each key press. */
+/** Maximum statement length; longer statements are not parsed on each key press. */
 const MAX_STATEMENT_LENGTH = 20_000;
 /** The star of a SELECT list. */
 const STAR = /(?:\bSELECT|\bDISTINCT|,)\s*\*$/iu;
@@ -51,7 +51,7 @@ export function completions(
     if (statement === null) {
       return null;
     }
-    // A user who types before the schema has loaded is offered its names when they arrive.
+    // A user who types before the schema has loaded still gets its names when they arrive.
     await source.asked;
     const [text, start] = statement;
     const written = text.slice(from - start, context.pos - start);
@@ -120,7 +120,7 @@ const SHOWN = (
   'SERVER_VERSION,SERVICE ACCOUNTS,TABLES,TIME ZONE,USER,USERS'
 ).split(',');
 
-/** Words at positions that allow nothing else: after SHOW, and in FILL. */
+/** Words for positions that allow nothing else: after SHOW, and in FILL. */
 function wordsAt(before: string): readonly string[] | undefined {
   if (/\bFILL\s*\((?:[^()]*,)?\s*\w*$/i.test(before)) {
     return FILLS;
@@ -137,7 +137,10 @@ function aliasesBefore(before: string): string[] {
   return [...new Set(names.map(([, name = '']) => name.replaceAll('"', '')))];
 }
 
-/** A name offered after an opening quote; calls and keywords are not names. */
+/**
+ * Completion for a name after an opening quote; calls and keywords are excluded because they are
+ * not names.
+ */
 function inQuotes(option: Completion): Completion[] {
   const isName = typeof option.apply === 'string' && !option.apply.endsWith('(');
   const label = `"${option.label.replaceAll('"', '""')}"`;
@@ -145,7 +148,8 @@ function inQuotes(option: Completion): Completion[] {
 }
 
 /**
- * Columns of all sources in scope, the innermost first; columns of any table if there is no source.
+ * Columns of all sources in scope, the innermost first. Without any source, the columns of every
+ * table.
  */
 async function columnsInReach(source: NameSource, place: Place): Promise<Completion[]> {
   const { sources } = place.scope;

@@ -1,9 +1,10 @@
 /**
  * The SQL editor as one object: a CodeMirror view and the few operations that the workspace needs.
- * It knows text and positions, but neither servers nor results.
+ * It handles text and positions, but knows nothing of servers or results.
  *
  * The view is inside a shadow root: there CodeMirror puts its rules into constructed style sheets,
- * which `style-src 'self'` allows. In the document it would create a style element.
+ * which `style-src 'self'` allows. In the document it would create a style element, which it does
+ * not allow.
  */
 import {
   autocompletion,
@@ -70,7 +71,7 @@ export interface EditorEvents {
 /** Comment syntax: Ctrl+/ comments lines, Alt+Shift+A the selection. */
 const COMMENTS = { line: '--', block: { open: '/*', close: '*/' } };
 
-/** Labels of the search panel, as everywhere in the console. */
+/** Labels of the search panel, with the same wording as elsewhere in the console. */
 const SEARCH_WORDS = {
   next: 'Next',
   previous: 'Previous',
@@ -158,7 +159,7 @@ export class SqlEditor {
     }));
   }
 
-  /** Marks the line a statement begins on, if its tab is still in front. */
+  /** Marks the line on which a statement begins, if its tab is still active. */
   mark(tab: string, at: number, mark: MarkState, title: string): void {
     this.#dispatch(tab, (state) => ({
       effects: setMark.of({ at: Math.min(at, state.doc.length), state: mark, title }),
@@ -273,7 +274,7 @@ export class SqlEditor {
       true
     );
     return [
-      // Completions that arrive after the editor has lost the focus would cover something else.
+      // Completions that arrive after the editor has lost the focus would cover another element.
       EditorView.domEventHandlers({
         blur: (_event, view) => {
           setTimeout(() => view.hasFocus || closeCompletion(view), BLUR_MS);
@@ -316,12 +317,12 @@ export class SqlEditor {
         ...closeBracketsKeymap,
         ...searchKeymap,
         ...historyKeymap,
-        // Alt+L copies a link, as everywhere in the console.
+        // Alt+L copies a link everywhere in the console, so the editor must not use it.
         ...defaultKeymap.filter(({ key }) => key !== 'Alt-l'),
       ]),
       EditorView.contentAttributes.of({
-        'aria-label': 'SQL editor. Escape, then Tab leaves it.',
-        // Scrollable content must be reachable by keyboard; axe takes this text for read-only.
+        'aria-label': 'SQL editor. Press Escape, then Tab to leave it.',
+        // Scrollable content must be reachable by keyboard; axe regards this text as read-only.
         tabindex: '0',
         spellcheck: 'false',
         autocorrect: 'off',
@@ -336,7 +337,7 @@ export class SqlEditor {
   }
 }
 
-/** The range in which two texts differ; cursors before and after it stay in place. */
+/** The range in which two texts differ; cursors outside it keep their positions. */
 function changeBetween(
   before: string,
   after: string,

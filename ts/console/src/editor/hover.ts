@@ -57,7 +57,10 @@ function describeName(
   const lines = sources.flatMap((table) =>
     columnsOf(table)
       .filter(({ name }) => is(name))
-      .map(({ type, designated }) => `${type} of ${table}${designated ? ', its time' : ''}`),
+      .map(
+        ({ type, designated }) =>
+          `${type} of ${table}${designated ? ', designated timestamp' : ''}`,
+      ),
   );
   if (lines.length > 0) {
     return { title: word, lines };

@@ -58,7 +58,7 @@ export const setMark = StateEffect.define<{ at: number; state: MarkState; title:
   map: (value, changes) => ({ ...value, at: changes.mapPos(value.at) }),
 });
 
-/** Marks of statements that were not edited since they ran. */
+/** Keeps the marks of statements that were not edited since they ran. */
 function untouched(
   marks: RangeSet<RunMarker>,
   { startState, changes }: Transaction,
@@ -102,7 +102,7 @@ function readyMarks(state: EditorState): RangeSet<RunMarker> {
   return RangeSet.of(value === null || isMarked ? [] : [READY.range(from)]);
 }
 
-/** Start of the statement that a line belongs to; of several, the first that begins on it. */
+/** Start of the statement that a line belongs to; if several begin on it, the first of them. */
 function statementOn(state: EditorState, lineStart: number): number | undefined {
   const { from, to } = state.doc.lineAt(lineStart);
   const near = allStatements(state).filter(({ start, end }) => start <= to && end >= from);

@@ -9,7 +9,7 @@ export interface NameSource {
   readonly names: () => KnownNames;
   /** Resolves once the request for the names has succeeded or failed. */
   readonly asked: Promise<void>;
-  /** Loads the columns of a table, unless they are known. */
+  /** Loads the columns of a table if they are not loaded yet. */
   readonly open: (table: string) => Promise<void>;
   /** Result columns of a query. */
   readonly describe: (query: string) => Promise<readonly ColumnEntry[]>;

@@ -37,7 +37,7 @@ function moved(problems: readonly Problem[], changes: ChangeDesc): Problem[] {
 
 const SQUIGGLE = Decoration.mark({ class: 'cm-squiggle' });
 
-/** In text order; a problem is removed as soon as the text under it is edited. */
+/** Problems in text order; a problem is removed as soon as the text under it is edited. */
 export const problems = StateField.define<readonly Problem[]>({
   create: () => [],
   update: (before, transaction) => {
@@ -59,8 +59,8 @@ export const problems = StateField.define<readonly Problem[]>({
 });
 
 /**
- * Of overlapping problems only one is shown: a run's before the server's, and that before the
- * parser's.
+ * Of several overlapping problems only one is shown. A problem from a run takes precedence over one
+ * from the server, and that over one from the parser.
  */
 function apart(all: readonly Problem[]): readonly Problem[] {
   const rank: readonly Finder[] = ['run', 'server', 'parser'];
@@ -95,7 +95,9 @@ export function nextProblem(state: EditorState, step: 1 | -1): Problem | undefin
     : (all.findLast(({ from }) => from < at) ?? all.at(-1));
 }
 
-/** The problem to report: in the statement under the cursor, or else the first one. */
+/**
+ * The problem to report: one in the statement under the cursor, or else the first one in the text.
+ */
 export function foremostProblem(state: EditorState): Problem | undefined {
   const all = state.field(problems);
   const current = currentStatement(state);
@@ -106,7 +108,7 @@ export function foremostProblem(state: EditorState): Problem | undefined {
   );
 }
 
-/** Longer texts are checked by the server only. */
+/** Maximum length of a text that the page parses; the server alone checks longer texts. */
 const MAX_TEXT_LENGTH = 200_000;
 const READ_AFTER_MS = 600;
 const ASK_AFTER_MS = 400;
@@ -208,7 +210,7 @@ function syntaxProblem(state: EditorState, { start, end }: Statement): Problem |
     if (!(error instanceof SyntaxError_)) {
       throw error;
     }
-    // If the statement ends too early, its last character is marked.
+    // If the error is past the end of the statement, its last character is marked.
     const at = Math.min(start + error.start, Math.max(start, end - 1));
     return problemAt(state, at, error.message, 'parser');
   }

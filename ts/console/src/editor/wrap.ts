@@ -1,4 +1,4 @@
-/** Long lines are wrapped at the editor's edge or scrolled, as the user last chose. */
+/** Whether long lines wrap at the editor's edge or scroll, as the user last chose. */
 import { Compartment, type Extension } from '@codemirror/state';
 import { EditorView, type KeyBinding } from '@codemirror/view';
 import { keptChoice } from '../page/choice.js';

@@ -62,7 +62,7 @@ export default function FollowView(props: FollowProps): JSX.Element {
     follower().hold(false);
   };
   return (
-    <section class="follow" aria-label={`Follows ${props.follow.table}`}>
+    <section class="follow" aria-label={`Following ${props.follow.table}`}>
       <FollowBar {...props} follower={follower()} />
       <Trouble follower={follower()} zone={zone()} />
       <div class="follow-body">
@@ -108,8 +108,8 @@ export default function FollowView(props: FollowProps): JSX.Element {
 const followers = new WeakMap<object, Follower>();
 
 /**
- * Follower of a tab, retained while another tab is active; a changed specification starts a new
- * one.
+ * Returns the follower of a tab, which is retained while another tab is active. A changed
+ * specification starts a new follower.
  */
 function followerOf(runner: object, { table, query, rows }: FollowSpec): Follower {
   const known = followers.get(runner);
@@ -169,7 +169,7 @@ function FollowedGrid(props: {
       <Show when={isEmpty()}>
         <div class="empty over-grid">
           <strong>No rows yet</strong>
-          <p>They appear here when they arrive.</p>
+          <p>Rows appear here as they arrive.</p>
         </div>
       </Show>
     </>
@@ -195,7 +195,7 @@ function FollowBar(props: FollowProps & { follower: Follower }): JSX.Element {
         <span>Last</span>
         <select
           class="select"
-          aria-label="Rows shown"
+          aria-label="Number of rows"
           onChange={(event) => change({ rows: Number(event.currentTarget.value) })}
         >
           <For each={ROW_CHOICES}>
@@ -207,7 +207,7 @@ function FollowBar(props: FollowProps & { follower: Follower }): JSX.Element {
           </For>
         </select>
       </label>
-      <span class="segmented" role="group" aria-label="Rows shown as">
+      <span class="segmented" role="group" aria-label="View">
         <For each={['grid', 'chart'] as const}>
           {(view) => (
             <button
@@ -223,7 +223,7 @@ function FollowBar(props: FollowProps & { follower: Follower }): JSX.Element {
       <ZoneSwitch />
       <button
         class="button ghost beyond-phone"
-        title="The statement in a tab of its own"
+        title="Open the query in a new tab"
         onClick={() => props.session.tabs.edit(`${lastRows(props.follower.followed)};\n`)}
       >
         <Icon name="sql" />
@@ -241,15 +241,15 @@ function FollowState(props: { follower: Follower; zone: Zone }): JSX.Element {
       return ['pause', '', `Paused, as of ${at}`];
     }
     if (props.follower.isHeld() && feed.state === 'live') {
-      return ['pause', '', `Held while you look, as of ${at}`];
+      return ['pause', '', `Updates on hold, as of ${at}`];
     }
     switch (feed.state) {
       case 'starting':
-        return ['running', 'spin', 'Reading'];
+        return ['running', 'spin', 'Loading'];
       case 'live':
         return props.follower.polled() === undefined
           ? ['check', 'ok', 'Live']
-          : ['clock', 'muted', `Asked each second, as of ${at}`];
+          : ['clock', 'muted', `Polled every second, as of ${at}`];
       case 'lost':
       case 'refused':
         return ['alert', 'warn', `As of ${at}`];
@@ -263,7 +263,7 @@ function FollowState(props: { follower: Follower; zone: Zone }): JSX.Element {
   );
 }
 
-/** Why no new rows arrive; the old ones stay visible. */
+/** Message that explains why no new rows arrive; the old rows stay visible. */
 function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
   const trouble = createMemo(() => {
     const feed = props.follower.feed();
@@ -287,8 +287,8 @@ function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
         <p class="follow-trouble" data-state={feed().state}>
           <Icon name="alert" />
           <span>
-            <bdi>{feed().message}</bdi> The rows are those of{' '}
-            {clockText(props.follower.asOf(), props.zone)}. Next try at{' '}
+            <bdi>{feed().message}</bdi> The rows are as of{' '}
+            {clockText(props.follower.asOf(), props.zone)}. Next attempt at{' '}
             {clockText(feed().retryAt, props.zone)}.
           </span>
         </p>
@@ -297,7 +297,7 @@ function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
   );
 }
 
-/** Why the server is polled instead of pushing changes. */
+/** Message that explains why the console polls the server instead of receiving changes. */
 function Polled(props: { follower: Follower }): JSX.Element {
   return (
     <Show when={!props.follower.isPaused() && props.follower.polled()}>
@@ -315,7 +315,7 @@ function Nothing(props: { follower: Follower }): JSX.Element {
   return (
     <div class="empty">
       <strong>
-        {props.follower.feed().state === 'starting' ? 'Reading the last rows' : 'No rows'}
+        {props.follower.feed().state === 'starting' ? 'Loading the last rows' : 'No rows'}
       </strong>
     </div>
   );

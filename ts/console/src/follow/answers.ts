@@ -27,10 +27,12 @@ interface AnswerServer {
 const ASK_MS = 1000;
 /** Interval after which the server retries a query that failed. */
 const FAILED_MS = 5000;
-/** A server that is silent for this long counts as lost; it sends a sign of life every 5 s. */
+/**
+ * A server that is silent for this long counts as lost; it normally sends a keep-alive every 5 s.
+ */
 const SILENCE_MS = 12_000;
 const BUSY = 503;
-const SILENT = 'The server has said nothing for 12 seconds.';
+const SILENT = 'The server has not responded for 12 seconds.';
 
 export function answerSource(
   followed: Followed,
@@ -72,7 +74,7 @@ async function run(
         return;
       }
       if (cause instanceof SqlError && cause.status !== 401) {
-        listener.polled(`${whyNot(cause)} The rows are asked for each second.`);
+        listener.polled(`${whyNot(cause)} Polling every second instead.`);
         await forAWhile((until) => server.poll(listener, until), signal);
         continue;
       }
@@ -101,7 +103,7 @@ async function stream(
   };
   const open = (until: AbortSignal): AsyncIterable<ServerEvent> => server.live(query, until);
   if (!(await listened(open, { signal, silenceMs: SILENCE_MS, take }))) {
-    throw new Unreachable('The stream of answers broke off.');
+    throw new Unreachable('The result stream was interrupted.');
   }
 }
 
@@ -130,6 +132,6 @@ function take({ name, data }: ServerEvent, listener: FollowListener): void {
 
 function whyNot({ status, message }: SqlError): string {
   return status === BUSY
-    ? 'The server has as many streams as it allows (changes.max.feeds).'
-    : `The server has no stream for this: ${message}.`;
+    ? 'The server has reached its limit of streams (changes.max.feeds).'
+    : `The server does not support a stream for this: ${message}.`;
 }

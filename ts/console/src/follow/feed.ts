@@ -32,7 +32,7 @@ interface Read {
 export interface FeedServer {
   readonly changes: (from: string, signal: AbortSignal) => AsyncIterable<ServerEvent>;
   readonly read: (signal: AbortSignal) => Promise<Read>;
-  /** Polls until the signal aborts. */
+  /** Polls the table instead, until the signal aborts. */
   readonly poll: (listener: FollowListener, signal: AbortSignal) => Promise<void>;
 }
 
@@ -40,9 +40,9 @@ export interface FeedServer {
 const READ_MS = 1000;
 /** Minimum interval between updates of the shown rows. */
 const SHOW_MS = 100;
-/** A server that is silent for this long counts as lost; its heartbeats are more frequent. */
+/** A server that is silent for this long counts as lost; its heartbeats arrive more often. */
 const SILENCE_MS = 60_000;
-/** Delay before a feed that ended is reopened, once, before the failure is reported. */
+/** Delay before a feed that ended is reopened. Only if that fails too is the failure reported. */
 const AGAIN_MS = 250;
 /** A feed that lasted this long counts as healthy. */
 const LASTED_MS = 5000;
@@ -111,7 +111,7 @@ class Feed {
   #showing: ReturnType<typeof setTimeout> | undefined;
   /** Rows of a change that is still incomplete; they are sent again if the feed breaks off. */
   #open: Row[] = [];
-  /** Number of rows received since `since`. */
+  /** Number of rows received since the time `since`. */
   #came = { rows: 0, since: 0 };
 
   constructor(
@@ -154,7 +154,7 @@ class Feed {
       this.#server.changes(this.#position ?? 'now', until);
     const take = (event: ServerEvent): Promise<boolean> => this.#take(event);
     if (!(await listened(open, { signal: this.#signal, silenceMs: SILENCE_MS, take }))) {
-      throw new Unreachable('The feed of changes broke off.');
+      throw new Unreachable('The change feed was interrupted.');
     }
   }
 
@@ -192,7 +192,7 @@ class Feed {
     this.#position = id;
     await this.#read();
     this.#listener.polled(undefined);
-    // If the read included later commits, the feed must resume after them.
+    // If the read included later commits, the feed must resume after those commits.
     return this.#position === id;
   }
 
@@ -211,7 +211,7 @@ class Feed {
     this.#show();
   }
 
-  /** If more rows arrive per second than are shown, it is cheaper to read the last rows. */
+  /** Whether rows arrive faster than they can be shown; then reading the last rows is cheaper. */
   #isTooMuch(count: number): boolean {
     const now = performance.now();
     if (now - this.#came.since > READ_MS) {
@@ -250,7 +250,7 @@ class Feed {
     }
     const isRefused = cause instanceof SqlError;
     if (!isRefused && failures === 1 && this.#window) {
-      // The feed ended; the response to a new request says why.
+      // The feed ended; the response to a new request gives the reason.
       await pause(AGAIN_MS, this.#signal);
       return;
     }
@@ -276,16 +276,16 @@ class Feed {
   async #poll({ status, message }: SqlError): Promise<void> {
     const why =
       status === BUSY
-        ? 'The server has as many feeds of changes as it allows (changes.max.feeds).'
-        : `The server has no feed of changes for this: ${message}.`;
-    this.#listener.polled(`${why} The rows are asked for each second.`);
+        ? 'The server has reached its limit of change feeds (changes.max.feeds).'
+        : `The server has no change feed for this: ${message}.`;
+    this.#listener.polled(`${why} Polling every second instead.`);
     await forAWhile((signal) => this.#server.poll(this.#listener, signal), this.#signal);
   }
 }
 
-const SILENT = 'The server has said nothing for a minute.';
+const SILENT = 'The server has not responded for a minute.';
 
-/** The later of a position and a transaction; all of this transaction is shown. */
+/** Returns the later of a position and a transaction that is shown completely. */
 function later(position: string, txn: number): string {
   return txn >= Number(position.split('-')[0]) ? String(txn) : position;
 }

@@ -1,5 +1,6 @@
 /**
- * State of a followed tab: the shown rows, the rows that arrived since, and the health of the feed.
+ * State of a followed tab: the shown rows, the rows that have arrived meanwhile, and the health of
+ * the feed.
  */
 import { batch, untrack, type Accessor } from 'solid-js';
 import type { AnswerHead, Row } from '../api/answer.js';
@@ -45,17 +46,17 @@ export class Follower {
   /** Whether the user holds the shown rows, so that new rows wait. */
   readonly isHeld: Accessor<boolean> = this.#isHeld;
   readonly #asOf = signal<Date | undefined>(undefined);
-  /** Time at which the shown rows were the last ones. */
+  /** Latest time at which the shown rows were known to be current. */
   readonly asOf: Accessor<Date | undefined> = this.#asOf;
   readonly #unseen = signal(NONE);
   /** Rows that arrived while the shown ones were held. */
   readonly unseen: Accessor<Unseen> = this.#unseen;
   readonly #polled = signal<string | undefined>(undefined);
-  /** Why the server is polled; `undefined` if it pushes changes. */
+  /** The reason why the server is polled; `undefined` if it pushes changes. */
   readonly polled: Accessor<string | undefined> = this.#polled;
   readonly #source: FollowSource;
   #open: { readonly close: () => void } | undefined;
-  /** The newest window, unless it is the one shown. */
+  /** The newest window, if it is not the one shown. */
   #waiting: Window | undefined;
 
   constructor(followed: Followed, source: FollowSource = sourceOf(followed)) {
@@ -140,7 +141,7 @@ export class Follower {
     });
   }
 
-  /** A server that pushes changes has sent none, so the rows are still current. */
+  /** The server pushes changes and has sent none, so the rows are still current. */
   #stillCurrent(): void {
     const isPushed = untrack(() => this.feed().state === 'live' && this.polled() === undefined);
     if (this.#open && isPushed) {

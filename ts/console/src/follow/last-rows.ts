@@ -54,7 +54,7 @@ export class LastRows {
   }
 }
 
-/** Strings of the same format, in the years 0 to 9999, sort like their times. */
+/** Strings of the same format, in the years 0 to 9999, sort in the order of their times. */
 function areComparable(left: Value, right: Value): boolean {
   return (
     typeof left === 'string' &&

@@ -11,7 +11,7 @@ interface Listening {
 }
 
 /**
- * Reads events until `take` wants no more, and returns true; returns false if the stream ends by
+ * Reads events until `take` returns false, then returns true. Returns false if the stream ends by
  * itself.
  */
 export async function listened(

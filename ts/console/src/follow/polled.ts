@@ -11,9 +11,9 @@ import {
 } from './source.js';
 
 const ASK_MS = 1000;
-/** An UPDATE does not show in the catalog, so one poll in this many reads the rows in any case. */
+/** The catalog does not reveal an UPDATE, so every n-th poll reads the rows in any case. */
 const READ_EVERY = 5;
-/** Time after which to try again whether the server has capacity for a feed. */
+/** Interval between checks whether the server has capacity for a feed again. */
 const POLLED_MS = 60_000;
 
 /** Catalog response for anything other than a table. */
@@ -38,7 +38,7 @@ export async function poll(
     try {
       const isTable = followed.query === undefined;
       const now = isTable ? JSON.stringify((await query(mark, { signal })).rows) : UNKNOWN;
-      // Anything that is not in the catalog is read each time.
+      // Anything that is not in the catalog is read at every poll.
       if (now === seen && now !== UNKNOWN && looks % READ_EVERY !== 0) {
         listener.same();
       } else {

@@ -25,9 +25,11 @@ export interface FollowSource {
 export interface Followed {
   /** The table, or the name of the query. */
   readonly table: string;
-  /** The query whose last rows are followed; without one, those of the table. */
+  /**
+   * The query whose last rows are followed; without a query, the table's last rows are followed.
+   */
   readonly query?: string | undefined;
-  /** Maximum number of rows, counted from the end. */
+  /** Maximum number of last rows to follow. */
   readonly rows: number;
 }
 
@@ -65,7 +67,7 @@ export function troubleText(cause: unknown, { table, query }: Followed): string 
     case 401:
       return cause.message;
     case 403:
-      return `You may not read ${table}: ${cause.message}.`;
+      return `You do not have permission to read ${table}: ${cause.message}.`;
     default:
       return `There is no table or view named ${table}.`;
   }

@@ -112,7 +112,10 @@ function BesideGrid(props: GridParts & { readonly scroller: () => HTMLElement })
   );
 }
 
-/** The cell at the cursor, and the selection, which extends from its anchor to the cursor. */
+/**
+ * State of the cell under the cursor and of the selection, which extends from its anchor to the
+ * cursor.
+ */
 function cursorOf(props: GridProps, layout: GridLayout) {
   const [moved, moveTo] = createSignal<Cell>({ row: 0, column: 0 });
   const cell = createMemo(() => withinRows(moved(), layout.rowCount()));
@@ -253,7 +256,7 @@ function arrangeByKey(event: KeyboardEvent, parts: GridParts, { act, commands }:
   const { state, result, cell, onLeave } = parts;
   if ((event.ctrlKey || event.metaKey) && event.code === 'KeyB') {
     state.reset();
-    announce('Columns, order and filter of the grid are reset.');
+    announce('Columns, order and filter of the grid were reset.');
     return true;
   }
   if (event.ctrlKey || event.metaKey || event.altKey) {

@@ -18,7 +18,7 @@ export function GridBody(props: GridParts & { scroller: () => HTMLElement }): JS
       const { layout, cell, selection } = props;
       const at = { rows: layout.rows(), columns: layout.columns(), shift: layout.shift() };
       const now = { ...at, edition: edition() };
-      // Everything read for the single cells depends on the values above.
+      // The values read for individual cells all depend on those read above.
       untrack(() => view.show({ ...now, shown: props, layout, cell, selection }));
     });
   });

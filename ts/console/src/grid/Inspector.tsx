@@ -59,13 +59,13 @@ export function Inspector(props: GridParts & { onClose: () => void }): JSX.Eleme
         <span class="spring" />
         <IconButton
           icon="copy"
-          label="Copy the value"
-          title="Copy the value"
+          label="Copy value"
+          title="Copy value"
           onClick={() => void copy(copyText(value()), 'Value')}
         />
         <IconButton
           icon="close"
-          label="Close the inspector"
+          label="Close inspector"
           title="Close (Escape)"
           onClick={() => props.onClose()}
         />
@@ -94,13 +94,13 @@ function ColumnFacts(props: {
   return (
     <>
       <h3>Column</h3>
-      <span class="segmented" role="group" aria-label="Rows of the column">
+      <span class="segmented" role="group" aria-label="Rows included">
         <button aria-pressed={!ofAll()} onClick={() => setOfAll(false)}>
           Loaded rows
         </button>
         <button
           aria-pressed={ofAll()}
-          title="The query runs again, for this column alone"
+          title="Runs the query again for this column only"
           onClick={() => setOfAll(true)}
         >
           All rows

@@ -38,7 +38,7 @@ function Beyond(props: PartProps & { windows: Windows }): JSX.Element {
       <Match when={props.windows.failure()}>
         {(failure) => (
           <p class="grid-note" role="status">
-            <span>The rows in view could not be read: {failure()}</span>
+            <span>The visible rows could not be loaded: {failure()}</span>
             <button class="button small" onClick={() => props.windows.again()}>
               Try again
             </button>
@@ -47,7 +47,7 @@ function Beyond(props: PartProps & { windows: Windows }): JSX.Element {
       </Match>
       <Match when={props.order}>
         <p class="grid-note">
-          Filter and order take the rows {loaded()} of {grouped(String(props.windows.total))}.
+          Filter and sort order apply to rows {loaded()} of {grouped(String(props.windows.total))}.
         </p>
       </Match>
       <Match when={props.windows.notice}>{(notice) => <p class="grid-note">{notice()}</p>}</Match>
@@ -66,24 +66,24 @@ function Pages(props: PartProps & { why: string }): JSX.Element {
   return (
     <p class="grid-note">
       <span>
-        Rows {grouped(String(first() + 1))} to {grouped(String(end()))} of {all()}. Exports have all
-        of them. {props.why}
+        Rows {grouped(String(first() + 1))} to {grouped(String(end()))} of {all()}. Exports contain
+        all rows. {props.why}
       </span>
       <button
         class="button small"
         disabled={first() === 0}
-        title="Runs the query again: its rows may be others"
+        title="Runs the query again; the rows may differ"
         onClick={() => void props.statements.showRows(Math.max(0, first() - MAX_ROWS))}
       >
-        Rows before
+        Previous rows
       </button>
       <button
         class="button small"
         disabled={!props.result.isCut && end() >= (props.result.total ?? 0)}
-        title="Runs the query again: its rows may be others"
+        title="Runs the query again; the rows may differ"
         onClick={() => void props.statements.showRows(end())}
       >
-        Rows after
+        Next rows
       </button>
     </p>
   );

@@ -1,4 +1,4 @@
-/** The grid's rows on paper: a table of the first ones, rendered only for printing. */
+/** The grid's first rows as a table for paper, rendered only for printing. */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import { isNumeric } from '../model/types.js';

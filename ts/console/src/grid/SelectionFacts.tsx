@@ -6,7 +6,10 @@ import type { GridParts } from './parts.js';
 import { cellsIn, factsOf, type Facts } from './selection.js';
 import { valuesIn } from './copying.js';
 
-/** Larger selections are counted, not summed: the sum must keep up with the pointer. */
+/**
+ * Maximum cells to sum; larger selections are only counted, because the sum must keep up with the
+ * pointer.
+ */
 const MAX_SUMMED = 1_000_000;
 const DIGITS = 12;
 
@@ -32,12 +35,12 @@ export function SelectionFacts(props: GridParts): JSX.Element {
             {grouped(String(selection().bottom - selection().top + 1))} ×{' '}
             {grouped(String(selection().right - selection().left + 1))} cells
           </span>
-          <Show when={facts()} fallback={<span>too many to sum up</span>}>
+          <Show when={facts()} fallback={<span>too many to aggregate</span>}>
             {(known) => (
               <>
                 <Show when={known().cells < cellsIn(selection())}>
                   <span>
-                    <b>{grouped(String(known().cells))}</b> of them loaded
+                    <b>{grouped(String(known().cells))}</b> loaded
                   </span>
                 </Show>
                 <Sums facts={known()} />
@@ -70,10 +73,10 @@ function Sums(props: { facts: Facts }): JSX.Element {
               Average <b>{rounded(props.facts.average)}</b>
             </span>
             <span>
-              Least <b>{rounded(props.facts.least)}</b>
+              Min <b>{rounded(props.facts.least)}</b>
             </span>
             <span>
-              Greatest <b>{rounded(props.facts.greatest)}</b>
+              Max <b>{rounded(props.facts.greatest)}</b>
             </span>
           </>
         )}
@@ -82,7 +85,7 @@ function Sums(props: { facts: Facts }): JSX.Element {
   );
 }
 
-/** Whole sums in full; others without the digits beyond the precision of a double. */
+/** Integer sums in full; other sums without the digits beyond the precision of a double. */
 function exactOr(sum: string, rounded: (value: number) => string): string {
   return /^-?\d+$/.test(sum) ? sum : rounded(Number(sum)).replaceAll(',', '');
 }

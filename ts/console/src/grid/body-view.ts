@@ -88,7 +88,7 @@ function refilled<View extends PlacedView>(
   return next;
 }
 
-/** Moves the elements that do not follow their predecessor; most do. */
+/** Moves only the elements that are out of order; most are not. */
 function inOrder(
   host: HTMLElement,
   views: readonly PlacedView[],

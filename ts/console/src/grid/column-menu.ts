@@ -27,7 +27,7 @@ export function columnMenu(
   return [
     sortItem('Sort loaded rows ascending', false),
     sortItem('Sort loaded rows descending', true),
-    { label: 'Move to the front', keys: '/', apart: true, run: () => move(0) },
+    { label: 'Move to front', keys: '/', apart: true, run: () => move(0) },
     { label: 'Move left', run: () => move(Math.max(0, place - 1)) },
     { label: 'Move right', run: () => move(Math.min(count - 1, place + 1)) },
     {
@@ -35,10 +35,10 @@ export function columnMenu(
       checked: isHeldHere,
       run: () => state.freeze(isHeldHere ? 0 : place + 1),
     },
-    { label: 'Wider', run: () => layout.setWidth(place, layout.width(place) * 1.5) },
-    { label: 'Narrower', run: () => layout.setWidth(place, layout.width(place) / 1.5) },
+    { label: 'Widen', run: () => layout.setWidth(place, layout.width(place) * 1.5) },
+    { label: 'Narrow', run: () => layout.setWidth(place, layout.width(place) / 1.5) },
     {
-      label: 'Profile of the column',
+      label: 'Show column profile',
       apart: true,
       keys: 'Enter',
       run: () => {
@@ -47,9 +47,9 @@ export function columnMenu(
       },
     },
     {
-      label: 'Copy the name',
+      label: 'Copy name',
       run: () => void copy(result.columns[column]?.name ?? '', 'Name'),
     },
-    { label: 'Reset the grid', keys: 'Ctrl+B', run: () => state.reset() },
+    { label: 'Reset grid', keys: 'Ctrl+B', run: () => state.reset() },
   ];
 }

@@ -36,7 +36,7 @@ export const valuesIn = {
 /** Tells the user that rows are not loaded, and that an export has all of them. */
 function refuseToCopy(held: number, count: number): void {
   const numbers = `${grouped(String(held))} of the ${grouped(String(count))} rows`;
-  showToast({ text: `${numbers} are in the page, so nothing was copied. Export has all rows.` });
+  showToast({ text: `${numbers} are loaded, so nothing was copied. Use Export to get all rows.` });
 }
 
 /**

@@ -125,7 +125,7 @@ export class GridLayout {
       setView({ width: clientWidth, height: clientHeight });
   }
 
-  /** Index in the result of the row at a position. */
+  /** Result index of the row displayed at this position. */
   rowAt(place: number): number {
     return this.#shown.order?.[place] ?? place - this.#before();
   }
@@ -155,7 +155,7 @@ export class GridLayout {
     return this.#shown.result.numberOf(this.rowAt(place));
   }
 
-  /** Index in the result of the column at a position. */
+  /** Result index of the column displayed at this position. */
   columnAt(place: number): number {
     return this.#order()[place] ?? place;
   }
@@ -282,7 +282,7 @@ function naturalWidth({ chars, column }: ColumnLayout): number {
   return Math.round(Math.max(NARROWEST, Math.min(WIDEST, width)));
 }
 
-/** Compares two lists of numbers, or two objects that contain numbers. */
+/** Shallow comparison of two lists of numbers, or of two objects whose values are numbers. */
 function areSame(left: object, right: object): boolean {
   const [before, after] = [Object.values(left), Object.values(right)];
   return before.length === after.length && before.every((value, at) => value === after[at]);

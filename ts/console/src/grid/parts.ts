@@ -29,7 +29,7 @@ export interface GridParts extends GridProps {
   readonly layout: GridLayout;
   /** The cell under the cursor, by position. */
   readonly cell: Cell;
-  /** Moves the cursor to a cell; with `extend`, moves the corner of the selection. */
+  /** Moves the cursor to a cell. With `extend`, moves only the selection's corner at the cursor. */
   readonly onSelect: (cell: Cell, extend?: boolean) => void;
   /** Selected cells, if more than the one under the cursor. */
   readonly selection: Selection | undefined;

@@ -49,11 +49,11 @@ export interface Facts {
 
 const WHOLE = /^[+-]?\d+$/;
 
-/** Aggregates of cells. `isNumber` tells for each column whether its values are summed. */
+/** Aggregates of cells; `isNumber` states for each column whether its values are summed. */
 export function factsOf(rows: Iterable<readonly Value[]>, isNumber: readonly boolean[]): Facts {
   let [cells, values, numbers] = [0, 0, 0];
   let whole: bigint | undefined = 0n;
-  // Neumaier summation: the part of an addend that rounding loses is summed separately.
+  // Neumaier summation: what rounding removes from an addend is summed separately.
   let [sum, lost] = [0, 0];
   let [least, greatest] = [Infinity, -Infinity];
   for (const row of rows) {

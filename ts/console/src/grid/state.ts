@@ -50,7 +50,7 @@ export class GridState {
     this.#sought.set(undefined);
   }
 
-  /** Index in the result of each displayed column, from the left. */
+  /** Result index of each displayed column, from left to right. */
   order(count: number): readonly number[] {
     const order = this.#order();
     return order.length === count ? order : Array.from({ length: count }, (_, index) => index);

@@ -15,7 +15,7 @@ interface Heights {
   readonly view: number;
 }
 
-/** Scroll position of the element, and the offset of the rows from their position in it. */
+/** Scroll position of the element, and the offset of the rows relative to it. */
 interface Place {
   readonly top: number;
   readonly shift: number;
@@ -26,7 +26,10 @@ export function elementHeight(full: number): number {
   return Math.min(full, MAX_HEIGHT);
 }
 
-/** Scroll position for pixel `at` of the rows: the same fraction of the element as of the rows. */
+/**
+ * Scroll position that shows pixel `at` of the rows: the same fraction of the element's height as
+ * `at` is of all rows.
+ */
 export function placeOf(at: number, { full, view }: Heights): Place {
   const most = Math.max(0, full - view);
   const kept = Math.max(0, Math.min(at, most));
@@ -37,7 +40,7 @@ export function placeOf(at: number, { full, view }: Heights): Place {
   return { top, shift: kept - top };
 }
 
-/** Pixel of the rows at the top of the view, after the element was scrolled. */
+/** The row pixel at the top of the view, after the element was scrolled. */
 export function pixelAt(top: number, before: Place, heights: Heights): number {
   const { full, view } = heights;
   if (full <= MAX_HEIGHT) {

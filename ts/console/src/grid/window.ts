@@ -6,7 +6,10 @@ interface Range {
   readonly end: number;
 }
 
-/** Rows of equal height; `spare` additional rows on each side keep a fast scroll free of gaps. */
+/**
+ * Visible rows, all of equal height; `spare` additional rows on each side keep a fast scroll free
+ * of gaps.
+ */
 export function rowWindow(
   scrollTop: number,
   viewHeight: number,

@@ -5,7 +5,7 @@ import type { BadLine, FileLine } from './lines.js';
 
 interface BadLinesProps {
   readonly lines: readonly BadLine[];
-  /** Total number; the server reports only the first ones. */
+  /** Total number of malformed lines; the server reports details of the first ones only. */
   readonly count: number;
   /** The column or other object that they belong to. */
   readonly what: string;
@@ -21,21 +21,21 @@ export function BadLines(props: BadLinesProps): JSX.Element {
   return (
     <Show
       when={props.lines.length > 0}
-      fallback={<span class="hint">not among the first bad lines</span>}
+      fallback={<span class="hint">not among the first reported lines</span>}
     >
       <button
         class="button small"
         aria-expanded={isOpen()}
-        aria-label={`Lines of ${props.what}`}
+        aria-label={`Show lines of ${props.what}`}
         onClick={() => setOpen(!isOpen())}
       >
-        Lines
+        Show lines
       </button>
       <Show when={isOpen() && found()}>
         {(read) => (
           <Show
             when={read().lines}
-            fallback={<p class="hint warn">The file cannot be read any more.</p>}
+            fallback={<p class="hint warn">The file can no longer be read.</p>}
           >
             {(lines) => (
               <ol class="bad-lines">

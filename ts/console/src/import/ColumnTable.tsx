@@ -164,7 +164,7 @@ function TypeCell(props: RowProps & { type: string | undefined }): JSX.Element {
       when={!isAppended(props.choices, props.file.existing)}
       fallback={
         <span class={props.type === undefined ? 'hint warn' : 'data'}>
-          {props.type ?? 'not in the table: left out'}
+          {props.type ?? 'not in the table, skipped'}
         </span>
       }
     >
@@ -212,8 +212,7 @@ function NoteRows(props: RowProps): JSX.Element {
 }
 
 /**
- * Note on a text column of which nearly all values are numbers or times, with a button to convert
- * it.
+ * Note on a text column whose values are nearly all numbers or times, with a button to convert it.
  */
 function NearRow(props: RowProps): JSX.Element {
   const near = (): ProposedColumn['near'] =>
@@ -246,7 +245,7 @@ function NearRow(props: RowProps): JSX.Element {
                 })
               }
             >
-              Read it as {found().type}
+              Read as {found().type}
               {found().pattern === ',' ? ' with a decimal comma' : ''}
               {found().nullTexts ? `, ${found().nullTexts?.join(', ')} as null` : ''}
             </button>
@@ -272,9 +271,9 @@ function TimesRow(props: RowProps): JSX.Element {
         <td colspan="5">
           <Icon name="alert" class="warn" />
           <b>
-            <bdi>{props.column.name}</bdi> may be times,
+            <bdi>{props.column.name}</bdi> may contain times,
           </b>{' '}
-          and is read as {props.column.type}.
+          but is read as {props.column.type}.
           <For each={forms()}>
             {(form) => (
               <button
@@ -287,7 +286,7 @@ function TimesRow(props: RowProps): JSX.Element {
                   })
                 }
               >
-                Read it as {patternText(form.pattern ?? form.type)}, {trialText(form)}
+                Read as {patternText(form.pattern ?? form.type)}, {trialText(form)}
               </button>
             )}
           </For>

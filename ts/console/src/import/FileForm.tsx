@@ -100,15 +100,13 @@ function ModeField(props: FieldProps): JSX.Element {
         </button>
       </span>
       <span class={props.choices.overwrite && existingOf(props) ? 'hint warn' : 'hint'}>
-        {props.choices.overwrite
-          ? 'Rows and columns are replaced'
-          : 'Rows that are there stay as they are'}
+        {props.choices.overwrite ? 'All rows and columns are replaced' : 'Existing rows are kept'}
       </span>
     </div>
   );
 }
 
-/** External users cannot own tables: they choose the owner of a new one. */
+/** External users cannot own tables, so they choose an owner for a new table. */
 function OwnerField(props: FieldProps): JSX.Element {
   const isAsked = (): boolean => {
     const now = signIn();
@@ -128,7 +126,7 @@ function OwnerField(props: FieldProps): JSX.Element {
           }
         />
         <span id="import-owner-hint" class="hint">
-          Group or user that the table is for
+          Group or user that owns the table
         </span>
       </div>
     </Show>
@@ -214,17 +212,17 @@ function PartitionField(props: FieldProps): JSX.Element {
           ? 'Set by the existing table'
           : props.choices.timestamp === ''
             ? 'Needs a time column'
-            : 'One folder of files for each'}
+            : 'Files are stored per partition'}
       </span>
     </div>
   );
 }
 
 const ATOMICITY: readonly (readonly [Atomicity, string, string])[] = [
-  ['widen', 'widens the type', 'In a table that is there, it becomes null'],
-  ['skipCol', 'becomes null', 'The row is kept'],
-  ['skipRow', 'skips the row', 'The others are kept'],
-  ['abort', 'ends the import', 'Nothing is written then'],
+  ['widen', 'Widen the type', 'Set to null in an existing table'],
+  ['skipCol', 'Set to null', 'The row is kept'],
+  ['skipRow', 'Skip the row', 'Other rows are imported'],
+  ['abort', 'Stop the import', 'Nothing is written'],
 ];
 
 function AtomicityField(props: FieldProps): JSX.Element {
@@ -232,7 +230,7 @@ function AtomicityField(props: FieldProps): JSX.Element {
     ATOMICITY.find(([value]) => value === props.choices.atomicity)?.[2] ?? '';
   return (
     <div class="stack">
-      <label for="import-atomicity">A value that is not readable</label>
+      <label for="import-atomicity">Unreadable values</label>
       <select
         id="import-atomicity"
         class="select"
@@ -262,7 +260,7 @@ const DELIMITERS: readonly (readonly [string, string])[] = [
   [',', 'comma'],
   [';', 'semicolon'],
   ['\t', 'tab'],
-  ['|', 'bar'],
+  ['|', 'pipe'],
   [':', 'colon'],
   [' ', 'space'],
 ];
@@ -278,7 +276,7 @@ function DelimiterField(props: FormProps): JSX.Element {
       ...changes,
     });
   return (
-    <div class="stack" role="group" aria-label="Form of the file">
+    <div class="stack" role="group" aria-label="File format">
       <span>Delimiter</span>
       <select
         class="select"
@@ -299,11 +297,11 @@ function DelimiterField(props: FormProps): JSX.Element {
           checked={header()}
           onChange={(event) => look({ header: String(event.currentTarget.checked) })}
         />
-        The first line names the columns
+        The first line contains column names
       </label>
       <Show when={props.file.proposal?.headerIsGuess}>
         <span class="hint warn">
-          <Icon name="alert" /> A guess: all values are text
+          <Icon name="alert" /> Uncertain: all values are text
         </span>
       </Show>
       <For each={props.file.proposal?.warnings}>
@@ -321,7 +319,7 @@ function Foot(props: FieldProps): JSX.Element {
   const problem = createMemo(() => {
     const { proposal, taken, existing } = props.file;
     if (taken !== undefined) {
-      return `${props.choices.table} is a ${taken}: rows do not go into it. Give another name.`;
+      return `${props.choices.table} is a ${taken} and cannot receive rows. Choose another name.`;
     }
     return proposal && problemOf(proposal, props.choices, existing);
   });
@@ -344,7 +342,7 @@ function Foot(props: FieldProps): JSX.Element {
         {(progress) => <ProgressBlock file={props.file} progress={progress()} />}
       </Show>
       <button class="button large" onClick={() => props.queue.remove(props.file.id)}>
-        {isUnderWay() ? 'Stop this file' : 'Remove from list'}
+        {isUnderWay() ? 'Stop import' : 'Remove from list'}
       </button>
       <Show when={!isUnderWay()}>
         <button
@@ -395,7 +393,7 @@ function ProgressBlock(props: { file: ImportFile; progress: Progress }): JSX.Ele
         <span class="spring" />
         <span>
           {props.progress.sent === props.progress.all && props.progress.all > 0
-            ? 'the server writes the rows'
+            ? 'writing rows'
             : remaining(props.progress)}
         </span>
       </div>

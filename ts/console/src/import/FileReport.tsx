@@ -39,7 +39,7 @@ export function FileReport(props: ReportProps): JSX.Element {
     <div class="import-report">
       <h2>
         <Icon name="check" class="ok" />
-        <bdi>{props.file.name}</bdi> is loaded
+        <bdi>{props.file.name}</bdi> was imported
       </h2>
       <p>
         {rows()} rows into <bdi class="data">{table()}</bdi> {speed()}
@@ -47,14 +47,14 @@ export function FileReport(props: ReportProps): JSX.Element {
       <Show when={(report()?.rowsRejected ?? 0) > 0}>
         <p class="warn">
           <Icon name="alert" />
-          {grouped(String(report()?.rowsRejected))} rows were left out.
+          {grouped(String(report()?.rowsRejected))} rows were skipped.
         </p>
         <Show when={badRows().length > 0}>
           <div>
             <BadLines
               lines={badRows()}
               count={report()?.rowsRejected ?? 0}
-              what="rows that were left out"
+              what="skipped rows"
               read={read}
             />
           </div>
@@ -72,10 +72,10 @@ export function FileReport(props: ReportProps): JSX.Element {
           }
         >
           <Icon name="play" />
-          Look at the rows
+          Show rows
         </button>
         <button class="button" onClick={() => openPage('tables', table())}>
-          Details of the table
+          Open table details
         </button>
         <button class="button" onClick={() => props.queue.remove(props.file.id)}>
           Remove from list
@@ -94,8 +94,8 @@ interface SpoiltProps {
 function SpoiltColumns(props: SpoiltProps): JSX.Element {
   return (
     <Listing
-      caption="Values that could not be read"
-      heads={[['Column'], ['Values', 'num'], ['Where']]}
+      caption="Unreadable values"
+      heads={[['Column'], ['Values', 'num'], ['Lines']]}
       rows={props.spoilt}
     >
       {(column) => (

@@ -82,9 +82,7 @@ export default function ImportPage(props: { session: Session }): JSX.Element {
 
 function overview(files: readonly ImportFile[], table: string): string {
   if (files.length === 0) {
-    return table === ''
-      ? 'CSV and other text with columns, and Parquet'
-      : `Into the table ${table}`;
+    return table === '' ? 'CSV, other delimited text, and Parquet' : `Into the table ${table}`;
   }
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   const done = files.filter(({ state }) => state === 'done').length;
@@ -98,15 +96,15 @@ export function ReadOnlyNote(): JSX.Element {
     <div class="empty">
       <strong>This server is read-only</strong>
       <p>
-        It takes no files over HTTP (<code>http.security.readonly</code>). What is there can be
-        queried and exported.
+        File uploads over HTTP are disabled (<code>http.security.readonly</code>). Existing data can
+        be queried and exported.
       </p>
     </div>
   );
 }
 
 /**
- * Files can be dropped anywhere on the page; this area says so and has a button for selecting them.
+ * Area that says that files can be dropped anywhere on the page, with a button for selecting them.
  */
 function DropZone(props: { onFiles: (files: Iterable<File>) => void }): JSX.Element {
   return (
@@ -192,11 +190,11 @@ function FileButton(props: {
 function stateText(file: ImportFile): string {
   switch (file.state) {
     case 'reading':
-      return file.progress ? `On its way: ${sendingText(file)}` : 'Looking at the columns';
+      return file.progress ? `Uploading: ${sendingText(file)}` : 'Detecting columns';
     case 'ready':
-      return 'Check the columns, then start';
+      return 'Check the columns, then import';
     case 'waiting':
-      return 'Waits for its turn';
+      return 'Queued';
     case 'sending':
       return sendingText(file);
     case 'done':
@@ -239,22 +237,22 @@ function FilePane(props: { session: Session; queue: ImportQueue; file: ImportFil
         </Match>
         <Match when={props.file.state === 'reading'}>
           <div class="empty">
-            <strong>Looking at the columns</strong>
+            <strong>Detecting columns</strong>
             <Show when={props.file.progress}>
               {(progress) => (
                 <>
                   <p>
                     The server reads Parquet files: {sendingText(props.file)} of{' '}
-                    {bytesText(props.file.size)} is there.
+                    {bytesText(props.file.size)} uploaded.
                   </p>
                   <progress
                     value={percent(progress())}
                     max="100"
-                    aria-label={`Transfer of ${props.file.name}`}
+                    aria-label={`Upload of ${props.file.name}`}
                   />
                   <p>
                     <button class="button" onClick={() => props.queue.remove(props.file.id)}>
-                      Stop this file
+                      Stop upload
                     </button>
                   </p>
                 </>

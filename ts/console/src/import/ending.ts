@@ -1,6 +1,6 @@
 /**
- * Outcome of an import that ended without a response: it was stopped, or the server is silent. The
- * import may have completed, so the table itself is queried.
+ * Outcome of an import that ended without a response: the user stopped it, or the server did not
+ * answer. The import may still have completed, so the table itself is queried.
  */
 import { recordsOf } from '../api/cells.js';
 import { query } from '../api/client.js';
@@ -44,7 +44,7 @@ export async function isOver(activity: Activity, path: string): Promise<boolean>
   return false;
 }
 
-/** A sentence about the state of the table, to follow the reason why the import ended. */
+/** A sentence about the state of the table, appended to the reason why the import ended. */
 export async function endingOf(
   table: string,
   before: TableState | undefined,
@@ -71,12 +71,13 @@ export function endingText(
 ): string {
   if (!isSame(before, after)) {
     return after === undefined
-      ? `The table ${table} is gone.`
-      : `The server was faster: ${table} has changed and has ${grouped(after.rows)} rows now.`;
+      ? `The table ${table} no longer exists.`
+      : `${table} was changed before the import stopped: it now has ${grouped(after.rows)} rows.`;
   }
   return reach === 'part'
     ? 'Nothing was written.'
-    : `The server has all of it and may still write it: look at ${table} before you try again.`;
+    : 'The server has received the whole file and may still write it. ' +
+        `Check ${table} before you try again.`;
 }
 
 function isSame(before: TableState | undefined, after: TableState | undefined): boolean {

@@ -18,9 +18,9 @@ export interface FileLine extends BadLine {
 }
 
 const PIECE_BYTES = 1024 * 1024;
-/** Maximum bytes to read of a line. */
+/** Maximum bytes to read per line. */
 const LINE_BYTES = 16 * 1024;
-/** Maximum characters to show of a line. */
+/** Maximum characters to show per line. */
 const SHOWN_LINE = 500;
 const SHOWN_VALUE = 100;
 const RETURN = 13;
@@ -46,7 +46,7 @@ export async function linesOf(
   if (proposal.asIs) {
     return bad.map((one) => ({ ...one, value: '', text: '' }));
   }
-  // The header that was sent is a single line, whatever the file has in its place.
+  // The header that was sent is a single line, however many lines the header in the file has.
   const headerLines = (await lineStarts(file.slice(0, proposal.headerBytes))).length - 1;
   const rows = file.slice(proposal.headerBytes);
   const starts = await lineStarts(rows, new Set(bad.map(({ line }) => line - 1)));
@@ -71,7 +71,7 @@ interface LineStart {
   readonly at: number;
 }
 
-/** Starts of the wanted lines, or of all. A line begins after an LF, a CR or a CRLF. */
+/** Starts of the wanted lines, or of all lines. A line begins after an LF, a CR or a CRLF. */
 async function lineStarts(bytes: Blob, wanted?: ReadonlySet<number>): Promise<LineStart[]> {
   const found: LineStart[] = [];
   let line = 1;

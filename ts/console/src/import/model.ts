@@ -3,7 +3,7 @@ import type { Proposal, ProposedColumn, SchemaEntry, Trial } from '../api/upload
 import { grouped } from '../model/format.js';
 
 export interface ColumnChoice {
-  /** As in the file, or `f0` for a file without a header. */
+  /** The column's name in the file, or `f0` and so on for a file without a header. */
   readonly source: string;
   readonly name: string;
   readonly type: string;
@@ -86,7 +86,8 @@ export function firstChoices(proposal: Proposal): Choices {
 }
 
 /**
- * Changes the time column. The first one sets the default partitions; without one there are none.
+ * Changes the time column. Choosing one for the first time sets the default partitions; removing it
+ * removes them.
  */
 export function orderedBy(
   { timestamp: before, partitionBy }: Choices,
@@ -98,7 +99,7 @@ export function orderedBy(
   return { timestamp, partitionBy: before === '' ? USUAL_PARTITIONS : partitionBy };
 }
 
-/** In a file with declared types only timestamps qualify by default; its dates remain dates. */
+/** In a file with declared types only timestamps qualify by default; date columns remain dates. */
 function canBegin(proposal: Proposal, column: ProposedColumn): boolean {
   return proposal.isTyped ? column.type.startsWith('TIMESTAMP') : canOrder(column);
 }
@@ -119,7 +120,7 @@ export function timeColumns(proposal: Proposal, choices: Choices): string[] {
     .map(({ name }) => name);
 }
 
-/** Changes the type of a column; a time type gets the pattern that reads the most values. */
+/** Changes the type of a column. A time type gets the pattern that can read the most values. */
 export function retyped(
   choice: ColumnChoice,
   type: string,
@@ -138,7 +139,7 @@ const UNITS: Readonly<Record<string, string>> = {
   epoch_ns: 'nanoseconds since 1970',
 };
 
-/** Display text of a pattern; the units of numbers since 1970 are spelled out. */
+/** Display text of a pattern. For numbers since 1970, it spells out the unit. */
 export function patternText(pattern: string): string {
   return UNITS[pattern] ?? pattern;
 }
@@ -171,7 +172,7 @@ export function problemOf(
   existing: Existing | undefined,
 ): string | undefined {
   if (choices.table.trim() === '') {
-    return 'The table needs a name.';
+    return 'Enter a table name.';
   }
   const names = choices.columns.map(({ name }) => name.trim().toLowerCase());
   if (names.includes('')) {
@@ -179,7 +180,7 @@ export function problemOf(
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) {
-    return `Two columns have the name ${twice}.`;
+    return `Two columns are named ${twice}.`;
   }
   if (isAppended(choices, existing)) {
     const isKnown = choices.columns.some((column) => targetType(column, choices, existing));
@@ -195,8 +196,7 @@ export function problemOf(
     ({ type, pattern }) => type.startsWith('TIMESTAMP') && pattern === undefined,
   );
   return (
-    unread &&
-    `How are the times in ${unread.name} written? Give a pattern, such as ` + 'yyyy-MM-dd HH:mm:ss.'
+    unread && `Enter a pattern for the times in ${unread.name}, such as ` + 'yyyy-MM-dd HH:mm:ss.'
   );
 }
 
@@ -221,7 +221,7 @@ export function parametersOf(
   };
 }
 
-/** Types and patterns that the user has set; the server infers the others as proposed. */
+/** Types and patterns that the user has set. The server infers all others, as it proposed. */
 export function schemaOf(
   proposal: Proposal,
   choices: Choices,

@@ -35,8 +35,8 @@ export async function proposeParquet(
 
 /**
  * Runs the statements that import the file. If the request is aborted, the server cancels the
- * statement, and `ended` waits for that. Once a new table is complete it replaces the old one, even
- * after an abort.
+ * statement, and `ended` waits for the cancellation. Once a new table is complete it replaces the
+ * old one, even after an abort.
  */
 export async function importParquet(
   path: string,
@@ -64,7 +64,7 @@ export async function importParquet(
 }
 
 /**
- * A table to be replaced exists until the new one is complete. It is then dropped, and the new
+ * A table to be replaced is kept until the new one is complete. Then it is dropped, and the new
  * table is renamed.
  */
 export function parquetStatements(

@@ -46,13 +46,13 @@ export interface ImportFile {
   /** How many values the import can read with the chosen types, by column index. */
   trials?: Readonly<Record<number, ColumnTrial>>;
   existing?: Existing | undefined;
-  /** Kind of object with the table's name that accepts no rows: `live view`. */
+  /** Kind of the object that already has the table's name and accepts no rows: `live view`. */
   taken?: string | undefined;
   progress?: Progress;
   report?: ImportReport;
   /** Milliseconds from the first byte to the server's response. */
   tookMs?: number;
-  /** Why the file was refused or its import failed. */
+  /** The reason why the file was refused or its import failed. */
   message?: string;
 }
 
@@ -61,7 +61,7 @@ export type ColumnTrial = Partial<Trial> & { readonly problem?: string };
 
 const TRIAL_PAUSE_MS = 250;
 
-/** Bytes to read for the proposal; a thousand lines are rarely longer. */
+/** Bytes to read for the proposal; a thousand lines rarely take more. */
 const SAMPLE_BYTES = 1024 * 1024;
 const QUARTER = 25;
 const PARQUET_MARK = 'PAR1';
@@ -222,7 +222,7 @@ export class ImportQueue {
     }
   }
 
-  /** Queues a file; it is imported after the files before it. */
+  /** Queues a file; it is imported after all files queued earlier. */
   start(id: number): void {
     this.#change(id, { state: 'waiting' });
     void this.#next();
@@ -304,7 +304,7 @@ export class ImportQueue {
       }
       this.#discard(id);
       this.#change(id, { state: 'done', report, tookMs: performance.now() - startedAt });
-      announce(`${name} is loaded: ${rowsImported} rows.`);
+      announce(`${name} was imported: ${rowsImported} rows.`);
     } catch (cause) {
       const message = await this.#ending(id, table, before, cause);
       this.#change(id, { state: 'failed', message });
@@ -314,7 +314,10 @@ export class ImportQueue {
     }
   }
 
-  /** Why an import failed; without a response, the resulting state of the table. */
+  /**
+   * The reason why an import failed. If the server did not respond, also describes the resulting
+   * state of the table.
+   */
   async #ending(
     id: number,
     table: string,
@@ -329,7 +332,7 @@ export class ImportQueue {
     const { sent = 0, all = 0 } = this.of(id)?.progress ?? {};
     const isDecided = path === undefined ? sent < all : await isOver(this.#activity, path);
     const ending = await endingOf(table, before, isDecided ? 'part' : 'whole');
-    return `${isStopped ? 'Stopped.' : 'The server does not answer.'} ${ending}`;
+    return `${isStopped ? 'Stopped.' : 'The server is not responding.'} ${ending}`;
   }
 
   #advance(id: number, sent: number, all: number): void {
@@ -341,7 +344,7 @@ export class ImportQueue {
     this.#change(id, { progress });
     const quarter = Math.floor(percent(progress) / QUARTER);
     if (quarter > Math.floor(percent(before) / QUARTER)) {
-      announce(`${quarter * QUARTER} percent sent`);
+      announce(`${quarter * QUARTER} percent uploaded`);
     }
   }
 
@@ -380,7 +383,7 @@ const PLAIN_MESSAGES: readonly (readonly [RegExp, (parts: RegExpExecArray) => st
   [
     /^duplicate column name found \[no=(\d+),name=(.*)\]$/s,
     ([, at, name]) =>
-      `Column ${Number(at) + 1} has the name ${name} of an earlier column. Rename one.`,
+      `Column ${Number(at) + 1} has the same name as an earlier column: ${name}. Rename one.`,
   ],
 ];
 

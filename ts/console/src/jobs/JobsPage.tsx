@@ -22,11 +22,11 @@ export default function JobsPage(props: { jobs: Jobs }): JSX.Element {
       look={() => void jobs.refresh()}
       loaded={jobs.all()}
       key="id"
-      unread="The background jobs could not be read"
+      unread="Background jobs could not be loaded"
       empty={
         <>
           <strong>No background jobs</strong>
-          <p>Refreshes of views, checkpoints and the expiry of rows appear here.</p>
+          <p>View refreshes, checkpoints and row expiry appear here.</p>
         </>
       }
     >
@@ -38,7 +38,7 @@ export default function JobsPage(props: { jobs: Jobs }): JSX.Element {
 function overview(jobs: readonly Job[]): string {
   const troubled = jobs.filter(({ state }) => state === 'failing' || state === 'stopped').length;
   const count = `${jobs.length} ${jobs.length === 1 ? 'job' : 'jobs'}`;
-  return troubled === 0 ? count : `${count}, ${troubled} of them in trouble`;
+  return troubled === 0 ? count : `${count}, ${troubled} with problems`;
 }
 
 function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
@@ -49,7 +49,7 @@ function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
     <>
       <div class="page-filters">
         <SearchField placeholder="Filter by name, kind or error" search={setWanted} />
-        <span class="segmented" role="group" aria-label="State of the jobs">
+        <span class="segmented" role="group" aria-label="Job state">
           <For each={FILTERS}>
             {(one) => (
               <button
@@ -66,11 +66,11 @@ function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
         when={shown().length > 0}
         fallback={
           <div class="empty">
-            <strong>No job matches</strong>
+            <strong>No matching jobs</strong>
             <p>
               {filter() === 'trouble' && wanted() === ''
-                ? 'No job fails and none is stopped.'
-                : 'Another filter shows the others.'}
+                ? 'No jobs are failing or stopped.'
+                : 'Try another filter.'}
             </p>
           </div>
         }
@@ -84,13 +84,13 @@ function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
 const FILTER_NAMES: Readonly<Record<JobFilter, string>> = {
   all: 'All',
   running: 'Running',
-  trouble: 'In trouble',
-  resting: 'Resting',
+  trouble: 'With problems',
+  resting: 'Idle',
 };
 
 function JobTable(props: { jobs: readonly Job[] }): JSX.Element {
   return (
-    <div class="page-table" role="region" aria-label="Table of background jobs" tabindex="0">
+    <div class="page-table" role="region" aria-label="List of background jobs" tabindex="0">
       <Listing
         class="listing jobs"
         heads={[
@@ -98,7 +98,7 @@ function JobTable(props: { jobs: readonly Job[] }): JSX.Element {
           ['State'],
           ['Last error'],
           ['Last run, UTC'],
-          ['Took', 'num'],
+          ['Duration', 'num'],
           ['Next run, UTC'],
           ['Runs', 'num'],
         ]}
@@ -151,7 +151,7 @@ function JobStateBadge(props: { job: Job }): JSX.Element {
     <Show
       when={props.job.state !== 'waiting'}
       fallback={
-        <span class="hint" title="It has nothing to do, or rests">
+        <span class="hint" title="Nothing to do at the moment">
           waiting
         </span>
       }

@@ -10,12 +10,12 @@ const STATES: Readonly<Record<Exclude<JobFilter, 'all'>, readonly JobState[]>> =
   resting: ['waiting', 'paused'],
 };
 
-/** Filter named in the address; all jobs by default. */
+/** The filter that the address names; all jobs by default. */
 export function filterOf(subject: string): JobFilter {
   return FILTERS.find((filter) => filter === subject) ?? 'all';
 }
 
-/** Jobs in a state whose kind, name or error contains the text. */
+/** Jobs in the filter's state whose kind, name or error contains the text. */
 export function filtered(jobs: readonly Job[], filter: JobFilter, wanted: string): Job[] {
   const text = wanted.trim().toLowerCase();
   return jobs.filter(
@@ -30,10 +30,10 @@ export function filtered(jobs: readonly Job[], filter: JobFilter, wanted: string
 const TITLES: Readonly<Record<string, string>> = {
   refresh: 'Refresh of',
   checkpoint: 'Checkpoint',
-  expiry: 'Rows that have lived their time',
+  expiry: 'Row expiry in',
 };
 
-/** Title of a job; an unknown kind is shown by its own name. */
+/** Title of a job; an unknown kind is shown by the server's name for it. */
 export function jobTitle({ kind }: Pick<Job, 'kind'>): string {
   return TITLES[kind] ?? kind;
 }

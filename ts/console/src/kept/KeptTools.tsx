@@ -7,12 +7,12 @@ import { VersionsDialog } from './VersionsDialog.js';
 import type { Keeper } from './keeper.js';
 import type { Server } from '../state/server.js';
 
-/** Interval between checks for versions of other users while the notebook is visible. */
+/** Interval between checks for other users' versions while the notebook is visible. */
 const LOOK_MS = 30_000;
 
 const [shown, show] = createSignal<'versions' | 'share'>();
 
-/** Further actions on a notebook that is saved on the server. */
+/** Menu actions on a notebook that is saved on the server. */
 export function keptItems(keeper: Keeper): MenuItem[] {
   const { kept } = keeper;
   if (kept === undefined || kept.access === 'read') {
@@ -41,26 +41,26 @@ export function KeptTools(props: { keeper: Keeper; server: Server }): JSX.Elemen
   const says = (): string => {
     const { kept } = keeper;
     if (kept === undefined) {
-      return 'In this browser';
+      return 'Only in this browser';
     }
     if (!keeper.isChanged) {
       return `Version ${kept.version}`;
     }
-    return kept.access === 'read' ? 'Changed here' : `Changed since version ${kept.version}`;
+    return kept.access === 'read' ? 'Changed locally' : `Changed since version ${kept.version}`;
   };
   return (
     <Show when={props.server.keepsNotebooks && !props.server.isReadOnly}>
       <span class="kept-state">{says()}</span>
       <button
         class="button small"
-        title={isReader() ? 'Keep a copy of your own (Ctrl+S)' : 'Keep it on the server (Ctrl+S)'}
+        title={isReader() ? 'Save your own copy (Ctrl+S)' : 'Save on the server (Ctrl+S)'}
         disabled={keeper.isSaving() || !keeper.isChanged}
         onClick={() => void keeper.save()}
       >
         <Show when={keeper.isSaving()}>
           <Icon name="running" class="spin" />
         </Show>
-        {isReader() ? 'Save as mine' : 'Save'}
+        {isReader() ? 'Save a copy' : 'Save'}
       </button>
       <Show when={shown() === 'versions' && keeper.kept}>
         {(kept) => (

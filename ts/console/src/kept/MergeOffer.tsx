@@ -26,20 +26,20 @@ export function MergeOffer(props: OfferProps): JSX.Element {
               <bdi>{newer().changedBy}</bdi> saved version {newer().version}.
             </b>{' '}
             {keeper.isChanged
-              ? 'You have changed the version before; nothing of either is lost.'
-              : 'You see the version before.'}
+              ? 'You changed the previous version. No changes are lost.'
+              : 'You are viewing the previous version.'}
           </span>
           <span class="spring" />
           <Show
             when={keeper.isChanged}
             fallback={
               <button class="button small" onClick={() => keeper.takeTheirs()}>
-                Show it
+                Show new version
               </button>
             }
           >
             <button class="button small" onClick={() => keeper.takeTheirs()}>
-              Take theirs, keep mine as a copy
+              Use theirs and keep mine as a copy
             </button>
             <Show when={keeper.kept?.access !== 'read' && mergeOf(props, newer())}>
               {(merged) => (
@@ -106,7 +106,7 @@ function MergeDialog(props: {
     >
       <header>
         <h2 id={title}>
-          Merge with version {props.newer.version} of <bdi>{props.newer.changedBy}</bdi>
+          Merge with version {props.newer.version} by <bdi>{props.newer.changedBy}</bdi>
         </h2>
       </header>
       <p>{fits(props.merge, props.newer.changedBy)}</p>
@@ -124,10 +124,10 @@ function MergeDialog(props: {
       </div>
       <div class="confirm-actions">
         <button class="button" onClick={() => dialog.close()}>
-          Not now
+          Cancel
         </button>
         <button class="button primary" disabled={open() > 0} onClick={save}>
-          Save what is merged
+          Save merged version
         </button>
       </div>
     </dialog>
@@ -139,9 +139,10 @@ function fits({ conflicts, mine, theirs }: Merge, by: string): string {
   const were = conflicts.length === 1 ? 'was' : 'were';
   const both =
     conflicts.length === 0
-      ? 'No part was changed by both.'
-      : `${parts(conflicts.length)} ${were} changed by both: choose.`;
-  return `You changed ${parts(mine)} alone, ${by} ${parts(theirs)}; both are taken. ${both}`;
+      ? 'There are no conflicts.'
+      : `${parts(conflicts.length)} ${were} changed by both: choose a version for each.`;
+  const kept = `You changed ${parts(mine)}, ${by} changed ${parts(theirs)}; all of these are kept.`;
+  return `${kept} ${both}`;
 }
 
 const CHOICES: readonly (readonly [Choice, string])[] = [
@@ -166,7 +167,7 @@ function ConflictChoice(props: {
       </legend>
       <div class="merge-sides">
         <Side name="Mine" text={props.conflict.mine} />
-        <Side name={`Of ${props.by}`} text={props.conflict.theirs} />
+        <Side name={`Theirs (${props.by})`} text={props.conflict.theirs} />
       </div>
       <For each={offered()}>
         {([choice, label]) => (

@@ -52,15 +52,15 @@ export function ShareDialog(props: {
     <FormDialog
       title="Share"
       name={props.title}
-      keep="Leave it"
-      act={hasLink() ? 'Share and copy the link' : 'Share'}
+      keep="Cancel"
+      act={hasLink() ? 'Share and copy link' : 'Share'}
       isComplete={isRead()}
       submit={submit}
       onClose={() => props.onClose()}
     >
       <Failure text={failure()} />
-      <p>What its statements may read is decided by the rights of who runs them.</p>
-      {/* The server's response would replace anything entered before it. */}
+      <p>Its statements run with the permissions of the user who runs them.</p>
+      {/* Shown once the server has responded: its response would replace any earlier input. */}
       <Show when={isRead()}>
         <ShareList shares={shares()} onChange={setShares} />
         <AddShare name={name()} onInput={setName} onAdd={add} />
@@ -83,7 +83,7 @@ function LinkChoice(props: {
           checked={props.isOn}
           onChange={(event) => props.onChange(event.currentTarget.checked)}
         />
-        Those who have the link, and may log in, may read
+        Anyone with the link who can log in can read it
       </label>
       <Show when={props.address !== '' && props.isOn}>
         <p class="share-link data">
@@ -105,27 +105,27 @@ function ShareList(props: {
   };
   return (
     <ul class="share-list">
-      <For each={props.shares} fallback={<li class="hint">Shared with no user yet</li>}>
+      <For each={props.shares} fallback={<li class="hint">Not shared yet</li>}>
         {(one) => (
           <li>
             <bdi>{one.name}</bdi>
             <span class="spring" />
             <select
               class="select"
-              aria-label={`What ${one.name} may do`}
+              aria-label={`Access of ${one.name}`}
               onChange={(event) => allow(one, event.currentTarget.value)}
             >
               <option value="read" selected={one.access === 'read'}>
-                may read
+                can read
               </option>
               <option value="write" selected={one.access === 'write'}>
-                may write
+                can write
               </option>
             </select>
             <IconButton
               icon="close"
               type="button"
-              label={`No longer with ${one.name}`}
+              label={`Stop sharing with ${one.name}`}
               onClick={() => props.onChange(props.shares.filter((other) => other !== one))}
             />
           </li>

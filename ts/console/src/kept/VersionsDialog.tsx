@@ -13,7 +13,8 @@ export function VersionsDialog(props: {
 }): JSX.Element {
   let dialog!: HTMLDialogElement;
   const title = createUniqueId();
-  // Not resources: while one loads, the surrounding page would be removed, and the dialog with it.
+  // These are signals rather than resources: a loading resource would remove the surrounding page,
+  // including this dialog.
   const [versions, setVersions] = createSignal<readonly notebooks.Version[]>([]);
   const [chosen, setChosen] = createSignal<number>();
   const [text, setText] = createSignal<string>();
@@ -36,7 +37,9 @@ export function VersionsDialog(props: {
     if (draft !== undefined) {
       props.keeper.restore(draft);
       dialog.close();
-      showToast({ text: `Version ${chosen()} is your draft. Save makes it the newest.` });
+      showToast({
+        text: `Version ${chosen()} is now your draft. Save it to make it the newest version.`,
+      });
     }
   };
   onMount(() => {
@@ -57,8 +60,8 @@ export function VersionsDialog(props: {
       </header>
       <div class="versions">
         <VersionList versions={versions()} chosen={chosen()} choose={choose} />
-        <pre class="code-block" tabindex="0" role="region" aria-label="Text of the version">
-          {text() ?? (chosen() === undefined ? 'Choose a version to read it.' : '')}
+        <pre class="code-block" tabindex="0" role="region" aria-label="Version text">
+          {text() ?? (chosen() === undefined ? 'Select a version to view it.' : '')}
         </pre>
       </div>
       <Failure text={failure()} />
@@ -67,7 +70,7 @@ export function VersionsDialog(props: {
           Close
         </button>
         <button class="button primary" disabled={text() === undefined} onClick={restore}>
-          Make it my draft
+          Restore as draft
         </button>
       </div>
     </dialog>

@@ -1,6 +1,6 @@
 /**
- * Connects a tab's notebook with its saved version on the server: saving, and versions of other
- * users.
+ * Connects a tab's notebook with its version on the server: saves it, and detects versions that
+ * other users have saved.
  */
 import type { Accessor } from 'solid-js';
 import * as notebooks from '../api/notebooks.js';
@@ -60,7 +60,7 @@ export class Keeper {
         : await notebooks.create(title, text);
       this.#workspace.keepNotebook(this.#tab.id, keptOf(saved, text));
       this.#newer.set(undefined);
-      showToast({ text: `${saved.title}: version ${saved.version} is kept` });
+      showToast({ text: `${saved.title}: version ${saved.version} saved` });
     } catch (cause) {
       await this.#failed(cause);
     } finally {
@@ -75,7 +75,10 @@ export class Keeper {
     }
     if (cause instanceof SqlError && cause.status === GONE) {
       this.#workspace.keepNotebook(this.#tab.id, undefined);
-      showFailure('The server has this notebook no longer, or not for you. Save keeps it anew.');
+      showFailure(
+        'The notebook no longer exists on the server, or you no longer have access. ' +
+          'Save to create it again.',
+      );
       return;
     }
     showFailure(cause);
@@ -102,8 +105,8 @@ export class Keeper {
         this.#workspace.keepNotebook(this.#tab.id, { ...kept, access: now.access });
       }
     } catch {
-      // Connection failures are reported elsewhere; a deleted notebook is reported when it is
-      // saved.
+      // Connection failures are reported elsewhere. That the notebook was deleted is reported on
+      // the next save.
     }
   }
 

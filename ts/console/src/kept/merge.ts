@@ -1,6 +1,6 @@
 /**
- * Merges two users' changes to a notebook, cell by cell. A change by one side is accepted; for a
- * change by both, the user is asked to choose. Pure.
+ * Merges two users' changes to a notebook, cell by cell. A change that only one side made is
+ * accepted. If both sides changed the same cell, the user chooses. Pure.
  */
 import {
   freeName,
@@ -131,8 +131,8 @@ function compared<T>(
 }
 
 /**
- * Their order, unless only this side has reordered; cells missing there are inserted at their
- * position here.
+ * The other side's order, unless only this side has reordered the cells. Cells that the other side
+ * lacks are inserted at their position here.
  */
 function orderOf(
   base: readonly string[],
@@ -169,7 +169,7 @@ function cellConflict({ key, mine, theirs }: Piece<Cell>): Conflict {
   };
 }
 
-/** A cell as text to read, including differences beside its statement. */
+/** A cell as readable text, including properties that differ although its statement does not. */
 function shownCell(cell: Cell): string {
   if (cell.kind === 'markdown') {
     return cell.text;
@@ -258,7 +258,9 @@ function chosenCells(
   return cells;
 }
 
-/** A cell retained next to the other version of the same name gets an unused name. */
+/**
+ * Gives an unused name to a cell that is kept in addition to the other version of the same name.
+ */
 function beside(
   cell: Cell,
   cells: readonly Cell[],

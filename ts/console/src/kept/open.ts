@@ -33,7 +33,7 @@ function add(workspace: Workspace, opened: notebooks.Opened, link?: string): voi
   workspace.addNotebook(opened.title, opened.text, { approved: false, kept });
 }
 
-/** The address of a link that the owner has created. */
+/** The address of a shared notebook, from the link that its owner created. */
 export function addressOfLink(link: string): string {
   const { origin, pathname } = location;
   return `${origin}${pathname}#notebooks/${link}`;

@@ -6,7 +6,7 @@ import { isNumeric } from './types.js';
 export type CopyForm = 'tabs' | 'csv' | 'markdown' | 'json';
 
 export const COPY_FORMS: Readonly<Record<CopyForm, string>> = {
-  tabs: 'For a spreadsheet (tabs)',
+  tabs: 'Tab-separated (for spreadsheets)',
   csv: 'CSV',
   markdown: 'Markdown table',
   json: 'JSON',

@@ -13,10 +13,11 @@ export interface CellText {
   readonly kind: CellKind;
   readonly text: string;
   /**
-   * Shown fainter after the text: digits beyond milliseconds, the remainder of a truncated array.
+   * Text to show in a fainter colour after the main text: digits beyond milliseconds, or the
+   * remainder of a truncated array.
    */
   readonly faint?: string;
-  /** Number of fractional characters that a number lacks compared with others of its column. */
+  /** How many characters shorter the number's fraction is than the longest in its column. */
   readonly short?: number;
 }
 
@@ -74,13 +75,15 @@ function numberCell(value: Value, digits: number): CellText {
   return { kind: 'number', text: grouped(text), ...(short === 0 ? {} : { short }) };
 }
 
-/** Number of characters from a number's decimal point on; the maximum if it has an exponent. */
+/**
+ * Number of characters from a number's decimal point to its end; the maximum if it has an exponent.
+ */
 export function charsFromPoint(number: string): number {
   const match = /^[+-]?\d+(\.\d+)?(e.*)?$/i.exec(number);
   return match === null || match[2] !== undefined ? MAX_FROM_POINT : (match[1]?.length ?? 0);
 }
 
-/** Numbers with at least this many characters from the decimal point on are not aligned. */
+/** Minimum number of characters from the decimal point on at which numbers are not aligned. */
 export const MAX_FROM_POINT = 13;
 
 /** `-1234567.5` becomes `-1,234,567.5`; the fraction and an exponent are unchanged. */
@@ -123,7 +126,7 @@ function timeCell(iso: string, zone: Zone, digits: number): CellText {
 const AROUND_MS = 6 * 3_600_000;
 const MINUTE_MS = 60_000;
 
-/** UTC offset of a local time that occurs twice because clocks are set back. */
+/** UTC offset of a local time that is ambiguous because clocks are set back. */
 function offsetOfTwice(date: Date): string {
   const time = date.getTime();
   const offset = date.getTimezoneOffset();
@@ -211,7 +214,7 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
 
-/** Spells out invisible characters, and those that change the direction of text. */
+/** Spells out invisible characters and those that change the text direction. */
 export function withHiddenShown(text: string): string {
   return text.replaceAll(
     /[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g,

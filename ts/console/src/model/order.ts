@@ -67,7 +67,7 @@ function valueTest(column: Column, sign: string, wanted: string): ValueTest {
   }
   const bare = isNumeric(column.type) ? wanted.replaceAll(',', '') : wanted;
   const known = family === 'time' ? bare.replace(' ', 'T') : bare;
-  // A time matches with the precision in which it is written: `= 2026-11-21` is the whole day.
+  // A time matches at the precision at which it is written: `= 2026-11-21` matches the whole day.
   const cut = family === 'time' ? known.length : undefined;
   return (value) => {
     if (value === null) {
@@ -91,7 +91,7 @@ const SIGNS: Readonly<Record<string, (difference: number) => boolean>> = {
 };
 
 /**
- * Searches for a text as the grid shows it: times with a space, numbers with or without separators.
+ * Searches for text as the grid shows it: times with a space, numbers with or without separators.
  */
 function contains(family: Family, needle: string): ValueTest {
   const isNumber = family === 'integer' || family === 'decimal';
@@ -128,7 +128,8 @@ function compareTexts(left: string, right: string): number {
 }
 
 /**
- * Compares by value, and digit by digit where doubles cannot distinguish two numerals. NaN is last.
+ * Compares by value. Where two numerals are the same double, compares them digit by digit. NaN
+ * sorts last.
  */
 export function compareNumbers(left: string, right: string): number {
   const [one, other] = [Number(left), Number(right)];

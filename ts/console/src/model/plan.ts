@@ -61,7 +61,7 @@ function parseNode(line: string): PlanNode {
 }
 
 function metricsOf(text: string): Metric[] {
-  // A value may contain commas; a new metric begins with a name.
+  // A value may contain commas, so a new metric begins only at a name.
   return text
     .split(/, (?=[a-z_]+(?:\{[^}]*\})?=)/)
     .map((part) => /^([^=]+)=(.*)$/s.exec(part))

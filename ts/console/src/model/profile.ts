@@ -24,7 +24,7 @@ export interface Profile {
   readonly empty: number;
   /** `undefined` if it was not counted. */
   readonly distinct: number | undefined;
-  /** In the format of a copy; only for columns with an order. */
+  /** Minimum in the format of a copy; only for columns that have an order. */
   readonly least: string | undefined;
   readonly greatest: string | undefined;
   readonly mean: number | undefined;
@@ -32,7 +32,7 @@ export interface Profile {
   readonly longest: number | undefined;
   /** The most frequent values, if any occurs more than once. */
   readonly frequent: readonly Frequent[];
-  /** Counts in equal divisions of the range; only for numeric columns. */
+  /** Counts of values in equal divisions of the range; only for numeric columns. */
   readonly bins: readonly Bin[];
 }
 
@@ -125,7 +125,8 @@ function binsOf(numbers: readonly Weighted[]): Bin[] {
     least = Math.min(least, value);
     greatest = Math.max(greatest, value);
   }
-  // Halved first: the width of a range over all doubles exceeds a double.
+  // Both ends are halved first, because the width of a range over all doubles exceeds the largest
+  // double.
   const width = (greatest / 2 - least / 2) / (BINS / 2);
   if (!(width > 0)) {
     return [];

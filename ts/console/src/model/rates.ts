@@ -7,7 +7,10 @@ interface Count {
 }
 
 const WINDOW_MS = 60_000;
-/** Period over which a rate is measured, so that one late response does not make it jump. */
+/**
+ * Period over which a rate is measured; long enough that one late response does not make the rate
+ * jump.
+ */
 const RATE_MS = 10_000;
 
 export class Rates {

@@ -8,10 +8,15 @@ import { familyOf } from './types.js';
 import type { Windows } from './windows.js';
 import { signal } from './signal.js';
 
-/** Maximum number of rows loaded with a result; others are loaded when they become visible. */
+/**
+ * Maximum number of rows loaded with a result; further rows are loaded when they become visible.
+ */
 export const MAX_ROWS = 100_000;
 
-/** Number of rows whose width is measured: enough for a first page, cheap for any result. */
+/**
+ * Number of rows whose cell widths are measured: enough for the first page, and cheap for any
+ * result.
+ */
 const MEASURED_ROWS = 200;
 /** Number of rows measured at the end of each chunk that arrives. */
 const MEASURED_AT_END = 10;
@@ -21,7 +26,7 @@ export interface ColumnLayout {
   readonly column: Column;
   /** Widest header or cell seen so far, in characters. */
   chars: number;
-  /** Fractional digits of the times seen so far; for numbers, see `cellText`. */
+  /** Maximum fractional digits of the times seen so far; for numbers, see `cellText`. */
   digits: number;
 }
 
@@ -31,18 +36,20 @@ export class Result {
   readonly timestamp: number;
   readonly layout: readonly ColumnLayout[];
   readonly rows: Row[] = [];
-  /** Number of rows of the whole result before the first of these. */
+  /** Number of rows in the whole result that precede the loaded ones. */
   skipped: number;
   /** Number of rows of the whole result, known once the response is complete. */
   total: number | undefined;
   /** Whether the result has more rows than `total`. */
   isCut = false;
   /**
-   * Whether it replaces an earlier result of the same query, so that the view keeps its position.
+   * Whether this result replaces an earlier one of the same query, so that the view keeps its
+   * position.
    */
   readonly goesOn: boolean;
   /**
-   * Rows that were not loaded with the result, or the reason why they cannot be loaded on demand.
+   * The windows through which further rows are loaded, or the reason why they cannot be loaded on
+   * demand.
    */
   readonly beyond = signal<Windows | string | undefined>(undefined);
 
@@ -68,7 +75,7 @@ export class Result {
     for (const row of rows.slice(0, unmeasured)) {
       this.#measureWidths(row);
     }
-    // Numbers that count rows are widest at the end.
+    // Row numbers and other counters are widest in the last rows.
     for (const row of rows.slice(Math.max(unmeasured, rows.length - MEASURED_AT_END))) {
       this.#measureWidths(row);
     }
@@ -86,7 +93,7 @@ export class Result {
     return this.skipped + row + 1;
   }
 
-  /** Rows loaded on demand, if this is possible. */
+  /** Windows of rows that are loaded on demand, if this is possible. */
   get windows(): Windows | undefined {
     const beyond = this.beyond();
     return typeof beyond === 'object' ? beyond : undefined;
@@ -153,7 +160,10 @@ export function isPart({ rows, total = rows.length, isCut }: Result): boolean {
   return isCut || rows.length < total;
 }
 
-/** A result as of a revision. A result grows in place; reading both makes a view follow it. */
+/**
+ * Marks a result as read at a revision. A result grows in place, so a view that also reads the
+ * revision follows its growth.
+ */
 // eslint-disable-next-line @typescript-eslint/no-unused-vars -- to be read is all it is for
 export function asOf<T extends Result | undefined>(result: T, _revision: number): T {
   return result;

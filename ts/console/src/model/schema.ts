@@ -1,5 +1,5 @@
 /**
- * Parses the server's metadata queries on tables and columns, whichever names their columns have.
+ * Parses the server's metadata on tables and columns, whatever the names of the metadata columns.
  */
 import type { Value } from '../api/answer.js';
 import { numberOf, recordsOf, textOf, type Answer, type RowRecord } from '../api/cells.js';
@@ -28,7 +28,7 @@ export interface ColumnEntry {
 
 export interface FunctionEntry {
   readonly name: string;
-  /** Whether it is used in FROM rather than in expressions. */
+  /** Whether the function is used in FROM rather than in expressions. */
   readonly isSource: boolean;
   readonly signatures: readonly string[];
   readonly description: string;
@@ -59,7 +59,7 @@ export function tableEntries(answer: Answer): TableEntry[] {
     .sort((left, right) => left.name.localeCompare(right.name));
 }
 
-/** Identity of the table, since names are reused, and its visible transaction. */
+/** Combines the table's identity, since names are reused, with its visible transaction. */
 export function versionOf(cell: RowRecord): string | undefined {
   return textOf(cell('table_txn')) === undefined
     ? undefined
@@ -90,7 +90,7 @@ export function functionEntries(answer: Answer): FunctionEntry[] {
   return [...entries.values()];
 }
 
-/** Name of each kind in sentences and, in capitals, in statements. */
+/** Name of each kind for use in sentences and, in capitals, in statements. */
 export const KIND_WORDS: Readonly<Record<TableKind, string>> = {
   table: 'table',
   view: 'view',
@@ -108,7 +108,7 @@ export const KIND_ICONS = {
 
 const LETTERS: Readonly<Record<string, TableKind>> = { V: 'view', M: 'materialized', L: 'live' };
 
-/** Kind for a letter of `table_type`. */
+/** The kind for a letter of `table_type`. */
 export function kindOf(value: Value): TableKind {
   return LETTERS[String(value)] ?? 'table';
 }

@@ -52,7 +52,7 @@ export function isNumeric(type: string): boolean {
   return family === 'integer' || family === 'decimal';
 }
 
-/** Abbreviation of a type, where its name does not fit. */
+/** Abbreviation of a type, for places where its name does not fit. */
 export function typeTag(type: string): string {
   const tag = TAGS[type];
   if (tag) {

@@ -5,15 +5,15 @@ import { grouped } from './format.js';
 interface CommonFacts {
   /** `undefined` if the user may not see the base table. */
   readonly base: string | undefined;
-  /** Why the view no longer follows its base table. */
+  /** The reason why the view no longer follows its base table. */
   readonly reason: string | undefined;
-  /** Time of the response by the server's clock, ISO in UTC. */
+  /** Server time of the response, ISO in UTC. */
   readonly askedAt: string | undefined;
   /** Last transaction of the base table that the view includes; `undefined` before it is filled. */
   readonly position: number | undefined;
-  /** Maximum number of base table transactions that the view lacks. */
+  /** Maximum number of base table transactions that the view may lack. */
   readonly behind: number;
-  /** Since the end of the last refresh. */
+  /** Milliseconds since the end of the last refresh. */
   readonly ageMs: number | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface MaterializedFacts extends CommonFacts {
 export interface LiveFacts extends CommonFacts {
   readonly form: 'live';
   readonly status: 'active' | 'seeding' | 'invalid';
-  /** Whether it is not updated until it is resumed. */
+  /** Whether the view is not refreshed until it is resumed. */
   readonly isSuspended: boolean;
 }
 
@@ -45,10 +45,10 @@ interface Freshness {
   readonly isLate: boolean;
 }
 
-/** Views that follow each change pause between refreshes; a lag up to this is normal. */
+/** Views that follow each change pause between refreshes, so a lag of at most this is normal. */
 const USUAL_REST_MS = 10_000;
 
-/** Parses a row of the server's view lists that also has `asked_at`. */
+/** Parses a row of the server's view lists, which also contains `asked_at`. */
 export function viewFacts(cell: RowRecord): ViewFacts | undefined {
   if (cell('refresh_type') !== null) {
     return materializedFacts(cell);
@@ -136,7 +136,7 @@ export const STATE_WORDS: Readonly<Record<Freshness['kind'], string>> = {
 export function stateText(view: ViewFacts): string {
   switch (freshnessOf(view).kind) {
     case 'invalid':
-      return `Invalid: ${view.reason ?? 'the server does not say why'}`;
+      return `Invalid: ${view.reason ?? 'no reason given'}`;
     case 'suspended':
       return 'Suspended';
     case 'seeding':
@@ -151,7 +151,7 @@ export function stateText(view: ViewFacts): string {
   }
 }
 
-/** Lag behind the base table in words; `undefined` before there is anything to compare. */
+/** Lag behind the base table in words; `undefined` if there is nothing to compare yet. */
 export function lagText(view: ViewFacts): string | undefined {
   const { kind } = freshnessOf(view);
   if (kind === 'empty' || kind === 'seeding' || view.position === undefined) {
@@ -165,7 +165,8 @@ export function freshnessText(view: ViewFacts): string {
   const { kind } = freshnessOf(view);
   const { behind, ageMs } = view;
   const when = ageMs === undefined ? 'never refreshed' : `refreshed ${ageText(ageMs)} ago`;
-  const lag = behind === 0 ? 'shows all of its base' : `behind by up to ${transactions(behind)}`;
+  const lag =
+    behind === 0 ? 'up to date with its base table' : `behind by up to ${transactions(behind)}`;
   const isCounted = ['behind', 'current', 'suspended'].includes(kind);
   return isCounted && view.position !== undefined
     ? `${stateText(view)}, ${lag}; ${when}`

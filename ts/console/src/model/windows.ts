@@ -1,6 +1,7 @@
 /**
- * Rows of a large result that are loaded on demand: read in windows when they become visible, and
- * evicted in the order in which they were last viewed. The source decides how a window is read.
+ * Rows of a large result that are loaded on demand. They are read in windows when they become
+ * visible; the least recently viewed window is evicted first. The source decides how a window is
+ * read.
  */
 import type { Accessor } from 'solid-js';
 import type { Row } from '../api/answer.js';
@@ -9,23 +10,24 @@ import { signal, counter } from './signal.js';
 
 /** Number of rows per window. */
 export const WINDOW_ROWS = 1000;
-/** Maximum number of rows cached beyond the first ones, for results with few columns. */
+/** Maximum number of cached rows in addition to the first ones, for results with few columns. */
 export const MAX_WINDOW_ROWS = 100_000;
 /** Wide rows exhaust the memory of a page sooner than many rows. */
 const MAX_CELLS = 2_000_000;
-/** A scroll must rest this long before rows are requested. */
+/** Time without scrolling after which rows are requested. */
 const AT_REST_MS = 60;
 
 interface RowSource {
   /**
-   * Reads rows from a position; `undefined` if the data has changed since the other rows were read.
+   * Reads rows from a position on; returns `undefined` if the data has changed since the other rows
+   * were read.
    */
   readonly read: (
     from: number,
     count: number,
     signal: AbortSignal,
   ) => Promise<readonly Row[] | undefined>;
-  /** Whether a row is loaded without windows, by its position in the whole result. */
+  /** Whether the row at a position in the whole result is loaded without windows. */
   readonly isHeld: (place: number) => boolean;
 }
 
@@ -39,10 +41,10 @@ export class Windows {
   /** Number of rows in the whole result. */
   readonly total: number;
   readonly #edition = counter();
-  /** Incremented whenever rows have been loaded. */
+  /** Incremented whenever more rows have been loaded. */
   readonly edition: Accessor<number> = this.#edition;
   readonly #failure = signal<string | undefined>(undefined);
-  /** Why visible rows could not be loaded. */
+  /** The reason why visible rows could not be loaded. */
   readonly failure: Accessor<string | undefined> = this.#failure;
   /** Note for the user about the origin of these rows. */
   readonly notice: string | undefined;
@@ -59,7 +61,7 @@ export class Windows {
     this.notice = notice;
     this.#source = source;
     const rows = Math.min(MAX_WINDOW_ROWS, MAX_CELLS / Math.max(1, columns));
-    // Two windows can be visible at once, and their neighbours are loaded with them.
+    // At most two windows are visible at the same time, and their neighbours are loaded with them.
     this.#most = Math.max(6, Math.floor(rows / WINDOW_ROWS));
   }
 
@@ -100,7 +102,7 @@ export class Windows {
     this.#reading?.abort.abort();
   }
 
-  /** The span from the first to the last window that lacks visible rows. */
+  /** The span from the first to the last window in which visible rows are missing. */
   #missing(span: Span): Span | undefined {
     const lacking = windowsIn(span).filter((window) => this.#lacks(window, span));
     const [first] = lacking;
@@ -123,7 +125,7 @@ export class Windows {
     }
     this.#reading?.abort.abort();
     const abort = new AbortController();
-    // One more window on each side, because readers scroll in small steps.
+    // Loads one more window on each side, because readers scroll in small steps.
     const before = missing.first > 0 && this.#lacks(missing.first - 1, ALL) ? 1 : 0;
     const after = this.#lacks(missing.end, ALL) ? 1 : 0;
     const span = { first: missing.first - before, end: missing.end + after };

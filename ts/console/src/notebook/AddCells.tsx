@@ -27,7 +27,7 @@ export function AddCells(props: NotebookParts & { at: number }): JSX.Element {
       </For>
       <button
         class="button"
-        title="A value that statements use as @name, chosen above the cells"
+        title="A value that statements use as @name, set above the cells"
         onClick={() => openVariables()}
       >
         <Icon name="filter" />
@@ -40,7 +40,7 @@ export function AddCells(props: NotebookParts & { at: number }): JSX.Element {
 export function addCell({ document: doc }: NotebookParts, kind: Added, at: number): void {
   const notebook = doc.notebook();
   if (notebook.cells.length >= MAX_CELLS) {
-    showFailure(`A notebook has at most ${MAX_CELLS} cells.`);
+    showFailure(`A notebook can have at most ${MAX_CELLS} cells.`);
     return;
   }
   const id = newId();

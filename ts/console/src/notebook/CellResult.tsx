@@ -116,8 +116,8 @@ function CellChart(props: ResultProps & { result: Result }): JSX.Element {
 const NO_OPTIONS: ChartOptions = {};
 
 /**
- * An annotation query can use the notebook's variables, this cell, and the cells above, as a cell
- * below could.
+ * Like a cell at the end, an annotation query can use the notebook's variables, this cell, and the
+ * cells above it.
  */
 function annotationQuery({ cell, document: doc }: ResultProps, text: string): string {
   const notebook = doc.asRun();
@@ -162,7 +162,7 @@ function Late(props: ResultProps): JSX.Element {
         <p class="cell-late">
           <Icon name="clock" />
           <span>
-            <bdi>{reason()}</bdi> The rows are those of {at()}.
+            <bdi>{reason()}</bdi> The rows are as of {at()}.
           </span>
         </p>
       )}

@@ -89,7 +89,7 @@ function SqlCellView(props: CellProps<SqlCell>): JSX.Element {
         <CellName {...props} />
         <Summary run={run()} text={props.cell.text} />
         <span class="spring" />
-        <span class="segmented" role="group" aria-label={`${props.cell.name} shown as`}>
+        <span class="segmented" role="group" aria-label={`View of ${props.cell.name}`}>
           {(['grid', 'chart'] as const).map((view) => (
             <button
               aria-pressed={props.cell.view === view ? 'true' : 'false'}
@@ -116,8 +116,8 @@ function DragHandle(props: CellProps): JSX.Element {
   return (
     <IconButton
       icon="drag"
-      label="Move the cell"
-      title="Drag, or Alt with Up and Down, moves the cell"
+      label="Move cell"
+      title="Drag, or press Alt+Up or Alt+Down, to move the cell"
       draggable={true}
       onDragStart={(event) => event.dataTransfer?.setData(CELL_TYPE, props.cell.id)}
       class="icon-button tight cell-drag"
@@ -131,7 +131,7 @@ function RunButton(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
     <IconButton
       icon={isRunning() ? 'stop' : 'play'}
       label={isRunning() ? `Stop ${props.cell.name}` : `Run ${props.cell.name}`}
-      title={isRunning() ? 'Stop (Alt+K stops all)' : 'Run the cell (Ctrl+Enter)'}
+      title={isRunning() ? 'Stop (Alt+K stops all)' : 'Run cell (Ctrl+Enter)'}
       onClick={() =>
         isRunning() ? props.run.runner.cancel() : void props.document.runCell(props.cell.id)
       }
@@ -154,8 +154,8 @@ function CellTitle(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
   return (
     <input
       class="cell-title"
-      aria-label="Title of the cell"
-      title="Shown when the notebook is presented"
+      aria-label="Cell title"
+      title="Shown in presentations"
       maxlength={MAX_TITLE_LENGTH}
       placeholder={usual()}
       value={props.cell.title ?? ''}
@@ -164,7 +164,7 @@ function CellTitle(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
   );
 }
 
-/** Statements refer to cells by name, so the name can be edited in place. */
+/** Name of the cell, editable in place because statements refer to cells by name. */
 function CellName(props: CellProps<SqlCell>): JSX.Element {
   const [trouble, setTrouble] = createSignal<string>();
   const rename = (input: HTMLInputElement): void => {
@@ -181,8 +181,8 @@ function CellName(props: CellProps<SqlCell>): JSX.Element {
     <>
       <input
         class="cell-name"
-        aria-label="Name of the cell"
-        title="Later cells read its rows by this name"
+        aria-label="Cell name"
+        title="Later cells can query its rows by this name"
         spellcheck={false}
         size={Math.max(6, props.cell.name.length)}
         value={props.cell.name}
@@ -228,7 +228,7 @@ function Summary(props: { run: CellRun; text: string }): JSX.Element {
       </Show>
       <span>{facts()}</span>
       <Show when={props.run.runner.run() && props.run.text() !== props.text}>
-        <span class="hint">edited since</span>
+        <span class="hint">edited since the last run</span>
       </Show>
     </span>
   );
@@ -240,15 +240,15 @@ function CellTools(props: CellProps): JSX.Element {
     <span class="cell-tools">
       <IconButton
         icon="expand"
-        label={isMaximised() ? 'Show all cells' : 'Fill the notebook'}
-        title={isMaximised() ? 'Show all cells (Escape)' : 'Fill the notebook'}
+        label={isMaximised() ? 'Show all cells' : 'Maximise'}
+        title={isMaximised() ? 'Show all cells (Escape)' : 'Maximise'}
         aria-pressed={isMaximised() ? 'true' : 'false'}
         onClick={() => props.maximise(isMaximised() ? undefined : props.cell.id)}
         class="icon-button tight"
       />
       <IconButton
         icon="more"
-        label="More of the cell"
+        label="More cell actions"
         aria-haspopup="menu"
         onClick={(event) => openMenuBelow('Cell', event.currentTarget, cellMenu(props))}
         class="icon-button tight"

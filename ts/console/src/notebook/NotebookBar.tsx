@@ -51,7 +51,7 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
         <FullScreen host={props.host} />
         <button
           class="button"
-          title="Show only the charts, as large as the screen allows (Escape leaves)"
+          title="Show only the charts, filling the screen (press Escape to leave)"
           onClick={() => present(true)}
         >
           <Icon name="chart" />
@@ -59,7 +59,7 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
         </button>
         <IconButton
           icon="more"
-          label="More of the notebook"
+          label="More notebook actions"
           aria-haspopup="menu"
           onClick={(event) => openMenuBelow('Notebook', event.currentTarget, menuOf(props))}
         />
@@ -75,7 +75,7 @@ function LayoutChoice(props: { doc: NotebookParts['document'] }): JSX.Element {
         {(layout) => (
           <button
             aria-pressed={props.doc.notebook().layout === layout ? 'true' : 'false'}
-            title={layout === 'list' ? 'Cells below each other' : 'Side by side: a dashboard'}
+            title={layout === 'list' ? 'Cells in a list' : 'Cells side by side, as a dashboard'}
             onClick={() => chooseLayout(props.doc, layout)}
           >
             {layout === 'list' ? 'List' : 'Grid'}
@@ -103,7 +103,7 @@ function menuOf(props: NotebookParts): MenuItem[] {
     { label: 'Variables', run: () => openVariables() },
     { label: 'Refresh now', run: () => props.refresher.now() },
     ...keptItems(props.keeper),
-    { label: 'Export as a file', apart: true, run: () => exportFile(props.tab) },
+    { label: 'Export to file', apart: true, run: () => exportFile(props.tab) },
   ];
 }
 
@@ -137,7 +137,7 @@ function RefreshChoice(props: NotebookParts): JSX.Element {
   );
 }
 
-/** Whether the cells are up to date, and what happens if they are not. */
+/** Shows whether the cells are up to date and, if not, what will be done. */
 export function RefreshSays(props: NotebookParts): JSX.Element {
   const state = (): ReturnType<NotebookParts['refresher']['state']> => props.refresher.state();
   const clock = (at: Date | undefined): string => at?.toTimeString().slice(0, 8) ?? '–';
@@ -149,7 +149,7 @@ export function RefreshSays(props: NotebookParts): JSX.Element {
       case 'live':
         return now.at ? `Live, ${clock(now.at)}` : 'Live';
       case 'lost':
-        return `The server does not answer. Next try at ${clock(now.retryAt)}.`;
+        return `The server is not responding. Next attempt at ${clock(now.retryAt)}.`;
     }
   };
   return (
@@ -165,7 +165,9 @@ export function RefreshSays(props: NotebookParts): JSX.Element {
   );
 }
 
-/** The whole page enters full screen, because menus and dialogs are outside the notebook. */
+/**
+ * The whole page enters full screen, because menus and dialogs are outside the notebook's element.
+ */
 function FullScreen(props: { host: () => HTMLElement }): JSX.Element {
   const [isFull, setFull] = createSignal(false);
   const listen = (): void => {
@@ -182,8 +184,8 @@ function FullScreen(props: { host: () => HTMLElement }): JSX.Element {
   return (
     <IconButton
       icon="expand"
-      label={isFull() ? 'Leave full screen' : 'Full screen'}
-      title={isFull() ? 'Leave full screen (Escape)' : 'Full screen'}
+      label={isFull() ? 'Exit full screen' : 'Full screen'}
+      title={isFull() ? 'Exit full screen (Escape)' : 'Full screen'}
       aria-pressed={isFull() ? 'true' : 'false'}
       onClick={() =>
         void (isFull() ? document.exitFullscreen() : document.documentElement.requestFullscreen())

@@ -122,15 +122,15 @@ function Opened(props: NotebookParts & { host: () => HTMLElement }): JSX.Element
   );
 }
 
-/** A notebook that another user may have written runs nothing by itself. */
+/** Shown for a notebook that another user may have written: it does not run anything by itself. */
 function Untouched(props: NotebookParts): JSX.Element {
   return (
     <Show when={props.tab.notebook?.approved === false}>
       <p class="notebook-note">
         <Icon name="alert" />
         <span>
-          This notebook was written elsewhere. Nothing of it has run, and it asks for nothing by
-          itself until you run it.
+          This notebook was created elsewhere. Nothing has run, and nothing runs by itself until you
+          run it.
         </span>
       </p>
     </Show>
@@ -144,7 +144,7 @@ function Unreadable(props: { tab: Tab; message: string }): JSX.Element {
       <div class="notebook-note" role="alert">
         <Icon name="alert" />
         <span>
-          <b>This is shown as a text, and nothing of it was changed.</b>{' '}
+          <b>This is shown as plain text; nothing was changed.</b>{' '}
           <bdi>{sentence(props.message)}</bdi>
         </span>
         <span class="spring" />
@@ -153,7 +153,7 @@ function Unreadable(props: { tab: Tab; message: string }): JSX.Element {
           Export
         </button>
       </div>
-      <pre class="notebook-text" tabindex="0" role="region" aria-label="Text of the notebook">
+      <pre class="notebook-text" tabindex="0" role="region" aria-label="Notebook text">
         {props.tab.draft}
       </pre>
     </>
@@ -213,7 +213,7 @@ function cellOf(target: EventTarget | null): string | undefined {
   return element?.dataset['cell'];
 }
 
-/** Whether the keys go into a text field or editor; an editor is inside a shadow root. */
+/** Whether key presses go to a text field or an editor; an editor is inside a shadow root. */
 function inText({ target }: KeyboardEvent): boolean {
   return (
     target instanceof HTMLInputElement ||

@@ -52,7 +52,7 @@ export default function NotebooksPage(props: { workspace: Workspace }): JSX.Elem
         look={() => void look()}
         loaded={all()}
         key="id"
-        unread="The notebooks could not be read"
+        unread="Notebooks could not be loaded"
         empty={<NothingKept workspace={props.workspace} />}
       >
         {(rows) => (
@@ -81,8 +81,10 @@ export default function NotebooksPage(props: { workspace: Workspace }): JSX.Elem
 function NothingKept(props: { workspace: Workspace }): JSX.Element {
   return (
     <>
-      <strong>No notebook is kept here yet</strong>
-      <p>Make one, and press Save. Notebooks that others share with you appear here, too.</p>
+      <strong>No saved notebooks yet</strong>
+      <p>
+        Create a notebook and press Save. Notebooks that others share with you appear here, too.
+      </p>
       <button
         class="button primary"
         onClick={() => withNotebooks((make) => make.create(props.workspace))}
@@ -113,14 +115,14 @@ function Shelf(props: ShelfProps): JSX.Element {
       <div class="page-filters">
         <SearchField placeholder="Filter by title or owner" search={setWanted} />
       </div>
-      <div class="page-table" role="region" aria-label="Table of notebooks" tabindex="0">
+      <div class="page-table" role="region" aria-label="List of notebooks" tabindex="0">
         <Listing
           heads={[
             ['Notebook'],
             ['Owner'],
             ['Shared'],
             ['Changed'],
-            ['By'],
+            ['Changed by'],
             ['Version', 'num'],
             ['Actions', 'actions'],
           ]}
@@ -158,7 +160,7 @@ function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
       <td class="actions">
         <IconButton
           icon="more"
-          label={`More about ${props.row.title}`}
+          label={`More actions for ${props.row.title}`}
           aria-haspopup="menu"
           onClick={(event) => openMenuBelow('Notebook', event.currentTarget, itemsOf(props, open))}
         />
@@ -169,26 +171,26 @@ function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
 
 function sharedText({ access, shares = [], link }: notebooks.Listed): string {
   if (access !== 'own') {
-    return access === 'write' ? 'you may write' : 'you may read';
+    return access === 'write' ? 'you can write' : 'you can read';
   }
   const names = shares.map(({ name }) => name);
-  const all = typeof link === 'string' ? [...names, 'by a link'] : names;
+  const all = typeof link === 'string' ? [...names, 'by link'] : names;
   return all.length === 0 ? 'not shared' : all.join(', ');
 }
 
 function itemsOf(props: ShelfProps & { row: notebooks.Listed }, open: () => void): MenuItem[] {
   const { row } = props;
   const remove = async (): Promise<void> => {
-    const others = (row.shares?.length ?? 0) > 0 ? ' Those it is shared with lose it, too.' : '';
+    const others = (row.shares?.length ?? 0) > 0 ? ' Users it is shared with lose access.' : '';
     const isSure = await confirmed({
       title: `Delete the notebook ${row.title}?`,
-      text: `All ${row.version} versions are gone then. This cannot be undone.${others}`,
-      keep: 'Keep it',
+      text: `All ${row.version} versions are deleted. This cannot be undone.${others}`,
+      keep: 'Cancel',
       destroy: `Delete ${row.title}`,
     });
     if (isSure) {
       await notebooks.remove(row.id);
-      showToast({ text: `${row.title} is deleted` });
+      showToast({ text: `${row.title} was deleted` });
       props.changed();
     }
   };

@@ -48,7 +48,7 @@ export function Presentation(props: NotebookParts): JSX.Element {
         </For>
         <span class="spring" />
         <Show when={!isApproved()}>
-          <span>This notebook was written elsewhere and has not run.</span>
+          <span>This notebook was created elsewhere and has not run.</span>
           <button class="button primary" onClick={() => void run()}>
             Run
           </button>
@@ -68,7 +68,7 @@ export function Presentation(props: NotebookParts): JSX.Element {
         </For>
       </div>
       <Show when={shown().length === 0}>
-        <p class="empty">There is no chart to present. Escape goes back to the notebook.</p>
+        <p class="empty">There is no chart to present. Press Escape to return to the notebook.</p>
       </Show>
     </div>
   );

@@ -26,7 +26,7 @@ export function RangeChoice(props: NotebookParts): JSX.Element {
       <select
         class="select"
         aria-label="Time range"
-        title="Cells read it as @from and @to; charts that name neither are cut to it"
+        title="Cells can use it as @from and @to; charts that use neither are restricted to it"
         onChange={(event) => choose(event.currentTarget.value)}
       >
         <option value={NONE} selected={range() === undefined && !writing()}>
@@ -40,7 +40,7 @@ export function RangeChoice(props: NotebookParts): JSX.Element {
           )}
         </For>
         <option value={OWN} selected={isOwn()}>
-          From … to
+          Custom range
         </option>
       </select>
       <Show when={isOwn()}>
@@ -66,16 +66,16 @@ function Ends(props: NotebookParts): JSX.Element {
     const [first, last] = [timeOf(from.value, now), timeOf(to.value, now)];
     if (first === undefined || last === undefined) {
       const wrong = first === undefined ? from.value : to.value;
-      setTrouble(`«${wrong}» is no time, such as now-1h, today or 2026-01-31 10:30.`);
+      setTrouble(`"${wrong}" is not a time such as now-1h, today or 2026-01-31 10:30.`);
     } else if (first >= last) {
-      setTrouble('The range ends before it begins.');
+      setTrouble('The range must end after it begins.');
     } else {
       setTrouble('');
       props.refresher.choose({ from: from.value.trim(), to: to.value.trim() });
     }
   };
   return (
-    <span class="range-ends" role="group" aria-label="Times of the range, UTC">
+    <span class="range-ends" role="group" aria-label="Custom range, UTC">
       <input ref={from} class="input data" aria-label="From" value={range().from} onChange={take} />
       <span aria-hidden="true">to</span>
       <input ref={to} class="input data" aria-label="To" value={range().to} onChange={take} />

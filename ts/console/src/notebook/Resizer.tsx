@@ -61,8 +61,8 @@ export function Resizer(props: CellProps & { host: () => HTMLElement }): JSX.Ele
     <button
       class="cell-resize"
       classList={{ dragging: dragged() !== undefined }}
-      aria-label="Size of the cell"
-      title="Drag, or the arrow keys, change the size"
+      aria-label="Cell size"
+      title="Drag or use the arrow keys to resize"
       onPointerDown={begin}
       onKeyDown={onKeyDown}
     />

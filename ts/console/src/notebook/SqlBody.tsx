@@ -8,7 +8,7 @@ import { nameSource } from '../editor/events.js';
 const LINE_PX = 20;
 const MAX_LINES = 16;
 const AROUND_PX = 18;
-/** Distance from the visible area at which the editor of a cell is created. */
+/** Distance from the visible area within which a cell's editor is created. */
 const NEAR = '400px';
 
 export function SqlBody(props: CellProps<SqlCell>): JSX.Element {
@@ -28,7 +28,8 @@ export function SqlBody(props: CellProps<SqlCell>): JSX.Element {
       changed: (_tab, text) => doc.type(cell.id, text),
       run: () => void doc.runCell(cell.id),
       runAll: () => void doc.runFrom(),
-      // Only the page knows the names of other cells and variables: errors are reported by the run.
+      // Only the page knows the names of other cells and variables, so the server cannot validate
+      // the statement; the run reports errors.
       validate: () => Promise.resolve(undefined),
       problem: () => undefined,
       statement: () => undefined,

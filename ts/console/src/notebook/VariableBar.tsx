@@ -49,14 +49,15 @@ export function VariableBar(props: NotebookParts): JSX.Element {
   );
 }
 
-/** Maximum number of list choices to offer; any other value can be typed. */
+/** Maximum number of values that a list offers; any other value can be typed. */
 const OFFERED = 1000;
 
 function Value(props: { variable: Variable; set: (value: string) => void }): JSX.Element {
   const list = createUniqueId();
   const [choices, setChoices] = createSignal<Choices>();
   let asked: string | undefined;
-  // Not a resource: while one loads, the field would be removed during typing.
+  // This is a signal rather than a resource: a loading resource would remove the field while the
+  // user types.
   const offer = (text: string): void => {
     if (text !== asked) {
       asked = text;
@@ -73,7 +74,7 @@ function Value(props: { variable: Variable; set: (value: string) => void }): JSX
         class="input data"
         classList={{ choices: isList() }}
         list={isList() ? list : undefined}
-        title={isList() ? 'Choose a value of the list, or write another' : undefined}
+        title={isList() ? 'Choose a value from the list or type another' : undefined}
         value={props.variable.value}
         aria-invalid={trouble() === '' ? undefined : 'true'}
         onFocus={() => isList() && offer(props.variable.query ?? '')}
@@ -104,7 +105,7 @@ interface Choices {
   readonly note: string;
 }
 
-/** First values of a list's query; a long list is not read to its end. */
+/** First values of a list's query; the query is not read to its end. */
 async function choicesOf(text: string): Promise<Choices> {
   try {
     const statement = `SELECT * FROM (${text}\n) LIMIT ${OFFERED + 1}`;
@@ -113,7 +114,7 @@ async function choicesOf(text: string): Promise<Choices> {
     const isCut = rows.length > OFFERED;
     return {
       values: values.slice(0, OFFERED),
-      note: isCut ? 'The first 1,000 values are offered; any other can be written.' : '',
+      note: isCut ? 'Only the first 1,000 values are listed; you can type any other value.' : '',
     };
   } catch (cause) {
     const message = messageOf(cause);
@@ -142,7 +143,7 @@ function Editor(props: NotebookParts & { onClose: () => void }): JSX.Element {
     <FormDialog
       title="Variables of"
       name={props.tab.title}
-      keep="Leave them"
+      keep="Cancel"
       act="Apply"
       isComplete={true}
       submit={submit}
@@ -165,10 +166,10 @@ function Editor(props: NotebookParts & { onClose: () => void }): JSX.Element {
           onClick={() => setRows([...rows(), NEW_VARIABLE])}
         >
           <Icon name="plus" />
-          Add a variable
+          Add variable
         </button>
         <p class="hint">
-          Statements use the values as @name. They are sent as values, never as a part of the
+          Statements use the values as @name. They are passed as values, never inserted into the
           statement.
         </p>
       </div>
@@ -183,8 +184,8 @@ function withoutQuery({ query: text, ...variable }: Variable): Variable {
 }
 
 /**
- * A list without a value starts with its first one, because statements would otherwise find no
- * rows.
+ * A list without a value starts with its first choice, because statements would find no rows
+ * otherwise.
  */
 async function withValue(variable: Variable): Promise<Variable> {
   if (variable.kind !== 'list' || variable.value !== '') {
@@ -199,16 +200,19 @@ function troubleOf(variables: readonly Variable[]): string {
   for (const variable of variables) {
     const name = variable.name.toLowerCase();
     if (!isName(variable.name)) {
-      return `«${variable.name}» can be no name: letters, digits and _, no digit in front.`;
+      return (
+        `Invalid variable name "${variable.name}": ` +
+        'use letters, digits and _, not starting with a digit.'
+      );
     }
     if (seen.has(name)) {
       return name === 'from' || name === 'to'
-        ? `@${name} is an end of the time range. Choose another name.`
-        : `@${name} is there twice.`;
+        ? `@${name} belongs to the time range. Choose another name.`
+        : `Duplicate variable @${name}.`;
     }
     seen.add(name);
     if (variable.kind === 'list' && (variable.query ?? '').trim() === '') {
-      return `@${variable.name} needs a query whose first column has the values.`;
+      return `@${variable.name} needs a query whose first column contains the values.`;
     }
     if (valueOf(variable, Date.now()) === undefined) {
       return `@${variable.name}: ${valueTrouble(variable)}`;
@@ -220,7 +224,7 @@ function troubleOf(variables: readonly Variable[]): string {
 const KIND_NAMES: Readonly<Record<VariableKind, string>> = {
   text: 'Text',
   number: 'Number',
-  list: 'List of a query',
+  list: 'List from a query',
   time: 'Time',
 };
 
@@ -271,7 +275,7 @@ function VariableRow(props: {
       />
       <Show when={props.variable.kind === 'list'}>
         <label class="wide">
-          Query of the values
+          Query for the values
           <input
             class="input data"
             value={props.variable.query ?? ''}

@@ -22,9 +22,9 @@ export function cellMenu(props: CellProps): MenuItem[] {
     ...(cell.kind === 'sql' ? sqlItems(props, cell) : []),
     { label: 'Move up', keys: 'Alt+↑', apart: true, run: () => move(props, cell.id, -1) },
     { label: 'Move down', keys: 'Alt+↓', run: () => move(props, cell.id, 1) },
-    { label: 'SQL cell below', apart: true, run: () => addCell(props, 'sql', at + 1) },
-    { label: 'Chart cell below', run: () => addCell(props, 'chart', at + 1) },
-    { label: 'Text cell below', run: () => addCell(props, 'markdown', at + 1) },
+    { label: 'Add SQL cell below', apart: true, run: () => addCell(props, 'sql', at + 1) },
+    { label: 'Add chart cell below', run: () => addCell(props, 'chart', at + 1) },
+    { label: 'Add text cell below', run: () => addCell(props, 'markdown', at + 1) },
     { label: 'Duplicate', run: () => duplicate(props, at) },
     { label: 'Delete', apart: true, run: () => remove(props) },
   ];
@@ -36,7 +36,7 @@ function sqlItems({ document: doc, refresher }: CellProps, cell: SqlCell): MenuI
     { label: 'Run', keys: 'Ctrl+Enter', run: () => void doc.runCell(cell.id) },
     { label: 'Run from here', run: () => void doc.runFrom(cell.id) },
     {
-      label: cell.view === 'grid' ? 'Show as a chart' : 'Show as a grid',
+      label: cell.view === 'grid' ? 'Show as chart' : 'Show as grid',
       apart: true,
       run: () => {
         const view = cell.view === 'grid' ? 'chart' : 'grid';
@@ -45,7 +45,7 @@ function sqlItems({ document: doc, refresher }: CellProps, cell: SqlCell): MenuI
       },
     },
     {
-      label: 'Show the statement',
+      label: 'Show statement',
       checked: !isFolded,
       run: () =>
         doc.change({
@@ -68,7 +68,7 @@ function remove({ cell, document: doc }: CellProps): void {
 function duplicate({ cell, document: doc }: CellProps, at: number): void {
   const notebook = doc.notebook();
   if (notebook.cells.length >= MAX_CELLS) {
-    showFailure(`A notebook has at most ${MAX_CELLS} cells.`);
+    showFailure(`A notebook can have at most ${MAX_CELLS} cells.`);
     return;
   }
   const copy: Cell =
@@ -90,7 +90,7 @@ export function split({ cell, document: doc }: CellProps<SqlCell>): void {
     return made;
   });
   if (cells.length > MAX_CELLS) {
-    showFailure(`A notebook has at most ${MAX_CELLS} cells.`);
+    showFailure(`A notebook can have at most ${MAX_CELLS} cells.`);
     return;
   }
   const commands: Command[] = [

@@ -1,4 +1,4 @@
-/** Last run of a cell: its rows, its problem, and whether its rows are up to date. */
+/** Last run of a cell: its rows, its problem, and whether the rows are up to date. */
 import { batch, type Accessor } from 'solid-js';
 import { aborted, query, SqlError, Unreachable } from '../api/client.js';
 import { Runner, type Run } from '../state/run.js';
@@ -16,10 +16,10 @@ export class CellRun {
   /** Incremented whenever the shown result changes. */
   readonly revision: Accessor<number> = () => this.runner.revision() + this.#refreshes();
   readonly #trouble = signal<CellTrouble | undefined>(undefined);
-  /** Why the cell could not run at all. */
+  /** The reason why the cell could not run at all. */
   readonly trouble: Accessor<CellTrouble | undefined> = this.#trouble;
   readonly #late = signal<string | undefined>(undefined);
-  /** Why the rows are out of date. */
+  /** The reason why the rows are out of date. */
   readonly late: Accessor<string | undefined> = this.#late;
   readonly #at = signal<Date | undefined>(undefined);
   /** Time at which the shown rows were requested. */
@@ -32,14 +32,16 @@ export class CellRun {
   readonly tables: Accessor<readonly string[] | undefined> = this.#tables;
   readonly #refreshes = counter();
 
-  /** Registers a text that ran before the page was loaded, so that refreshes may run it. */
+  /**
+   * Registers a text that was run before the page was loaded, so that refreshes may run it again.
+   */
   resume(text: string): void {
     this.#text.set(text);
   }
 
   /** Reports that rows requested at `since` have not arrived. */
   wait(since: Date): void {
-    this.#late.set(`The server has not answered since ${since.toTimeString().slice(0, 8)}.`);
+    this.#late.set(`The server has not responded since ${since.toTimeString().slice(0, 8)}.`);
   }
 
   /** Reports why the cell cannot run; the result of its last run is retained. */
@@ -104,7 +106,7 @@ export class CellRun {
         }
         refusal = messageOf(cause);
         if (cause instanceof Unreachable) {
-          this.#late.set('The server does not answer.');
+          this.#late.set('The server is not responding.');
           return 'lost';
         }
         if (!(cause instanceof SqlError)) {

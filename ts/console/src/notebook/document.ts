@@ -30,7 +30,7 @@ export class NotebookDocument {
   readonly #notebook = signal(EMPTY);
   readonly notebook: Accessor<Notebook> = this.#notebook;
   readonly #problem = signal<NotebookError | undefined>(undefined);
-  /** Why the tab's text is not a notebook; the text is then left unchanged. */
+  /** The reason why the tab's text is not a notebook; such a text is left unchanged. */
   readonly problem: Accessor<NotebookError | undefined> = this.#problem;
   readonly canUndo: Accessor<boolean> = () => this.#steps().undo > 0;
   readonly canRedo: Accessor<boolean> = () => this.#steps().redo > 0;
@@ -47,7 +47,7 @@ export class NotebookDocument {
   #undo: Command[] = [];
   #redo: Command[] = [];
   #written = '';
-  /** Incremented by each run and stop, so that a stopped run can tell. */
+  /** Incremented by each run and each stop, so that a run can detect that it was stopped. */
   #turn = 0;
 
   constructor({ workspace, schema }: Around, tab: string, text: string) {
@@ -60,7 +60,10 @@ export class NotebookDocument {
     }
   }
 
-  /** The notebook with each cell as it last ran; refreshes use it while cells are being edited. */
+  /**
+   * The notebook with each cell's text as of its last run; refreshes use it while cells are being
+   * edited.
+   */
   asRun(): Notebook {
     const notebook = this.notebook();
     const cells = notebook.cells.flatMap((cell): readonly Cell[] => {
@@ -140,7 +143,7 @@ export class NotebookDocument {
     await this.#inOrder([id]);
   }
 
-  /** Runs all cells, or those from one on, and stops at the first that fails. */
+  /** Runs all cells, or all from the given one on, and stops at the first failure. */
   async runFrom(id?: string): Promise<void> {
     const all = sqlCells(this.notebook())
       .filter(({ text }) => text.trim() !== '')
@@ -189,7 +192,10 @@ export class NotebookDocument {
   }
 }
 
-/** Cells that are parsed again keep their runs, matched by name or by text. */
+/**
+ * Cells that are parsed again keep their ids and thus their runs; they are matched by name or by
+ * text.
+ */
 function sameIds(before: readonly Cell[], after: readonly Cell[]): readonly Cell[] {
   const key = (cell: Cell): string =>
     cell.kind === 'sql' ? `sql ${cell.name}` : `markdown ${cell.text}`;

@@ -16,12 +16,12 @@ export function createDashboard(workspace: Workspace): void {
   add(workspace, [], { name: 'Dashboard', layout: 'grid', refresh: 'changes' });
 }
 
-/** Creates a notebook with each completed statement once, oldest first. */
+/** Creates a notebook that contains each completed statement of the log once, oldest first. */
 export function fromLog(workspace: Workspace, log = workspace.log()): void {
   const done = log.filter(({ run }) => run.state === 'done');
   const texts = [...new Set(done.map(({ run }) => run.statement.text))].slice(0, MAX_CELLS);
   if (texts.length === 0) {
-    showFailure('Nothing has run yet that could become a notebook.');
+    showFailure('There are no completed statements to create a notebook from.');
     return;
   }
   const cells = texts.reverse().map((text, index): Cell => ({
@@ -72,7 +72,7 @@ async function openFile(workspace: Workspace, file: File | undefined): Promise<v
     showToast({ text: `${file.name}: ${count}. Nothing has run.` });
   } catch (cause) {
     if (cause instanceof NotebookError) {
-      showFailure(`${file.name} is shown as a text. ${sentence(cause.message)}`);
+      showFailure(`${file.name} is shown as plain text. ${sentence(cause.message)}`);
       return;
     }
     throw cause;

@@ -1,6 +1,6 @@
 /**
- * Whether the active notebook is presented, according to the address, so that a link can request
- * it.
+ * Whether the active notebook is being presented. The state is in the address, so that a link can
+ * request it.
  */
 import { createSignal } from 'solid-js';
 

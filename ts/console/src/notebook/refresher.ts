@@ -1,7 +1,7 @@
 /**
  * Refreshes visible cells: at an interval, or when their tables change. A hidden page requests
- * nothing. While the server is unreachable, one cell retries for all. Only statements that only
- * read are refreshed. A cell with a pending request is not requested again.
+ * nothing. While the server is unreachable, one cell retries on behalf of all. Only statements that
+ * do not write are refreshed. A cell with a pending request is not requested again.
  */
 import { createEffect, createMemo, createSignal, on, onCleanup, type Accessor } from 'solid-js';
 import { PARTS, type Range } from '../chart/decimate.js';
@@ -20,7 +20,7 @@ import { signal } from '../model/signal.js';
 const SETTLED_MS = 250;
 /** Minimum interval between refreshes for a table that changes continuously. */
 const MIN_INTERVAL_MS = 1000;
-/** A response that takes longer is reported. */
+/** Response time above which the delay is reported. */
 const SLOW_MS = 10_000;
 
 type RefreshState =
@@ -51,7 +51,7 @@ export class Refresher {
     this.#observer = new IntersectionObserver((entries) => this.#seen(entries), {
       rootMargin: '100px',
     });
-    // The rows of a run may have to be restricted to the range.
+    // The rows that a run returns may have to be restricted to the range.
     document_.ran = (cell) => this.#cut(cell);
     onCleanup(() => {
       document_.ran = undefined;
@@ -137,7 +137,7 @@ export class Refresher {
         onCleanup(() => clearInterval(timer));
       }
     });
-    // Changed values return other rows, in cells that have rows.
+    // Cells that already have rows request them again when a value changes.
     const values = createMemo(() => JSON.stringify([notebook().range, notebook().variables]));
     createEffect(
       on(
@@ -212,7 +212,7 @@ export class Refresher {
     }
   }
 
-  /** Refreshes a visible cell; others are refreshed when they become visible. */
+  /** Refreshes a cell if it is visible; other cells are refreshed when they become visible. */
   #want(cell: SqlCell, reason?: 'values'): void {
     const { id } = cell;
     const run = this.#document.run(id);
@@ -288,7 +288,10 @@ export class Refresher {
     }
   }
 
-  /** Statements of a cell; a chart that does not use the range itself is restricted to it. */
+  /**
+   * Statements to try for a cell. A chart whose statement does not use the range is restricted to
+   * it.
+   */
   #texts(cell: SqlCell, { bound, variables }: CellStatement): readonly string[] {
     const { range } = this.#document.notebook();
     const result = this.#document.run(cell.id).runner.result();
@@ -312,7 +315,7 @@ export class Refresher {
     return reads;
   }
 
-  /** One cell retries after a delay; the others wait for its response. */
+  /** One cell retries after a delay; the other cells wait for its response. */
   #lost(): void {
     if (this.#retry !== undefined || !this.#isActive) {
       return;

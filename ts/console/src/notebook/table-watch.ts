@@ -7,10 +7,10 @@ import type { ServerEvent } from '../api/events.js';
 import { pause, waitAfter } from '../follow/source.js';
 import { literal } from '../sql/names.js';
 
-/** Browsers open six connections per server, and statements need some of them. */
+/** Browsers open at most six connections per server, and statements need some of them. */
 const MAX_FEEDS = 3;
 const ASK_MS = 1000;
-/** Interval at which anything without transactions, such as a view, counts as changed. */
+/** Interval at which objects without transactions, such as views, count as changed. */
 const UNKNOWN_MS = 5000;
 const GONE = 410;
 
@@ -50,7 +50,7 @@ export async function watchTables(
   const asked = new Set(tables.slice(MAX_FEEDS));
   const feeds = tables.slice(0, MAX_FEEDS).map(async (table) => {
     await followFeed(table, changed, signal, server);
-    // The server has no feed for it, so it is polled with the others from now on.
+    // The server has no feed for this table, so it is polled with the others from now on.
     asked.add(table);
   });
   await Promise.all([...feeds, ask(asked, changed, signal, server)]);

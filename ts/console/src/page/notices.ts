@@ -31,12 +31,12 @@ export function showToast(next: Toast): void {
   holdToast(false);
 }
 
-/** Shows why something failed. */
+/** Shows the reason why something failed. */
 export function showFailure(cause: unknown): void {
   showToast({ text: messageOf(cause), state: 'failed' });
 }
 
-/** Keeps the toast while it is hovered or focused. */
+/** Keeps the toast visible while it is hovered or focused. */
 export function holdToast(held: boolean): void {
   clearTimeout(timer);
   if (!held && toast()?.state === undefined) {

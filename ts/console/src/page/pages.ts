@@ -29,7 +29,7 @@ export { spot };
 
 addEventListener('hashchange', () => setSpot(spotOf(location.hash)));
 
-/** The page that a fragment names; any other fragment belongs to the workspace. */
+/** The page that a fragment names; a fragment that names no page belongs to the workspace. */
 function spotOf(hash: string): Spot {
   const [name = '', ...rest] = hash.replace(/^#/, '').split('/');
   const page = PAGES.find((known) => known === name);

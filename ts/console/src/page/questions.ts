@@ -1,15 +1,15 @@
-/** The confirmation that the user is asked for before something is destroyed; a dialog shows it. */
+/** The confirmation requested from the user before something is destroyed; a dialog shows it. */
 import { createSignal } from 'solid-js';
 
 export interface Question {
   /** The question: `Drop the table trades?` */
   readonly title: string;
-  /** What will be lost, with its size. */
+  /** What the user would lose, with its size. */
   readonly text: string;
   readonly statement?: string;
   readonly keep: string;
   readonly destroy: string;
-  /** Text that must be typed first; for large objects. */
+  /** Text that the user must type first; used for large objects. */
   readonly typed?: string;
 }
 
@@ -20,7 +20,7 @@ interface Asked extends Question {
 const [asked, setAsked] = createSignal<Asked>();
 export { asked };
 
-/** Resolves to whether the user confirmed; closing the dialog means no. */
+/** Resolves to true if the user confirmed; closing the dialog counts as no. */
 export function confirmed(question: Question): Promise<boolean> {
   answer(false);
   return new Promise((resolve) => setAsked({ ...question, answer: resolve }));

@@ -19,10 +19,10 @@ export default function PlanView(props: { session: Session }): JSX.Element {
       <Switch
         fallback={
           <div class="empty">
-            <strong>{shown() ? 'Asking for the plan' : 'No plan yet'}</strong>
+            <strong>{shown() ? 'Loading the plan' : 'No plan yet'}</strong>
             <Show when={!shown()}>
               <p>
-                <kbd>Alt+E</kbd> shows how the statement under the cursor would run.
+                <kbd>Alt+E</kbd> shows the plan of the statement under the cursor.
               </p>
             </Show>
           </div>
@@ -71,7 +71,7 @@ function Head(props: { session: Session; shown: ShownPlan | undefined; plan: Pla
       <Show when={isQuery(statement())}>
         <button
           class="button small"
-          title="Runs the statement and takes the times; the rows are dropped"
+          title="Runs the statement and measures it; the rows are discarded"
           onClick={measure}
         >
           <Icon name="clock" />
@@ -92,7 +92,7 @@ function Head(props: { session: Session; shown: ShownPlan | undefined; plan: Pla
 function Tree(props: { plan: Plan }): JSX.Element {
   const most = createMemo(() => Math.max(...props.plan.nodes.map(({ ms }) => ms ?? 0), 1e-9));
   return (
-    <ul class="plan" role="tree" aria-label="Operators, the last step first">
+    <ul class="plan" role="tree" aria-label="Operators, last step first">
       <For each={props.plan.nodes}>
         {(node, index) => (
           <li

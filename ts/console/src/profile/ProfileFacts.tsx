@@ -48,7 +48,7 @@ export function ProfileFacts(props: { profile: Profile }): JSX.Element {
           <For each={props.profile.frequent}>
             {({ text, count }) => (
               <li>
-                <bdi class="data">{text === '' ? 'empty text' : text}</bdi>
+                <bdi class="data">{text === '' ? 'empty string' : text}</bdi>
                 <span class="data">{grouped(String(count))}</span>
                 <svg viewBox="0 0 100 5" preserveAspectRatio="none" aria-hidden="true">
                   <rect
@@ -66,7 +66,7 @@ export function ProfileFacts(props: { profile: Profile }): JSX.Element {
   );
 }
 
-/** A bar with any count is visible. */
+/** Any count above zero gets a visible bar. */
 function barHeight(count: number, most: number): number {
   return count === 0 ? 0 : Math.max(1, (32 * count) / most);
 }
@@ -92,9 +92,9 @@ function factsOf(profile: Profile): [string, string][] {
     }
   };
   add('Distinct', distinct === undefined ? undefined : grouped(String(distinct)));
-  add('Empty text', empty > 0 ? grouped(String(empty)) : undefined);
-  add('Least', least?.replace('T', ' ').replace(/Z$/, ''));
-  add('Greatest', greatest?.replace('T', ' ').replace(/Z$/, ''));
+  add('Empty strings', empty > 0 ? grouped(String(empty)) : undefined);
+  add('Min', least?.replace('T', ' ').replace(/Z$/, ''));
+  add('Max', greatest?.replace('T', ' ').replace(/Z$/, ''));
   add('Mean', mean === undefined ? undefined : grouped(String(Number(mean.toPrecision(8)))));
   add('Longest', longest === undefined ? undefined : `${grouped(String(longest))} characters`);
   return facts;

@@ -53,18 +53,18 @@ export function ServerSummary(props: ServerSummaryProps): JSX.Element {
         {(known) => (
           <>
             <Show when={known().partName}>
-              {(part) => <p class="hint">Of {part()}: all take too long.</p>}
+              {(part) => <p class="hint">Based on {part()}: all rows take too long.</p>}
             </Show>
             <ProfileFacts profile={known().profile} />
             <Show when={known().missing.length > 0}>
-              <p class="hint">Not found in time: {known().missing.join(', ')}.</p>
+              <p class="hint">Timed out: {known().missing.join(', ')}.</p>
             </Show>
           </>
         )}
       </Show>
       <Show when={isBusy()}>
         <p class="hint">
-          <Icon name="running" class="spin" /> Asking the server
+          <Icon name="running" class="spin" /> Loading
         </p>
       </Show>
       <Show when={failure()}>

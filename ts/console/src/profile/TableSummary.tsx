@@ -33,7 +33,7 @@ export default function TableSummary(props: {
       <p class="summary-bar">
         <span class="hint">All rows, as of {asked().toISOString().slice(11, 19)} UTC</span>
         <button class="button small" onClick={() => setAsked(new Date())}>
-          Ask again
+          Refresh
         </button>
       </p>
       <div class="summaries">

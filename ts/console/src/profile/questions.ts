@@ -1,6 +1,6 @@
 /**
- * Queries for the profile of a column, and the parsing of their results. Names are quoted; the only
- * values put back into a statement are numbers formatted here.
+ * Queries for the profile of a column, and the parsers of their results. Names are quoted; the only
+ * values inserted into a statement are numbers formatted here.
  */
 import { numberOf, recordsOf, textOf, type Answer, type RowRecord } from '../api/cells.js';
 import { grouped } from '../model/format.js';
@@ -8,13 +8,13 @@ import type { Bin, Profile } from '../model/profile.js';
 import { familyOf, isNumeric } from '../model/types.js';
 import { identifier } from '../sql/names.js';
 
-/** Rows to profile. */
+/** The rows to profile. */
 export interface Rows {
   /** Text to follow FROM. */
   readonly from: string;
-  /** Text to follow FROM for a part of the rows, if all of them take too long. */
+  /** Text to follow FROM that selects only some rows, for use if all rows take too long. */
   readonly part: string;
-  /** Description of this part. */
+  /** Description of these rows. */
   readonly partName: string;
 }
 
@@ -50,7 +50,10 @@ export interface Facts {
   readonly high: number | undefined;
 }
 
-/** One row: number of rows, number of values that are not null, and their range and mean. */
+/**
+ * Query that returns one row: the number of rows, the number of values that are not null, and their
+ * range and mean.
+ */
 export function factsQuery({ name, type }: ProfiledColumn, from: string): string {
   const column = identifier(name);
   const family = familyOf(type);
@@ -97,14 +100,20 @@ export function factsOf(answer: Answer): Facts {
   };
 }
 
-/** Number of distinct values; not counted for arrays, binary values and booleans. */
+/**
+ * Query for the number of distinct values, which is not counted for arrays, binary values and
+ * booleans.
+ */
 export function distinctQuery({ name, type }: ProfiledColumn, from: string): string | undefined {
   return ['array', 'binary', 'boolean'].includes(familyOf(type))
     ? undefined
     : `SELECT count_distinct(${identifier(name)}) AS n FROM ${from}`;
 }
 
-/** Counts in equal divisions of the range, or counts of the most frequent values. */
+/**
+ * Query for the counts in equal divisions of the range, or for the counts of the most frequent
+ * values.
+ */
 export function shapeQuery(column: ProfiledColumn, facts: Facts, from: string): string | undefined {
   const { name, type } = column;
   const value = identifier(name);
@@ -153,8 +162,8 @@ function binsOf(
   const width = (high - low) / BINS;
   const counts = Array<number>(BINS).fill(0);
   for (const [part, count] of parts) {
-    // The largest value is in a bucket of its own, and rounding may put the smallest before the
-    // first.
+    // The largest value falls into an extra bucket at the end, and rounding may put the smallest
+    // before the first bucket.
     const at = Math.min(BINS, Math.max(1, part)) - 1;
     counts[at] = (counts[at] ?? 0) + count;
   }

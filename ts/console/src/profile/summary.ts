@@ -14,7 +14,7 @@ import {
 
 export interface ColumnSummary {
   readonly profile: Profile;
-  /** Which rows it covers, if not all. */
+  /** Describes the rows that the profile covers, if not all. */
   readonly partName?: string;
   /** Facts that could not be computed in time. */
   readonly missing: readonly string[];
@@ -23,7 +23,7 @@ export interface ColumnSummary {
 
 /** Time limit per query on the server. */
 const TIMEOUT_MS = 10_000;
-/** Exact distinct counts also use memory. */
+/** Shorter time limit for exact distinct counts, because they also use memory. */
 const DISTINCT_TIMEOUT_MS = 4000;
 
 type Ask = (statement: string, timeoutMs: number, signal: AbortSignal) => Promise<Answer>;
@@ -31,7 +31,7 @@ type Ask = (statement: string, timeoutMs: number, signal: AbortSignal) => Promis
 const askServer: Ask = async (statement, timeoutMs, signal) =>
   await query(statement, { timeoutMs, signal });
 
-/** Yields the profile as it grows. Throws the server's error for the first query. */
+/** Yields the profile as it grows. Throws the server's error if the first query fails. */
 export async function* summarize(
   column: ProfiledColumn,
   rows: Rows,
@@ -89,7 +89,7 @@ async function inTime(
   }
 }
 
-/** Whether it took too much time or memory; fewer rows may succeed. */
+/** Whether the query took too much time or memory; one over fewer rows may succeed. */
 function isLimit(cause: unknown): boolean {
   return cause instanceof SqlError && /timeout|limit|memory/i.test(cause.message);
 }

@@ -6,7 +6,7 @@ export function turns(): (signal: AbortSignal) => Promise<() => void> {
     let over = (): void => undefined;
     const own = new Promise<void>((resolve) => (over = resolve));
     last = before.then(() => own);
-    // Aborted work does not block the next.
+    // Aborted work does not block the work queued after it.
     signal.addEventListener('abort', over, { once: true });
     await before;
     return over;

@@ -26,16 +26,16 @@ export default function QueriesPage(props: QueryActions): JSX.Element {
     <LivePage
       page="queries"
       title="Running queries"
-      hint={() => 'Of all clients of this server. The list is asked for every second.'}
+      hint={() => 'Queries of all clients of this server. The list is refreshed every second.'}
       everyMs={REFRESH_MS}
       look={look}
       loaded={activity.queries()}
       key="id"
-      unread="The running queries could not be read"
+      unread="Running queries could not be loaded"
       empty={
         <>
-          <strong>Nothing is running</strong>
-          <p>A query appears here while the server works on it, from any client.</p>
+          <strong>No running queries</strong>
+          <p>Queries from any client appear here while they run.</p>
         </>
       }
     >
@@ -48,7 +48,7 @@ function QueryTable(
   props: QueryActions & { queries: readonly RunningQuery[]; now: number },
 ): JSX.Element {
   return (
-    <div class="page-table" role="region" aria-label="Table of running queries" tabindex="0">
+    <div class="page-table" role="region" aria-label="List of running queries" tabindex="0">
       <Listing
         heads={[
           ['Statement'],
@@ -72,7 +72,7 @@ function QueryRow(props: QueryActions & { query: RunningQuery; now: number }): J
     setStopping(true);
     try {
       await props.activity.cancel(props.query.id);
-      announce('The query is being cancelled.');
+      announce('Cancelling the query.');
     } catch (cause) {
       setStopping(false);
       showFailure(cause);
@@ -94,7 +94,7 @@ function QueryRow(props: QueryActions & { query: RunningQuery; now: number }): J
         <button
           class="button small ghost"
           onClick={() => props.tabs.edit(props.query.text)}
-          title="Open the statement in a new tab"
+          title="Open in a new tab"
         >
           Open
         </button>
@@ -103,7 +103,7 @@ function QueryRow(props: QueryActions & { query: RunningQuery; now: number }): J
           fallback={
             <span class="badge warn">
               <Icon name="stop" />
-              stopping
+              cancelling
             </span>
           }
         >

@@ -1,4 +1,4 @@
-/** Name, role and colour of the server; authorized users get a button that edits them. */
+/** Name, role and colour of the server, with an edit button for authorized users. */
 import { createEffect, createResource, createSignal, Show, type JSX } from 'solid-js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField, type FieldSpec } from '../dialogs/FormField.js';
@@ -54,8 +54,8 @@ export function Instance(props: { server: Server }): JSX.Element {
       <Show when={mayChange()}>
         <IconButton
           icon="options"
-          label="Name, role and colour of this server"
-          title="Name, role and colour of this server"
+          label="Edit name, role and colour of this server"
+          title="Edit name, role and colour of this server"
           onClick={() => setOpen(true)}
         />
       </Show>
@@ -71,7 +71,7 @@ function preferenceOf(server: Server, name: string): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** Adds a custom value that another client has set. */
+/** Adds a value that another client has set and that is not among the choices. */
 function withOwn(choices: Choices, own: string): Choices {
   return choices.some(([value]) => value === own) ? choices : [...choices, [own, own]];
 }
@@ -110,7 +110,7 @@ function InstanceDialog(props: { server: Server; onClose: () => void }): JSX.Ele
     <FormDialog
       title="This server"
       name={before('instance_name')}
-      keep="Leave it as it is"
+      keep="Cancel"
       act="Save for all users"
       isComplete={read.some(([name, value]) => values()[name] !== value)}
       submit={submit}

@@ -1,6 +1,6 @@
 /**
- * Schema tree: tables by kind, with their columns on demand. It has one tab stop, moved by arrow
- * keys.
+ * Schema tree: tables by kind; their columns are loaded when a table is expanded. The tree has one
+ * tab stop, which the arrow keys move.
  */
 import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
@@ -43,13 +43,13 @@ export function SchemaPanel(props: { session: Session; onOpened: () => void }): 
       >
         <Match when={failure()}>
           <div class="side-empty">
-            <strong>The tables could not be read</strong>
+            <strong>Tables could not be loaded</strong>
             <p>{failure()}</p>
           </div>
         </Match>
         <Match when={session.schema.tables().state === 'loading'}>
           <div class="side-empty">
-            <p>Reading the tables</p>
+            <p>Loading tables</p>
           </div>
         </Match>
         <Match when={session.schema.known.length === 0}>
@@ -182,8 +182,8 @@ function TableButtons(props: TableActions & { table: TableEntry }): JSX.Element 
       <IconButton
         icon="more"
         tabindex="-1"
-        label={`More about ${props.table.name}`}
-        title="More (Shift+F10)"
+        label={`More actions for ${props.table.name}`}
+        title="More actions (Shift+F10)"
         onClick={(event) => {
           event.stopPropagation();
           const box = event.currentTarget.getBoundingClientRect();

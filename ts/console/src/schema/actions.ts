@@ -30,7 +30,7 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
       run: () => previewTable(session, table),
     },
     table.kind !== 'view' && {
-      label: 'Details',
+      label: 'Show details',
       icon: 'tables',
       run: () => openPage('tables', name),
     },
@@ -55,14 +55,14 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
     isTable && { label: 'Import into…', icon: 'import', run: () => openPage('import', name) },
     isTable &&
       table.suspended && {
-        label: 'Show what is damaged',
+        label: 'Show damage',
         icon: 'alert',
         apart: true,
         run: () => session.statements.preview(`RECOVER TABLE ${quoted(name)}`),
       },
     isTable &&
       table.suspended && {
-        label: 'Recover what is sound…',
+        label: 'Recover intact data…',
         icon: 'refresh',
         run: () => void recoverTable(session, name),
       },
@@ -83,21 +83,21 @@ async function copyStatement(table: TableEntry): Promise<void> {
 async function dropTable(session: Session, table: TableEntry): Promise<void> {
   const statement = await askToDrop(table);
   if (statement !== undefined) {
-    await run(session, statement, `${table.name} is dropped`);
+    await run(session, statement, `${table.name} was dropped`);
   }
 }
 
 async function recoverTable(session: Session, name: string): Promise<void> {
   const statement = `RECOVER TABLE ${quoted(name)} SKIP`;
   const isSure = await confirmed({
-    title: `Give up the damaged parts of ${name}?`,
-    text: 'Their rows are lost; "Show what is damaged" tells which. This cannot be undone.',
+    title: `Discard the damaged parts of ${name}?`,
+    text: 'Their rows are lost; "Show damage" lists them. This cannot be undone.',
     statement,
-    keep: 'Keep it as it is',
+    keep: 'Cancel',
     destroy: `Recover ${name}`,
   });
   if (isSure) {
-    await run(session, statement, `${name} takes writes again`);
+    await run(session, statement, `${name} accepts writes again`);
   }
 }
 

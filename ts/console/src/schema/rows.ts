@@ -9,7 +9,7 @@ export type TreeRow =
       readonly id: string;
       readonly name: string;
       readonly count: number;
-      /** Number of members that no longer follow their base table. */
+      /** Number of views in the group that no longer follow their base table. */
       readonly invalid: number;
       readonly open: boolean;
     }
@@ -123,7 +123,7 @@ function pushTable(
   }
 }
 
-/** The base and the state of a view precede its columns. */
+/** Adds the base table and the state of a view, which precede its columns. */
 function pushFacts(rows: TreeRow[], id: string, { view }: TableEntry): void {
   if (!view) {
     return;
@@ -137,5 +137,5 @@ function pushFacts(rows: TreeRow[], id: string, { view }: TableEntry): void {
   fact('from', base);
   fact('state', stateText(view), freshnessOf(view).kind === 'invalid');
   fact('lag', lagText(view));
-  fact('last', ageMs === undefined ? 'never refreshed' : `${ageText(ageMs)} ago`);
+  fact('last refresh', ageMs === undefined ? 'never' : `${ageText(ageMs)} ago`);
 }

@@ -17,7 +17,7 @@ export class TreeState {
     const [opened, setOpened] = createSignal<ReadonlySet<string>>(new Set());
     const [closed, setClosed] = createSignal<ReadonlySet<string>>(new Set());
     const [current, setCurrent] = createSignal('');
-    // Rows with the same id stay the same object, which preserves their elements and the focus.
+    // Rows with the same id remain the same objects, which preserves their elements and the focus.
     const [kept, setKept] = createStore<{ rows: TreeRow[] }>({ rows: [] });
     createComputed(() => {
       const rows = treeRows(schema.known, schema.columns(), opened(), closed(), filter());
@@ -45,7 +45,7 @@ export class TreeState {
     return this.rows().find((row) => row.id === this.selected());
   }
 
-  /** Expands or collapses a row; a column is inserted into the editor. */
+  /** Expands or collapses a row. For a column, inserts its name into the editor. */
   activate(row: TreeRow): void {
     if (row.kind === 'column') {
       editor()?.insert(quoted(row.column.name));
@@ -55,8 +55,8 @@ export class TreeState {
   }
 
   /**
-   * Returns the row that a key leads to, and expands or collapses rows on the way; `undefined` for
-   * other keys.
+   * Returns the row that a navigation key leads to, or `undefined` for other keys. Some keys expand
+   * or collapse a row instead of leaving it.
    */
   move(key: string): string | undefined {
     const rows = this.rows();

@@ -65,7 +65,7 @@ export function App(props: { session: Session }): JSX.Element {
     document.title = typeof name === 'string' && name !== '' ? `${name} – Tidemark` : 'Tidemark';
   });
 
-  // A visitor with a link stays on its page; without tables and drafts, the start page opens first.
+  // Without tables and drafts the start page opens first, unless a link names a page.
   createEffect(() => {
     if (isEmpty(session) && session.workspace.isUntouched && !spot().isNamed) {
       openFirst('start');
@@ -86,7 +86,7 @@ export function App(props: { session: Session }): JSX.Element {
       <Rail session={session} drawer={drawer()} setDrawer={setDrawer} help={() => setHelp(true)} />
       <SchemaPanel session={session} onOpened={() => setDrawer(false)} />
       <main class="main">
-        {/* Stays mounted, to preserve results, scroll positions and the editor's history. */}
+        {/* Stays mounted while hidden, to keep results, scroll positions and editor history. */}
         <div class="workspace-page" hidden={spot().page !== 'sql'}>
           <h1 class="visually-hidden">SQL workspace</h1>
           <WorkspaceView session={session} palette={() => setPalette(true)} />
@@ -143,7 +143,7 @@ interface Entry {
 }
 
 const ENTRIES: readonly Entry[] = [
-  { page: 'start', name: 'First steps', icon: 'start' },
+  { page: 'start', name: 'Get started', icon: 'start' },
   { page: 'sql', name: 'SQL workspace', icon: 'sql' },
   { page: 'tables', name: 'Tables and ingestion', icon: 'tables' },
   { page: 'import', name: 'Import', icon: 'import' },
@@ -213,7 +213,7 @@ function Rail(props: {
   );
 }
 
-/** Buttons that concern every page. */
+/** Buttons that are available on every page. */
 function PageButtons(props: { help: () => void }): JSX.Element {
   return (
     <ul>

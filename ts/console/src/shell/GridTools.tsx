@@ -50,7 +50,7 @@ export function FilterField(props: {
       <input
         type="search"
         placeholder="Filter rows"
-        aria-label="Filter the loaded rows"
+        aria-label="Filter loaded rows"
         title={'Any text, or one column: price > 100, symbol: btc, note = null'}
         value={props.state.filter()}
         onInput={(event) => typed(event.currentTarget.value)}
@@ -106,7 +106,7 @@ export function ExportMenu(props: ShownProps): JSX.Element {
       run: () => saveFile(`result.${format}`, TYPES[format], shownAs(format, props, Infinity)),
     })),
   ];
-  return <RowsMenu name="Export" hint="Take rows away as a file" icon="export" items={items} />;
+  return <RowsMenu name="Export" hint="Download rows as a file" icon="export" items={items} />;
 }
 
 const TYPES = { csv: 'text/csv', json: 'application/json' } as const;
@@ -123,7 +123,7 @@ export function CopyMenu(props: ShownProps): JSX.Element {
       label: COPY_FORMS[form],
       run: () => copyAs(form),
     }));
-  const hint = 'Copy the loaded rows, as they are shown, with a header line';
+  const hint = 'Copy the loaded rows as shown, with a header line';
   return <RowsMenu name="Copy" hint={hint} icon="copy" items={items} />;
 }
 

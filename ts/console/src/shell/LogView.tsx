@@ -26,7 +26,7 @@ export function LogView(props: { session: Session }): JSX.Element {
       fallback={
         <div class="empty">
           <strong>No queries yet</strong>
-          <p>Every statement that runs is listed here, the newest first.</p>
+          <p>Statements are listed here as they run, newest first.</p>
         </div>
       }
     >
@@ -34,8 +34,8 @@ export function LogView(props: { session: Session }): JSX.Element {
         <input
           class="input"
           type="search"
-          aria-label="Filter the log"
-          placeholder="Filter the log"
+          aria-label="Filter log"
+          placeholder="Filter log"
           value={words()}
           onInput={(event) => setWords(event.currentTarget.value)}
         />
@@ -52,10 +52,10 @@ export function LogView(props: { session: Session }): JSX.Element {
           }
         >
           <Icon name="notebook" />
-          Notebook of these
+          Create notebook
         </button>
         <button class="button small ghost" onClick={() => void forget(workspace)}>
-          Forget the log
+          Clear log
         </button>
       </div>
       <ol class="log" tabindex="0" aria-label="Query log" data-region="log">
@@ -117,10 +117,10 @@ function timeText(at: Date): string {
 async function forget(workspace: Workspace): Promise<void> {
   const count = workspace.log().length;
   const isSure = await confirmed({
-    title: 'Forget the log?',
-    text: `${count} entries are deleted from this browser. This cannot be undone.`,
-    destroy: 'Forget them',
-    keep: 'Keep them',
+    title: 'Clear the log?',
+    text: `${count} entries will be deleted. This cannot be undone.`,
+    destroy: 'Clear log',
+    keep: 'Cancel',
   });
   if (isSure) {
     await workspace.forgetLog();

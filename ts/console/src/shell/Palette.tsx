@@ -14,7 +14,7 @@ interface PaletteProps {
 
 export default function Palette(props: PaletteProps): JSX.Element {
   let dialog!: HTMLDialogElement;
-  // The list does not change while it is shown, except when the user's permissions become known.
+  // The list does not change while it is visible, except when the user's permissions become known.
   const all = createMemo(
     on(
       () => props.session.server.listsUsers(),
@@ -71,7 +71,7 @@ export default function Palette(props: PaletteProps): JSX.Element {
       </label>
       <Options found={found()} chosen={chosen()} wanted={wanted()} choose={setChosen} run={run} />
       <Show when={found().length === 0}>
-        <p class="hint">Nothing has this in its name.</p>
+        <p class="hint">No matches</p>
       </Show>
       <Foot />
     </dialog>
@@ -125,10 +125,10 @@ function Foot(): JSX.Element {
   return (
     <p class="palette-foot">
       <span>
-        <kbd>↑</kbd> <kbd>↓</kbd> choose
+        <kbd>↑</kbd> <kbd>↓</kbd> select
       </span>
       <span>
-        <kbd>⏎</kbd> do it
+        <kbd>⏎</kbd> run
       </span>
       <span>
         <kbd>Esc</kbd> close
@@ -137,7 +137,7 @@ function Foot(): JSX.Element {
   );
 }
 
-/** The first few matches per group that contain every typed word; prefix matches come first. */
+/** The first few matches in each group that contain every typed word; prefix matches come first. */
 function matching(all: readonly Command[], wanted: string): Command[] {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   const hits = all

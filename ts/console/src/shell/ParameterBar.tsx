@@ -1,4 +1,4 @@
-/** Asks for the values of the parameters in the statement under the cursor. */
+/** Input fields for the parameters of the statement under the cursor. */
 import { For, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
 
@@ -29,7 +29,7 @@ export function ParameterBar(props: { session: Session }): JSX.Element {
                 class="input data"
                 value={valueOf(name)}
                 placeholder="value"
-                title="A number, true, false, null or 'quoted text'; anything else is taken as text"
+                title="A number, true, false, null or 'quoted text'; other input is sent as text"
                 onInput={(event) =>
                   workspace.setParameter(workspace.active(), name, event.currentTarget.value)
                 }

@@ -56,7 +56,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
   const result = createMemo(() => runner().result());
   const views = viewsOf(workspace, () => asOf(result(), runner().revision()));
   const { state, order } = arrangementOf(runner, run, result);
-  // The outcome of a run without rows replaces the previous rows, until the user returns to them.
+  // The outcome of a run without rows hides the previous rows until the user returns to them.
   const [kept, setKept] = createSignal(false);
   createEffect(on(run, (now) => now?.state === 'running' && setKept(false)));
   const isRowless = (): boolean => {
@@ -121,7 +121,7 @@ function FollowButton(props: { tabs: Tabs; result: Result }): JSX.Element {
     <IconButton
       icon="follow"
       label="Follow the query"
-      title="Follow the query: its last rows in a tab of their own, kept up to date"
+      title="Follow the query: keep its last rows up to date in a new tab"
       onClick={() => void props.tabs.followQuery(props.result.statement)}
     />
   );
@@ -155,7 +155,7 @@ interface Views {
 }
 
 /**
- * Grid and chart side by side if they fit and there is a time column, otherwise one of the four
+ * Grid and chart side by side if there is enough space and a time column, otherwise one of the four
  * views.
  */
 function viewsOf(workspace: Workspace, result: () => Result | undefined): Views {
@@ -182,7 +182,7 @@ function viewsOf(workspace: Workspace, result: () => Result | undefined): Views 
       if (pressed === 'plan' || pressed === 'log') {
         setView(view() === pressed ? 'grid' : pressed);
       } else if (both()) {
-        // With both views visible, pressing one hides it.
+        // While both views are visible, pressing a view's button hides that view.
         setBeside(false);
         setView(pressed === 'grid' ? 'chart' : 'grid');
       } else if (mayBeBoth() && view() !== pressed) {
@@ -209,7 +209,7 @@ function ViewButtons(props: { views: Views; onPlan: () => void }): JSX.Element {
     </button>
   );
   return (
-    <div class="views" role="group" aria-label="Result shown as" data-region="views">
+    <div class="views" role="group" aria-label="Result view" data-region="views">
       {button('grid', 'Grid')}
       {button('chart', 'Chart')}
       {button('plan', 'Plan')}
@@ -351,7 +351,7 @@ function stateText(run: Run, rows: number): string {
   return run.hasRows ? `${word}, ${rowsText(rows)} so far` : word;
 }
 
-/** Which of the rows are loaded. */
+/** Describes which of the rows are loaded. */
 function shownText(result: Result | undefined, count: number): string {
   const skipped = result?.skipped ?? 0;
   return skipped === 0
@@ -375,13 +375,13 @@ function GridOrNothing(props: RowsProps): JSX.Element {
       <Show when={empty() && !props.running}>
         <div class="empty over-grid">
           <strong>No rows</strong>
-          <p>The query ran and found no rows.</p>
+          <p>The query returned no rows.</p>
         </div>
       </Show>
       <Show when={props.order?.length === 0}>
         <div class="empty over-grid">
-          <strong>No loaded row matches</strong>
-          <p>The filter looks at the rows in the page; empty it to see all of them.</p>
+          <strong>No matching rows</strong>
+          <p>The filter covers only the loaded rows. Clear it to see all of them.</p>
         </div>
       </Show>
       <Show when={props.earlier}>
@@ -394,14 +394,14 @@ function GridOrNothing(props: RowsProps): JSX.Element {
   );
 }
 
-/** Tells when rows from before a reload were read. */
+/** Tells the user when the rows from before a reload were read. */
 function OfBefore(props: { statements: Statements; earlier: EarlierResult }): JSX.Element {
   const text = (): string => {
     const { at, total, result } = props.earlier;
     const time = at.toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
     const shown = result.rows.length;
     const part = shown < total ? `: the first ${grouped(String(shown))} of ${rowsText(total)}` : '';
-    return `Of ${time}, before the reload${part}. Nothing has run since.`;
+    return `Result from ${time}, before the page was reloaded${part}. Nothing has run since.`;
   };
   return (
     <p class="grid-note">
@@ -427,7 +427,7 @@ function NoResult(props: { run: Run | undefined; workspace: Workspace }): JSX.El
             </p>
             <button class="button small" onClick={begin}>
               <Icon name="notebook" />
-              Begin a notebook or dashboard
+              Create a notebook or dashboard
             </button>
           </>
         }
@@ -451,7 +451,7 @@ function Outcome(props: { run: Run | undefined; hasRows: boolean; keep: () => vo
         </strong>
       </div>
       <Show when={failure() && props.run?.hasRows}>
-        <p>The rows that came before are real but incomplete.</p>
+        <p>The rows received before the error are correct but incomplete.</p>
       </Show>
       <Show when={!failure()}>
         <pre class="outcome-excerpt">{props.run?.statement.text}</pre>
@@ -475,7 +475,7 @@ function Outcome(props: { run: Run | undefined; hasRows: boolean; keep: () => vo
         </Show>
         <Show when={props.hasRows}>
           <button class="button small" onClick={() => props.keep()}>
-            {props.run?.hasRows ? 'Show the rows that came' : 'Back to the previous result'}
+            {props.run?.hasRows ? 'Show received rows' : 'Back to the previous result'}
           </button>
         </Show>
       </div>

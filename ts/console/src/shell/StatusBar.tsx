@@ -30,8 +30,8 @@ export function StatusBar(props: { session: Session }): JSX.Element {
         fallback={
           <span class="error">
             <Icon name="alert" />
-            The server does not answer. Your drafts are safe.
-            <span class="wide-only">Next try within {RETRY_MS / 1000} s.</span>
+            The server is not responding. Your drafts are safe.
+            <span class="wide-only">Next attempt within {RETRY_MS / 1000} s.</span>
           </span>
         }
       >
@@ -42,7 +42,7 @@ export function StatusBar(props: { session: Session }): JSX.Element {
       </Show>
       <span>{location.host}</span>
       <Show when={props.session.server.isReadOnly}>
-        <span title="The server refuses everything that writes">Read-only</span>
+        <span title="The server refuses all writes">Read-only</span>
       </Show>
       <Show when={running() > 0 && props.session.server.connection() !== 'lost'}>
         <a href={addressOf('queries')} title="Running queries">
@@ -51,7 +51,7 @@ export function StatusBar(props: { session: Session }): JSX.Element {
         </a>
       </Show>
       <Show when={suspended() > 0}>
-        <a class="warn" href={addressOf('tables')} title="Tables that take no writes">
+        <a class="warn" href={addressOf('tables')} title="Tables that accept no writes">
           <Icon name="alert" />
           {suspended()} suspended
         </a>
@@ -66,7 +66,7 @@ export function StatusBar(props: { session: Session }): JSX.Element {
   );
 }
 
-/** Background jobs that fail, or that will not restart by themselves. */
+/** Warns of background jobs that fail, or that will not restart by themselves. */
 function TroubledJobs(props: { jobs: readonly Job[] }): JSX.Element {
   const text = (): string => {
     const count = (state: Job['state']): number =>
@@ -106,7 +106,7 @@ function VitalFacts(props: { now: Vital }): JSX.Element {
       </Show>
       <Show when={props.now.memory}>
         {(bytes) => (
-          <a class="wide-only" href={addressOf('queries')} title="Memory the server holds">
+          <a class="wide-only" href={addressOf('queries')} title="Memory used by the server">
             Memory {bytesText(bytes())}
           </a>
         )}

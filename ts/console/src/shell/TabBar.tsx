@@ -139,7 +139,7 @@ function TabItem(props: TabItemProps): JSX.Element {
       <span
         class="tab-close"
         aria-hidden="true"
-        title="Close (Delete); the draft can be brought back"
+        title="Close (Delete); the tab can be reopened"
         onClick={() => props.session.tabs.close(props.tab.id)}
       >
         <Icon name="close" />
@@ -162,7 +162,7 @@ function TabButton(props: {
       role="tab"
       aria-selected={isActive() ? 'true' : 'false'}
       tabindex={isActive() ? 0 : -1}
-      title={`${props.tab.title} (double click or F2 renames)`}
+      title={`${props.tab.title} (double-click or F2 to rename)`}
       draggable={true}
       onDragStart={(event) => event.dataTransfer?.setData(TAB_TYPE, props.tab.id)}
       onClick={() => workspace.select(props.tab.id)}
@@ -196,7 +196,7 @@ function TitleInput(props: { title: string; onDone: (title: string) => void }): 
     <input
       ref={(input) => queueMicrotask(() => input.select())}
       class="tab-title"
-      aria-label="Name of the tab"
+      aria-label="Tab name"
       value={props.title}
       onBlur={(event) => finish(event.currentTarget.value)}
       onKeyDown={(event) => {

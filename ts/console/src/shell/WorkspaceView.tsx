@@ -27,7 +27,7 @@ import type { SqlEditor } from '../editor/editor.js';
 const FollowView = lazy(() => import('../follow/FollowView.js'));
 const NotebookView = lazy(() => import('../notebook/NotebookView.js'));
 
-/** Fraction of the window height; the result needs more. */
+/** Fraction of the window height; the result gets the larger one. */
 const EDITOR_SHARE = 0.38;
 const MIN_EDITOR = 96;
 const MIN_RESULT = 140;
@@ -219,7 +219,7 @@ function ProblemStrip(props: { session: Session }): JSX.Element {
             )}
           </Show>
           <button class="button small ghost" onClick={() => editor()?.goToProblem()}>
-            {found().count > 1 ? 'Next problem' : 'Go to the place'} <kbd>F8</kbd>
+            {found().count > 1 ? 'Next problem' : 'Go to problem'} <kbd>F8</kbd>
           </button>
         </div>
       )}
@@ -251,7 +251,7 @@ function Splitter(props: { height: number; onResize: (height: number) => void })
       role="separator"
       tabindex="0"
       aria-orientation="horizontal"
-      aria-label="Height of the editor"
+      aria-label="Editor height"
       aria-valuenow={props.height}
       aria-valuemin={MIN_EDITOR}
       onPointerDown={onPointerDown}

@@ -58,54 +58,52 @@ function namedCommands(session: Session, help: () => void): Command[] {
     run,
   });
   return [
-    command('play', 'Run the statement', 'Ctrl+Enter', () => void session.statements.run()),
+    command('play', 'Run statement', 'Ctrl+Enter', () => void session.statements.run()),
     command(
       'play',
       'Run all statements',
       'Ctrl+Shift+Enter',
       () => void session.statements.runAll(),
     ),
-    command('stop', 'Cancel the running query', 'Alt+K', () => session.statements.cancel()),
-    command('format', 'Format the tab', 'Alt+Shift+F', () => editor()?.format()),
-    command('link', 'Copy a link to the statement', 'Alt+L', () => copyLink(workspace, false)),
-    command('link', 'Copy a link to the whole tab', 'Alt+Shift+L', () => copyLink(workspace, true)),
+    command('stop', 'Cancel running query', 'Alt+K', () => session.statements.cancel()),
+    command('format', 'Format tab', 'Alt+Shift+F', () => editor()?.format()),
+    command('link', 'Copy link to statement', 'Alt+L', () => copyLink(workspace, false)),
+    command('link', 'Copy link to tab', 'Alt+Shift+L', () => copyLink(workspace, true)),
     command('plus', 'New tab', 'Alt+T', () => {
       workspace.add();
       editor()?.focus();
     }),
-    command('close', 'Close the tab', 'Alt+W', () => session.tabs.close(workspace.active())),
-    command('refresh', 'Reopen the last closed tab', 'Alt+Shift+T', () => session.tabs.reopen()),
+    command('close', 'Close tab', 'Alt+W', () => session.tabs.close(workspace.active())),
+    command('refresh', 'Reopen last closed tab', 'Alt+Shift+T', () => session.tabs.reopen()),
     command('notebook', 'New notebook', '', () => withNotebooks((all) => all.create(workspace))),
     command('notebook', 'New dashboard', '', () =>
       withNotebooks((all) => all.createDashboard(workspace)),
     ),
-    command('notebook', 'Open a notebook file', '', () =>
+    command('notebook', 'Open notebook file', '', () =>
       withNotebooks((all) => all.open(workspace)),
     ),
-    command('notebook', 'Notebook of the query log', '', () =>
+    command('notebook', 'Create notebook from query log', '', () =>
       withNotebooks((all) => all.fromLog(workspace)),
     ),
-    command('export', 'Save all tabs to a file', '', () => exportTabs(session)),
-    command('plus', 'Open tabs from a file', '', () => importTabs(session)),
-    command('refresh', 'Read the schema again', '', () => void session.schema.refresh()),
-    command('grid', 'Show the grid', 'Alt+1', () => workspace.setView('grid')),
-    command('chart', 'Show the chart', 'Alt+2', () => workspace.setView('chart')),
-    command('plan', 'Show how the statement would run', 'Alt+E', () =>
-      session.statements.explain(),
-    ),
-    command('log', 'Show the query log', 'Alt+4', () => workspace.setView('log')),
+    command('export', 'Export all tabs', '', () => exportTabs(session)),
+    command('plus', 'Import tabs', '', () => importTabs(session)),
+    command('refresh', 'Refresh schema', '', () => void session.schema.refresh()),
+    command('grid', 'Show grid', 'Alt+1', () => workspace.setView('grid')),
+    command('chart', 'Show chart', 'Alt+2', () => workspace.setView('chart')),
+    command('plan', 'Show query plan', 'Alt+E', () => session.statements.explain()),
+    command('log', 'Show query log', 'Alt+4', () => workspace.setView('log')),
     command('tables', 'Open tables and ingestion', '', () => openPage('tables')),
     command('import', 'Import files', '', () => openPage('import')),
-    command('queries', 'Open the running queries', '', () => openPage('queries')),
-    command('clock', 'Open the background jobs', '', () => openPage('jobs')),
+    command('queries', 'Open running queries', '', () => openPage('queries')),
+    command('clock', 'Open background jobs', '', () => openPage('jobs')),
     ...(session.server.keepsNotebooks
-      ? [command('notebook', 'Open the notebooks', '', () => openPage('notebooks'))]
+      ? [command('notebook', 'Open notebooks', '', () => openPage('notebooks'))]
       : []),
     ...(session.server.listsUsers()
       ? [command('access', 'Open users and permissions', '', () => openPage('access'))]
       : []),
-    command('sql', 'Open the SQL workspace', '', () => openPage('sql')),
-    command('theme', `Switch to the theme ${THEME_NAMES[nextTheme()]}`, '', () =>
+    command('sql', 'Open SQL workspace', '', () => openPage('sql')),
+    command('theme', `Switch to the ${THEME_NAMES[nextTheme()]} theme`, '', () =>
       setTheme(nextTheme()),
     ),
     command('help', 'Show all shortcuts', '?', help),

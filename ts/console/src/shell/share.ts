@@ -1,4 +1,6 @@
-/** Links that contain a text. It is in the fragment, which browsers do not send to servers. */
+/**
+ * Links that contain SQL text. The text is in the fragment, which browsers do not send to servers.
+ */
 import { editor } from '../state/editor.js';
 import type { Workspace } from '../state/workspace.js';
 import { copy } from '../ui/clipboard.js';
@@ -17,7 +19,7 @@ export function copyLink(workspace: Workspace, all: boolean): void {
   void copy(linkTo(text ?? ''), all ? 'Link to the tab' : 'Link to the statement');
 }
 
-/** Takes the text out of the address, so that it is used only once. */
+/** Removes the text from the address and returns it, so that it is used only once. */
 export function takeShared(): string | undefined {
   const { hash, pathname, search } = location;
   if (!hash.startsWith(MARK)) {

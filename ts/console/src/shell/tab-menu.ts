@@ -12,17 +12,17 @@ export function tabMenu(session: Session, rename: () => void): MenuItem[] {
   const { workspace } = session;
   const closed = workspace.closed().slice(0, SHOWN_CLOSED);
   return [
-    { label: 'Rename this tab', keys: 'F2', run: rename },
-    { label: 'Close this tab', keys: 'Alt+W', run: () => session.tabs.close(workspace.active()) },
+    { label: 'Rename tab', keys: 'F2', run: rename },
+    { label: 'Close tab', keys: 'Alt+W', run: () => session.tabs.close(workspace.active()) },
     {
       label: 'New notebook',
       apart: true,
       run: () => withNotebooks((all) => all.create(workspace)),
     },
     { label: 'New dashboard', run: () => withNotebooks((all) => all.createDashboard(workspace)) },
-    { label: 'Open a notebook file', run: () => withNotebooks((all) => all.open(workspace)) },
+    { label: 'Open notebook file', run: () => withNotebooks((all) => all.open(workspace)) },
     {
-      label: 'Notebook of the query log',
+      label: 'Create notebook from query log',
       run: () => withNotebooks((all) => all.fromLog(workspace)),
     },
     { label: 'Export all tabs', apart: true, run: () => exportTabs(session) },

@@ -12,7 +12,9 @@ import { signedIn, signIn } from './state.js';
 export default function SignInPage(props: { settings: Settings }): JSX.Element {
   const [problem, setProblem] = createSignal(noticeOf());
   const [busy, setBusy] = createSignal(false);
-  /** Whether the message explains why a new sign-in is needed, which is not an error. */
+  /**
+   * Whether the message only explains why a new sign-in is needed and is therefore not an error.
+   */
   const isNotice = (): boolean => problem() !== '' && problem() === noticeOf();
   const byProvider = (): boolean => hasProvider(props.settings.config);
 
@@ -22,7 +24,7 @@ export default function SignInPage(props: { settings: Settings }): JSX.Element {
     try {
       await work();
     } catch (cause) {
-      setProblem(cause instanceof Error ? cause.message : 'The sign-in failed.');
+      setProblem(cause instanceof Error ? cause.message : 'Sign-in failed.');
     } finally {
       setBusy(false);
     }
@@ -62,8 +64,8 @@ export default function SignInPage(props: { settings: Settings }): JSX.Element {
               const authorization = basic(user, password);
               const name = await beginSession(authorization);
               if (!isSecureContext) {
-                // Without HTTPS, browsers do not say which site's page sends a cookie, so the
-                // server ignores it.
+                // Without HTTPS, browsers do not report which site's page sends a cookie, so the
+                // server ignores the cookie.
                 useTokens(() => Promise.resolve(authorization));
               }
               signedIn(name ?? user);

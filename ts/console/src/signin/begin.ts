@@ -1,6 +1,6 @@
 /**
- * Runs before the page is shown. It handles a redirect from the identity provider, and immediately
- * removes it from the address, so that its code stays in no history and no `Referer`.
+ * Runs before the page is shown. Handles a redirect from the identity provider, and immediately
+ * removes it from the address, so that no history entry and no `Referer` contains its code.
  */
 import type { RedirectAnswer } from './complete.js';
 import { signedOut } from './state.js';
@@ -24,7 +24,7 @@ export async function begin(): Promise<void> {
     const { complete } = await import('./complete.js');
     await complete(answer);
   } catch (cause) {
-    signedOut(cause instanceof Error ? cause.message : 'The sign-in failed.');
+    signedOut(cause instanceof Error ? cause.message : 'Sign-in failed.');
   }
 }
 

@@ -1,4 +1,6 @@
-/** Return from the identity provider: its response becomes tokens and a session. */
+/**
+ * Handles the return from the identity provider: exchanges its response for tokens and a session.
+ */
 import { settings } from '../api/client.js';
 import { beginSession, endSession } from './login.js';
 import { succeeded, takeRequest } from './memory.js';
@@ -16,7 +18,7 @@ export interface RedirectAnswer {
   readonly issuer: string | undefined;
 }
 
-/** Errors of a provider that was not allowed to prompt the user. */
+/** Errors from a provider that was not allowed to prompt the user. */
 const NEEDS_PEOPLE = [
   'login_required',
   'interaction_required',
@@ -24,16 +26,18 @@ const NEEDS_PEOPLE = [
   'account_selection_required',
 ];
 
-/** Ends with the user signed in, or signed out without a notice; throws user-readable errors. */
+/**
+ * Signs the user in, or marks the user as signed out without a notice. Throws user-readable errors.
+ */
 export async function complete(answer: RedirectAnswer): Promise<void> {
   const request = takeRequest();
   if (request?.state !== answer.state) {
-    throw new Error('The answer of the identity provider was not asked for by this tab.');
+    throw new Error('The response of the identity provider was not requested by this tab.');
   }
   restoreAddress(request.returnTo);
   const provider = readProvider((await settings()).config);
   if (answer.issuer !== undefined && provider.issuer && answer.issuer !== provider.issuer) {
-    throw new Error('Another identity provider has answered: you are not signed in.');
+    throw new Error('A different identity provider responded: you are not signed in.');
   }
   if (answer.code === undefined) {
     if (request.silent && NEEDS_PEOPLE.includes(answer.error ?? '')) {
@@ -48,7 +52,9 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
   const user = await beginSession(tokens.authorization);
   if (tokens.name !== undefined && user !== undefined && tokens.name !== user) {
     await endSession({ Authorization: tokens.authorization });
-    throw new Error('The server was told another name than this page: you are not signed in.');
+    throw new Error(
+      'The server and this page received different user names: you are not signed in.',
+    );
   }
   tokens.use();
   const name = user ?? tokens.name ?? 'unknown';

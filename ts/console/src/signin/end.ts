@@ -1,13 +1,13 @@
 /**
- * The only way out of a signed-in page, whether by the button, the server, the provider or another
- * window. The data that the user saw is in the memory of the page, so the document is replaced by a
- * new one without it.
+ * The only way to leave a signed-in page, whether initiated by the button, the server, the provider
+ * or another window. The data that the user saw is still in the page's memory, so the document is
+ * replaced.
  */
 import { clearRecords, sealUnsaved, UNSAVED } from '../state/store.js';
 import type { Workspace } from '../state/workspace.js';
 import { exited, forgetUser, leaveNotice, signedInUser } from './memory.js';
 
-/** A server that does not respond delays the sign-out by at most this. */
+/** Maximum delay of a sign-out while the server does not respond. */
 const MAX_SAVE_MS = 3000;
 
 interface Ending {
@@ -29,7 +29,7 @@ export async function endPage({ workspace, user, notice, address }: Ending): Pro
   document.body.replaceChildren();
   await saveInTime(workspace);
   await sealUnsaved();
-  // If another user has signed in in another window, the stored data belongs to that user.
+  // If another user has signed in in a different window, the stored data belongs to that user.
   if ([undefined, user].includes(signedInUser())) {
     exited();
     await forgetBrowser();

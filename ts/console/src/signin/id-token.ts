@@ -19,7 +19,7 @@ export interface Expected {
 
 const SKEW_SECONDS = 30;
 
-/** Claims of a valid token; throws the reason if it is invalid. */
+/** Returns the claims of a valid token; throws the reason if the token is invalid. */
 export async function readIdToken(token: string, expected: Expected): Promise<Claims> {
   const [head = '', body = '', signature] = token.split('.');
   let header: Claims;
@@ -36,19 +36,19 @@ export async function readIdToken(token: string, expected: Expected): Promise<Cl
   checkClaims(claims, expected);
   const hash = claims['at_hash'];
   if (hash !== undefined && hash !== (await halfDigest(header['alg'], expected.accessToken))) {
-    throw refused('belongs to another access token');
+    throw refused('belongs to a different access token');
   }
   return claims;
 }
 
 function checkClaims(claims: Claims, { issuer, clientId, nonce, now }: Expected): void {
   if (issuer !== undefined && claims['iss'] !== issuer) {
-    throw refused('is of another issuer');
+    throw refused('has a different issuer');
   }
   const audience = [claims['aud']].flat();
   const party = claims['azp'];
   if (!audience.includes(clientId) || (party !== undefined && party !== clientId)) {
-    throw refused('is meant for another application');
+    throw refused('is intended for a different application');
   }
   if (typeof claims['sub'] !== 'string' || claims['sub'] === '') {
     throw refused('names no user');
@@ -58,7 +58,7 @@ function checkClaims(claims: Claims, { issuer, clientId, nonce, now }: Expected)
     throw refused('has expired');
   }
   if (nonce !== undefined && claims['nonce'] !== nonce) {
-    throw refused('answers another request');
+    throw refused('belongs to a different request');
   }
 }
 

@@ -9,7 +9,9 @@ export type Prompt = 'none' | 'login';
 /** Leaves this page for the identity provider. */
 export async function askProvider(provider: Provider, prompt?: Prompt): Promise<void> {
   if (!isSecureContext) {
-    throw new Error('Signing on through a provider needs HTTPS between here and this server.');
+    throw new Error(
+      'Signing in through an identity provider requires HTTPS between this browser and the server.',
+    );
   }
   const request = {
     state: randomText(),

@@ -13,7 +13,7 @@ export async function beginSession(authorization: string): Promise<string | unde
       cache: 'no-store',
     });
   } catch (cause) {
-    throw new Error('The server does not answer.', { cause });
+    throw new Error('The server is not responding.', { cause });
   }
   if (!response.ok) {
     throw new Error(await refusal(response));
@@ -38,17 +38,17 @@ async function refusal(response: Response): Promise<string> {
   const wait = response.headers.get('Retry-After') ?? 'a few';
   switch (response.status) {
     case 401:
-      return 'The server does not accept this: wrong name or password, or an expired sign-in.';
+      return 'Wrong user name or password, or the sign-in has expired.';
     case 403: {
       const text = await response.text();
-      return `You are known, but may not use this server. ${errorOf(text)}`.trim();
+      return `You do not have permission to use this server. ${errorOf(text)}`.trim();
     }
     case 429:
-      return `Too many failed tries: wait ${wait} seconds.`;
+      return `Too many failed attempts: wait ${wait} seconds.`;
     case 503:
-      return 'The identity provider does not answer. Try again in a moment.';
+      return 'The identity provider is not responding. Try again in a moment.';
     default:
-      return `The server answered ${response.status}.`;
+      return `The server returned status ${response.status}.`;
   }
 }
 

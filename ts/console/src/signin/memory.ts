@@ -1,7 +1,7 @@
 /**
- * State that outlives a redirect. Per tab: the values of one request, used once, and the reason for
- * a sign-in. Per browser: the last user, the current user, and whether a user signed out. None of
- * it is a credential.
+ * State that outlives a redirect. Per tab: the values of one request, which can be used once, and
+ * the reason for a sign-in. Per browser: the last user, the current user, and whether a user has
+ * signed out. None of it is a credential.
  */
 
 /** One request to the provider, until its response arrives. */
@@ -19,11 +19,11 @@ export interface PendingRequest {
 const REQUEST = 'tidemark.sign-in.request';
 const ATTEMPTS = 'tidemark.sign-in.attempts';
 const LAST_USER = 'tidemark.sign-in.last-user';
-/** Separate for each server: others may be below other paths of the same origin. */
+/** Separate for each server, because one origin may have several servers at different paths. */
 const LEFT = `tidemark.sign-in.left ${location.pathname}`;
 const USER = `tidemark.sign-in.user ${location.pathname}`;
 const NOTICE = 'tidemark.sign-in.notice';
-/** Entries retained at a sign-out: appearance and sign-in state. */
+/** Entries that survive a sign-out: appearance and sign-in state. */
 const RETAINED = [LAST_USER, LEFT, USER, REQUEST, ATTEMPTS, 'tidemark.theme', 'tidemark.zone'];
 /** Earlier versions of the console stored names without the prefix. */
 const OWN_NAME = /^tidemark\.|^active-tab$/;
@@ -37,7 +37,7 @@ export function rememberRequest(request: PendingRequest): void {
   sessionStorage.setItem(REQUEST, JSON.stringify(request));
 }
 
-/** Returns the request of the current response; it can be used once. */
+/** Returns the request that the current response answers; can be used only once. */
 export function takeRequest(): PendingRequest | undefined {
   const text = sessionStorage.getItem(REQUEST);
   sessionStorage.removeItem(REQUEST);
@@ -111,7 +111,7 @@ export function lastUser(): string | undefined {
   return localStorage.getItem(LAST_USER) ?? undefined;
 }
 
-/** After a sign-out, a user is signed in only on request. */
+/** Whether the user has signed out; afterwards, users are signed in only on request. */
 export function hasLeft(): boolean {
   return localStorage.getItem(LEFT) !== null;
 }

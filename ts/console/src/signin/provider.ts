@@ -8,7 +8,7 @@ export interface Provider {
   readonly endSessionEndpoint: string | undefined;
   readonly redirectUri: string;
   readonly scope: string;
-  /** A provider known not to support S256 is not used if PKCE is required. */
+  /** Whether PKCE is required; if so, a provider known not to support S256 is not used. */
   readonly pkce: boolean;
   /** Whether to send the ID token, because the server reads groups from it. */
   readonly sendsIdToken: boolean;
@@ -32,11 +32,11 @@ export function readProvider(config: Config): Provider {
   const tokenEndpoint = text('token.endpoint');
   const clientId = text('client.id');
   if (!authorizationEndpoint || !tokenEndpoint || !clientId) {
-    throw new Error('The identity provider does not answer. Try again in a moment.');
+    throw new Error('The identity provider is not responding. Try again in a moment.');
   }
   const pkce = config['acl.oidc.pkce.required'] !== false;
   if (pkce && config['acl.oidc.pkce.supported'] === false) {
-    throw new Error('The identity provider does not support PKCE with S256: it is not used.');
+    throw new Error('The identity provider does not support PKCE with S256 and cannot be used.');
   }
   return {
     clientId,

@@ -20,7 +20,7 @@ export async function signOut(workspace: Workspace, server: Server, user: string
   await endPage(address ? { ...ending, address } : ending);
 }
 
-/** Address at which the provider ends its session and redirects back. */
+/** Address at which the provider ends its session and then redirects back. */
 function providersWay(
   config: Readonly<Record<string, unknown>>,
   hint: string | undefined,

@@ -19,7 +19,7 @@ interface TokenSet {
 }
 
 const RENEW_BEFORE_MS = 30_000;
-const SILENT = 'The identity provider does not answer. Try again in a moment.';
+const SILENT = 'The identity provider is not responding. Try again in a moment.';
 
 /** A permanent refusal by the provider; other failures may be temporary. */
 class GrantRefused extends Error {}
@@ -88,7 +88,7 @@ export class Tokens {
   async #renew(): Promise<void> {
     try {
       await alone(() => this.#refresh());
-      // The cookie's session knows only the old token.
+      // The cookie's session still refers to the old token.
       await beginSession(this.authorization);
     } catch (cause) {
       if (cause instanceof GrantRefused) {
@@ -107,7 +107,7 @@ export class Tokens {
       client_id: this.#provider.clientId,
     });
     if (claims !== undefined && claims['sub'] !== this.#claims['sub']) {
-      throw new GrantRefused('the renewed token is somebody else’s');
+      throw new GrantRefused('the renewed token belongs to a different user');
     }
     this.#set = { ...set, id: set.id || before.id, refresh: set.refresh ?? before.refresh };
   }

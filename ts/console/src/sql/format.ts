@@ -1,8 +1,8 @@
 /**
  * Formats SQL: clauses on separate lines, long lists broken, keywords in capitals. It works on
- * tokens, so that comments are kept and unfinished statements are formatted, too. Only whitespace
- * and the case of keywords change. If capitals would change the meaning of a statement, its case is
- * kept.
+ * tokens, so that comments are kept and unfinished statements can be formatted too. Only whitespace
+ * and the case of keywords change. The case is kept if capitals would change the meaning of the
+ * statement.
  */
 import { parse, print } from '../../../sql/index.js';
 import { scan, type Token } from './scanner.js';
@@ -17,11 +17,11 @@ interface Piece {
   readonly upper: string;
   readonly isWord: boolean;
   readonly kind: Token['kind'];
-  /** Whether no whitespace precedes it. */
+  /** Whether no whitespace precedes the token. */
   readonly glued: boolean;
   /** Whether it is a sign rather than a binary operator. */
   readonly isSign: boolean;
-  /** Number of line breaks before it in the source. */
+  /** Number of line breaks before the token in the source. */
   readonly breaks: number;
 }
 

@@ -1,4 +1,4 @@
-/** Interprets an error: finds the wrong word, and the one that was meant. */
+/** Interprets an error: finds the wrong word, and the word that the user probably meant. */
 import { nearest } from './names.js';
 import { scan, type Token } from './scanner.js';
 import { spanAt } from './statements.js';
@@ -8,7 +8,10 @@ interface Span {
   readonly end: number;
 }
 
-/** The word expected by a message that is most similar to the written one, in the same case. */
+/**
+ * Among the words that a message expects, the one most similar to the written word, in the same
+ * case.
+ */
 export function expectedWord(written: string, message: string): string | undefined {
   const words = [...message.matchAll(/'([a-z]+)'/gi)].map(([, word = '']) => word);
   const near = nearest(written, words);
@@ -40,8 +43,8 @@ function namedIn(text: string, offset: number, message: string): Token | undefin
 }
 
 /**
- * The wrong part of a text: the token at an offset, or the misspelt word before it that made it
- * unexpected. For a qualified name in the message, its last part.
+ * The wrong part of a text: the token at an offset, or a misspelt word before it that made it
+ * unexpected. If the message names a qualified name, its last part.
  */
 export function wrongSpan(text: string, offset: number, message: string): Span {
   const span = spanAt(text, offset);

@@ -73,8 +73,8 @@ export function bind(text: string, values: Readonly<Record<string, string>>): Bo
 const NUMBER = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i;
 
 /**
- * Numbers, true, false, null and quoted strings are used as they are; anything else becomes a
- * string.
+ * Numbers, true, false, null and quoted strings are inserted unchanged; anything else becomes a
+ * string literal.
  */
 export function literal(value: string): string {
   const text = value.trim();

@@ -13,7 +13,7 @@ interface TimeRange {
   readonly to: number;
 }
 
-/** Statements to try in order; the second makes fewer demands on the original. */
+/** Statements to try in order; the second one places fewer demands on the original statement. */
 export function rangeQueries(statement: string, range: TimeRange, points: number): string[] {
   const condition = conditionOf(range);
   const whole = `SELECT * FROM (${statement}\n) WHERE ${condition}`;
@@ -27,7 +27,7 @@ function conditionOf({ column, from, to }: TimeRange): string {
   return `${name} >= ${text(Math.floor(from))} AND ${name} <= ${text(Math.ceil(to))}`;
 }
 
-/** Aggregation of a column's values within one step, into one value or two. */
+/** How the values of a column within one step are aggregated into one value, or two for `ends`. */
 export type Sampling = 'first' | 'max' | 'min' | 'last' | 'sum' | 'ends';
 
 interface Sample {
@@ -42,7 +42,8 @@ interface Sample {
 
 /**
  * Samples the result of a statement in time steps, so that all of it fits in a chart. The columns
- * are the time, the key if any, and one per value column, or its minimum and maximum for `ends`.
+ * are the time, the key if any, and one per value column; with `ends`, the minimum and maximum of
+ * each value column.
  */
 export function sampledQuery(
   statement: string,
@@ -90,7 +91,7 @@ const STEPS: readonly (readonly [string, number])[] = [
   ['1d', DAY],
 ];
 
-/** The statement with a finer SAMPLE BY, and the condition in its WHERE clause. */
+/** The statement with a finer SAMPLE BY, and with the condition in its WHERE clause. */
 function finerQuery(statement: string, condition: string, wanted: number): string | undefined {
   const tokens = scan(statement);
   const places = placesOf(tokens);

@@ -20,16 +20,19 @@ export interface FunctionFacts {
 /** Table functions whose rows depend only on their arguments. */
 const SEQUENCES: ReadonlySet<string> = new Set(['long_sequence', 'generate_series']);
 
-/** What a statement reads, or why its rows or their order may differ between runs. */
+/**
+ * Returns what a statement reads, or the reason why its rows or their order may differ between
+ * runs.
+ */
 export function readsOf(statement: string): Reads | string {
   let tree: Tree;
   try {
     tree = parse(statement);
   } catch {
-    return 'The statement cannot be read.';
+    return 'The statement cannot be parsed.';
   }
   if (tree.nodes[tree.root]?.kind !== 'Query') {
-    return 'The statement is no query.';
+    return 'The statement is not a query.';
   }
   const tables = new Set<string>();
   const functions = new Set<string>();
@@ -47,18 +50,18 @@ export function readsOf(statement: string): Reads | string {
         node.with.forEach(({ name }) => common.add(name.text.toLowerCase()));
         break;
       case 'Join':
-        return 'Joined rows are in no certain order.';
+        return 'Joined rows have no fixed order.';
       case 'SetOperation':
-        return 'Rows of several queries are in no certain order.';
+        return 'Rows of several queries have no fixed order.';
       case 'Show':
-        return 'The server tells this for the moment.';
+        return 'Results of SHOW can change at any time.';
       case 'Select': {
         const isGrouped = node.group_by.length > 0 || node.group_by_all || node.sample_by !== null;
         if (isGrouped || node.pivot || node.latest_on) {
           return GROUPED;
         }
         if (node.distinct || node.distinct_on.length > 0) {
-          return 'Distinct rows are in no certain order.';
+          return 'Distinct rows have no fixed order.';
         }
         break;
       }
@@ -69,9 +72,12 @@ export function readsOf(statement: string): Reads | string {
   return { tables: [...tables], functions: [...functions], overRows: [...overRows] };
 }
 
-const GROUPED = 'Grouped rows are in no certain order.';
+const GROUPED = 'Grouped rows have no fixed order.';
 
-/** Why rows with these functions differ between runs; `undefined` if they do not. */
+/**
+ * The reason why rows from queries with these functions differ between runs; `undefined` if they do
+ * not.
+ */
 export function variesBy(
   { functions, overRows }: Reads,
   known: readonly FunctionFacts[],
@@ -81,7 +87,7 @@ export function variesBy(
   for (const name of [...functions, ...overRows]) {
     const found = facts(name);
     if (found.length === 0 || (!SEQUENCES.has(name) && found.some(({ varies }) => varies))) {
-      return `${name}() may answer otherwise each time.`;
+      return `${name}() may return different values each time.`;
     }
   }
   return functions.some((name) => facts(name).every(({ type }) => type === 'GROUP_BY'))

@@ -98,9 +98,9 @@ function wordKind(word: string, isCalled: boolean): TokenKind {
   return isName ? nameKind(isCalled) : 'keyword';
 }
 
-/** Kind of an unreadable token, by its first character. */
 /**
- * `first` is the first character of the token; a dollar sign with more text is an unclosed string.
+ * Kind of an unreadable token whose first character is `first`. A dollar sign followed by more text
+ * is an unclosed string.
  */
 function unreadableKind(first: string, length: number): TokenKind {
   switch (first) {

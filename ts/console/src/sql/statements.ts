@@ -2,11 +2,11 @@
 import { scan, type Token } from './scanner.js';
 
 export interface Statement {
-  /** First character that is neither whitespace nor comment. */
+  /** Position of the first character that is neither whitespace nor comment. */
   readonly start: number;
-  /** After the last such character, without the semicolon. */
+  /** Position after the last such character, without the semicolon. */
   readonly end: number;
-  /** After the semicolon, if there is one. */
+  /** Position after the semicolon, if there is one. */
   readonly close: number;
 }
 

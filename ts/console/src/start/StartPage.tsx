@@ -1,5 +1,6 @@
 /**
- * Start page of a new server: three ways to insert the first rows, which it opens when they arrive.
+ * Start page of a new server, with three ways to insert the first rows. It opens their table when
+ * they arrive.
  */
 import {
   createEffect,
@@ -35,7 +36,7 @@ export default function StartPage(props: { session: Session }): JSX.Element {
     const timer = setInterval(() => !document.hidden && void session.schema.refresh(), LOOK_MS);
     onCleanup(() => clearInterval(timer));
   });
-  // When any client inserts the first rows, their table is opened.
+  // When any client inserts the first rows, opens their table.
   let known: ReadonlySet<string> | undefined;
   createEffect(() => {
     const filled = filledTables(session);
@@ -55,9 +56,9 @@ export default function StartPage(props: { session: Session }): JSX.Element {
         <header>
           <h1 id="start-title">Tidemark is running and ready for data.</h1>
           <p>
-            Pick one way to begin. The others stay within reach on the left.{' '}
+            Choose how to begin. You can return to this page from the bar on the left.{' '}
             <button class="link" onClick={() => openPage('sql')}>
-              Write SQL at once
+              Go to the SQL editor
             </button>
           </p>
         </header>
@@ -113,7 +114,7 @@ function Demo(props: {
   const remove = async (): Promise<void> => {
     await removeDemo();
     await session.schema.refresh();
-    showToast({ text: 'The demonstration data is gone' });
+    showToast({ text: 'Demo data removed' });
   };
   const load = async (): Promise<void> => {
     try {
@@ -121,8 +122,8 @@ function Demo(props: {
       await session.schema.refresh();
       session.statements.preview(DEMO_QUERY);
       showToast({
-        text: `${rows} rows of demonstration data are there`,
-        action: { label: 'Remove them', run: () => void remove() },
+        text: `Loaded ${rows} rows of demo data`,
+        action: { label: 'Remove', run: () => void remove() },
       });
     } catch (cause) {
       showFailure(cause);
@@ -132,10 +133,10 @@ function Demo(props: {
   };
   return (
     <section class="start-demo">
-      <h2>Load demonstration data</h2>
+      <h2>Load demo data</h2>
       <p>
-        A week of made-up trades and of 40 weather stations: {rows} rows, made in a few seconds and
-        removed with one click.
+        A week of generated trades and readings of 40 weather stations: {rows} rows, generated in a
+        few seconds and removed with one click.
       </p>
       <button
         class="button"
@@ -146,7 +147,7 @@ function Demo(props: {
         <Show when={props.busy !== ''}>
           <Icon name="running" class="spin" />
         </Show>
-        {props.busy || 'Load demonstration data'}
+        {props.busy || 'Load demo data'}
       </button>
     </section>
   );
@@ -201,7 +202,7 @@ function Snippets(props: { doors: Doors }): JSX.Element {
             )}
           </For>
         </div>
-        <button class="button small" onClick={() => void copy(shown()?.code ?? '', 'The example')}>
+        <button class="button small" onClick={() => void copy(shown()?.code ?? '', 'Example')}>
           <Icon name="copy" />
           Copy
         </button>
@@ -217,7 +218,7 @@ function Snippets(props: { doors: Doors }): JSX.Element {
         <div>
           <dt>PostgreSQL clients</dt>
           <dd class="data">
-            <Show when={props.doors.place} fallback="switched off">
+            <Show when={props.doors.place} fallback="disabled">
               {(place) => `${place().host}:${place().port}${place().isEncrypted ? ', TLS' : ''}`}
             </Show>
           </dd>
@@ -225,11 +226,12 @@ function Snippets(props: { doors: Doors }): JSX.Element {
       </dl>
       <Show when={props.doors.place && !props.doors.wire}>
         <p class="hint">
-          PostgreSQL clients come in as users of the database: this server takes no tokens there.
+          PostgreSQL clients connect as database users: the server accepts no tokens on this
+          interface.
         </p>
       </Show>
       <p class="hint">
-        <Icon name="clock" /> This page follows by itself when the first rows come.
+        <Icon name="clock" /> This page opens the table when the first rows arrive.
       </p>
     </section>
   );

@@ -50,7 +50,7 @@ export const DEMO_TABLES: readonly DemoTable[] = [
 /** Creates the tables one after the other, and reports each one. */
 export async function loadDemo(progress: (text: string) => void): Promise<void> {
   for (const table of DEMO_TABLES) {
-    progress(`Making ${table.name}: ${table.rows.toLocaleString('en')} rows`);
+    progress(`Creating ${table.name}: ${table.rows.toLocaleString('en')} rows`);
     await query(table.create);
   }
 }

@@ -3,7 +3,7 @@ import { query, type Settings } from '../api/client.js';
 import type { SignIn } from '../signin/state.js';
 import type { Doors, WireLogin } from './snippets.js';
 
-/** Login of a new installation. */
+/** Default password of a new installation. */
 const FIRST_PASSWORD = 'quest';
 const FIRST_USER = 'admin';
 /** User name that is sent with a token as the password. */
@@ -30,7 +30,8 @@ export async function doorsOf({ config }: Settings, signIn: SignIn): Promise<Doo
 }
 
 /**
- * With access control, the wire protocol has the same users; without it, there is a single name.
+ * With access control, the wire protocol accepts the same users as HTTP; without it, it accepts a
+ * single name.
  */
 async function wireLogin(user: string | undefined): Promise<WireLogin> {
   const own = { user: user ?? FIRST_USER, password: undefined };
@@ -49,7 +50,7 @@ async function wireLogin(user: string | undefined): Promise<WireLogin> {
       password: isFirst ? FIRST_PASSWORD : undefined,
     };
   } catch {
-    // A user who may not see the server's parameters is a database user.
+    // A user who may not see the server's parameters must be a database user.
     return own;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * Snippets for each kind of client that write a row and read it back, with this server's addresses.
- * They run unchanged; tests take them from the page and run them. A password other than that of a
- * new installation comes from the environment, never from the page.
+ * Snippets for each kind of client, with this server's addresses. Each writes a row and reads it
+ * back. They run unchanged; tests take them from the page and run them. Any password other than the
+ * default one comes from the environment, never from the page.
  */
 
 /** How clients connect. */
@@ -27,7 +27,7 @@ interface WirePlace {
 
 export interface WireLogin {
   readonly user: string;
-  /** Absent if it comes from the environment. */
+  /** Absent if the password comes from the environment. */
   readonly password: string | undefined;
 }
 
@@ -55,7 +55,7 @@ export function snippets(doors: Doors): Snippet[] {
   ];
 }
 
-/** Placeholder for a group: external users cannot own tables. */
+/** Placeholder for a group as the owner, because external users cannot own tables. */
 const OWNER = 'your_group';
 
 function create({ token }: Wire): string {
@@ -87,7 +87,7 @@ function hint(mark: string, user: string, token: string | undefined): string {
   return token === undefined
     ? `${mark} PGPASSWORD holds the password of ${user}\n`
     : `${mark} PGPASSWORD holds an ${token} of your identity provider;\n` +
-        `${mark} ${OWNER} is the group that the table is for\n`;
+        `${mark} ${OWNER} is the group that owns the table\n`;
 }
 
 function shellWord(text: string): string {
@@ -102,7 +102,7 @@ function curl({ http, httpUser: user, token }: Doors): string {
         ? ''
         : ` -u "${shellWord(user)}:$PGPASSWORD"`;
   const owner = token === undefined ? '' : `&owner=${OWNER}`;
-  return `${user === undefined ? '' : hint('#', user, token)}# a CSV file becomes a table
+  return `${user === undefined ? '' : hint('#', user, token)}# import a CSV file as a table
 cat > readings.csv <<END
 ts,station,temperature
 2026-01-01T00:00:00.000000Z,oslo-1,4.2
@@ -110,7 +110,7 @@ ts,station,temperature
 END
 curl${login} -F data=@readings.csv '${http}imp?name=readings&timestamp=ts&partitionBy=DAY${owner}'
 
-# ask for it
+# query it
 curl${login} -G '${http}exec' --data-urlencode 'query=SELECT * FROM readings'`;
 }
 

@@ -1,4 +1,4 @@
-/** Queries that run on the server, of all its clients. */
+/** Queries that run on the server, from all clients. */
 import type { Accessor } from 'solid-js';
 import { recordsOf, type Answer } from '../api/cells.js';
 import { query } from '../api/client.js';
@@ -18,11 +18,11 @@ export interface RunningQuery {
   readonly text: string;
 }
 
-/** Sent repeatedly; the response includes this query itself. */
+/** Sent repeatedly; its own response includes this query. */
 export const ACTIVITY_QUESTION =
   'SELECT query_id, username, query_start, state, query FROM query_activity()';
 
-/** Queries that the console sends by itself, which are not a user's. */
+/** Queries that the console itself sends, rather than a user. */
 const OWN_QUESTIONS: ReadonlySet<string> = new Set([
   ACTIVITY_QUESTION,
   TREE_QUESTION,

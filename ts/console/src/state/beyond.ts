@@ -1,7 +1,7 @@
 /**
- * Loads the rows of a large result on demand. If a query returns the same rows in the same order as
- * long as its tables do not change, they are read in windows. Rows from before and after a change
- * are never mixed: only the newer ones are shown.
+ * Loads the rows of a large result on demand. They are read in windows if the query always returns
+ * the same rows in the same order while its tables do not change. Rows from before and after a
+ * change are never mixed: only the newer ones are shown.
  */
 import { recordsOf } from '../api/cells.js';
 import { execute, query } from '../api/client.js';
@@ -18,13 +18,13 @@ import { messageOf } from '../model/message.js';
 /** Known table versions, by table name in lower case. */
 export type Versions = ReadonlyMap<string, string>;
 
-/** Number of rows to read at once when the loaded ones are out of date. */
+/** Number of rows to read in one query when the loaded ones are out of date. */
 const READ_ANEW = 20_000;
 
-/** Replaces a result with its successor; returns whether the old one was still shown. */
+/** Replaces a result with its successor; returns whether the old result was still displayed. */
 type Replace = (next: Result) => boolean;
 
-/** Makes the remaining rows loadable on demand, or records why they are not. */
+/** Makes the remaining rows loadable on demand, or records the reason why they are not. */
 export async function beyond(result: Result, known: Versions, replace: Replace): Promise<void> {
   try {
     const tables = await tablesOf(result.statement);
@@ -92,7 +92,7 @@ async function readAnew(
   let rows: Row[] = [];
   let total = before.total ?? 0;
   let skip = 0;
-  // Rows may also have been removed.
+  // Rows may also have been removed, so that none are left at the position.
   for (let tries = 0; tries < 2 && rows.length === 0; tries += 1) {
     skip = Math.max(0, Math.min(from, total) - READ_ANEW / 2);
     rows = [];
@@ -114,7 +114,7 @@ async function readAnew(
   const isCertain = textOf(await versionsOf(place.tables)) === versions;
   const at = new Date().toLocaleTimeString([], { hour12: false });
   const names = place.tables.join(', ');
-  const notice = `${names} may have other rows since the query ran: these were read at ${at}.`;
+  const notice = `${names} may have changed since the query ran: these rows were read at ${at}.`;
   const now = { ...place, versions: isCertain ? versions : undefined };
   next.beyond.set(windowsOf(next, now, notice));
   if (place.replace(next)) {
@@ -122,7 +122,7 @@ async function readAnew(
   }
 }
 
-/** Tables that a statement reads, or why its rows cannot be loaded on demand. */
+/** Tables that a statement reads, or the reason why its rows cannot be loaded on demand. */
 async function tablesOf(statement: string): Promise<readonly string[] | string> {
   const reads = readsOf(statement);
   if (typeof reads === 'string') {
@@ -165,7 +165,7 @@ async function versionsOf(tables: readonly string[]): Promise<Versions> {
   }
   const missing = tables.find((name) => !found.has(name));
   if (missing !== undefined) {
-    throw new Error(`The server does not tell when rows of ${missing} change.`);
+    throw new Error(`The server does not report when rows of ${missing} change.`);
   }
   return found;
 }

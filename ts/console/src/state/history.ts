@@ -15,7 +15,7 @@ type Kept = Dated & LogEntry;
 
 const PREFIX = 'log/';
 export const LOG_ENTRIES = 500;
-/** Longer statements are only in the log of this page and are not stored. */
+/** Maximum length of a stored statement; longer ones are only in this page's log. */
 const LONGEST = 64 * 1024;
 /** A statement with one of these words may contain a secret and is never stored. */
 const SECRET = /\b(?:password|token|secret)\b/i;

@@ -11,7 +11,7 @@ export interface Job {
   /** Kind and name, which identify the job. */
   readonly id: string;
   readonly kind: string;
-  /** Object that it works on; empty for a job of the whole server. */
+  /** Object that the job works on; empty for a job that concerns the whole server. */
   readonly name: string;
   readonly state: JobState;
   readonly lastError: string | undefined;
@@ -52,7 +52,10 @@ export class Jobs {
     return this.#asking;
   }
 
-  /** For parts of the page that are always shown: once refused, the request is not repeated. */
+  /**
+   * For parts of the page that are always visible. Once the server refuses the request, it is not
+   * repeated.
+   */
   async watch(): Promise<void> {
     if (!this.#isRefused) {
       await this.refresh();

@@ -1,6 +1,6 @@
 /**
  * Results that survive a reload: the first rows of each tab's result, for the user who saw them.
- * They are shown as results of their time; nothing runs again by itself.
+ * They are labelled with the time at which they were read; nothing runs again by itself.
  */
 import type { AnswerHead, Row } from '../api/answer.js';
 import { Result } from '../model/result.js';
@@ -57,7 +57,7 @@ export async function keptResults(user: string): Promise<ReadonlyMap<string, Ear
     own.map(([key, { statement, head, rows, changed, total }]) => {
       const result = new Result(head, statement);
       result.append(rows);
-      // Views treat it as complete: none of them requests the remaining rows.
+      // Views treat the stored result as complete, so none of them requests the remaining rows.
       result.total = rows.length;
       return [key.slice(PREFIX.length), { result, at: new Date(changed), total }];
     }),

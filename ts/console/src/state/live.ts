@@ -20,11 +20,11 @@ const QUERIES = [
 
 type LiveName = (typeof QUERIES)[number]['name'];
 
-/** The server sends a sign of life every 5 s. */
+/** The server sends a keep-alive every 5 s, so a silence this long means that it is lost. */
 const SILENT_MS = 12_000;
 /** Polling interval for a server without a stream. */
 const ASK_MS = 5000;
-/** Maximum delay before the next attempt to reach a lost server. */
+/** Maximum delay before another attempt to reach a lost server. */
 export const RETRY_MS = 5000;
 const FIRST_RETRY_MS = 1000;
 

@@ -1,4 +1,4 @@
-/** Permissions of the page's user on tables and views. The server has the final say. */
+/** The current user's permissions on tables and views. The server has the final say. */
 import { recordsOf, textOf, type Answer } from '../api/cells.js';
 import { query } from '../api/client.js';
 

@@ -34,7 +34,7 @@ export class Plans {
       this.#workspace.keepPlan(statement, lines);
       return parsePlan(lines);
     });
-    // A later request has its own response.
+    // A later request gets its own response, so this one is ignored.
     if (this.of(tab) === asked) {
       this.#put(tab, { ...asked, plan });
     }

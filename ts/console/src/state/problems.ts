@@ -40,7 +40,7 @@ export class Problems {
       return;
     }
     const replacement = this.#suggestion(place);
-    const advice = replacement === undefined ? undefined : `The closest name is ${replacement}.`;
+    const advice = replacement === undefined ? undefined : `Did you mean ${replacement}?`;
     const problem = { ...place, count, advice, replacement };
     if (JSON.stringify(problem) !== JSON.stringify(this.of(tab))) {
       this.#all.set(new Map(this.#all()).set(tab, problem));
@@ -55,7 +55,7 @@ export class Problems {
     }
   }
 
-  /** A similar name may be in a table whose columns are not loaded yet. */
+  /** A similar name may exist in a table whose columns are not loaded yet. */
   async #readNames(tab: string, problem: Problem): Promise<void> {
     const { tables } = this.#schema.names();
     const unread = problem.tables.filter(

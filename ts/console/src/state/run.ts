@@ -13,7 +13,7 @@ import { signal, counter } from '../model/signal.js';
 export interface EarlierResult {
   readonly result: Result;
   readonly at: Date;
-  /** Number of rows that it had then. */
+  /** Number of rows that the result had then. */
   readonly total: number;
 }
 
@@ -25,7 +25,7 @@ export interface StatementText {
   readonly skip?: number;
   /** Maximum number of rows; by default, as many as the page keeps. */
   readonly most?: number;
-  /** The statement sent instead, with the values of its parameters. */
+  /** The statement that is sent instead, with the values of its parameters inserted. */
   readonly bound?: Bound;
 }
 
@@ -52,14 +52,16 @@ export interface Run {
 
 let lastRunId = 0;
 
-/** The runs of one tab. The shown result is retained until the columns of the next one arrive. */
+/**
+ * The runs of one tab. The shown result is retained until the columns of the next result arrive.
+ */
 export class Runner {
   readonly #run = signal<Run | undefined>(undefined);
   readonly run: Accessor<Run | undefined> = this.#run;
   readonly #result = signal<Result | undefined>(undefined);
   readonly result: Accessor<Result | undefined> = this.#result;
   readonly #earlier = signal<EarlierResult | undefined>(undefined);
-  /** Result from before a reload, until something runs here. */
+  /** Result from before a reload; shown until something runs in this tab. */
   readonly earlier: Accessor<EarlierResult | undefined> = this.#earlier;
   readonly #revision = counter();
   /** Incremented whenever the shown result grows. */
@@ -157,7 +159,7 @@ export class Runner {
       },
       onRows: (rows) => {
         result?.append(rows);
-        // However fast chunks arrive, the views are updated once per frame.
+        // The views are updated at most once per frame, however fast chunks arrive.
         if (!current() || frame !== 0) {
           return;
         }

@@ -17,9 +17,9 @@ import { quoted } from '../sql/names.js';
 import { signal } from '../model/signal.js';
 import { settle, readyOf, type Loading } from './loading.js';
 
-/** Everything that the collapsed tree shows; sent by every page. */
+/** Query for everything that the collapsed tree shows; sent by every page. */
 export const TREE_QUESTION = treeQuestion('now()');
-/** The same without the time, which would make every result different. */
+/** The same query without the time, because the time would make every result different. */
 export const LIVE_TREE_QUESTION = treeQuestion('null::timestamp');
 
 function treeQuestion(now: string): string {
@@ -66,7 +66,7 @@ export class Schema {
     await Promise.all([...this.columns().keys()].map((name) => this.#loadColumns(name)));
   }
 
-  /** Tables may have changed after a statement that does more than read. */
+  /** Refreshes the tree after a statement that may have changed tables. */
   async refreshAfter(statement: string): Promise<void> {
     const { onlyReads } = await import('../sql/effects.js');
     if (!onlyReads(statement)) {
@@ -97,12 +97,12 @@ export class Schema {
     await this.#loadColumns(table);
   }
 
-  /** Tables and views; empty until they are known. */
+  /** Tables and views; empty until they are loaded. */
   get known(): readonly TableEntry[] {
     return readyOf(this.tables()) ?? [];
   }
 
-  /** Entry of a table or view, if it is known. */
+  /** Entry of a table or view, if it is loaded. */
   entryOf(name: string | undefined): TableEntry | undefined {
     return this.known.find((one) => one.name === name);
   }

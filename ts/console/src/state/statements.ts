@@ -93,11 +93,11 @@ export class Statements {
       isSafe ||
       (changing.length > 0 &&
         (await confirmed({
-          title: 'Run what this link brought?',
-          text: 'It may change data or tables, and whoever made the link wrote it.',
+          title: 'Run the SQL from this link?',
+          text: 'It was written by whoever created the link, and may change data or tables.',
           statement: changing.map((statement) => statement.text).join(';\n'),
-          keep: 'Only open it',
-          destroy: 'Run it',
+          keep: 'Open without running',
+          destroy: 'Run',
         })));
     if (runs) {
       await this.runAll();
@@ -113,7 +113,7 @@ export class Statements {
     }
   }
 
-  /** Shows the plan; the first time, that of the statement under the cursor. */
+  /** Shows the plan. If none was requested yet, requests that of the statement under the cursor. */
   showPlan(): void {
     if (this.#around.plans.of(this.#workspace.active()) === undefined) {
       this.explain();
@@ -146,7 +146,7 @@ export class Statements {
       announce(
         activeFollow
           ? 'This tab follows rows. Open its query to run it.'
-          : 'This tab is a notebook: its cells are run one by one.',
+          : 'This tab is a notebook: run its cells individually.',
       );
     }
     return isWithoutEditor;
@@ -184,8 +184,8 @@ export class Statements {
 function mayCancel(): Promise<boolean> {
   return confirmed({
     title: 'A query is running in this tab',
-    text: 'Running another one cancels it. The rows it has sent so far go with it.',
-    keep: 'Let it run',
-    destroy: 'Cancel it and run',
+    text: 'Running another query cancels it and discards the rows received so far.',
+    keep: 'Keep running',
+    destroy: 'Cancel and run',
   });
 }

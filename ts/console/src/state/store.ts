@@ -9,15 +9,18 @@ import type { Dated } from '../api/workspace.js';
 
 const DATABASE = 'tidemark';
 const STORE = 'workspace';
-/** Prefix of the names that `saveAtOnce` writes. */
+/** Prefix of the keys that `saveAtOnce` writes. */
 const LAST = 'tidemark.last.';
 
-/** Prefix of the names of data that was unsaved when a session ended, encrypted for its user. */
+/**
+ * Prefix of the keys of data that was unsaved when a session ended; the data is encrypted for its
+ * user.
+ */
 export const UNSAVED = 'tidemark.unsaved.';
 
 /** Storage for the records of a user who logs in. */
 export interface UserRecords {
-  /** Distinguishes the workspaces of one browser. */
+  /** Identifies a workspace among those of one browser. */
   readonly id: string;
   loadAll(prefix: string): Promise<Map<string, Dated>>;
   saveDated(values: ReadonlyMap<string, Dated>): Promise<boolean>;
@@ -29,7 +32,7 @@ export interface UserRecords {
 
 let ofUser: UserRecords | undefined;
 
-/** From now on, tabs, log and results belong to the user who has signed in. */
+/** From now on, tabs, log and results belong to the signed-in user. */
 export function useUserRecords(records: UserRecords): void {
   ofUser = records;
 }
@@ -39,7 +42,7 @@ export async function sealUnsaved(): Promise<void> {
   await ofUser?.sealUnsaved().catch(() => undefined);
 }
 
-/** Separates the data that windows of different users write. */
+/** Id that separates the data of different users in this browser. */
 export function workspaceId(): string {
   return ofUser?.id ?? '';
 }
@@ -60,7 +63,10 @@ async function storeFor(mode: IDBTransactionMode): Promise<IDBObjectStore> {
   return (await database()).transaction(STORE, mode).objectStore(STORE);
 }
 
-/** The value stored under a name; `undefined` if the browser stores nothing (private windows). */
+/**
+ * Returns the value stored under a name; `undefined` if the browser stores nothing (private
+ * windows).
+ */
 export async function load<T>(key: string): Promise<T | undefined> {
   try {
     const last = localStorage.getItem(LAST + key);
@@ -74,8 +80,9 @@ export async function load<T>(key: string): Promise<T | undefined> {
 }
 
 /**
- * Stores values of a page that is being closed, for which the database would be too slow. Each is
- * valid until the next save under its name. If it is too large, the value saved before is retained.
+ * Stores values synchronously while the page is being closed, when the database would be too slow.
+ * Each value is valid until the next save under its name. If there is not enough space, the
+ * previously saved value is retained.
  */
 export function saveAtOnce(values: ReadonlyMap<string, Dated>): void {
   if (ofUser) {
@@ -181,7 +188,7 @@ async function removeFrom(keys: readonly string[]): Promise<void> {
       localStorage.removeItem(LAST + key);
     }
   } catch {
-    // It is removed the next time.
+    // Removal failed; it is retried next time.
   }
 }
 

@@ -1,7 +1,7 @@
 /**
  * Tabs as stored in the browser: one record each, written when the tab changes, and sent to the
  * other windows of the console. Of two changes to a tab the later one wins; a window never
- * overwrites changes of another.
+ * overwrites another window's later change.
  */
 import { load, loadAll, remove, saveAtOnce, saveDated, workspaceId } from './store.js';
 import type { Dated } from '../api/workspace.js';
@@ -21,7 +21,7 @@ interface Kept {
   readonly active: string | undefined;
 }
 
-/** All tabs in one value, as earlier versions of the console stored them. */
+/** All tabs in one value: the format of earlier console versions. */
 interface Together {
   readonly tabs: readonly Tab[];
   readonly active: string;
@@ -102,7 +102,7 @@ export class TabStore {
     return this.#places.get(id) ?? Infinity;
   }
 
-  /** Stores the active tab, for this window and as the start of new ones. */
+  /** Stores the active tab, both for this window and as the initial tab of new windows. */
   setActive(id: string): void {
     try {
       sessionStorage.setItem(ACTIVE, id);
@@ -121,7 +121,7 @@ export class TabStore {
     }
     records.forEach((record) => this.#channel.postMessage(record));
     if (await saveDated(named(records))) {
-      // Removed only now: if the page is closed during the save, `saveAtOnce` stores them.
+      // Removed only after the save: if the page is closed before that, `saveAtOnce` stores them.
       for (const record of records) {
         if (this.#waiting.get(record.tab.id) === record) {
           this.#waiting.delete(record.tab.id);

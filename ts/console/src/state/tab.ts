@@ -12,7 +12,10 @@ export interface FollowSpec {
 
 /** A tab that shows a notebook; its draft is the notebook's text. */
 export interface NotebookSpec {
-  /** Whether its statements may run by themselves; only after the user has run one of them. */
+  /**
+   * Whether the notebook's statements may run by themselves; true only after the user has run one
+   * of them.
+   */
   readonly approved: boolean;
   /** Its saved version on the server, if any. */
   readonly kept?: KeptNotebook;
@@ -26,7 +29,7 @@ export interface KeptNotebook {
   readonly text: string;
   /** The user's access: `own` includes sharing and deleting. */
   readonly access: 'own' | 'write' | 'read';
-  /** Link by which it is read, if it is not shared with the user. */
+  /** Link through which the notebook is read, if it is not shared with the user directly. */
   readonly link?: string;
 }
 
@@ -47,7 +50,7 @@ export interface Tab {
 export interface ChartSpec {
   readonly columns?: string;
   readonly kind?: string;
-  /** Keyed by their names. */
+  /** Display options, keyed by name. */
   readonly options?: Readonly<Record<string, string>>;
   /** Series shown or hidden by the user. */
   readonly series?: Readonly<Record<string, boolean>>;

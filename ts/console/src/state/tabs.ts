@@ -1,4 +1,4 @@
-/** Operations on whole tabs: opened for a text or to follow rows, closed, reopened. */
+/** Operations on whole tabs: open one for a text or to follow rows, close, reopen. */
 import { quoted } from '../sql/names.js';
 import { editor } from './editor.js';
 import { announce, showToast } from '../page/notices.js';
@@ -33,7 +33,7 @@ export class Tabs {
 
   /** Stores text as the user types it. */
   edited(tab: string, text: string): void {
-    // A notebook has its own editors.
+    // A notebook has its own editors, which store their text themselves.
     if (this.#workspace.tabs.find(({ id }) => id === tab)?.notebook === undefined) {
       this.#workspace.setDraft(tab, text);
     }
@@ -50,7 +50,7 @@ export class Tabs {
   async followQuery(query: string): Promise<void> {
     const { isQuery } = await import('../sql/effects.js');
     if (!isQuery(query)) {
-      showToast({ text: 'Only the rows of a query can be followed.' });
+      showToast({ text: 'Only queries can be followed.' });
       return;
     }
     const workspace = this.#workspace;
@@ -87,7 +87,7 @@ export class Tabs {
     if (last) {
       this.#workspace.restore(last);
     } else {
-      announce('No tab has been closed.');
+      announce('There is no closed tab to reopen.');
     }
   }
 }

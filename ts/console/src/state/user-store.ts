@@ -1,6 +1,6 @@
 /**
- * Records of a signed-in user: tabs and log are stored in the workspace on the server. The browser
- * stores only data that is encrypted with a key that the server gives to this user alone: the first
+ * Records of a signed-in user. Tabs and log are stored in the user's workspace on the server. The
+ * browser stores only encrypted data, with a key that the server gives only to this user: the first
  * rows of results, for a reload, and data that was unsaved at the end of a session.
  */
 import { SqlError } from '../api/client.js';
@@ -11,7 +11,9 @@ import { browserRecords, clearRecords, UNSAVED, type UserRecords } from './store
 const RESULTS = 'result/';
 const IV_BYTES = 12;
 const RETRY_MS = 5000;
-/** Statuses for which a retry is useless: invalid, too large, no space. */
+/**
+ * Statuses after which a retry is useless: the data is invalid or too large, or there is no space.
+ */
 const REFUSALS = [400, 413, 507];
 
 interface Sealed extends Dated {
@@ -20,7 +22,10 @@ interface Sealed extends Dated {
 
 export class UserStore implements UserRecords {
   readonly id: string;
-  /** Absent without HTTPS, where browsers cannot encrypt: the browser then stores nothing. */
+  /**
+   * Encryption key. Absent without HTTPS, where browsers cannot encrypt; then the browser stores
+   * nothing.
+   */
   readonly #key: CryptoKey | undefined;
   readonly #entries: Map<string, Dated>;
   /** Changes that the server does not have yet; `undefined` removes the entry. */
@@ -147,7 +152,7 @@ export class UserStore implements UserRecords {
       if (!(cause instanceof SqlError && REFUSALS.includes(cause.status))) {
         throw cause;
       }
-      // One oversized entry must not block the others.
+      // An oversized entry must not prevent the others from being saved.
       let areSaved = sent.size > 1;
       for (const one of areSaved ? sent : []) {
         areSaved = (await this.#send(new Map([one]))) && areSaved;

@@ -24,7 +24,7 @@ export function watchServer({ server, schema, activity, vitals, jobs }: Watched)
     } else if (schema.tables().state === 'ready') {
       await schema.look();
     }
-    // A user who may not read the tables is not polled for activity either.
+    // A user who may not read the table list does not poll running queries either.
     if (schema.tables().state === 'ready') {
       await activity.refresh();
       await vitals.refresh(schema.rowCount);
@@ -49,7 +49,7 @@ export function watchServer({ server, schema, activity, vitals, jobs }: Watched)
     },
     lost: () => {
       if (server.connection() === 'connected') {
-        announce('The server does not answer.');
+        announce('The server is not responding.');
       }
       server.connection.set('lost');
     },

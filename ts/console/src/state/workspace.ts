@@ -31,7 +31,7 @@ export class Workspace {
   onRewritten: ((tab: string, text: string) => void) | undefined;
   /** Called when another window has closed a tab. */
   onClosed: ((tab: string) => void) | undefined;
-  /** Last known versions of the tables. */
+  /** Returns the last known versions of the tables. */
   versions: () => Versions = () => new Map();
   #lastNumber = 0;
 
@@ -46,7 +46,7 @@ export class Workspace {
     this.#store = store;
     this.#lastNumber = tabs.length;
     if (tabs.length === 0) {
-      // Windows that start empty at the same time start with the same tab.
+      // Windows that start empty at the same time get the same first tab.
       const made = this.#newTab(FIRST_DRAFT);
       const first = records.length === 0 ? { ...made, id: FIRST_TAB } : made;
       tabs.push(first);
@@ -101,7 +101,7 @@ export class Workspace {
     return tab?.notebook ? '' : (tab?.draft ?? '');
   }
 
-  /** Whether the user has not written anything yet. */
+  /** Whether the user has not yet written anything. */
   get isUntouched(): boolean {
     return this.tabs.length === 1 && this.activeDraft === FIRST_DRAFT;
   }
@@ -134,7 +134,10 @@ export class Workspace {
     return tab;
   }
 
-  /** Adds a tab that follows a table or a query; its draft is the query that reads the rows. */
+  /**
+   * Adds a tab that follows a table or a query. Its draft is the query that reads the followed
+   * rows.
+   */
   addFollow(spec: FollowSpec, draft: string): void {
     const tab = { ...this.#newTab(draft), title: `Follow ${spec.table}`, follow: spec };
     this.#append(tab);
@@ -184,7 +187,7 @@ export class Workspace {
     });
   }
 
-  /** What the active tab follows, if anything. */
+  /** The table or query that the active tab follows, if any. */
   get activeFollow(): FollowSpec | undefined {
     return this.tabs.find(({ id }) => id === this.active())?.follow;
   }
@@ -195,7 +198,7 @@ export class Workspace {
     return (tab?.follow ?? tab?.notebook) !== undefined;
   }
 
-  /** Closes a tab; an empty one replaces the last. */
+  /** Closes a tab; if it was the last one, opens an empty tab. */
   close(id: string): Tab | undefined {
     const closed = this.tabs.find((tab) => tab.id === id);
     if (!closed) {
@@ -352,8 +355,8 @@ export class Workspace {
 
   #newTab(draft: string): Tab {
     const number = ++this.#lastNumber;
-    // Not `randomUUID`: browsers offer it only on secure origins, and plain HTTP in a LAN is not
-    // one.
+    // `randomUUID` is not used because browsers offer it only on secure origins, and plain HTTP in
+    // a LAN is not one.
     const [random = 0] = crypto.getRandomValues(new Uint32Array(1));
     const id = `${Date.now().toString(36)}-${random.toString(36)}`;
     return { id, title: `Query ${number}`, draft };
@@ -389,7 +392,7 @@ function tabsOf(text: string): Pick<Tab, 'title' | 'draft' | 'notebook'>[] {
   const value = JSON.parse(text) as { format?: unknown; tabs?: unknown } | null;
   const tabs: unknown = value?.format === TABS_FORMAT ? value.tabs : undefined;
   if (!Array.isArray(tabs)) {
-    throw new Error(`not a file of tabs: "format" is not "${TABS_FORMAT}"`);
+    throw new Error(`not a tab export: "format" is not "${TABS_FORMAT}"`);
   }
   return tabs.map((entry: unknown, index) => {
     const { title, draft, notebook } = (entry ?? {}) as Readonly<Record<string, unknown>>;

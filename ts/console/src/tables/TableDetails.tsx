@@ -196,7 +196,7 @@ function Facts(props: { facts: TableFacts }): JSX.Element {
       ['Partitions', `${facts.partitions ?? 0} by ${(facts.partitionBy ?? 'none').toLowerCase()}`],
       ['Oldest row, UTC', instantText(facts.oldest)],
       ['Newest row, UTC', instantText(facts.newest)],
-      ['Rows live', facts.ttl === undefined ? 'for ever' : facts.ttl.toLowerCase()],
+      ['Retention', facts.ttl === undefined ? 'none' : facts.ttl.toLowerCase()],
       ['Duplicates', facts.isDeduplicated ? 'replaced by key' : 'kept'],
     ];
   };
@@ -233,7 +233,7 @@ function TabButtons(props: {
     event.preventDefault();
   };
   return (
-    <div class="small-tabs" role="tablist" aria-label="About the table" onKeyDown={onKeyDown}>
+    <div class="small-tabs" role="tablist" aria-label="Table details" onKeyDown={onKeyDown}>
       <For each={props.tabs}>
         {(name) => (
           <button
@@ -281,7 +281,7 @@ function columnNotes(column: ColumnFacts): string {
     notes.push('indexed');
   }
   if (column.isKey) {
-    notes.push('part of the key');
+    notes.push('deduplication key');
   }
   return notes.join(', ');
 }
@@ -295,7 +295,7 @@ function Partitions(props: { partitions: readonly Partition[] }): JSX.Element {
         ['On disk', 'num'],
         ['From, UTC'],
         ['To, UTC'],
-        ['Form'],
+        ['Format'],
       ]}
       rows={props.partitions}
     >
@@ -317,7 +317,7 @@ function Partitions(props: { partitions: readonly Partition[] }): JSX.Element {
 
 function writesText({ kind, isSuspended }: TableFacts): string {
   if (kind !== 'table') {
-    return 'by its query alone';
+    return 'only by its query';
   }
   return isSuspended ? 'suspended' : 'accepted';
 }
@@ -339,7 +339,7 @@ function Ingestion(props: DetailsProps): JSX.Element {
         viewBox={`0 -2 ${SPARK_WIDTH} ${SPARK_HEIGHT + 4}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label="Rows a second since the page was opened, at most a minute"
+        aria-label="Rows per second since the page was opened, for at most a minute"
       >
         <path d={sparkline(props.history, SPARK_WIDTH, SPARK_HEIGHT)} />
       </svg>

@@ -41,7 +41,7 @@ export default function TablesPage(props: { session: Session }): JSX.Element {
       look={() => void look()}
       loaded={loaded()}
       key="name"
-      unread="The tables could not be read"
+      unread="Tables could not be loaded"
       empty={<NoTables />}
     >
       {(tables) => {
@@ -112,7 +112,7 @@ function TableList(props: {
       <SearchField
         class="table-filter"
         placeholder="Filter by name"
-        label="Filter the list by name"
+        label="Filter tables by name"
         search={setWanted}
       />
       <table class="listing">
@@ -178,7 +178,7 @@ function Head(props: {
   const order = (): 'none' | 'ascending' | 'descending' =>
     !isChosen() ? 'none' : props.sort.isDown ? 'descending' : 'ascending';
   const choose = (): void => {
-    // Numbers and times are sorted in descending order first.
+    // Columns with numbers and times are first sorted in descending order.
     const first = props.by !== 'name' && props.by !== 'state';
     props.choose({ by: props.by, isDown: isChosen() ? !props.sort.isDown : first });
   };
@@ -194,7 +194,7 @@ function Head(props: {
   );
 }
 
-/** `–` until two counts were taken. */
+/** Rate as text; `–` until two row counts are known. */
 export function rateText(rate: number | undefined): string {
   return rate === undefined ? '–' : approximate(Math.round(rate));
 }
@@ -208,7 +208,7 @@ function TableState(props: { table: TableFacts; view: ViewFacts | undefined }): 
           suspended
         </span>
       </Match>
-      <Match when={props.view}>{(view) => <ViewBadge view={view()} fallback="follows" />}</Match>
+      <Match when={props.view}>{(view) => <ViewBadge view={view()} fallback="up to date" />}</Match>
     </Switch>
   );
 }

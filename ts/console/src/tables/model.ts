@@ -109,7 +109,10 @@ export interface TableSort {
   readonly isDown: boolean;
 }
 
-/** Tables whose name contains a text, sorted, and by name if equal. Unknown values are last. */
+/**
+ * Tables whose name contains a text, sorted. Tables that compare equal are sorted by name; unknown
+ * values come last.
+ */
 export function sorted(
   tables: readonly TableFacts[],
   wanted: string,

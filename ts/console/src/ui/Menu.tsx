@@ -6,9 +6,9 @@ export interface MenuItem {
   readonly label: string;
   readonly icon?: IconName;
   readonly keys?: string;
-  /** Set for items that are on or off. */
+  /** State of an item that can be switched on or off. */
   readonly checked?: boolean;
-  /** Begins a new group. */
+  /** Whether the item begins a new group. */
   readonly apart?: boolean;
   readonly run: () => void;
 }

@@ -4,7 +4,7 @@ import { setZone, zone } from '../page/zone.js';
 
 export function ZoneSwitch(): JSX.Element {
   return (
-    <span class="segmented" role="group" aria-label="Time zone of displayed times">
+    <span class="segmented" role="group" aria-label="Time zone for displayed times">
       <For each={['utc', 'local'] as const}>
         {(one) => (
           <button

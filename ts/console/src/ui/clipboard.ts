@@ -21,7 +21,7 @@ function copyBySelection(text: string): boolean {
   const area = document.createElement('textarea');
   area.value = text;
   area.className = 'visually-hidden';
-  // While a modal dialog is open, nothing outside it can be selected.
+  // While a modal dialog is open, text outside it cannot be selected.
   (document.querySelector('dialog:modal') ?? document.body).append(area);
   const before = document.activeElement;
   area.select();

@@ -2,10 +2,11 @@
  * Downloads: texts of the page, and whole results from the server.
  *
  * Without a login, or with a session cookie, a link is enough: the browser downloads the file
- * itself, of any size. A token exists only in the memory of this page. A link cannot send it, and
- * it must not be in an address, because histories and logs store addresses. The page then fetches
- * the file itself: into a file of the user's choice if the browser supports this, otherwise into
- * memory up to a limit.
+ * itself, whatever its size.
+ *
+ * A token exists only in this page's memory. A link cannot send it, and it must not be part of a
+ * URL, because histories and logs store URLs. In that case the page fetches the file itself: into a
+ * file that the user chooses if the browser supports this, otherwise into memory, up to a limit.
  */
 import { exportAddress, exported, type ExportFormat } from '../api/client.js';
 import { holdsTokens } from '../api/credentials.js';
@@ -13,9 +14,12 @@ import { bytesText } from '../model/format.js';
 import { showFailure, showToast } from '../page/notices.js';
 
 const MAX_IN_MEMORY_BYTES = 512 * 1024 * 1024;
-/** Servers and proxies refuse longer URLs. */
+/** Maximum URL length; servers and proxies refuse longer ones. */
 const MAX_ADDRESS_LENGTH = 8000;
-/** The browser may read the file's address some time after the click. */
+/**
+ * Delay before the file's address is revoked, because the browser may read it some time after the
+ * click.
+ */
 const FORGOTTEN_AFTER_MS = 60_000;
 
 /** Offers a text as a download. */
@@ -52,14 +56,14 @@ export async function download(
   const abort = new AbortController();
   try {
     const target = await chosenFile(file);
-    const stop = { label: 'Stop', run: () => abort.abort() };
-    showToast({ text: `${file} is on its way`, state: 'running', action: stop });
+    const stop = { label: 'Cancel', run: () => abort.abort() };
+    showToast({ text: `Downloading ${file}`, state: 'running', action: stop });
     const bytes = await exported(statement, format, abort.signal);
     const size = await (target ? toFile(bytes, target) : toMemory(bytes, file));
-    showToast({ text: `${file} is there: ${bytesText(size)}` });
+    showToast({ text: `${file} downloaded: ${bytesText(size)}` });
   } catch (cause) {
     const isStopped = cause instanceof DOMException && cause.name === 'AbortError';
-    showFailure(isStopped ? new Error(`${file} was not taken.`) : cause);
+    showFailure(isStopped ? new Error(`The download of ${file} was cancelled.`) : cause);
   }
 }
 
@@ -74,7 +78,7 @@ async function chosenFile(name: string): Promise<FileSystemFileHandle | undefine
   return await (globalThis as FilePicker).showSaveFilePicker?.({ suggestedName: name });
 }
 
-/** The target file is unchanged until the download is complete. */
+/** The target file remains unchanged until the download is complete. */
 async function toFile(bytes: Bytes, target: FileSystemFileHandle): Promise<number> {
   await bytes.pipeTo(await target.createWritable());
   return (await target.getFile()).size;
@@ -89,8 +93,8 @@ async function toMemory(bytes: Bytes, name: string): Promise<number> {
     if (size > MAX_IN_MEMORY_BYTES) {
       void reader.cancel();
       throw new Error(
-        `${name} is larger than ${bytesText(MAX_IN_MEMORY_BYTES)}, the most that this browser can` +
-          ' take while you are signed in with a token. Ask for less of it, or fetch it with curl.',
+        `${name} is larger than ${bytesText(MAX_IN_MEMORY_BYTES)}, the limit of this browser` +
+          ' while you are signed in with a token. Download less data, or use curl.',
       );
     }
     pieces.push(next.value);

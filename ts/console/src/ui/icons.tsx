@@ -1,4 +1,7 @@
-/** Icons: 16 px grid, round line ends. Always next to text, or in a control with a name. */
+/**
+ * Icons on a 16 px grid with round line ends. They always appear next to text or in a control with
+ * a name.
+ */
 import { Show, type JSX } from 'solid-js';
 
 interface Shape {

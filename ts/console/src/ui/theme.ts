@@ -1,4 +1,4 @@
-/** The current theme. The boot script has set it before the first paint. */
+/** The current theme. The boot script sets it before the first paint. */
 import { createSignal } from 'solid-js';
 
 const THEMES = ['light', 'dark', 'contrast'] as const;

@@ -70,14 +70,14 @@ function progressOf(props: Props): () => LiveProgress | undefined {
 function switching(props: Props, isOn: boolean): ViewAction {
   const run = (): Promise<void> => {
     const { name } = props;
-    const done = isOn ? `${name} stays as it is` : `${name} goes on`;
+    const done = isOn ? `${name} was suspended` : `${name} was resumed`;
     return props.run(suspendStatement(name, isOn), done);
   };
   return {
     label: isOn ? 'Suspend' : 'Resume',
     icon: isOn ? 'pause' : 'play',
     permission: 'RESUME WAL',
-    verb: 'suspend and resume',
+    verb: 'suspend or resume',
     run: () => void run(),
   };
 }
@@ -100,10 +100,10 @@ function factsOf(
     ...clauses,
     { name: 'Lag', text: lagText(view) ?? '–' },
     { name: 'Last refresh', text: view.ageMs === undefined ? '–' : `${ageText(view.ageMs)} ago` },
-    { name: 'Took', text: job === undefined || job.runs === 0 ? '–' : duration(job.lastMs) },
-    { name: 'Refreshes since the start', text: number(job?.runs) },
-    { name: 'Functions hold', text: bytesText(progress?.bytes ?? 0) },
-    { name: 'Failures in a row', text: number(progress?.failures), isBad: isFailing(progress) },
+    { name: 'Duration', text: job === undefined || job.runs === 0 ? '–' : duration(job.lastMs) },
+    { name: 'Refreshes since start', text: number(job?.runs) },
+    { name: 'Function memory', text: bytesText(progress?.bytes ?? 0) },
+    { name: 'Consecutive failures', text: number(progress?.failures), isBad: isFailing(progress) },
     { name: 'Last repair, UTC', text: repairText(progress?.repair), width: 'wide' },
     ...jobFacts(job, freshnessOf(view).kind === 'invalid' ? view.reason : undefined),
   ];

@@ -26,10 +26,10 @@ export function MaterializedView(props: Props): JSX.Element {
   const actions = [
     { ...refreshing, label: 'Refresh', icon: 'refresh', run: () => void refresh(props) },
     { ...refreshing, label: 'Refresh fully…', run: () => void refreshFully(props) },
-    { ...refreshing, label: 'Refresh a range…', run: () => setForm(rangeForm(props.name)) },
+    { ...refreshing, label: 'Refresh range…', run: () => setForm(rangeForm(props.name)) },
     {
       ...changing,
-      label: 'Change refresh…',
+      label: 'Change refresh policy…',
       run: () => setForm(changeForm(props.name, definition()?.policy)),
     },
     dropAction(props, 'DROP MATERIALIZED VIEW'),
@@ -64,21 +64,22 @@ async function refresh({ name, run }: Props): Promise<void> {
 async function refreshFully(props: Props): Promise<void> {
   const { session, name, view, run, job } = props;
   const rows = session.schema.entryOf(view.base)?.rows;
-  const size = rows === undefined ? 'all rows of its base' : `${grouped(String(rows))} rows`;
+  const size = rows === undefined ? 'all rows of its base table' : `${grouped(String(rows))} rows`;
   const last =
     job === undefined || job.runs === 0 ? '' : ` The last refresh took ${duration(job.lastMs)}.`;
   const statement = refreshStatement(name, 'FULL');
   const isSure = await confirmed({
-    title: `Compute ${name} anew?`,
+    title: `Refresh ${name} fully?`,
     text:
-      `That reads ${size}${view.base === undefined ? '' : ` of ${view.base}`}.${last} What the ` +
-      'view shows stays until it is done. Rows of the view whose base rows are gone are lost.',
+      `This reads ${size}${view.base === undefined ? '' : ` of ${view.base}`}.${last} The ` +
+      'view keeps its rows until the refresh is done. Rows whose base table rows no longer exist ' +
+      'are lost.',
     statement,
-    keep: 'Keep it as it is',
+    keep: 'Cancel',
     destroy: 'Refresh fully',
   });
   if (isSure) {
-    await run(statement, `${name} is being computed anew`);
+    await run(statement, `${name} is being fully refreshed`);
   }
 }
 
@@ -90,17 +91,17 @@ function factsOf({ view, job }: Props, definition: Definition | undefined): Fact
   const facts: (Fact | false | undefined)[] = [
     { name: 'Refresh', text: policy ? policyText(policy) : view.refresh, width: 'broad' },
     tick !== undefined && {
-      name: 'Next tick, UTC',
+      name: 'Next refresh, UTC',
       text: instantText(new Date(tick).toISOString()),
     },
     policy?.period && { name: 'Periods', text: periodText(policy.period) },
     {
-      name: 'Shows transaction',
+      name: 'Includes transaction',
       text: `${number(view.position)} of ${number(view.basePosition)}`,
     },
     { name: 'Last refresh, UTC', text: instantText(view.finishedAt) },
-    job && { name: 'Took', text: job.runs === 0 ? '–' : duration(job.lastMs) },
-    job && { name: 'Refreshes since the start', text: number(job.runs) },
+    job && { name: 'Duration', text: job.runs === 0 ? '–' : duration(job.lastMs) },
+    job && { name: 'Refreshes since start', text: number(job.runs) },
     ...jobFacts(job, view.reason),
   ];
   return facts.filter((fact) => typeof fact === 'object');

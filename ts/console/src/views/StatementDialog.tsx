@@ -25,7 +25,7 @@ export function StatementDialog(props: {
     <FormDialog
       title={props.form.title}
       name={props.name}
-      keep="Leave it"
+      keep="Cancel"
       act={props.form.act}
       isComplete={props.form.isComplete(draft())}
       submit={() => props.attempt(statement(), props.form.done)}

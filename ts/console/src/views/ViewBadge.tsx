@@ -1,4 +1,4 @@
-/** Why a view lacks rows of its base table, and since when. */
+/** Badge that shows why a view lacks rows of its base table, and since when. */
 import { createMemo, Show, type JSX } from 'solid-js';
 import { approximate } from '../model/format.js';
 import { Icon } from '../ui/icons.js';

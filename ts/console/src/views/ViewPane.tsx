@@ -104,13 +104,13 @@ export default function ViewPane(props: ViewProps): JSX.Element {
             Copy query
           </button>
         </header>
-        <SqlText text={shown()} label="Query of the view" />
+        <SqlText text={shown()} label="View query" />
       </section>
     </div>
   );
 }
 
-/** The statement that creates the view, loaded again for another view and on request. */
+/** The statement that creates the view. It is loaded again for a different view, and on request. */
 function statementOf(
   props: ViewProps,
   onOther: () => void,
@@ -135,7 +135,7 @@ function statementOf(
   return { statement, read };
 }
 
-/** Polls views and jobs while the page is visible; returns a function that polls immediately. */
+/** Polls views and jobs while the page is visible. Returns a function that polls immediately. */
 function lookAgain({ schema, jobs }: Session): () => Promise<void> {
   const look = async (): Promise<void> => {
     try {
@@ -180,21 +180,21 @@ function State(props: { view: ViewFacts; job: Job | undefined }): JSX.Element {
   );
 }
 
-/** Meaning of the view's state, and what to do about it. */
+/** Explains the view's state and what to do about it. */
 function adviceOf(view: ViewFacts, job: Job | undefined): string | undefined {
   if (job?.state === 'failing') {
     const next = job.nextRun === undefined ? '' : ` at ${instantText(job.nextRun).slice(11)} UTC`;
-    return `Its refresh fails. It is tried again${next}, until its base or its query is mended.`;
+    return `Its refresh is failing. It is retried${next} until its base table or query is fixed.`;
   }
   switch (freshnessOf(view).kind) {
     case 'invalid':
       return view.form === 'live' ? liveAdvice(view.reason) : invalidAdvice(view.reason);
     case 'suspended':
-      return '“Resume” lets it follow its base again; until then it stays as it is.';
+      return '“Resume” makes it follow its base table again; until then it does not change.';
     case 'seeding':
-      return 'It reads all rows of its base that it shows, and follows them then.';
+      return 'It is being filled from its base table and follows it afterwards.';
     case 'empty':
-      return '“Refresh” fills it from all rows of its base.';
+      return '“Refresh” fills it with all rows of its base table.';
     default:
       return undefined;
   }

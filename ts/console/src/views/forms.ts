@@ -12,7 +12,7 @@ import {
 type Draft = Readonly<Record<string, string>>;
 
 export interface StatementField extends FieldSpec {
-  /** Shown only if that field has that value. */
+  /** Shows the field only if the named field has this value. */
   readonly only?: readonly [field: string, value: string];
 }
 
@@ -33,10 +33,10 @@ export interface StatementForm {
 export function rangeForm(view: string): StatementForm {
   const is = (text: string | undefined): boolean => (text ?? '').trim() !== '';
   return {
-    title: 'Refresh a range of',
+    title: 'Refresh range of',
     text:
-      'The buckets between the two times are computed again, whether or not their base ' +
-      'changed.',
+      'The buckets between the two times are recomputed, even if their base ' +
+      'table has not changed.',
     fields: [
       { name: 'from', label: 'From', hint: 'UTC, such as 2026-03-02 or 2026-03-02T09:00:00Z' },
       { name: 'to', label: 'To' },
@@ -44,15 +44,15 @@ export function rangeForm(view: string): StatementForm {
     draft: { from: '', to: '' },
     statement: ({ from = '', to = '' }) => rangeStatement(view, from, to),
     isComplete: ({ from, to }) => is(from) && is(to),
-    act: 'Refresh the range',
+    act: 'Refresh range',
     done: `A range of ${view} is being refreshed`,
   };
 }
 
 const TRIGGERS = [
-  ['immediate', 'after each change of the base'],
-  ['timer', 'by a timer'],
-  ['manual', 'when a statement says so'],
+  ['immediate', 'after each change of the base table'],
+  ['timer', 'by timer'],
+  ['manual', 'only by a REFRESH statement'],
 ] as const;
 
 const UNITS = [
@@ -65,12 +65,12 @@ const UNITS = [
 ] as const;
 
 const PERIODS = [
-  ['none', 'all that the base has'],
-  ['bucket', 'buckets that are over'],
-  ['length', 'periods that are over'],
+  ['none', 'all rows of the base table'],
+  ['bucket', 'completed buckets only'],
+  ['length', 'completed periods only'],
 ] as const;
 
-const ZONE_HINT = 'such as Europe/Berlin; UTC without one';
+const ZONE_HINT = 'such as Europe/Berlin; UTC if empty';
 const OF_TIMER = ['trigger', 'timer'] as const;
 const OF_LENGTH = ['period', 'length'] as const;
 
@@ -80,38 +80,43 @@ const REFRESH_FIELDS: readonly (StatementField & { readonly name: keyof PolicyDr
   { name: 'unit', label: 'Unit', choices: UNITS, isHalf: true, only: OF_TIMER },
   {
     name: 'start',
-    label: 'First tick, if not now',
+    label: 'First refresh, if not now',
     hint: 'UTC, such as 2026-03-02T09:00:00Z',
     only: OF_TIMER,
   },
-  { name: 'zone', label: 'Time zone of days and longer steps', hint: ZONE_HINT, only: OF_TIMER },
-  { name: 'period', label: 'Shows', choices: PERIODS },
+  {
+    name: 'zone',
+    label: 'Time zone for days and longer intervals',
+    hint: ZONE_HINT,
+    only: OF_TIMER,
+  },
+  { name: 'period', label: 'Includes', choices: PERIODS },
   {
     name: 'length',
-    label: 'Length of a period',
+    label: 'Period length',
     hint: 'such as 1h or 1d',
     isHalf: true,
     only: OF_LENGTH,
   },
   {
     name: 'delay',
-    label: 'Shown after its end by',
-    hint: 'such as 10m; at once without',
+    label: 'Delay after its end',
+    hint: 'such as 10m; no delay if empty',
     isHalf: true,
     only: OF_LENGTH,
   },
-  { name: 'periodZone', label: 'Time zone of periods', hint: ZONE_HINT, only: OF_LENGTH },
+  { name: 'periodZone', label: 'Time zone for periods', hint: ZONE_HINT, only: OF_LENGTH },
 ];
 
 export function changeForm(view: string, policy: RefreshPolicy | undefined): StatementForm {
   const first = draftOf(policy);
   return {
-    title: 'Change when to refresh',
+    title: 'Change refresh policy of',
     fields: REFRESH_FIELDS,
     draft: { ...first },
     statement: (draft) => changeStatement(view, { ...first, ...draft }),
     isComplete: ({ trigger, count = '' }) => trigger !== 'timer' || count.trim() !== '',
-    act: 'Change refresh',
-    done: `${view} is refreshed as chosen`,
+    act: 'Change refresh policy',
+    done: `The refresh policy of ${view} was changed`,
   };
 }

@@ -5,7 +5,7 @@ import { literal, quoted } from '../sql/names.js';
 import { createdView } from './definition.js';
 
 export interface LiveDefinition {
-  /** Query of the view. */
+  /** The view's query. */
   readonly query: string;
   /** FLUSH EVERY clause, as written. */
   readonly flushEvery: string;
@@ -37,9 +37,9 @@ export function liveDefinitionOf(statement: string): LiveDefinition | undefined 
 export function startText({ startFrom }: LiveDefinition, bound: string | undefined): string {
   switch (startFrom) {
     case 'BEGINNING':
-      return 'the beginning: all rows of its base';
+      return 'the beginning: all rows of its base table';
     case 'NOW':
-      return `when it was made${bound === undefined ? '' : `: ${instantText(bound)} UTC`}`;
+      return `when it was created${bound === undefined ? '' : `: ${instantText(bound)} UTC`}`;
     default:
       return `${instantText(bound ?? startFrom)} UTC`;
   }
@@ -47,13 +47,15 @@ export function startText({ startFrom }: LiveDefinition, bound: string | undefin
 
 /** Columns of the list of live views in addition to freshness. */
 export interface LiveProgress {
-  /** ISO, UTC: first timestamp in the view; `undefined` if nothing is left out. */
+  /**
+   * First timestamp in the view, ISO in UTC; `undefined` if no row of the base table is excluded.
+   */
   readonly bound: string | undefined;
   /** The last recomputation after late or changed rows; `undefined` if there was none. */
   readonly repair: Repair | undefined;
   /** Number of consecutive failures. */
   readonly failures: number;
-  /** Memory of its functions. */
+  /** Bytes of memory used by the view's functions. */
   readonly bytes: number | undefined;
 }
 
@@ -63,9 +65,9 @@ interface Repair {
   readonly from: string | undefined;
   /** Last timestamp that is recomputed; `undefined` for the end of the data. */
   readonly to: string | undefined;
-  /** Why the range could not be kept short. */
+  /** The reason why the recomputed range could not be kept short. */
   readonly denial: string | undefined;
-  /** Number of rows that it wrote. */
+  /** Number of rows that the recomputation wrote. */
   readonly rows: number;
 }
 
@@ -106,56 +108,63 @@ export function liveProgressOf(answer: Answer): LiveProgress | undefined {
 
 export function repairText(repair: Repair | undefined): string {
   if (!repair) {
-    return 'none since the start: rows came in order';
+    return 'none since start: rows arrived in order';
   }
   const { from, to, rows, isUnderWay, denial } = repair;
   const begin = from === undefined ? 'from the beginning' : `from ${instantText(from)}`;
   const end = to === undefined ? 'to the end' : `to ${instantText(to)}`;
   const why = denial === undefined ? '' : `: ${denial}`;
-  const count = isUnderWay ? 'under way' : `${grouped(String(rows))} rows`;
+  const count = isUnderWay ? 'in progress' : `${grouped(String(rows))} rows`;
   return `${begin} ${end}, ${count}${why}`;
 }
 
-/** Prefixes of the server's reasons, each with the change of the base table and its remedy. */
+/**
+ * Prefixes of the server's reasons. Each has a description of the change to the base table, and the
+ * remedy.
+ */
 const REASONS: readonly (readonly [begin: string, what: string, remedy: string])[] = [
   [
     'drop column operation',
     'A column that its query reads was dropped.',
-    'Add a column of that name and type: the view goes on by itself.',
+    'Add a column with that name and type and the view resumes automatically.',
   ],
   [
     'rename column operation',
     'A column that its query reads was renamed.',
-    'Give it its name again: the view goes on by itself.',
+    'Rename it back and the view resumes automatically.',
   ],
   [
     'column is of another type',
-    'A column that its query reads has another type.',
-    'Give it its type again: the view goes on by itself.',
+    'A column that its query reads has a different type.',
+    'Restore its type and the view resumes automatically.',
   ],
   [
     'rename table operation',
-    'Its base was renamed.',
-    'Give it its name again: the view goes on by itself.',
+    'Its base table was renamed.',
+    'Rename it back and the view resumes automatically.',
   ],
   [
     'the base table was renamed, and another one',
-    'Its base was renamed, and another table has its name.',
-    'Give each its own name again: the view goes on by itself.',
+    'Its base table was renamed, and another table now has its name.',
+    'Restore both names and the view resumes automatically.',
   ],
-  ['drop table operation', 'Its base was dropped.', ''],
-  ['another table has the name', 'Its base was dropped, and another table has its name.', ''],
-  ['full refresh of the base', 'The materialized view that it reads was computed anew.', ''],
+  ['drop table operation', 'Its base table was dropped.', ''],
+  [
+    'another table has the name',
+    'Its base table was dropped, and another table now has its name.',
+    '',
+  ],
+  ['full refresh of the base', 'The materialized view that it reads was fully refreshed.', ''],
 ];
 
-const FOR_GOOD = 'It stays as it is: drop it and create it again.';
+const FOR_GOOD = 'It cannot resume: drop it and create it again.';
 const UNKNOWN =
-  'It goes on by itself once its base has all it reads, under the old names and with the old ' +
+  'It resumes automatically once its base table has everything it reads, with the old names and ' +
   'types; otherwise drop it and create it again.';
 
-/** What happened, its consequence, and what to do. */
+/** Describes what happened, its consequence, and what to do. */
 export function liveAdvice(reason: string | undefined): string {
-  const means = 'The view keeps what it shows and does not follow its base any more.';
+  const means = 'The view keeps its rows but no longer follows its base table.';
   const [, what = '', remedy] = REASONS.find(([begin]) => reason?.startsWith(begin)) ?? [];
   const next = remedy === undefined ? UNKNOWN : remedy === '' ? FOR_GOOD : remedy;
   return [what, means, next].filter((part) => part !== '').join(' ');

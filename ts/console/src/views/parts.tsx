@@ -1,4 +1,4 @@
-/** Shared by the panes of all views: actions and facts. */
+/** Components shared by the panes of all views: actions and facts. */
 import { createEffect, createMemo, createSignal, For, on, Show, type JSX } from 'solid-js';
 import { askToDrop } from '../dialogs/ask-to-drop.js';
 import { Icon, type IconName } from '../ui/icons.js';
@@ -16,7 +16,7 @@ export interface PaneProps<View> {
   /** The statement that creates the view, once it is loaded. */
   readonly statement: string | undefined;
   readonly job: Job | undefined;
-  /** The server's error becomes the failure. */
+  /** Runs a statement; shows the server's error if it fails. */
   readonly run: (statement: string, done: string) => Promise<void>;
   readonly attempt: Attempt;
   readonly failure: string;
@@ -27,12 +27,15 @@ export interface ViewAction {
   readonly icon?: IconName;
   /** Permission on the view that the action requires. */
   readonly permission: string;
-  /** What the action does with the view. */
+  /** Verb that describes what the action does to the view. */
   readonly verb: string;
   readonly run: () => void;
 }
 
-/** Buttons of the actions; reasons why some are not permitted; below them the server's error. */
+/**
+ * Buttons of the actions. Below them are the reasons why some are not permitted, and the server's
+ * error.
+ */
 export function Actions(props: {
   session: Session;
   name: string;
@@ -45,7 +48,7 @@ export function Actions(props: {
   ]);
   return (
     <>
-      <div class="view-actions" role="group" aria-label="What to do with the view">
+      <div class="view-actions" role="group" aria-label="View actions">
         <For each={props.actions}>
           {(action) => (
             <button
@@ -73,7 +76,7 @@ export function Actions(props: {
   );
 }
 
-/** Why an action is not permitted; `undefined` if it may be tried. */
+/** The reason why an action is not permitted; `undefined` if it may be tried. */
 function refusalsOf(props: {
   session: Session;
   name: string;
@@ -84,7 +87,8 @@ function refusalsOf(props: {
       () => [props.name, props.session.server.hasUsers] as const,
       ([, hasUsers]) => {
         if (hasUsers) {
-          // If the permissions cannot be read, the server refuses the action itself.
+          // If the permissions cannot be read, all actions are offered, and the server refuses
+          // those that are not permitted.
           void readOwnRights().then(setGrants, () => undefined);
         }
       },
@@ -92,12 +96,13 @@ function refusalsOf(props: {
   );
   return ({ permission, verb }) => {
     if (props.session.server.isReadOnly) {
-      return 'This server is read-only: it refuses what changes views.';
+      return 'This server is read-only: views cannot be changed.';
     }
     const known = grants();
     return known === undefined || mayDo(known, permission, props.name)
       ? undefined
-      : `You may not ${verb} ${props.name}. An administrator can grant ${permission} on it.`;
+      : `You do not have permission to ${verb} ${props.name}. ` +
+          `An administrator can grant ${permission} on it.`;
   };
 }
 
@@ -107,7 +112,7 @@ export function dropAction(props: PaneProps<unknown>, permission: string): ViewA
     const entry = session.schema.entryOf(name);
     const statement = entry && (await askToDrop(entry));
     if (statement !== undefined) {
-      await run(statement, `${name} is dropped`);
+      await run(statement, `${name} was dropped`);
     }
   };
   return { label: 'Drop…', permission, verb: 'drop', run: () => void drop() };
@@ -125,9 +130,9 @@ export function Facts(props: { base: string | undefined; facts: readonly Fact[] 
   return (
     <dl class="facts view-facts">
       <div>
-        <dt>Base</dt>
+        <dt>Base table</dt>
         <dd class="data">
-          <Show when={props.base} fallback="not for you to see">
+          <Show when={props.base} fallback="not visible to you">
             {(base) => (
               <a href={addressOf('tables', base())}>
                 <bdi>{base()}</bdi>
@@ -156,7 +161,7 @@ export function jobFacts(job: Job | undefined, reason: string | undefined): Fact
     return [];
   }
   const { state, failures, nextRun, lastError } = job;
-  const next = state === 'failing' ? 'Next try, UTC' : 'Rests until, UTC';
+  const next = state === 'failing' ? 'Next attempt, UTC' : 'Next run, UTC';
   return [
     { name: 'Job', text: failures > 0 ? `${state}, ${failures} times` : state },
     ...(nextRun === undefined ? [] : [{ name: next, text: instantText(nextRun) }]),

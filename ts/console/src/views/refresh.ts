@@ -1,9 +1,12 @@
-/** Refresh policy of a materialized view: parsed from its statement, in words, changed. Pure. */
+/**
+ * Refresh policy of a materialized view: parsed from its statement, described in words, and
+ * changed. Pure.
+ */
 import type { RefreshPolicy as MaterialRefresh } from '../../../sql/index.js';
 import { literal, quoted } from '../sql/names.js';
 import { createdView } from './definition.js';
 
-/** A count with a unit of SQL: `10m`, `1d`, `1M`. */
+/** A number of SQL time units: `10m`, `1d`, `1M`. */
 interface Every {
   readonly count: number;
   readonly unit: string;
@@ -13,7 +16,7 @@ export interface RefreshPolicy {
   readonly trigger: 'immediate' | 'timer' | 'manual';
   /** Interval of a timer. */
   readonly every: Every | undefined;
-  /** Whether it was created without being filled. */
+  /** Whether the view was created without initial rows. */
   readonly isDeferred: boolean;
   /** As written in the statement. */
   readonly start: string | undefined;
@@ -32,7 +35,7 @@ type RefreshPeriod =
 
 export interface Definition {
   readonly policy: RefreshPolicy;
-  /** Query of the view. */
+  /** The view's query. */
   readonly query: string;
 }
 
@@ -72,25 +75,25 @@ function periodOf(period: NonNullable<MaterialRefresh['period']>): RefreshPeriod
 
 /** Interval and delay in words: `every 10 min`. */
 export function policyText({ trigger, every, zone, isDeferred }: RefreshPolicy): string {
-  const first = isDeferred ? '; not filled when it was made' : '';
+  const first = isDeferred ? '; not filled when created' : '';
   switch (trigger) {
     case 'immediate':
-      return `immediate: after each change of its base${first}`;
+      return `immediate: after each change of its base table${first}`;
     case 'timer':
       return `timer: every ${everyText(every)}${zone === undefined ? '' : ` in ${zone}`}${first}`;
     case 'manual':
-      return `manual: when a statement says so${first}`;
+      return `manual: only by a REFRESH statement${first}`;
   }
 }
 
 export function periodText(period: RefreshPeriod): string {
   if (period.kind === 'bucket') {
-    return 'leaves out the bucket that is not over';
+    return 'excludes the unfinished bucket';
   }
   const { length, zone, delay } = period;
   const where = zone === undefined ? '' : ` in ${zone}`;
-  const when = delay === undefined ? 'when it is over' : `${delay} after its end`;
-  return `shows each ${length}${where} ${when}`;
+  const when = delay === undefined ? 'when it is complete' : `${delay} after its end`;
+  return `includes each ${length}${where} ${when}`;
 }
 
 const UNIT_WORDS: Readonly<Record<string, string>> = {
@@ -115,7 +118,9 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   w: 604_800_000,
 };
 
-/** Next tick of a timer in milliseconds since 1970; in a time zone, by its wall clock. */
+/**
+ * Next tick of a timer in milliseconds since 1970. With a time zone, ticks follow its wall clock.
+ */
 export function nextTick(every: Every, startMs: number, nowMs: number, zone?: string): number {
   if (nowMs < startMs) {
     return startMs;
@@ -123,7 +128,8 @@ export function nextTick(every: Every, startMs: number, nowMs: number, zone?: st
   const start = startMs + offsetOf(zone, startMs);
   const now = nowMs + offsetOf(zone, nowMs);
   const tick = localTick(every, start, now);
-  // The offset of a local time is taken from about the same time; clocks change at night.
+  // The offset of a local time is looked up at nearly the same time. The two can differ only near a
+  // clock change, and clocks change at night.
   return tick - offsetOf(zone, tick - offsetOf(zone, nowMs));
 }
 
@@ -146,7 +152,7 @@ function monthOf(ms: number): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** The same day of a later month, or its last day. */
+/** The same day in a later month, or that month's last day. */
 function monthsLater(ms: number, months: number): number {
   const date = new Date(ms);
   const day = date.getUTCDate();
@@ -175,22 +181,22 @@ function offsetOf(zone: string | undefined, ms: number): number {
 
 /** Changes of the base table that invalidated the view. */
 const REASONS: Readonly<Record<string, readonly [what: string, isGone: boolean]>> = {
-  'truncate operation': ['Its base was emptied.', false],
-  'drop partition operation': ['A partition of its base was dropped.', false],
+  'truncate operation': ['Its base table was truncated.', false],
+  'drop partition operation': ['A partition of its base table was dropped.', false],
   'drop column operation': ['A column that its query reads was dropped.', true],
   'rename column operation': ['A column that its query reads was renamed.', true],
   'drop table operation': ['A table that its query reads was dropped.', true],
   'rename table operation': ['A table that its query reads was renamed.', true],
 };
 
-/** What happened, its consequence, and what to do. */
+/** Describes what happened, its consequence, and what to do. */
 export function invalidAdvice(reason: string | undefined): string {
   const [what = '', isGone = false] = REASONS[reason ?? ''] ?? [];
-  const means = 'The view keeps what it shows and does not follow its base any more.';
+  const means = 'The view keeps its rows but no longer follows its base table.';
   const remedy = isGone
-    ? '“Refresh fully” mends it once its query finds all it reads under the old names again; ' +
-      'otherwise drop it and make another.'
-    : '“Refresh fully” computes it anew from what its base has now, and lets it follow again.';
+    ? '“Refresh fully” repairs it once all its inputs exist under the old names again; ' +
+      'otherwise drop it and create it again.'
+    : '“Refresh fully” recomputes it from its base table and makes it follow the table again.';
   return [what, means, remedy].filter((part) => part !== '').join(' ');
 }
 

@@ -28,7 +28,7 @@ const DATA: ChartData = {
   ],
 };
 
-test('a stack adds up visible series, and a gap affects only its own series', (t) => {
+test('stacks add up visible series, and a gap affects only its own series', (t) => {
   const { series } = stacked(DATA, [true, true, true]);
   t.deepEqual(
     series.map(({ points }) => points),
@@ -41,7 +41,7 @@ test('a stack adds up visible series, and a gap affects only its own series', (t
   t.deepEqual(stacked(DATA, [true, false, true]).series[2]?.points, [101, 102, 100, 104]);
 });
 
-test('a histogram counts every value once, in ranges with round widths', (t) => {
+test('a histogram counts every value once, in ranges of round width', (t) => {
   const values = Array.from({ length: 1000 }, (_, at) => at / 100);
   const { times, series, width } = histogram(values, 'v');
   t.is(series[0]?.label, 'count of v');
@@ -61,7 +61,7 @@ test('a histogram counts every value once, in ranges with round widths', (t) => 
   );
 });
 
-test('depth accumulates bids downwards and asks upwards', (t) => {
+test('a depth chart accumulates bids downwards and asks upwards', (t) => {
   const rows: Row[] = [
     ['buy', 99, 1],
     ['buy', 98, 2],
@@ -78,7 +78,7 @@ test('depth accumulates bids downwards and asks upwards', (t) => {
   t.deepEqual(data.series[1]?.points, [undefined, undefined, 4, 12]);
 });
 
-test('depth of arrays uses the last order book', (t) => {
+test('a depth chart of arrays uses the last order book', (t) => {
   const cols = columns(['ts', 'TIMESTAMP'], ['bids', 'DOUBLE[][]'], ['asks', 'DOUBLE[][]']);
   const rows: Row[] = [
     ['2024-01-01T00:00:00Z', [[1], [1]], [[2], [1]]],
@@ -103,7 +103,7 @@ test('depth of arrays uses the last order book', (t) => {
   t.deepEqual(data.series[1]?.points, [undefined, undefined, 3]);
 });
 
-test('heat map cells are means, and missing cells stay empty', (t) => {
+test('a heat map shows the mean per cell and leaves missing cells empty', (t) => {
   const cells = heatCells(DATA, 2);
   t.deepEqual(cells.starts, [0, 2]);
   t.deepEqual(cells.means, [
@@ -119,7 +119,7 @@ test('heat map cells are means, and missing cells stay empty', (t) => {
   );
 });
 
-test('one numeric column becomes a histogram, one row becomes a number', (t) => {
+test('one numeric column becomes a histogram, and one row a number', (t) => {
   const one = columns(['v', 'DOUBLE']);
   const many = chooseChart(one, -1, [[1], [2], [3]]).plan;
   t.is(many && usualKind(many), 'histogram');
@@ -127,7 +127,7 @@ test('one numeric column becomes a histogram, one row becomes a number', (t) => 
   t.is(single && usualKind(single), 'number');
 });
 
-test('a logarithmic scale has gaps where values are not positive', (t) => {
+test('a logarithmic scale has gaps for zero and negative values', (t) => {
   const data = { times: [0, 1, 2], series: [{ label: '', points: [-1, 0, 5] }] };
   t.deepEqual(aboveZero(data).series[0]?.points, [null, null, 5]);
 });
@@ -141,15 +141,15 @@ test('invalid chart options are refused with an explanation', (t) => {
   t.regex(optionTrouble({ decimals: '12' }) ?? '', /0 to 9/);
   t.regex(optionTrouble({ scale: 'square' }) ?? '', /linear or log/);
   t.regex(optionTrouble({ least: 'x' }) ?? '', /numbers/);
-  t.regex(optionTrouble({ least: '2', most: '1' }) ?? '', /begins below/);
-  t.regex(optionTrouble({ thresholds: '80 loud' }) ?? '', /«80 loud» is no threshold/);
-  t.regex(optionTrouble({ thresholds: 'NaN warn' }) ?? '', /no threshold/);
-  t.regex(optionTrouble({ thresholds: Array(9).fill('1').join() }) ?? '', /at most 8/);
+  t.regex(optionTrouble({ least: '2', most: '1' }) ?? '', /must be less than the maximum/);
+  t.regex(optionTrouble({ thresholds: '80 loud' }) ?? '', /"80 loud" is not a threshold/);
+  t.regex(optionTrouble({ thresholds: 'NaN warn' }) ?? '', /is not a threshold/);
+  t.regex(optionTrouble({ thresholds: Array(9).fill('1').join() }) ?? '', /^At most 8/);
   t.regex(optionTrouble({ unit: 'x'.repeat(17) }) ?? '', /16 characters/);
   t.deepEqual(withoutEmpty({ scale: 'linear', unit: ' ', most: '5', other: 'x' }), { most: '5' });
 });
 
-test('thresholds are sorted and determine the level of a value', (t) => {
+test('thresholds are sorted and classify a value', (t) => {
   const { thresholds } = lookOf({ thresholds: '95 error, 80, -1 ok' });
   t.deepEqual(
     thresholds.map(({ at }) => at),
@@ -175,7 +175,7 @@ test('values are formatted with their unit and decimals', (t) => {
   t.is(text(90, 's'), '1 min 30 s');
 });
 
-test('figures show the last values, and a gauge has round or chosen ends', (t) => {
+test('figures show last values, and a gauge has round or configured limits', (t) => {
   const [first, second] = figuresOf(DATA, [true, false, true]);
   t.like(first, { label: 'a', last: 4, before: 2 });
   t.is(second?.label, 'c');
@@ -186,7 +186,7 @@ test('figures show the last values, and a gauge has round or chosen ends', (t) =
   t.deepEqual(endsOf({ last: -3, points: [-3] }, lookOf({})), { low: -5, high: 1 });
 });
 
-test('points are exported unchanged, with times in UTC and empty gaps', (t) => {
+test('exported points are unchanged, with UTC times and empty gaps', (t) => {
   const at = Date.UTC(2024, 0, 1);
   const data = {
     times: [at, at + 0.5],
@@ -213,6 +213,6 @@ test('annotations have a time, an optional end and a label', (t) => {
     { at: 2000, to: 3000, text: '' },
   ]);
   t.throws(() => annotationsOf({ columns: columns(['v', 'LONG']), rows }), {
-    message: /no column of times/,
+    message: /no time column/,
   });
 });

@@ -30,7 +30,7 @@ const OHLC = columns(
   ['volume', 'LONG'],
 );
 
-test('a time column and numbers become lines, fractions before integers', (t) => {
+test('a time column with numbers becomes lines, doubles before integers', (t) => {
   const cols = columns(['id', 'LONG'], ['ts', 'TIMESTAMP'], ['price', 'DOUBLE'], ['s', 'SYMBOL']);
   const rows: Row[] = [
     ['1', at(0), 1.5, 'a'],
@@ -71,7 +71,7 @@ test('a key column splits the rows into series', (t) => {
   );
 });
 
-test('candles are the default for open, high, low and close', (t) => {
+test('candles are the default chart for open, high, low and close', (t) => {
   const { plan } = chooseChart(OHLC, 0, [[at(0), 1, 2, 0, 1, '5']]);
   t.deepEqual(plan?.candles, { open: 1, high: 2, low: 3, close: 4, volume: 5 });
 });
@@ -89,11 +89,11 @@ test('rows in any order are drawn in time order', (t) => {
   t.deepEqual(data.series[0]?.points, [1, null, 3]);
 });
 
-test('a result that cannot be drawn is explained in a sentence', (t) => {
+test('the reason is shown when a result cannot be drawn', (t) => {
   const time = columns(['ts', 'TIMESTAMP'], ['s', 'SYMBOL']);
   t.regex(chooseChart(time, 0, []).why ?? '', /no rows/);
-  t.regex(chooseChart(time, 0, [[at(0), 'a']]).why ?? '', /number column/);
-  t.regex(chooseChart(columns(['s', 'SYMBOL']), -1, [['a']]).why ?? '', /number column/);
+  t.regex(chooseChart(time, 0, [[at(0), 'a']]).why ?? '', /numeric column/);
+  t.regex(chooseChart(columns(['s', 'SYMBOL']), -1, [['a']]).why ?? '', /numeric column/);
 });
 
 test('64-bit and decimal strings are drawn as numbers, other strings as gaps', (t) => {
@@ -115,12 +115,12 @@ test('times keep their microseconds in charts', (t) => {
   t.is(milliseconds(5), undefined);
 });
 
-test('the spoken summary contains the lowest, highest and last value', (t) => {
+test('the screen reader summary contains the lowest, highest and last value', (t) => {
   t.deepEqual(spoken([3, null, 1, undefined, 2]), { low: 1, high: 3, last: 2 });
   t.is(spoken([null, undefined]), undefined);
 });
 
-test('names and numbers become bars, largest first', (t) => {
+test('names with numbers become bars, largest first', (t) => {
   const cols = columns(['s', 'SYMBOL'], ['n', 'LONG']);
   const rows: Row[] = [
     ['a', '1'],
@@ -151,7 +151,7 @@ test('two numeric columns become a scatter plot, ordered by the first', (t) => {
   t.deepEqual(data.series[0]?.points, [2, 1]);
 });
 
-test('a decimated million points keep extremes, ends and gaps', (t) => {
+test('decimating a million points keeps extremes, ends and gaps', (t) => {
   const count = 250_000;
   const times = Array.from({ length: count }, (_, index) => index);
   const wave = (shift: number): (number | null)[] =>
@@ -173,14 +173,14 @@ test('a decimated million points keep extremes, ends and gaps', (t) => {
   t.deepEqual([part.times[0], part.times.at(-1)], [1000, 1011], 'lines lead out of the picture');
 });
 
-test('a single point, no points and only gaps are not decimated', (t) => {
+test('one point, no points and only gaps are not decimated', (t) => {
   for (const points of [[], [5], [null, null]]) {
     const data = { times: points.map((_point, index) => index), series: [{ label: 'a', points }] };
     t.is(decimated(data, undefined, 10), data);
   }
 });
 
-test('series of a different size use the second axis', (t) => {
+test('series with a different magnitude use the second axis', (t) => {
   const of = (...sizes: number[]) => ({
     times: [0],
     series: sizes.map((size, index) => ({ label: `s${index}`, points: [size] })),
@@ -194,7 +194,7 @@ test('series of a different size use the second axis', (t) => {
   t.deepEqual(onSecondAxis(of(100, 3000), [true, false]), [false, false]);
 });
 
-test('candle columns are found beside a key, under common names and function names', (t) => {
+test('candle columns are found beside a key, by common or function names', (t) => {
   const rows: Row[] = [
     [at(0), 'a', 1, 2, 0, 1],
     [at(0), 'b', 5, 6, 4, 5],
@@ -219,7 +219,7 @@ test('candle columns are found beside a key, under common names and function nam
   t.is(rowsOfKey(rows, 1, 'a').length, 2);
 });
 
-test('candle columns are found by functions of one subject, in any column order', (t) => {
+test('candle columns are found by functions of one column, in any order', (t) => {
   const candlesOf = (names: readonly string[]): unknown => {
     const cols = columns(
       ['ts', 'TIMESTAMP'],
@@ -253,7 +253,7 @@ test('candle columns are found by functions of one subject, in any column order'
   t.is(candlesOf(['first(price)', 'max(price)', 'min(price)', 'avg(price)']), undefined);
 });
 
-test('candles keep the step of the query while they can be distinguished', (t) => {
+test('candles keep the interval of the query while they are distinguishable', (t) => {
   const quarter = 15 * 60_000;
   const most = (432 - 90) / MIN_CANDLE_PX;
   for (const count of [2, 24, 96, 97, 150]) {
@@ -268,7 +268,7 @@ test('candles keep the step of the query while they can be distinguished', (t) =
   t.is(mergedCandles(data, most, day).span, 1, 'only the range in view counts');
 });
 
-test('any four numeric columns can be assigned to candles', (t) => {
+test('any four numeric columns can be chosen for candles', (t) => {
   const of = (...names: string[]): boolean | undefined => {
     const cols = columns(
       ['ts', 'TIMESTAMP'],
@@ -280,7 +280,7 @@ test('any four numeric columns can be assigned to candles', (t) => {
   t.false(of('a', 'b', 'c'));
 });
 
-test('candles that are too close are merged into first, highest, lowest, last and sum', (t) => {
+test('dense candles are merged into first, highest, lowest, last and sum', (t) => {
   const times = [0, 1, 2, 3, 4, 5].map((minute) => minute * 60_000);
   const series = [
     { label: 'open', points: [1, 2, 3, 4, 5, 6] },
@@ -305,7 +305,7 @@ test('candles that are too close are merged into first, highest, lowest, last an
   t.is(mergedCandles({ times, series }, 6).span, 1);
 });
 
-test('the second axis takes the series that differ most, and flat series are detected', (t) => {
+test('the second axis shows the series that differ most; flat series are found', (t) => {
   const of = (...sizes: number[]): { times: number[]; series: Series[] } => ({
     times: [0],
     series: sizes.map((size) => ({ label: String(size), points: [size] })),
@@ -318,7 +318,7 @@ test('the second axis takes the series that differ most, and flat series are det
   t.false(isFlat(of(1, 2_000, 1_000), all, [false, true, true]));
 });
 
-test('prices that look flat on a shared axis are detected, whatever their sizes', (t) => {
+test('prices that would look flat on a shared axis are detected', (t) => {
   const of = (...prices: [number, number][]): { times: number[]; series: Series[] } => ({
     times: [0, 1, 2],
     series: prices.map(([price, by], place) => ({
@@ -378,7 +378,7 @@ test('percent changes are relative to the first value of each series', (t) => {
   t.deepEqual(data.series[1]?.points, [null, -100, 0]);
 });
 
-test('hidden series have a name and no points', (t) => {
+test('hidden series keep their name but have no points', (t) => {
   const cols = columns(['ts', 'TIMESTAMP'], ['k', 'SYMBOL'], ['a', 'DOUBLE'], ['b', 'DOUBLE']);
   const rows: Row[] = [
     [at(0), 'x', 1, 2],
@@ -411,7 +411,7 @@ test('hidden series have a name and no points', (t) => {
   );
 });
 
-test('the chart of all rows is requested in time steps', (t) => {
+test('the chart of all rows is requested in time buckets', (t) => {
   const statement = sampledQuery('SELECT * FROM trades', {
     time: 'timestamp',
     key: 'symbol',

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { DAY, HOUR, MINUTE, timeTicks, UTC, type Calendar } from '../../src/chart/time-ticks.js';
 
-/** Calendar of a named zone, as in a browser there. */
+/** Calendar of a named zone, as a browser in that zone would have it. */
 function calendarOf(zone: string): Calendar {
   const form = new Intl.DateTimeFormat('en-GB', {
     timeZone: zone,
@@ -45,7 +45,7 @@ function clocks(zone: string, from: string, to: string, step: number): string[] 
   );
 }
 
-test('days begin at midnight before and after a clock change', (t) => {
+test('day ticks are at midnight before and after a clock change', (t) => {
   for (const [zone, from, to] of [
     ['Europe/Berlin', '2026-03-27T12:00Z', '2026-03-31T12:00Z'],
     ['Europe/Berlin', '2026-10-23T12:00Z', '2026-10-27T12:00Z'],
@@ -87,7 +87,7 @@ test('a repeated hour has two ticks, a skipped hour has none', (t) => {
   ]);
 });
 
-test('months and years begin on their first day, and their steps are round', (t) => {
+test('month and year ticks are on the first day, with round steps', (t) => {
   const utc = (from: string, to: string, step: number): string[] =>
     timeTicks(Date.parse(from), Date.parse(to), step, UTC).map((at) =>
       new Date(at).toISOString().slice(0, 10),
@@ -108,7 +108,7 @@ test('months and years begin on their first day, and their steps are round', (t)
   ]);
 });
 
-test('ticks of seconds and minutes are at multiples, also before 1970', (t) => {
+test('second and minute ticks are at round multiples, also before 1970', (t) => {
   t.deepEqual(timeTicks(61_000, 150_000, 30_000, UTC), [90_000, 120_000, 150_000]);
   t.deepEqual(timeTicks(-150_000, -60_000, MINUTE, UTC), [-120_000, -60_000]);
   t.deepEqual(timeTicks(1001, 1004, 1, UTC), [1001, 1002, 1003, 1004]);

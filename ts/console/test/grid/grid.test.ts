@@ -2,7 +2,7 @@ import test from 'ava';
 import { moveCell } from '../../src/grid/keys.js';
 import { columnWindow, edgesOf, rowWindow, scrollInto } from '../../src/grid/window.js';
 
-test('only visible rows and a few spare ones are rendered', (t) => {
+test('only visible rows and a small margin are rendered', (t) => {
   t.deepEqual(rowWindow(0, 260, 26, 100_000, 5), { first: 0, end: 15 });
   t.deepEqual(rowWindow(26_000, 260, 26, 100_000, 5), { first: 995, end: 1015 });
   t.deepEqual(rowWindow(2_599_740, 260, 26, 100_000, 5), { first: 99_985, end: 100_000 });
@@ -10,7 +10,7 @@ test('only visible rows and a few spare ones are rendered', (t) => {
   t.deepEqual(rowWindow(5000, 260, 26, 3, 5), { first: 3, end: 3 });
 });
 
-test('only columns that overlap the view are rendered', (t) => {
+test('only columns in view are rendered', (t) => {
   const edges = edgesOf([100, 50, 200, 80]);
   t.deepEqual(edges, [0, 100, 150, 350, 430]);
   t.deepEqual(columnWindow(0, 120, edges), { first: 0, end: 2 });
@@ -25,7 +25,7 @@ test('scrolling to a cell moves as little as possible', (t) => {
   t.is(scrollInto(100, 50, 160, 170), 120);
 });
 
-test('keys move the cursor within the grid', (t) => {
+test('cursor keys stay within the grid', (t) => {
   const bounds = { rows: 100, columns: 5, page: 10 };
   const press = (key: string, ctrlKey = false): unknown =>
     moveCell({ row: 50, column: 2 }, { key, ctrlKey, metaKey: false }, bounds);

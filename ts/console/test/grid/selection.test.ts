@@ -1,7 +1,7 @@
 import test from 'ava';
 import { between, cellsIn, factsOf, holds } from '../../src/grid/selection.js';
 
-test('a selection is the same from either corner', (t) => {
+test('a selection is the same when started from any corner', (t) => {
   const one = between({ row: 3, column: 1 }, { row: 1, column: 2 });
   t.deepEqual(one, between({ row: 1, column: 2 }, { row: 3, column: 1 }));
   t.is(cellsIn(one), 6);
@@ -24,7 +24,7 @@ test('integers are summed exactly, and nulls and strings are counted separately'
   t.is(facts.average, 9223372036854775807);
 });
 
-test('a sum of fractions keeps small values beside large ones', (t) => {
+test('a sum of fractions does not lose small values next to large ones', (t) => {
   const facts = factsOf([[1e16], [1.5], [-1e16]], [true]);
   t.is(facts.sum, '1.5');
   t.is(facts.least, -1e16);

@@ -20,7 +20,7 @@ use super::{intervals, nested};
 
 /// Footer key with a JSON list of column names and SQL types; `tidemark-wire` writes it.
 const TYPES_KEY: &str = "tidemark";
-/// Largest integer up to which every integer is exact as a DOUBLE.
+/// Up to this magnitude every integer has an exact DOUBLE.
 const EXACT: i64 = 1 << 53;
 /// Maximum dimensions of an array.
 const MAX_DIMENSIONS: u8 = 32;
@@ -38,7 +38,7 @@ pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> Vec<Field> {
 }
 
 /// Reads the file's strings and binary values as views, so that cells share their dictionary entry
-/// whatever its length. Intervals are read as bytes.
+/// regardless of its length. Intervals are read as bytes.
 pub(super) fn in_views(metadata: ArrowReaderMetadata) -> ArrowReaderMetadata {
     let schema = metadata.schema();
     let view = |field: &FieldRef| match field.data_type() {
@@ -66,7 +66,7 @@ fn is_enumeration(column: &TypePtr) -> bool {
         || matches!(about.logical_type_ref(), Some(LogicalType::Enum))
 }
 
-/// Returns the column types from the footer; empty for files of other programs.
+/// Returns the column types from the footer; empty for files written by other programs.
 fn stored_types(metadata: &ArrowReaderMetadata) -> Vec<StoredColumn> {
     let footer = metadata.metadata().file_metadata();
     let about = footer
@@ -100,7 +100,7 @@ fn sql_field(field: &ArrowField, stored: Option<&StoredColumn>, is_enumeration: 
     Field::new(name, known.unwrap_or_else(|| nearest_type(field.data_type())))
 }
 
-/// Whether a file's column can have the SQL type from the footer.
+/// Whether a file's column can be read as the SQL type named in the footer.
 fn holds(data_type: &DataType, sql_type: SqlType) -> bool {
     let is_text = is_text(data_type);
     match sql_type {
@@ -124,7 +124,7 @@ fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-/// Returns the SQL type for a column another program wrote; VARCHAR for types that SQL lacks.
+/// Returns the SQL type for a column that another program wrote; VARCHAR for types that SQL lacks.
 fn nearest_type(data_type: &DataType) -> SqlType {
     match data_type {
         DataType::Boolean => SqlType::Boolean,
@@ -189,7 +189,8 @@ fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     (is_number && (1..=MAX_DIMENSIONS).contains(&dimensions)).then_some(dimensions)
 }
 
-/// Returns the type that can hold both, for columns of the same name in several files.
+/// Returns the type that can hold the values of both types, for columns of the same name in several
+/// files.
 pub(super) fn common_type(a: SqlType, b: SqlType) -> Option<SqlType> {
     let order: [&[SqlType]; 3] = [
         &[SqlType::Byte, SqlType::Short, SqlType::Int, SqlType::Long],
@@ -278,7 +279,7 @@ fn refuse_inexact(array: &ArrayRef) -> EngineResult<()> {
     match longs.iter().flatten().find(|value| value.unsigned_abs() > EXACT.unsigned_abs()) {
         None => Ok(()),
         Some(value) => {
-            let message = format!("{value} in a list is no exact DOUBLE");
+            let message = format!("list element {value} is not exactly representable as DOUBLE");
             Err(EngineError::new(ErrorCode::InvalidValue, message))
         }
     }
@@ -328,7 +329,7 @@ fn without<T: ArrowPrimitiveType>(array: ArrayRef, is_null: fn(T::Native) -> boo
     Arc::new(PrimitiveArray::<T>::new(cells.clone(), nulls))
 }
 
-/// Converts a column to the common type of all files.
+/// Converts a column to the type that is common to all files.
 pub(super) fn widened(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     let target = to.arrow_type();
     if *array.data_type() == target {
@@ -344,7 +345,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_that_represent_null_become_null() {
+    fn nan_infinity_and_minimum_integers_are_read_as_null() {
         let doubles: ArrayRef = Arc::new(Float64Array::from(vec![
             Some(1.0),
             Some(f64::NAN),
@@ -361,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn common_type_can_hold_both_types() {
+    fn common_type_can_represent_both_types() {
         use SqlType as T;
         assert_eq!(common_type(T::Long, T::Int), Some(T::Long));
         assert_eq!(common_type(T::Timestamp, T::Date), Some(T::Timestamp));

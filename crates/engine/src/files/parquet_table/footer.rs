@@ -17,7 +17,7 @@ const MAX_NESTED: usize = 32;
 const TAIL_BYTES: u64 = 8;
 const MAGIC: &[u8; 4] = b"PAR1";
 
-/// Footer field with the list of columns, and column field with the number of children.
+/// Footer field that lists the columns, and column field with the number of children.
 const COLUMNS: i64 = 2;
 const CHILDREN: i64 = 5;
 
@@ -41,8 +41,9 @@ pub(super) fn check_depth(file: &mut File, name: &str) -> EngineResult<()> {
     match (Compact { rest: &footer }).depth() {
         None => Err(damaged(name)),
         Some(depth) if depth > MAX_DEPTH => {
-            let message =
-                format!("cannot read '{name}': columns nested in more than {MAX_DEPTH} levels");
+            let message = format!(
+                "cannot read '{name}': columns are nested more than {MAX_DEPTH} levels deep"
+            );
             Err(EngineError::new(ErrorCode::NotSupported, message))
         }
         Some(_) => Ok(()),
@@ -73,13 +74,13 @@ fn footer_of(file: &mut File) -> EngineResult<Option<Vec<u8>>> {
 
 /// Returns the error for a file that the reader cannot parse.
 pub(super) fn damaged(name: &str) -> EngineError {
-    let message =
-        format!("cannot read '{name}': the file is damaged or not written as it should be");
+    let message = format!("cannot read '{name}': the file is damaged or malformed");
     EngineError::new(ErrorCode::InvalidValue, message)
-        .with_hint("write the file anew; the server's log says where its reader stopped")
+        .with_hint("write the file again; the server log contains the error of the Parquet reader")
 }
 
-/// The unread bytes of a footer. Every method returns `None` if the bytes end or are malformed.
+/// The unread bytes of a footer. Every method returns `None` if the bytes end too early or are
+/// malformed.
 struct Compact<'a> {
     rest: &'a [u8],
 }
@@ -113,8 +114,8 @@ impl Compact<'_> {
         Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// Reads the next field header of a struct after field `before`: its number and type; the type
-    /// is [`STOP`] at the end.
+    /// Reads the header of the struct field that follows field number `before`: its number and
+    /// type. The type is [`STOP`] at the end.
     fn field(&mut self, before: i64) -> Option<(i64, u8)> {
         let header = self.byte()?;
         if header == STOP {
@@ -218,8 +219,8 @@ impl Compact<'_> {
         Some(deepest)
     }
 
-    /// Returns the nesting depth of the columns. The reader uses the last of several lists; this
-    /// returns the deepest.
+    /// Returns the nesting depth of the columns. If there are several lists, the reader uses the
+    /// last one; this function returns the greatest depth.
     fn depth(mut self) -> Option<usize> {
         let (mut before, mut deepest) = (0, 0);
         while let (number, kind @ 1..) = self.field(before)? {
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_depth_is_counted_up_to_the_limit() {
+    fn nesting_depth_is_computed_up_to_the_limit() {
         let depth = |footer: &[u8]| Compact { rest: footer }.depth();
         assert_eq!(depth(&nested(0)), Some(2));
         assert_eq!(depth(&nested(20)), Some(22));

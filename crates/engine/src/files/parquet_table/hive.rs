@@ -6,9 +6,9 @@ use tidemark_types::{Field, SqlType};
 /// Represents null in a directory name.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// Returns the columns that the directories of `paths` name, and their values per path. Returns
-/// none unless all paths name the same ones, and omits those in `known`. Integers are INT or LONG;
-/// all other values are VARCHAR.
+/// Returns the columns that the directories of `paths` name, and their values per path. Columns in
+/// `known` are omitted. If the paths do not all name the same columns, returns none. Integers are
+/// INT or LONG; all other values are VARCHAR.
 pub(super) fn columns_of(
     paths: &[&str],
     known: &dyn Fn(&str) -> bool,
@@ -50,7 +50,7 @@ fn pairs(path: &str) -> Vec<(&str, Option<String>)> {
         .collect()
 }
 
-/// Decodes `%20` and similar escapes for characters that file systems do not allow.
+/// Decodes `%20` and similar escapes, which stand for characters that file systems do not allow.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn directories_become_columns_when_all_files_have_them() {
+    fn hive_directories_become_columns_when_all_files_have_them() {
         let (fields, rows) = of(&[
             "in/year=2026/city=New%20York/known=1/a.parquet",
             "in/year=2025/city=__HIVE_DEFAULT_PARTITION__/known=2/b=c.parquet",

@@ -12,12 +12,13 @@ use parquet::schema::types::{SchemaDescriptor, Type, TypePtr};
 use tidemark_types::period::Period;
 use tidemark_types::{EngineError, EngineResult, account};
 
-/// Storage type of an interval.
+/// Arrow type in which an interval is stored.
 pub(super) const STORED: DataType = DataType::FixedSizeBinary(12);
-/// Approximate maximum bytes of an interval's string.
+/// Approximate maximum length of an interval's string in bytes.
 const TEXT_BYTES: usize = 64;
 
-/// Returns the footer with interval columns declared as plain bytes; unchanged if it has none.
+/// Returns the footer with interval columns declared as plain bytes. A footer without such columns
+/// is returned unchanged.
 pub(super) fn without_meaning(footer: &Arc<ParquetMetaData>) -> Arc<ParquetMetaData> {
     let roots = footer.file_metadata().schema_descr().root_schema().get_fields();
     if !roots.iter().any(is_interval) {
@@ -60,9 +61,9 @@ fn plain(footer: &ParquetMetaData) -> Result<ParquetMetaData> {
 
 /// Converts stored intervals to strings: `1 year 2 mons 3 days 04:05:06.007`.
 pub(super) fn texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
-    let cells = array
-        .as_fixed_size_binary_opt()
-        .ok_or_else(|| EngineError::internal(format!("{} are no intervals", array.data_type())))?;
+    let cells = array.as_fixed_size_binary_opt().ok_or_else(|| {
+        EngineError::internal(format!("expected intervals, found {}", array.data_type()))
+    })?;
     account::room(cells.len() * TEXT_BYTES)?;
     let mut texts = StringViewBuilder::with_capacity(cells.len());
     for cell in cells {

@@ -1,9 +1,9 @@
 //! `read_parquet`: Parquet files as a table.
 //!
-//! Files are read, never mapped, because users may truncate them during a query. Columns keep the
-//! SQL type they had when this database wrote them (footer key `tidemark`, written by
-//! `tidemark-wire`), or get the nearest one. Columns of several files are matched by name.
-//! Directory names (`year=2026/month=01`) become columns, too.
+//! Files are read, never mapped, because users may truncate them during a query. Columns that this
+//! database wrote keep their SQL type (footer key `tidemark`, written by `tidemark-wire`); other
+//! columns get the nearest type. Columns of several files are matched by name. Directory names
+//! (`year=2026/month=01`) become columns, too.
 
 mod columns;
 mod file;
@@ -45,16 +45,17 @@ pub(crate) struct ParquetTable {
     paths: Vec<Vec<ScalarValue>>,
     /// Columns of the files, followed by those of the directories.
     columns: Vec<Field>,
-    /// Number of `columns` that are stored in the files.
+    /// Number of entries in `columns` that are stored in the files.
     in_files: usize,
     schema: SchemaRef,
-    /// The timestamp column by which the rows ascend, if the files declare one.
+    /// The timestamp column by which the rows are sorted in ascending order, if the files declare
+    /// one.
     sorted_by: Option<usize>,
 }
 
 impl ParquetTable {
-    /// Reads the footers of files, given as paths and the names users know. `with_directories`:
-    /// directory names become columns.
+    /// Reads the footers of files, given as paths and the names that users know.
+    /// `with_directories`: whether directory names become columns.
     pub(crate) fn open(
         paths: Vec<(PathBuf, String)>,
         with_directories: bool,
@@ -79,7 +80,8 @@ impl ParquetTable {
         Ok(Self { files, paths, columns, in_files, schema, sorted_by })
     }
 
-    /// Returns the timestamp column by which the rows ascend, if the files declare one.
+    /// Returns the timestamp column by which the rows are sorted in ascending order, if the files
+    /// declare one.
     pub(crate) fn sorted_by(&self) -> Option<usize> {
         self.sorted_by
     }
@@ -137,7 +139,7 @@ fn common_columns(files: &[Arc<ParquetFile>]) -> EngineResult<Vec<Field>> {
             known.sql_type =
                 columns::common_type(known.sql_type, column.sql_type).ok_or_else(|| {
                     let message = format!(
-                        "column '{}' is {} in '{}' and {} in the files before it",
+                        "column '{}' is {} in '{}' but {} in the files before it",
                         column.name,
                         column.sql_type.name(),
                         file.name,

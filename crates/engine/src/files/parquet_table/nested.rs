@@ -1,4 +1,4 @@
-//! Columns without a SQL type, as JSON: structs, maps, and lists of anything but numbers.
+//! Columns without a SQL type, converted to JSON: structs, maps, and lists of anything but numbers.
 
 use std::sync::Arc;
 
@@ -40,10 +40,10 @@ pub(super) fn json_texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
     Ok(Arc::new(texts.finish()))
 }
 
-/// Returns the error for intervals: the Arrow reader returns either their months, or their days and
-/// time.
+/// Returns the error for intervals, which the Arrow reader returns incompletely: only the months,
+/// or only the days and the time.
 pub(super) fn no_interval() -> EngineError {
-    let message = "intervals are not read, because their months would be lost";
+    let message = "intervals are not supported, because their months would be lost";
     EngineError::new(ErrorCode::NotSupported, message)
 }
 
@@ -51,7 +51,7 @@ pub(super) fn no_interval() -> EngineError {
 /// any level are an error.
 fn with_text_keys(data_type: &DataType, levels: usize) -> EngineResult<DataType> {
     let levels = levels.checked_sub(1).ok_or_else(|| {
-        let message = format!("it is nested in more than {MAX_LEVELS} levels");
+        let message = format!("it is nested more than {MAX_LEVELS} levels deep");
         EngineError::new(ErrorCode::NotSupported, message)
     })?;
     let inner = |field: &FieldRef| -> EngineResult<FieldRef> {

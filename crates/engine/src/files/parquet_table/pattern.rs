@@ -48,14 +48,14 @@ fn expanded(pattern: &str) -> EngineResult<Vec<String>> {
         };
         let count = choices.split(',').count();
         if out.len() * count > MAX_ALTERNATIVES {
-            let message = format!("a file pattern has more than {MAX_ALTERNATIVES} alternatives");
+            let message = format!("the file pattern has more than {MAX_ALTERNATIVES} alternatives");
             return Err(EngineError::new(ErrorCode::ResourceLimit, message));
         }
         let mut next = Vec::with_capacity(out.len() * count);
         for before in &out {
             for choice in choices.split(',') {
                 if before.len() + plain.len() + choice.len() > MAX_BYTES {
-                    let message = format!("a file pattern is longer than {MAX_BYTES} bytes");
+                    let message = format!("the file pattern is longer than {MAX_BYTES} bytes");
                     return Err(EngineError::new(ErrorCode::ResourceLimit, message));
                 }
                 next.push(format!("{before}{plain}{choice}"));
@@ -73,7 +73,7 @@ struct Search<'a> {
     root: &'a Path,
     pattern: &'a str,
     found: BTreeSet<String>,
-    /// Visited directories with the number of pattern components left there.
+    /// Visited directories, each with the number of pattern components left to match there.
     seen: HashSet<(String, usize)>,
     entries: usize,
 }
@@ -118,7 +118,7 @@ impl<'a> Search<'a> {
             self.entries += 1;
             if self.entries > MAX_ENTRIES {
                 let message = format!(
-                    "'{}' looks at more than {MAX_ENTRIES} directory entries",
+                    "'{}' searches more than {MAX_ENTRIES} directory entries: narrow the pattern",
                     self.pattern
                 );
                 return Err(EngineError::new(ErrorCode::ResourceLimit, message));
@@ -140,7 +140,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Position of the last star, and the end of the characters it has matched.
+    // Position of the last star, and the end of the characters that it has matched so far.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         if pattern.get(p) == Some(&'*') {
@@ -160,7 +160,8 @@ fn matches(pattern: &str, name: &str) -> bool {
     pattern[p..].iter().all(|&c| c == '*')
 }
 
-/// Returns the pattern position after the element that matches `c`; `None` if it does not match.
+/// Returns the pattern position after the element that matches `c`; `None` if the element does not
+/// match.
 fn one(pattern: &[char], at: usize, c: char) -> Option<usize> {
     match pattern.get(at)? {
         '?' => Some(at + 1),
@@ -190,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_match_patterns() {
+    fn file_names_match_glob_patterns() {
         let cases = [
             ("*.parquet", "a.parquet", true),
             ("*.parquet", "a.csv", false),

@@ -183,7 +183,7 @@ fn compare(bound: &Value, value: &Value, slack: f64) -> Option<Ordering> {
 const NANOS_PER_MICRO: i128 = 1_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
 
-/// Returns `None` for null and for values whose order is not known here.
+/// Returns `None` for null and for values whose ordering is not known here.
 pub(super) fn value_of(scalar: &ScalarValue) -> Option<Value> {
     Some(match scalar {
         ScalarValue::Int8(value) => Value::Integer(i64::from((*value)?)),
@@ -207,8 +207,8 @@ pub(super) fn value_of(scalar: &ScalarValue) -> Option<Value> {
     })
 }
 
-/// Returns the bounds of a column with type `sql_type` in its file. `scale`: nanoseconds per unit
-/// of a stored timestamp.
+/// Returns the bounds of a column whose type in the file is `sql_type`. `scale`: nanoseconds per
+/// unit of a stored timestamp.
 pub(super) fn bounds_of(
     statistics: &Statistics,
     sql_type: SqlType,

@@ -1,4 +1,4 @@
-//! Reads the remaining row groups, file after file.
+//! Reads the row groups that remain after pruning, file after file.
 
 use std::fmt;
 use std::fs::File;
@@ -39,8 +39,8 @@ const NESTED_ROWS: usize = 8 * 1024;
 const BATCH_BYTES: usize = 4 << 20;
 /// Bytes of a value in a list, including its repetition and definition levels.
 const LIST_VALUE_BYTES: usize = 12;
-/// A list column is considered adversarial when its stored size is this many times smaller than its
-/// values.
+/// A list column is considered adversarial if its stored size is smaller than its values by this
+/// factor.
 const BOMB_RATIO: usize = 1000;
 /// Number of batches read ahead of the plan.
 const BATCHES_AHEAD: usize = 2;
@@ -213,11 +213,12 @@ impl Piece {
         Ok(true)
     }
 
-    /// Returns the rows per batch, so that its lists usually fit in [`BATCH_BYTES`].
+    /// Returns how many rows to read per batch, so that the batch's lists usually fit in
+    /// [`BATCH_BYTES`].
     ///
     /// A file declares how many values a row group has, but not how they are distributed over its
     /// rows. If the stored column is a thousand times smaller than its values, the query must have
-    /// enough memory for all values in one row.
+    /// enough memory for the case that one row has all the values.
     fn rows_at_once(&self, read: &[usize]) -> EngineResult<usize> {
         let metadata = self.file.metadata.metadata();
         let schema = self.file.metadata.parquet_schema();
@@ -277,8 +278,9 @@ impl Piece {
         let columns: Vec<ArrayRef> =
             self.sources.iter().enumerate().map(column).collect::<EngineResult<_>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
-            .map_err(|error| EngineError::internal(format!("columns of Parquet: {error}")))
+        RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(|error| {
+            EngineError::internal(format!("cannot assemble Parquet columns: {error}"))
+        })
     }
 }
 

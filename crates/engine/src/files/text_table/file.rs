@@ -18,7 +18,7 @@ pub(super) struct TextColumn {
     pub(super) index: usize,
     pub(super) name: String,
     pub(super) sql_type: SqlType,
-    /// Format of its dates or numbers.
+    /// Format of the column's dates or numbers.
     pub(super) pattern: Option<String>,
     /// Whether the type was guessed.
     pub(super) guessed: bool,
@@ -39,7 +39,7 @@ impl TextColumn {
     }
 }
 
-/// The version of a file to read; data appended later is ignored.
+/// The version of a file to read. Data appended later is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Version {
     file: (u64, u64),
@@ -72,8 +72,8 @@ impl Version {
         Some(Self { file, bytes: u64::try_from(bytes).ok()?, changed })
     }
 
-    /// Whether `path` still contains this version, or a recently examined version that has only
-    /// grown.
+    /// Whether `path` still contains this version. A file that was examined recently and has only
+    /// grown counts as the same version.
     fn is_at(&self, path: &Path, known: &TextFile) -> bool {
         let grew = |found: Self| {
             is_fresh(known)
@@ -83,7 +83,7 @@ impl Version {
         Self::at(path).is_some_and(|found| found == *self || grew(found))
     }
 
-    /// Whether it is the same file with data appended.
+    /// Whether this is the same file as `before`, with data appended.
     fn continues(&self, before: &Self) -> bool {
         self.file == before.file && self.bytes > before.bytes
     }
@@ -162,7 +162,8 @@ impl Text {
         exact.or_else(|| self.columns.iter().find(|one| identifier::same(&one.name, name)))
     }
 
-    /// Returns how the `target` columns are read from its lines; missing columns are null.
+    /// Returns how to read the `target` columns from the file's lines; columns missing there are
+    /// null.
     pub(super) fn spec(&self, target: Vec<Field>) -> CsvSpec {
         let columns = target.iter().enumerate().filter_map(|(at, field)| {
             let TextColumn { index, pattern, guessed, null_texts, .. } =
@@ -190,8 +191,8 @@ impl Text {
     }
 }
 
-/// Milliseconds for which appended data does not count as a change. Otherwise a statement over a
-/// log file would be rebound repeatedly.
+/// Milliseconds after an examination during which appended data does not count as a change.
+/// Otherwise a statement over a log file would be rebound again and again.
 const FRESH_MS: u64 = 1_000;
 
 /// Number of bytes compared at each end of a file.
@@ -216,6 +217,9 @@ fn is_fresh(known: &TextFile) -> bool {
 
 /// Returns the error for a file that changed and must be examined again.
 pub(super) fn changed(name: &str) -> EngineError {
-    EngineError::new(ErrorCode::Replan, format!("file '{name}' changed while it was looked at"))
-        .with_hint("run the statement again")
+    EngineError::new(
+        ErrorCode::Replan,
+        format!("file '{name}' changed while its schema was detected"),
+    )
+    .with_hint("retry the statement")
 }

@@ -30,7 +30,7 @@ use scan::TextScanExec;
 pub(crate) const MAX_TEXTS: usize = 1_000;
 /// Maximum number of cached tables with known types.
 const KEPT_TABLES: usize = 64;
-/// Maximum number of columns, over all files, of a cached table.
+/// Maximum number of columns of a cached table, added up over all its files.
 const KEPT_COLUMNS: usize = 20_000;
 
 /// A table over text files.
@@ -42,7 +42,8 @@ pub(crate) struct TextTable {
 }
 
 impl TextTable {
-    /// Opens the files with their `known` formats. `whole`: types are determined from all data.
+    /// Opens the files with their `known` formats. `whole`: whether types are determined from all
+    /// data.
     fn open(
         files: Vec<(PathBuf, String)>,
         known: &[TextFile],
@@ -80,8 +81,8 @@ fn common_columns(texts: &[Text]) -> Vec<Field> {
 pub(crate) struct TextTables(Mutex<Vec<(u64, Arc<TextTable>)>>);
 
 impl TextTables {
-    /// Opens text files as a table. Fails if files differ from the `known` ones and must be
-    /// examined again.
+    /// Opens text files as a table. Fails if a file differs from its `known` description and must
+    /// be examined again.
     pub(crate) fn open(
         &self,
         files: Vec<(PathBuf, String)>,

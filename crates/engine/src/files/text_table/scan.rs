@@ -135,8 +135,12 @@ impl Rows {
         self.left -= batch.num_rows();
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let (schema, columns) = (Arc::clone(&self.schema), batch.columns().to_vec());
-        let batch = RecordBatch::try_new_with_options(schema, columns, &options)
-            .map_err(|error| EngineError::internal(format!("columns of a text: {error}")))?;
+        let batch =
+            RecordBatch::try_new_with_options(schema, columns, &options).map_err(|error| {
+                EngineError::internal(format!(
+                    "cannot assemble the columns of a text file: {error}"
+                ))
+            })?;
         // The plan may have closed the channel because it has enough rows.
         let _ = self.sender.blocking_send(Ok(batch));
         Ok(())
@@ -175,7 +179,7 @@ pub(super) fn named(error: EngineError, text: &Text) -> EngineError {
         return error;
     }
     let message = format!("cannot read '{}', {}", text.name, error.message);
-    let hint = "ignore_errors => true leaves out what cannot be read";
+    let hint = "set ignore_errors => true to ignore values that cannot be read";
     let hint = if is_bad { Some(hint.to_owned()) } else { error.hint.clone() };
     EngineError { message, hint, ..error }
 }
@@ -187,9 +191,9 @@ fn must_fit(reader: &CsvReader, text: &Text, reported: &[&str]) -> EngineResult<
     let Some((column, widened)) = found else { return Ok(()) };
     let known = text.column(column).map_or_else(String::new, |known| known.sql_type.name());
     let message = format!(
-        "cannot read '{}', line {}, column '{column}': '{}' is no {known}, as the values before it",
+        "cannot read '{}', line {}, column '{column}': '{}' is not {known}, the detected type",
         text.name, widened.line, widened.text
     );
     Err(EngineError::new(ErrorCode::InvalidValue, message)
-        .with_hint("sample_size => -1 looks at all values before it chooses types"))
+        .with_hint("set sample_size => -1 to detect the types from all values"))
 }

@@ -13,9 +13,9 @@ use tidemark_types::{EngineError, EngineResult, Field, SqlType, identifier};
 use super::file::{Text, TextColumn, changed};
 use super::scan::{CHUNK_BYTES, named};
 
-/// Bytes of all files together that are examined, unless the statement requests all.
+/// Total bytes examined over all files, unless the statement requests that all data be examined.
 const LOOKED_AT_BYTES: u64 = 64 << 20;
-/// Minimum bytes examined of each file.
+/// Minimum number of bytes examined in each file.
 const MIN_BYTES: u64 = 64 << 10;
 
 /// Widens the column types to fit the beginnings of the files, or all their data with `whole`.
@@ -38,7 +38,8 @@ pub(super) fn settle(texts: &mut [Text], whole: bool) -> EngineResult<()> {
     Ok(())
 }
 
-/// Examines a file until its types fit: a wider type may not accept a format of the narrower one.
+/// Examines a file until its types fit. This may take several passes: a wider type may reject a
+/// format that the narrower one accepted.
 fn settle_one(text: &mut Text, bytes: u64) -> EngineResult<()> {
     loop {
         let widened = look(text, bytes)?.widened;
@@ -128,7 +129,7 @@ fn is_time(sql_type: SqlType) -> bool {
     matches!(sql_type, SqlType::Date | SqlType::Timestamp | SqlType::TimestampNs)
 }
 
-/// Returns the type that can parse the strings of both.
+/// Returns the type that can parse the strings of both types.
 fn common_type(a: SqlType, b: SqlType) -> SqlType {
     let orders: [&[SqlType]; 3] = [
         &[SqlType::Int, SqlType::Long, SqlType::Double],

@@ -1,12 +1,12 @@
-//! Commits that a client requested. Pending ones are merged into one transaction if they use the
-//! same table definitions.
+//! Commits that a client requested. Several pending commits are merged into one transaction if they
+//! use the same table definitions.
 
 use std::collections::{HashMap, VecDeque};
 
 use tidemark_border::AskedCommit;
 use tidemark_ingest::TableRows;
 
-/// Maximum commits in one transaction; all their OK responses are sent together.
+/// Maximum number of commits in one transaction, because all their OK responses are sent together.
 const MAX_COMMITS: usize = 1024;
 
 /// Rows of a message that requests a commit, and of earlier messages that deferred theirs.
@@ -33,8 +33,8 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Takes the commits that can form one transaction, and their rows; `None` if none is pending.
-    /// A commit that creates tables or columns is not merged with others.
+    /// Takes the commits that can form one transaction, with their rows; `None` if no commit is
+    /// pending. A commit that creates tables or columns is not merged with others.
     pub(super) fn take(
         waiting: &mut VecDeque<Asked>,
         alone: bool,

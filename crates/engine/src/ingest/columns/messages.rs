@@ -1,5 +1,5 @@
-//! Message queue between the socket and the reading thread. The messages stay on this side of the
-//! border: JavaScript only knows their number.
+//! Message queue between the socket and the reading thread. The messages stay on the Rust side of
+//! the border: JavaScript only knows how many there are.
 
 use std::collections::VecDeque;
 
@@ -26,7 +26,7 @@ impl Messages {
         }
     }
 
-    /// Returns the number of unread messages and their bytes.
+    /// Returns how many messages are unread, and their total bytes.
     pub fn left(&self) -> (usize, usize) {
         let waiting = self.0.lock();
         (waiting.messages.len(), waiting.bytes)

@@ -1,5 +1,6 @@
-//! Columnar protocol. An appender lives as long as its connection, which owns a dictionary, and
-//! commits whenever requested. Messages are read while earlier ones are being committed.
+//! Columnar protocol. An appender lives as long as its connection, which owns a dictionary. It
+//! commits whenever the client requests it. Messages are read while earlier ones are being
+//! committed.
 
 mod asked;
 mod messages;
@@ -20,10 +21,10 @@ use crate::runtime::guard;
 use asked::{Asked, Group};
 pub use messages::Messages;
 
-/// Up to this many bytes, messages are read on the calling thread, because handing them to another
-/// thread takes longer.
+/// Messages of up to this many bytes in total are read on the calling thread, because handing them
+/// to another thread takes longer.
 const SMALL_BYTES: usize = 4 * 1024;
-/// Bytes of messages to read before the socket is polled again.
+/// Bytes of messages that are read before the socket is polled again.
 const READ_BYTES: usize = 4 * 1024 * 1024;
 
 /// Reads messages and writes their rows, several messages per commit.
@@ -42,23 +43,23 @@ struct Connection {
 /// State shared by the reader and the commits; at most one commit runs at a time.
 struct State {
     reading: Reading,
-    /// Number of messages read, and their bytes.
+    /// Number of messages read, and their total bytes.
     messages: u64,
     bytes: u64,
-    /// Rows whose commit was not requested yet.
+    /// Rows whose commit has not been requested yet.
     open: Open,
     /// Requested commits.
     waiting: VecDeque<Asked>,
     commit: Commit,
     /// Number of messages whose commit is done.
     answered: u64,
-    /// Number of commits to run one by one.
+    /// How many of the next commits must run one by one.
     alone: usize,
     /// Memory used by the rows of the running commit.
     committing_bytes: usize,
 }
 
-/// Rows whose commit was not requested yet.
+/// Rows whose commit has not been requested yet.
 #[derive(Default)]
 struct Open {
     messages: u64,
@@ -70,13 +71,13 @@ struct Open {
 enum Reading {
     Idle(Box<QwpReader>),
     Busy,
-    /// Reading has stopped, but commits requested before are still executed.
+    /// Reading has stopped, but commits that were already requested are still executed.
     Over(Why),
     /// Neither reading nor committing continues.
     Ended,
 }
 
-/// The error of a message.
+/// The error that stopped reading.
 enum Why {
     Refused(QwpRefusal),
     Failed(EngineError),
@@ -109,7 +110,7 @@ impl State {
         group.give_back(&mut self.waiting);
     }
 
-    /// Reports the error that ended reading, if any, after all commits.
+    /// Once all commits are done, reports the error that ended reading, if any.
     fn nothing_left(&mut self) -> RowsReply {
         match std::mem::replace(&mut self.reading, Reading::Ended) {
             Reading::Over(Why::Refused(refusal)) => refused(self.messages, refusal),
@@ -376,15 +377,15 @@ impl Connection {
         self.plan()
     }
 
-    /// Updates this connection's bytes and returns the total of all connections.
+    /// Updates the bytes counted for this connection and returns the total for all connections.
     fn account(&self, state: &State) -> u64 {
         self.share.set((state.held_bytes() + state.open.dictionary_bytes) as u64)
     }
 
     fn crowded(&self) -> EngineError {
         let message = format!(
-            "the connections of the columnar protocol hold more than {} bytes \
-             (qwp.max.open.size): send it again later",
+            "open QWP connections use more than {} bytes of memory \
+             (qwp.max.open.size): send the message again later",
             self.most_open_bytes
         );
         EngineError::new(ErrorCode::Busy, message)
@@ -419,8 +420,8 @@ impl Drop for Share {
     }
 }
 
-/// Whether the rows cannot be the cause: other rows would fail as well, or it is unknown whether
-/// they were written.
+/// Whether the error cannot be caused by the rows: other rows would fail as well, or it is unknown
+/// whether these rows were written.
 fn is_our_fault(code: ErrorCode) -> bool {
     use ErrorCode::{Closed, Damaged, DiskFull, Internal, Io, ReadOnly, RootLocked};
     matches!(code, Closed | Damaged | DiskFull | Internal | Io | ReadOnly | RootLocked)

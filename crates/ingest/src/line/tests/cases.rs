@@ -8,7 +8,7 @@ use super::harness::{nothing, one_column, options, read, read_pieces, reason, sh
 use crate::rows::TargetColumn;
 
 #[test]
-fn a_new_table_gets_the_types_of_its_values() {
+fn column_types_of_a_new_table_follow_its_values() {
     let line = b"t,s=a\\ b f=1.5,i=42i,l=0x12abi,d=1.50d,b=t,v=\"x\\\"y\\\\z\",m=1t,n=2n \
         1700000000000000000\n";
     let shown = shown(&read(line, nothing()).unwrap());
@@ -29,9 +29,9 @@ fn a_new_table_gets_the_types_of_its_values() {
     );
 }
 
-/// Bytes captured from clients, split at each position.
+/// Bytes captured from clients, split at every position.
 #[test]
-fn binary_values_may_be_split_anywhere() {
+fn binary_values_may_be_split_at_any_byte() {
     let mut message = b"t,s=a f==\x10\0\0\0\0\0\0\xf8\x3f,".to_vec();
     message.extend(b"a==\x0e\x0a\x02\x02\0\0\0\x02\0\0\0");
     for value in [1.5_f64, 2.5, 3.5, 4.5] {
@@ -87,9 +87,9 @@ fn timestamps_are_read_in_every_unit() {
     }
     assert_eq!(
         time("9223372036854775807", Hours).unwrap_err(),
-        "'9223372036854775807' is no timestamp"
+        "invalid timestamp: '9223372036854775807'"
     );
-    assert_eq!(time("12x", Nanos).unwrap_err(), "'12x' is no timestamp");
+    assert_eq!(time("12x", Nanos).unwrap_err(), "invalid timestamp: '12x'");
     for early in ["-1", "-1t", "-1n"] {
         let refused = time(early, Seconds).unwrap_err();
         assert_eq!(refused, "designated timestamp before 1970-01-01 is not allowed", "{early}");
@@ -97,50 +97,50 @@ fn timestamps_are_read_in_every_unit() {
 }
 
 #[test]
-fn errors_report_line_column_value_and_type() {
+fn errors_contain_line_column_value_and_type() {
     let first = "t x=1i 1\n";
     for (line, expected) in [
-        ("t x=1.5 2", "2: column 'x' of type LONG takes no value '1.5'"),
-        ("\n#c\nt x=1q", "4: column 'x': value '1q' is none that can be read"),
-        ("t x=", "2: column 'x': value '' is none that can be read"),
-        ("t x=1e400", "2: column 'x': value '1e400' is none that can be read"),
-        (
-            "t x=99999999999999999999i",
-            "2: column 'x': value '99999999999999999999i' is none that can be read",
-        ),
+        ("t x=1.5 2", "2: column 'x' of type LONG does not accept value '1.5'"),
+        ("\n#c\nt x=1q", "4: column 'x': cannot parse value '1q'"),
+        ("t x=", "2: column 'x': cannot parse value ''"),
+        ("t x=1e400", "2: column 'x': cannot parse value '1e400'"),
+        ("t x=99999999999999999999i", "2: column 'x': cannot parse value '99999999999999999999i'"),
         ("t", "2: the line has neither symbols nor fields"),
-        ("t x", "2: expected an equals sign and a value behind 'x'"),
-        ("t 1000", "2: expected an equals sign and a value behind '1000'"),
+        ("t x", "2: expected an equals sign and a value after 'x'"),
+        ("t 1000", "2: expected an equals sign and a value after '1000'"),
         (" x=1i", "2: the line has no table name"),
-        ("t=u x=1i", "2: an equals sign in a table's name must be escaped"),
+        ("t=u x=1i", "2: an equals sign in a table name must be escaped"),
         ("t,=a x=1i", "2: a column has no name"),
         ("t,a=b=c x=1i", "2: an equals sign in a symbol must be escaped"),
-        ("t x=1i 5 6", "2: expected a line feed behind the timestamp"),
-        ("t y=\"abc", "2: a text has no closing quote"),
-        ("t y=\"abc\"d", "2: expected a comma or a space behind the value of 'y'"),
-        ("t x-y=1i", "2: 'x-y' is no name of a column"),
-        ("a?b x=1i", "2: 'a?b' is no name of a table"),
-        ("pg_class x=1i", "2: 'pg_class' is no name of a table"),
+        ("t x=1i 5 6", "2: expected a line feed after the timestamp"),
+        ("t y=\"abc", "2: a string has no closing quote"),
+        ("t y=\"abc\"d", "2: expected a comma or a space after the value of 'y'"),
+        ("t x-y=1i", "2: invalid column name: 'x-y'"),
+        ("a?b x=1i", "2: invalid table name: 'a?b'"),
+        ("pg_class x=1i", "2: invalid table name: 'pg_class'"),
         ("t,a=x\rb c=1i", "2: a carriage return must be escaped"),
-        ("t y==\u{1}", "2: a binary value has the unknown type 1"),
-        ("t y==\u{10}123", "2: a binary value is cut short"),
-        ("t y==\u{e}\u{5}", "2: an array has elements of the unknown type 5"),
+        ("t y==\u{1}", "2: unknown binary value type 1"),
+        ("t y==\u{10}123", "2: a binary value is truncated"),
+        ("t y==\u{e}\u{5}", "2: unknown array element type 5"),
         ("t y==\u{e}\n\u{21}", "2: an array has 33 dimensions, expected 1 to 32"),
-        ("t y==\u{17}\u{4d}\u{1}1", "2: a decimal has scale 77 and 1 bytes"),
-        ("t y==\u{17}\u{1}\u{21}1", "2: a decimal has scale 1 and 33 bytes"),
+        ("t y==\u{17}\u{4d}\u{1}1", "2: a decimal is too large: scale 77, 1 bytes"),
+        ("t y==\u{17}\u{1}\u{21}1", "2: a decimal is too large: scale 1, 33 bytes"),
     ] {
         let message = format!("{first}{line}");
         assert_eq!(reason(message.as_bytes(), nothing()), expected, "{line:?}");
     }
     let many = b"t y==\x0e\x0a\x02\xff\xff\xff\x7f\0\0\0\0";
-    assert!(reason(many, nothing()).contains("without elements has too many"));
+    assert!(reason(many, nothing()).contains("an empty array has too many nested arrays"));
     let huge = b"t y==\x0e\x0a\x02\xff\xff\xff\x7f\xff\xff\xff\x7f";
     assert!(reason(huge, nothing()).contains("elements, expected at most"));
     assert_eq!(
         reason(b"t,s=\xff x=1i", nothing()),
-        "1: column 's': symbol '\u{fffd}' is not UTF-8"
+        "1: column 's': symbol '\u{fffd}' is not valid UTF-8"
     );
-    assert_eq!(reason(b"t x=\"\xff\"", nothing()), "1: column 'x': text '\u{fffd}' is not UTF-8");
+    assert_eq!(
+        reason(b"t x=\"\xff\"", nothing()),
+        "1: column 'x': string '\u{fffd}' is not valid UTF-8"
+    );
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn names_up_to_the_length_limit_are_accepted() {
 }
 
 #[test]
-fn harmless_deviations_are_accepted() {
+fn harmless_syntax_deviations_are_accepted() {
     let message = b"#comment\n\nT X=1i,x=2i,  \n";
     assert!(read(message, nothing()).is_err());
     for message in
@@ -178,14 +178,14 @@ fn harmless_deviations_are_accepted() {
 }
 
 #[test]
-fn a_timestamp_field_overrides_the_timestamp_of_the_line() {
+fn a_timestamp_field_overrides_the_trailing_timestamp() {
     let tables = read(b"t x=1i,timestamp=5t 9", one_column(SqlType::Long)).unwrap();
     assert_eq!(shown(&tables)[0], "t.timestamp:TIMESTAMP=[1970-01-01T00:00:00.000005]");
     let new = read(b"t x=1i,timestamp=5n 9", nothing()).unwrap();
     assert_eq!(new[0].table.timestamp, Some(1));
     assert_eq!(shown(&new)[1], "t.timestamp:TIMESTAMP_NS=[1970-01-01T00:00:00.000000005]");
     let wrong = reason(b"t x=1i,timestamp=5i 9", nothing());
-    assert_eq!(wrong, "1: column 'timestamp' is the timestamp of the table, found LONG");
+    assert_eq!(wrong, "1: column 'timestamp' is reserved for the designated timestamp, found LONG");
 }
 
 #[test]
@@ -195,8 +195,11 @@ fn disallowed_tables_columns_and_sizes_are_rejected() {
     let refused = |line: &[u8]| {
         read_pieces([line], &mut one_column(SqlType::Long), closed).unwrap_err().reason
     };
-    assert_eq!(refused(b"u x=1i"), "table 'u' does not exist, and none is made");
-    assert_eq!(refused(b"t x=1i,y=1i"), "table 't' has no column 'y', and none is added");
+    assert_eq!(refused(b"u x=1i"), "table 'u' does not exist, and creating tables is disabled");
+    assert_eq!(
+        refused(b"t x=1i,y=1i"),
+        "table 't' has no column 'y', and creating columns is disabled"
+    );
     let narrow = crate::line::LineOptions { most_columns: 3, ..options() };
     let refused = read_pieces([&b"t x=1i,y=1i,z=2i"[..]], &mut one_column(SqlType::Long), narrow);
     assert_eq!(refused.unwrap_err().reason, "table 't' has too many columns [limit=3]");
@@ -210,9 +213,9 @@ fn disallowed_tables_columns_and_sizes_are_rejected() {
     assert!(refused.is_too_large, "{refused:?}");
 }
 
-/// One wide line makes every short one wide in a new table.
+/// In a new table, one wide line makes every short line wide.
 #[test]
-fn rows_of_wide_new_tables_are_limited_before_they_are_written() {
+fn wide_rows_of_new_tables_are_rejected_before_they_are_written() {
     let mut message = String::from("t ");
     (0..90).for_each(|column| write!(message, "c{column}=1i,").unwrap());
     message.push('\n');
@@ -241,12 +244,12 @@ fn missing_values_get_defaults_or_are_rejected() {
     let missing = missing.missing.as_ref().unwrap();
     assert_eq!(missing.iter().collect::<Vec<_>>(), [true, false, true]);
     let refused = read_pieces([&b"t x=1i 1\nt d=t 2"[..]], &mut tables, options()).unwrap_err();
-    assert_eq!(refused.reason, "column 'x' is NOT NULL, and the line has no value");
+    assert_eq!(refused.reason, "column 'x' is NOT NULL: expected a value");
 }
 
 /// Columns that are present only in some rows, across chunk boundaries.
 #[test]
-fn sparse_columns_keep_their_rows() {
+fn values_of_sparse_columns_stay_in_their_rows() {
     let mut message = String::new();
     for row in 0..200_000 {
         let name = row % 7;

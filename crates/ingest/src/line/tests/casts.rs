@@ -104,11 +104,11 @@ const OTHER_KINDS: &[(&str, SqlType)] = &[
 ];
 
 #[test]
-fn each_value_is_assigned_to_each_type() {
+fn every_value_can_be_assigned_or_is_rejected_for_every_column_type() {
     for (value, sql_type, cell) in CASTS {
         assert_eq!(cast(value, *sql_type).as_deref(), Ok(*cell), "{value} as {}", sql_type.name());
     }
-    for (cases, expected) in [(TOO_MUCH, "cannot hold"), (OTHER_KINDS, "takes no")] {
+    for (cases, expected) in [(TOO_MUCH, "cannot hold"), (OTHER_KINDS, "does not accept")] {
         for (value, sql_type) in cases {
             let refused = cast(value, *sql_type).unwrap_err();
             assert!(refused.contains(expected), "{value} as {}: {refused}", sql_type.name());

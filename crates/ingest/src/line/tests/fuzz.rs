@@ -1,5 +1,5 @@
-//! Mutated messages: the reader terminates with the same outcome however the bytes are split, and a
-//! simple reader agrees on known messages.
+//! Mutated messages. The reader must terminate with the same outcome however the bytes are split,
+//! and must agree with a simple reader on known messages.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -82,7 +82,7 @@ fn message(random: &mut ChaCha8Rng) -> Vec<u8> {
 }
 
 #[test]
-fn split_positions_do_not_change_the_result_of_mutated_messages() {
+fn chunk_boundaries_do_not_change_the_result_of_mutated_messages() {
     let mut random = ChaCha8Rng::seed_from_u64(seed());
     let mut accepted = 0;
     for _ in 0..count() {
@@ -118,9 +118,9 @@ fn split_positions_do_not_change_the_result_of_mutated_messages() {
 
 const CHARACTERS: &[char] = &['a', 'B', ' ', ',', '=', '\\', '"', '\n', '\r', 'é', '😀', '_'];
 
-/// Lines of known cells, written with the necessary escapes and read back.
+/// Known cells, written as lines with the necessary escapes and read back.
 #[test]
-fn a_simple_reader_agrees() {
+fn parser_matches_a_simple_reference_parser() {
     let mut random = ChaCha8Rng::seed_from_u64(seed());
     for _ in 0..count() / 20 {
         let (mut message, mut texts, mut symbols, mut numbers) =
@@ -214,7 +214,7 @@ fn target() -> Tables {
     Tables(HashMap::from([("t".to_owned(), table)]))
 }
 
-/// A line that usually has the form of the previous one, with different values.
+/// A line that usually has the same form as the previous one, with different values.
 fn line_like(form: &mut Vec<&'static str>, random: &mut ChaCha8Rng) -> Vec<u8> {
     if form.is_empty() || random.random_bool(0.1) {
         let names = ["b", "c", "d", "e", "f", "g", "timestamp", "b", "B"];
@@ -248,9 +248,9 @@ fn line_like(form: &mut Vec<&'static str>, random: &mut ChaCha8Rng) -> Vec<u8> {
     line
 }
 
-/// A line gives the same cells whether it is read among others of its form or alone.
+/// A line gives the same cells whether it is read alone or among others of its form.
 #[test]
-fn lines_of_one_form_give_the_same_cells_as_alone() {
+fn lines_parsed_in_a_batch_match_lines_parsed_alone() {
     let mut random = ChaCha8Rng::seed_from_u64(seed());
     let (mut together, mut refused) = (0, 0);
     for _ in 0..count() / 10 {

@@ -28,12 +28,17 @@ fn a_dictionary_grows_across_messages() {
     let refused = |messages: &[Vec<u8>]| read_all(messages, nothing(), options()).unwrap_err();
     let (status, reason) = refused(&[symbols(1, &["a"], &[0])]);
     assert_eq!(status, QwpStatus::DictionaryGap);
-    assert_eq!(reason, "the dictionary has 0 entries, and the next ones begin at 1");
+    assert_eq!(reason, "the dictionary has 0 entries, but the new entries start at 1");
     let (status, reason) = refused(&[symbols(0, &["a"], &[0]), symbols(0, &["b"], &[0])]);
     assert_eq!(status, QwpStatus::ParseError);
-    assert!(reason.starts_with("entry 0 of the dictionary has another text already"));
+    assert!(reason.starts_with("dictionary entry 0 already has a different value"));
     let (_, reason) = refused(&[symbols(0, &["a"], &[1])]);
-    assert!(reason.starts_with("table 't', column 's': symbol 1 of 1 entries (byte "), "{reason}");
+    assert!(
+        reason.starts_with(
+            "table 't', column 's': symbol 1 does not exist: the dictionary has 1 entries (byte "
+        ),
+        "{reason}"
+    );
     let long = "x".repeat(600);
     let (_, reason) = refused(&[symbols(0, &[&long], &[0]), symbols(1, &[&long], &[0])]);
     assert!(reason.contains("qwp.max.dictionary.size=1024"));
@@ -53,7 +58,7 @@ fn several_tables_accept_columns_that_arrive_later() {
 }
 
 #[test]
-fn rows_get_their_designated_timestamp_or_the_server_time() {
+fn rows_get_their_own_timestamp_or_the_server_time() {
     let shown = read(message(0, 1, &block("t", 1, &[("", 0x10, longs(&[5]))])), nothing());
     assert_eq!(shown.unwrap(), ["t.timestamp:TIMESTAMP_NS=[1970-01-01T00:00:00.000000005]"]);
     let given = some(0b10, [7_i64.to_le_bytes()]);
@@ -64,14 +69,14 @@ fn rows_get_their_designated_timestamp_or_the_server_time() {
     let (status, reason) = read(named, nothing()).unwrap_err();
     assert_eq!(
         (status, &*reason),
-        (QwpStatus::SchemaMismatch, "a designated timestamp of 't' is null")
+        (QwpStatus::SchemaMismatch, "the designated timestamp of 't' is null")
     );
     let both = [("timestamp", 0x0a, longs(&[1])), ("", 0x0a, longs(&[1]))];
     let (status, reason) =
         read(message(0, 1, &block("t", 1, &both)), one_column(SqlType::Long)).unwrap_err();
     assert_eq!(
         (status, &*reason),
-        (QwpStatus::ParseError, "column 'timestamp' is twice in a block")
+        (QwpStatus::ParseError, "duplicate column 'timestamp' in a block")
     );
 }
 
@@ -86,7 +91,10 @@ fn a_missing_required_value_is_rejected() {
         two_rows(&[("x", 0x05, some(0b01, [[2; 8]])), ("r", 0x04, required)])
     };
     let (status, reason) = read(row(0b01), tables).unwrap_err();
-    assert_eq!((status, &*reason), (QwpStatus::SchemaMismatch, "column 'r' of 't' is NOT NULL"));
+    assert_eq!(
+        (status, &*reason),
+        (QwpStatus::SchemaMismatch, "column 'r' of 't' is NOT NULL: expected a value")
+    );
 }
 
 fn refused(message: Vec<u8>) -> String {
@@ -96,7 +104,7 @@ fn refused(message: Vec<u8>) -> String {
 }
 
 #[test]
-fn malformed_messages_report_the_position() {
+fn malformed_messages_are_reported_with_the_offset() {
     let good = two_rows(&[("x", 0x05, longs(&[1, 2]))]);
     for end in 0..good.len() {
         assert!(refused(good[..end].to_vec()).contains("(byte "));
@@ -106,39 +114,39 @@ fn malformed_messages_report_the_position() {
         bytes[at] = byte;
         refused(bytes)
     };
-    assert!(spoilt(0, b'X').starts_with("the message does not begin with QWP1"));
-    assert!(spoilt(4, 2).starts_with("version 2, agreed was 1"));
+    assert!(spoilt(0, b'X').starts_with("the message does not start with QWP1"));
+    assert!(spoilt(4, 2).starts_with("version 2 differs from the negotiated version 1"));
     for flag in [0x02, 0x10, 0x20, 0x40, 0x80] {
-        assert!(spoilt(5, flag).starts_with("reserved flags"));
+        assert!(spoilt(5, flag).starts_with("reserved flags are set"));
     }
-    assert!(refused(message(0, 0, b"x")).starts_with("1 bytes behind the last table"));
+    assert!(refused(message(0, 0, b"x")).starts_with("1 bytes after the last table"));
     let block = |columns: &[Column<'_>]| refused(message(0, 1, &block("t", 2, columns)));
     assert!(block(&[]).starts_with("2 rows without columns"));
-    assert!(block(&[("x", 0x08, vec![])]).contains("there is no type 0x08"));
-    assert!(block(&[("x", 0x19, vec![])]).contains("there is no type 0x19"));
-    assert!(block(&[("a/b", 0x05, longs(&[1, 2]))]).contains("'a/b' is no name of a column"));
+    assert!(block(&[("x", 0x08, vec![])]).contains("unknown type 0x08"));
+    assert!(block(&[("x", 0x19, vec![])]).contains("unknown type 0x19"));
+    assert!(block(&[("a/b", 0x05, longs(&[1, 2]))]).contains("invalid column name: 'a/b'"));
     let twice = [("x", 0x05, longs(&[1, 2])), ("X", 0x05, longs(&[1, 2]))];
-    assert!(block(&twice).starts_with("column 'x' is twice in a block"));
+    assert!(block(&twice).starts_with("duplicate column 'x' in a block"));
     let geohash = |bits| block(&[("x", 0x0e, vec![0, bits])]);
     assert!(geohash(0).contains("1 to 60") && geohash(61).contains("1 to 60"));
-    assert!(block(&[("x", 0x13, vec![0, 19])]).contains("a scale of 19"));
+    assert!(block(&[("x", 0x13, vec![0, 19])]).contains("scale 19 exceeds"));
     let falls = [vec![0], [0_u32, 2, 1].map(u32::to_le_bytes).concat(), vec![b'a'; 2]].concat();
-    assert!(block(&[("x", 0x0f, falls)]).contains("may not fall"));
+    assert!(block(&[("x", 0x0f, falls)]).contains("must not decrease"));
     let cut = [vec![0], [0_u32, 1, 2].map(u32::to_le_bytes).concat(), "é".into()].concat();
-    assert!(block(&[("x", 0x0f, cut)]).contains("is not UTF-8"));
+    assert!(block(&[("x", 0x0f, cut)]).contains("is not valid UTF-8"));
     let many = [vec![1, 0b10, 3], [i32::MAX; 3].map(i32::to_le_bytes).concat()].concat();
     assert!(block(&[("x", 0x11, many)]).contains("too large"));
     assert!(block(&[("x", 0x11, vec![1, 0b10, 33, 0, 0, 0, 0])]).contains("33 dimensions"));
     let encoding = message(GORILLA, 1, &super::harness::block("t", 1, &[("", 0x0a, vec![0, 2])]));
-    assert!(refused(encoding).contains("there is no encoding 2"));
+    assert!(refused(encoding).contains("unknown encoding 2"));
 }
 
 /// Claimed sizes are rejected before memory is allocated for them.
 #[test]
-fn claimed_sizes_are_checked_against_limits_and_bytes() {
+fn declared_sizes_are_checked_against_limits_and_available_bytes() {
     let claim = |rows, data| refused(message(0, 1, &block("t", rows, &[("x", 0x05, data)])));
     assert!(claim(1_001, vec![]).contains("qwp.max.rows.per.table=1000"));
-    assert!(claim(1_000, vec![0]).contains("8000 bytes of which 0 are there"));
+    assert!(claim(1_000, vec![0]).contains("expected 8000 bytes, found 0"));
     let columns: Vec<Column<'_>> = (0..90).map(|_| ("x", 0x05, vec![0])).collect();
     let small = QwpOptionsSmall::read(&message(0, 1, &block("t", 900, &columns)));
     assert!(small.contains("qwp.max.uncommitted.size=4096"), "{small}");

@@ -15,7 +15,7 @@ fn cast(code: u8, data: Vec<u8>, into: SqlType) -> Result<String, String> {
 }
 
 #[test]
-fn fixed_width_types_accept_both_representations_of_null() {
+fn fixed_width_types_accept_both_null_encodings() {
     assert_eq!(made(0x01, vec![0, 0b10]), "BOOLEAN=[false|true]");
     assert_eq!(made(0x01, vec![1, 0b01, 0b1]), "BOOLEAN=[false|true]");
     assert_eq!(made(0x02, all([[5], [0xff]])), "BYTE=[5|-1]");
@@ -68,15 +68,15 @@ fn strings_geohashes_decimals_and_arrays_are_decoded() {
     let empty = [vec![0, 1], array(&[0], &[]), vec![1], array(&[1], &[2.0])].concat();
     assert!(made(0x11, empty).starts_with("DOUBLE[]=[{"));
     assert_eq!(made(0x11, vec![1, 0b11]), "none", "nothing tells its dimensions");
-    // A few bytes of lengths could otherwise produce a string of any length.
+    // Otherwise a few bytes of lengths could produce a string of any length.
     let hollow = [vec![1, 0b10, 2], array(&[i32::MAX, 0], &[])].concat();
-    assert!(cells(0x11, hollow, nothing()).unwrap_err().contains("arrays without any"));
+    assert!(cells(0x11, hollow, nothing()).unwrap_err().contains("too many empty nested arrays"));
     let long_array = [vec![1, 0b10, 1], array(&[1], &[2.0])].concat();
     assert!(cells(0x12, long_array, nothing()).unwrap_err().contains("LONG_ARRAY"));
 }
 
 #[test]
-fn values_of_other_types_convert_as_in_the_line_protocol() {
+fn values_of_other_types_are_converted_as_in_the_line_protocol() {
     let ints = all([7, i32::MIN].map(i32::to_le_bytes));
     assert_eq!(cast(0x04, ints.clone(), SqlType::Long).unwrap(), "[7|-]");
     assert_eq!(cast(0x04, ints.clone(), SqlType::Byte).unwrap(), "[7|0]");
@@ -84,9 +84,9 @@ fn values_of_other_types_convert_as_in_the_line_protocol() {
     assert_eq!(cast(0x04, ints.clone(), SqlType::Symbol).unwrap(), "[7|-]");
     assert_eq!(cast(0x04, ints, SqlType::Decimal(10, 2)).unwrap(), "[7.00|-]");
     let reason = cast(0x05, longs(&[300, 1]), SqlType::Byte).unwrap_err();
-    assert_eq!(reason, "column 'x' of 't' is BYTE and cannot hold a value of LONG");
+    assert_eq!(reason, "column 'x' of 't' has type BYTE and cannot hold this LONG");
     let reason = cast(0x05, longs(&[300, 1]), SqlType::Uuid).unwrap_err();
-    assert_eq!(reason, "column 'x' of 't' is UUID and takes no LONG");
+    assert_eq!(reason, "column 'x' of 't' has type UUID and does not accept LONG");
     let doubles = all([1.5, f64::NAN].map(f64::to_le_bytes));
     assert_eq!(cast(0x07, doubles, SqlType::Float).unwrap(), "[1.5|-]");
     let nanos = longs(&[1_999, i64::MIN]);
@@ -106,7 +106,7 @@ fn values_of_other_types_convert_as_in_the_line_protocol() {
 }
 
 #[test]
-fn gorilla_decodes_every_bucket() {
+fn gorilla_decoder_handles_every_bucket() {
     let mut values = vec![1_700_000_000_000_000_i64, 1_700_000_000_001_000];
     let (least, most) = (i64::from(i32::MIN), i64::from(i32::MAX));
     for step in [0, 1, -64, 63, -256, 255, -2048, 2047, least, most] {

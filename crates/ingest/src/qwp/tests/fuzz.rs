@@ -130,7 +130,7 @@ fn spoil(bytes: &mut Vec<u8>, random: &mut ChaCha8Rng) {
 }
 
 #[test]
-fn malformed_messages_end_with_a_reason() {
+fn malformed_messages_are_rejected_with_a_reason() {
     let mut random = ChaCha8Rng::seed_from_u64(seed());
     let types = [SqlType::Long, SqlType::Varchar, SqlType::Symbol, SqlType::Decimal(10, 2)];
     let mut taken = 0;

@@ -1,5 +1,5 @@
-//! Block joins for rows with hardly more than one key: each block of the left side is joined with
-//! the whole right side.
+//! Block joins, for rows that nearly all have the same key: each block of the left side is joined
+//! with the whole right side.
 //!
 //! The result of a left row is known at the end of its block, that of a right row only after the
 //! last block. Until then, a bit records whether the right row has matched.
@@ -30,13 +30,14 @@ pub(super) struct Blocks {
     left: Option<Rest>,
     /// `None` if the right side has no rows.
     right: Option<File>,
-    /// Whether each right row has matched, if the join type needs it.
+    /// Whether each right row has matched, if the join type needs to know.
     found: Option<BooleanBuffer>,
-    /// Memory of the bits.
+    /// Memory for the match bits.
     _memory: MemoryReservation,
 }
 
-/// Join type for the pairs of each block, for joins that also return unmatched right rows.
+/// For a join type that also returns unmatched right rows, returns the join type that yields only
+/// the pairs of each block.
 fn pairs(kind: JoinType) -> Option<JoinType> {
     match kind {
         JoinType::Right => Some(JoinType::Inner),
@@ -59,7 +60,7 @@ impl Blocks {
         let memory = joiner.run.memory();
         let mut found = None;
         if keeps_right(*joiner.join.join_type()) {
-            // Bits of all blocks so far, of one block, and of their union.
+            // Match bits of all blocks so far, of one block, and of their union.
             let rows = right.as_ref().map_or(0, |right| right.rows);
             memory.try_grow(3 * rows.div_ceil(8))?;
             found = Some(BooleanBuffer::new_unset(rows));
@@ -140,7 +141,7 @@ impl Joiner {
     ) -> Result<BooleanBuffer> {
         let width = self.schema_of(RIGHT).fields().len();
         let mark = |join: HashJoinExecBuilder| {
-            // The projection refers to columns of a different output.
+            // The projection refers to the columns of the original output.
             let join = join.with_projection(None).with_type(JoinType::RightMark);
             join.with_projection(Some(vec![width]))
         };

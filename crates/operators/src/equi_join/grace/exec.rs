@@ -97,7 +97,7 @@ impl Operator for GraceHashJoin {
         vec![None, None]
     }
 
-    /// Rows joined in blocks have keys of different dictionaries.
+    /// Rows joined in blocks have keys from different dictionaries.
     fn lineage(&self, _: usize, _: &[Input]) -> Option<Lineage> {
         None
     }

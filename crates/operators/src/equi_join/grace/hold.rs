@@ -14,11 +14,11 @@ use crate::bounded::bytes::held_bytes;
 use crate::held::chained;
 use crate::operator::Run;
 
-/// Memory of the hash join per row, in addition to the cells: entries in the table, which may be
-/// half empty, and in a chain, the hash, and the match bit.
+/// Memory that the hash join needs per row, in addition to the cells: an entry in the table, which
+/// may be half empty, an entry in a chain, the hash, and the match bit.
 const ROW_BYTES: usize = 44;
 
-/// Memory limits for the build side, in bytes.
+/// Memory limits while the build side is read, in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Most {
     /// Limit for these rows.
@@ -58,7 +58,7 @@ pub(super) struct HeldRows {
 }
 
 impl HeldRows {
-    /// Reads rows until they end or the memory is used up. Returns the remaining rows too.
+    /// Reads rows until they end or the memory is used up. Also returns the remaining rows.
     pub(super) async fn read(
         run: &Run,
         mut rows: Rest,
@@ -96,7 +96,7 @@ impl HeldRows {
         chained(rows.schema(), held, Arc::new(memory), rest.chain(rows).boxed())
     }
 
-    /// Returns these rows, and their memory budget for the joins that use them.
+    /// Returns these rows, and their reserved memory as the budget for the joins that use them.
     pub(super) fn prepaid(self) -> (Vec<RecordBatch>, Arc<Share>) {
         (self.batches, Share::held(self.memory))
     }

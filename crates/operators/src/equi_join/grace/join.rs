@@ -36,12 +36,12 @@ impl Side {
     }
 }
 
-/// Partitioning of the left rows so far.
+/// How the left rows have been partitioned so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Spread {
     /// Number of times that they were partitioned.
     pub(super) level: usize,
-    /// Whether the last pass left most rows together, so that they probably have one key.
+    /// Whether most rows stayed together in the last pass, so that they probably have the same key.
     pub(super) is_one_key: bool,
 }
 

@@ -23,10 +23,10 @@ use crate::operator::{Input, Run};
 pub(super) const LEFT: usize = 0;
 pub(super) const RIGHT: usize = 1;
 
-/// Divisor of the joins' memory for one join of files. Several such joins may run, with sorts above
-/// them.
+/// A join of files may use 1/n of the joins' memory. Several such joins may run at once, with sorts
+/// above them.
 const FILES_SHARE: usize = 4;
-/// Divisor of the joins' memory that a join of files may always use.
+/// A join of files may always use 1/n of the joins' memory.
 const MIN_SHARE: usize = 64;
 
 /// The join of one partition.
@@ -35,7 +35,7 @@ pub(super) struct Joiner {
     pub(super) run: Run,
     /// Number of partitions that run this join.
     pub(super) partitions: usize,
-    /// For each side, whether each column holds symbols of one table.
+    /// For each side, whether each column holds symbols from one table.
     symbols: [Vec<bool>; 2],
 }
 
@@ -63,7 +63,7 @@ impl Joiner {
         if side == LEFT { self.join.left().schema() } else { self.join.right().schema() }
     }
 
-    /// Whether each output column holds symbols of one table.
+    /// Whether each output column holds symbols from one table.
     pub(super) fn symbols(&self) -> Vec<bool> {
         use JoinType::{RightAnti, RightMark, RightSemi};
         let [left, right] = &self.symbols;
@@ -109,7 +109,7 @@ impl Joiner {
         self.execute(left, &memory, right, |join| join)
     }
 
-    /// Executes the hash join over a materialized left side, after `change`.
+    /// Executes the hash join over a materialized left side, after `change` has adapted the join.
     pub(super) fn execute(
         &self,
         left: Vec<RecordBatch>,
@@ -133,8 +133,8 @@ impl Joiner {
     }
 }
 
-/// Returns the right rows. The hash join reads them after it has built the left table, so the first
-/// read releases unused memory.
+/// Returns the right rows. The hash join reads them only after it has built the left table, so the
+/// first read releases unused memory.
 pub(super) fn settled(
     memory: &Arc<Share>,
     rows: SendableRecordBatchStream,

@@ -1,4 +1,5 @@
-//! Rows with their positions in a side. The positions restore the order of a join's rows.
+//! Rows with their positions on one side of a join. The positions restore the order of the join's
+//! rows.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -24,9 +25,9 @@ use crate::bounded::bytes::{held_bytes, rows_of_bytes};
 use crate::held::{again, with_schema};
 use crate::operator::Run;
 
-/// Divisor of the joins' memory for all sorts of one join.
+/// All sorts of one join together may use 1/n of the joins' memory.
 const SORT_SHARE: usize = 8;
-/// Minimum number of batches that a sort has memory for.
+/// Minimum number of batches for which a sort has memory.
 const BATCHES: usize = 16;
 
 /// Returns the schema with an additional last column for the row position.
@@ -94,13 +95,13 @@ impl Numbered {
             PhysicalSortExpr::new(column, SortOptions { descending, nulls_first: false })
         };
         let order = LexOrdering::new((0..self.numbers).map(key));
-        let order = order.ok_or_else(|| internal_datafusion_err!("rows without places"))?;
+        let order = order.ok_or_else(|| internal_datafusion_err!("rows without sort keys"))?;
         Ok(sorted(rows, order, self.schema, texts, share))
     }
 }
 
-/// Sorts rows by the position column after their columns, and removes it. `symbols` tells which
-/// columns hold symbols of one table.
+/// Sorts rows by the position column that follows their own columns, and removes it. `symbols`
+/// tells which columns hold symbols from one table.
 pub(crate) fn by_number(
     run: &Run,
     rows: SendableRecordBatchStream,
@@ -160,7 +161,7 @@ impl SortShare {
         Self { share, query: Arc::clone(&run.context), batch_bytes: most / BATCHES }
     }
 
-    /// Returns a stream without rows that signals the end of the input to the budget.
+    /// Returns an empty stream that signals the end of the input to the budget.
     fn end(&self) -> impl Stream<Item = Result<RecordBatch>> + Send + 'static {
         let share = Arc::clone(&self.share);
         futures::stream::poll_fn(move |_| {

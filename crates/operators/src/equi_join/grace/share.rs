@@ -1,6 +1,6 @@
 //! A memory pool over part of a query's memory. For a join, it holds memory that was reserved in
-//! advance, so that other operators cannot take it before the join requests it. For a sort, which
-//! takes all memory it gets, it is a limit.
+//! advance, so that other operators cannot take it first. A sort takes all memory that it can get,
+//! so for a sort the pool is a limit.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::prelude::SessionConfig;
 use parking_lot::Mutex;
 
-/// Divisor of a sort's budget for the memory that it reserves for merging.
+/// A sort reserves 1/n of its budget for merging.
 const MERGE_SHARE: usize = 4;
 
 /// See the module documentation.
@@ -48,8 +48,8 @@ impl Share {
         Arc::new(Self { memory, most, state })
     }
 
-    /// Returns the memory that was not requested, and from now on all memory that is no longer
-    /// used.
+    /// Returns the memory that was not requested to the query's pool, and from now on all memory
+    /// that is no longer used.
     pub(super) fn settle(&self) {
         let mut state = self.state.lock();
         state.is_settled = true;
@@ -107,10 +107,10 @@ impl MemoryPool for Share {
         let used = state.used.saturating_add(additional);
         if used > self.most && reservation.consumer().can_spill() && !state.is_sorting {
             state.is_sorting = true;
-            return resources_err!("{used} bytes are more than the share of {}", self.most);
+            return resources_err!("{used} bytes exceed the memory budget of {}", self.most);
         }
         if used > self.most.saturating_mul(2) {
-            return resources_err!("{used} bytes are more than twice the share of {}", self.most);
+            return resources_err!("{used} bytes exceed twice the memory budget of {}", self.most);
         }
         self.memory.try_grow(used.saturating_sub(self.memory.size()))?;
         state.used = used;

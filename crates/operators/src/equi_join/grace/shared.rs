@@ -21,7 +21,7 @@ use crate::bounded::paced::paced;
 use crate::held::again;
 use crate::operator::{Input, Run};
 
-/// Rows that could not be materialized for all partitions may be for a single one.
+/// Rows that do not fit in memory for all partitions may fit for a single one.
 const ONCE: Spread = Spread { level: 1, is_one_key: false };
 
 /// The left side, read once.
@@ -104,8 +104,8 @@ impl Spilled {
     }
 
     /// Joins a partition of the other side with the written rows, in the order of the other side.
-    /// `sides` are the inputs of `run` that are the left and the right side. Rows with the same
-    /// right row are in the order of the left side, or in reverse order with `backward`.
+    /// `sides` are the indexes of the left and the right side among the inputs of `run`. Rows with
+    /// the same right row are in the order of the left side, or in reverse order with `backward`.
     pub(crate) fn joined(
         &self,
         join: &HashJoinExec,

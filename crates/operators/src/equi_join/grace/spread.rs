@@ -25,7 +25,7 @@ const FILES: usize = 32;
 const SEED: u64 = 0x6772_6163_6500;
 /// Maximum bytes of rows that are partitioned in one round.
 const ROUND_BYTES: usize = 16 << 20;
-/// Divisor of the operators' memory for the rows of one round.
+/// The rows of one round may use 1/n of the operators' memory.
 const ROUND_SHARE: usize = 64;
 
 /// Rows in a file.
@@ -57,7 +57,8 @@ pub(crate) enum By<'a> {
 /// Writes rows to files.
 pub(crate) struct Spreader<'a> {
     pub(crate) run: &'a Run,
-    /// Whether each column holds symbols of one table. Columns beyond the end of the slice do not.
+    /// Whether each column holds symbols from one table. Columns beyond the end of the slice do
+    /// not.
     pub(crate) symbols: &'a [bool],
     pub(crate) by: By<'a>,
 }

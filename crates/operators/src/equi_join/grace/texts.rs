@@ -1,5 +1,5 @@
 //! Converts columns so that their cells own their bytes. Files then contain no copies of a
-//! dictionary, and the size of a batch does not include shared bytes. Symbols of one table become
+//! dictionary, and the size of a batch does not include shared bytes. Symbols from one table become
 //! keys; other dictionaries and views become plain values.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::held::with_schema;
 use crate::operator::Input;
 use crate::symbols::dictionary;
 
-/// Whether each column of an input holds symbols of one table.
+/// Returns whether each column of an input holds symbols from one table.
 pub(crate) fn symbols(input: &Input) -> Vec<bool> {
     let schema = input.schema();
     let is_symbol = |(column, field): (usize, &FieldRef)| {
@@ -39,7 +39,7 @@ enum Stored {
     Values,
 }
 
-/// Returns the type for the same values with their own bytes.
+/// Returns the type that holds the same values with their own bytes.
 fn by_themselves(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,
@@ -48,7 +48,7 @@ fn by_themselves(data_type: &DataType) -> DataType {
     }
 }
 
-/// Dictionaries and views removed from columns.
+/// Converts columns with dictionaries and views to columns that own their bytes, and back.
 pub(super) struct Texts {
     schema: SchemaRef,
     without: SchemaRef,
@@ -60,7 +60,7 @@ pub(super) struct Texts {
 
 impl Texts {
     /// Creates the conversion for rows with this schema. `symbols` tells which leading columns hold
-    /// symbols of one table.
+    /// symbols from one table.
     pub(super) fn of(schema: SchemaRef, symbols: &[bool]) -> Self {
         let stored = |(column, field): (usize, &FieldRef)| match field.data_type() {
             DataType::Dictionary(..) if symbols.get(column) == Some(&true) => Stored::Keys,

@@ -29,7 +29,7 @@ pub(super) struct HeldSide {
 
 /// Rows of each key.
 pub(super) enum Places {
-    /// Each key has one row, at the index of its number.
+    /// Each key has one row; the row's index is the number of the key.
     Single,
     /// Rows by key; those of key `k` are at `offsets[k]..offsets[k + 1]`.
     Lists { offsets: Vec<u32>, rows: Vec<u32> },
@@ -97,7 +97,7 @@ impl HeldSide {
         let keys =
             join.keys.iter().map(|(_, own)| own.evaluate(&rows)?.into_array(rows.num_rows()));
         let columns = keys.collect::<Result<Vec<_>>>()?;
-        // Key numbers of each row: for two columns and for their pairs, or the row lists.
+        // Per row, either the key numbers of two columns and of their pairs, or the row lists.
         let base = held_bytes(&rows) + 3 * size_of::<u32>() * rows.num_rows();
         let room = Reserved { run, memory: &memory };
         let Some((keys, numbers)) = KeyIndex::of(&columns, join.nulls, base, &room)? else {

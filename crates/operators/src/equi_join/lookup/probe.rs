@@ -75,7 +75,7 @@ pub(super) struct Joined {
     batch: RecordBatch,
     /// Key number of each row.
     numbers: Vec<u32>,
-    /// The next row, and the number of its pairs already returned.
+    /// The next row, and how many of its pairs were already returned.
     next: Option<(usize, usize)>,
     backward: bool,
     has_lists: bool,
@@ -210,7 +210,7 @@ impl Joined {
         let columns = self.join.output.iter().map(|column| match *column {
             OutputColumn::First(column) => probe(column),
             OutputColumn::Other(column) => Ok(take(self.held.rows.column(column), held, None)?),
-            OutputColumn::Mark => internal_err!("a join of rows has no mark"),
+            OutputColumn::Mark => internal_err!("unexpected mark column in a join"),
         });
         with_schema(&self.schema, columns.collect::<Result<_>>()?, held.len())
     }

@@ -1,5 +1,5 @@
-//! Cuts a side at the times of the other side. Its scan gets different partitions; the operators
-//! above it are unchanged.
+//! Cuts a side at the times of the other side. Only the partitions of its scan change; the
+//! operators above it stay the same.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ pub(super) fn spans(plan: &Input, scan: &SliceScan) -> Result<Option<Vec<Span>>>
     Ok((partitions == 1).then(|| vec![all]))
 }
 
-/// Returns the plan with one partition per span, which contains all rows of that span. `None` if
-/// the plan is more than a scan below row-by-row operators.
+/// Returns the plan with one partition per span, which contains all rows of that span. `None`
+/// unless the plan is a scan with only row-by-row operators above it.
 pub(super) fn cut(plan: &Input, spans: &[Span]) -> Result<Option<Input>> {
     let by_row = match PlanNode::of(plan.as_ref()) {
         PlanNode::Operator(node) => {

@@ -182,7 +182,11 @@ impl Operator for MergeJoin {
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let parts = |input: usize| run.inputs[input].output_partitioning().partition_count();
         if parts(FIRST) != parts(OTHER) {
-            return internal_err!("{} parts beside {}", parts(FIRST), parts(OTHER));
+            return internal_err!(
+                "the inputs have {} and {} partitions",
+                parts(FIRST),
+                parts(OTHER)
+            );
         }
         Ok(Run::stream(Arc::clone(&run.schema), async move {
             let merger = Merger::new(self, &run).await?;

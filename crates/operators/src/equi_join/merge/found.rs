@@ -45,7 +45,7 @@ impl Found<'_> {
         let columns = join.output.iter().map(|column| match *column {
             OutputColumn::First(column) => self.lead(column),
             OutputColumn::Other(column) => self.other(column),
-            OutputColumn::Mark => internal_err!("a join of two sides has no mark"),
+            OutputColumn::Mark => internal_err!("unexpected mark column in a join"),
         });
         with_schema(schema, columns.collect::<Result<_>>()?, self.rows.len())
     }
@@ -62,7 +62,9 @@ impl Found<'_> {
             Others::Several(batches, rows) => {
                 let chunks: Vec<ArrayRef> =
                     batches.iter().map(|batch| Arc::clone(batch.column(column))).collect();
-                let Some(first) = chunks.first() else { return internal_err!("rows of no batch") };
+                let Some(first) = chunks.first() else {
+                    return internal_err!("rows without a batch");
+                };
                 gather(&chunks, rows.values(), &new_empty_array(first.data_type()))
             }
             Others::Nulls(schema) => {

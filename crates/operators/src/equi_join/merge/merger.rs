@@ -68,7 +68,7 @@ struct Group {
     parts: Vec<RecordBatch>,
     /// Number of rows before each batch, and in total.
     starts: Vec<usize>,
-    /// Number of the next row's pairs already returned.
+    /// How many pairs of the next row were already returned.
     done: usize,
 }
 
@@ -172,7 +172,7 @@ impl Merger {
     }
 
     /// Returns the end of the leading batch's rows whose matches are all in memory. Excludes rows
-    /// whose time continues in the other side's next batch.
+    /// with a time that continues in the other side's next batch.
     async fn known_end(&mut self) -> Result<usize> {
         let (Some(batch), Some(chunk)) = (&self.batch, &self.chunk) else { return Ok(0) };
         let last = chunk.last();

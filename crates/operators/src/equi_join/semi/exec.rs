@@ -68,7 +68,7 @@ impl SemiJoin {
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.key_schema), rows))
     }
 
-    /// Returns the rows of a partition, with the inner side's keys in memory.
+    /// Returns the rows of a partition; the keys of the inner side are kept in memory.
     async fn by_keys(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let run = Arc::new(run);
         let read = async {
@@ -108,8 +108,8 @@ impl SemiJoin {
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), rows))
     }
 
-    /// Returns the rows of a partition, with the outer rows in memory. The partition that finishes
-    /// last returns all rows.
+    /// Returns the rows of a partition; the outer rows are kept in memory. The partition that
+    /// finishes last returns all rows.
     async fn by_rows(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let (schema, run) = (Arc::clone(&run.schema), Arc::new(run));
         let read = async {
@@ -171,7 +171,7 @@ impl SemiJoin {
             OutputColumn::First(at) if is_all => Ok(Arc::clone(batch.column(at))),
             OutputColumn::First(at) => Ok(filter(batch.column(at), &found)?),
             OutputColumn::Mark => Ok(Arc::new(found.clone()) as ArrayRef),
-            OutputColumn::Other(_) => internal_err!("a semi-join shows no inner column"),
+            OutputColumn::Other(_) => internal_err!("unexpected inner column in a semi-join"),
         });
         with_schema(schema, columns.collect::<Result<_>>()?, rows)
     }

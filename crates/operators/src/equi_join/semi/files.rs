@@ -40,7 +40,7 @@ impl SemiJoin {
             match HeldKeys::read(&self, &run, inner).await? {
                 Ok(keys) => Ok(self.by_held(&schema, Arc::new(keys), outer)),
                 Err(_) if level == MAX_LEVELS => {
-                    resources_err!("the keys of a join do not fit in memory")
+                    resources_err!("join keys do not fit in memory")
                 }
                 Err(inner) => {
                     let inner = self.spread_keys(&run, inner, level).await?;
@@ -51,8 +51,8 @@ impl SemiJoin {
         })
     }
 
-    /// Joins the files of a partition. Its rows end with a position column; the result is sorted by
-    /// it and does not contain it.
+    /// Joins the files of a partition. The rows in the files end with a position column; the result
+    /// is sorted by that column and does not contain it.
     pub(super) fn in_order(
         self: &Arc<Self>,
         run: &Arc<Run>,

@@ -24,10 +24,12 @@ use crate::keys::room::{Counted, Reserved, Room};
 use crate::keys::set::KeySet;
 use crate::operator::Run;
 
-/// Maximum size of a set of some keys, as a multiple of the set of all keys.
+/// Maximum size of the set of keys found in a partition, as a multiple of the set of all outer
+/// keys.
 const FOUND_SHARE: usize = 3;
 
-/// Number arrays in use while keys are numbered: two columns and their pairs.
+/// Arrays of numbers in use while keys are numbered: one for each of two columns and one for their
+/// pairs.
 const NUMBERS: usize = 3;
 
 /// Maximum number of tasks that read keys, and of sets that are probed per row.
@@ -106,7 +108,7 @@ impl HeldKeys {
         }
         let keys_of = |set| {
             let keys = Arc::into_inner(set);
-            keys.ok_or_else(|| internal_datafusion_err!("a task that ended has a set of keys"))
+            keys.ok_or_else(|| internal_datafusion_err!("the key set is still in use"))
         };
         let held = sets.into_iter().map(|set| Ok(rows_of(keys_of(set)?, join)));
         let held = held.collect::<Result<Vec<_>>>()?;
@@ -185,7 +187,7 @@ async fn add_all(
     Ok(None)
 }
 
-/// Returns which rows have a key of one of the sets.
+/// Returns which rows have a key in one of the sets.
 fn any_has<'a>(
     mut sets: impl Iterator<Item = &'a KeySet>,
     keys: &[ArrayRef],

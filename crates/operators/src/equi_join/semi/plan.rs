@@ -69,7 +69,8 @@ impl SemiJoin {
         Ok(Some(OperatorExec::plan(own, vec![outer, inner], &join.schema())))
     }
 
-    /// Describes a hash join and its sides; `None` if the join has other properties.
+    /// Describes a hash join and its sides; `None` if the hash join has properties that this
+    /// description lacks.
     fn of(join: &HashJoinExec, first: JoinSide) -> Result<Option<(Self, [Input; 2])>> {
         let own = EquiJoin::of(join, first);
         let own = own.filter(|own| !own.kind.is_of_rows() && own.filter.is_none());

@@ -50,7 +50,7 @@ impl Domain {
         for (index, expr) in captured.iter().enumerate() {
             let name = format!("{prefix}{index}");
             let Expr::Alias(alias) = expr else {
-                return internal_err!("a sub-query that reads '{expr}' without naming it");
+                return internal_err!("a sub-query reads '{expr}' without an alias");
             };
             columns.push((Column::new(alias.relation.clone(), &alias.name), name.clone()));
             exprs.push(alias.expr.as_ref().clone().alias(name));
@@ -119,7 +119,7 @@ impl Domain {
         })
     }
 
-    /// Replaces what an expression reads from the domain by columns of `schema`.
+    /// Replaces what an expression reads from the domain with columns of `schema`.
     pub(super) fn resolved(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
         expr.transform_down(|mut node| {
             if let Expr::OuterReferenceColumn(_, column) = &node {
@@ -175,7 +175,7 @@ impl Domain {
             LogicalPlan::Extension(node) => self.extension(&node),
             LogicalPlan::RecursiveQuery(node) => self.recursive(node),
             LogicalPlan::TableScan(node) => self.scan_of_last_rows(&node),
-            _ => not_supported("this clause in a sub-query that reads the rows around it"),
+            _ => not_supported("this clause in a correlated sub-query"),
         }
     }
 
@@ -221,7 +221,8 @@ impl Domain {
         }
     }
 
-    /// Returns a domain value and the expression over the rows that must equal it.
+    /// Returns the domain value in an equality test, and the expression over the rows that must
+    /// equal it.
     pub(super) fn key(&self, test: &Expr) -> Result<Option<(Expr, Expr)>> {
         let Expr::BinaryExpr(BinaryExpr { left, op, right }) = test else { return Ok(None) };
         if !matches!(op, Operator::Eq | Operator::IsNotDistinctFrom) {
@@ -274,10 +275,10 @@ impl Domain {
 
     fn scan_of_last_rows(&self, scan: &TableScan) -> Result<LogicalPlan> {
         let Some(provider) = self.last_rows(scan) else {
-            return internal_err!("a table that reads the rows around a sub-query");
+            return internal_err!("a table scan is correlated");
         };
         let Some(table) = provider.downcast_ref::<CteWorkTable>() else {
-            return internal_err!("a recursive query without its last rows");
+            return internal_err!("a recursive query without its previous rows");
         };
         let mut fields: Vec<FieldRef> = table.schema().fields().iter().cloned().collect();
         for (field, name) in self.plan.schema().fields().iter().zip(self.names()) {
@@ -291,7 +292,7 @@ impl Domain {
         Ok(LogicalPlan::TableScan(scan))
     }
 
-    /// LIMIT counts rows per domain value.
+    /// LIMIT: counts rows separately for each domain value.
     fn limit(&self, node: &Limit) -> Result<LogicalPlan> {
         let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
             (node.get_skip_type()?, node.get_fetch_type()?)
@@ -367,7 +368,7 @@ pub(super) fn column_named(schema: &DFSchema, name: &str) -> Result<Expr> {
     if let Some((qualifier, _)) = found {
         Ok(Expr::Column(Column::new(qualifier.cloned(), name)))
     } else {
-        internal_err!("a correlated sub-query that loses '{name}'")
+        internal_err!("a correlated sub-query lost column '{name}'")
     }
 }
 

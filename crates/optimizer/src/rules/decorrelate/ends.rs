@@ -1,5 +1,5 @@
-//! A comparison of a sub-query's rows to the outer rows, in addition to keys. Some row of a key
-//! passes if the row with the minimum or maximum value does, or a row with null.
+//! A comparison of a sub-query's rows with the outer rows, in addition to keys. Some row with a key
+//! passes if the row with the minimum or maximum value passes, or a row with null.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ fn with(test: &Expr, own: &Expr, value: &Expr) -> Result<Expr> {
 }
 
 impl Domain {
-    /// Returns the comparison that a test makes on rows with this schema.
+    /// Returns the comparison in a test over rows with this schema.
     pub(super) fn comparison<'e>(
         &self,
         test: &'e Expr,

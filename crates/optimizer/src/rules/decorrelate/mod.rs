@@ -58,8 +58,8 @@ impl AnalyzerRule for Decorrelate {
     }
 }
 
-/// Returns the SQL name of a clause in a correlated sub-query that cannot be computed for all outer
-/// values together, if there is one.
+/// If a correlated sub-query has a clause that cannot be evaluated for all outer values at once,
+/// returns that clause's SQL name.
 pub fn uncorrelated_clause(plan: &LogicalPlan) -> Option<&'static str> {
     let reads_outer = |plan: &LogicalPlan| {
         plan.exists(|node| Ok(node.contains_outer_reference())).unwrap_or(false)
@@ -93,7 +93,7 @@ pub fn uncorrelated_clause(plan: &LogicalPlan) -> Option<&'static str> {
     found
 }
 
-/// A test that a sub-query has rows, or that one of its rows equals the operand.
+/// A test whether a sub-query has rows, or whether one of its rows equals the operand.
 struct Member<'e> {
     subquery: &'e Subquery,
     operand: Option<&'e Expr>,
@@ -147,7 +147,7 @@ struct Joins {
     made: usize,
     /// Number of plan nodes copied for domains.
     copied: usize,
-    /// Uncorrelated sub-queries that are fully rewritten: their values are computed before the
+    /// Uncorrelated sub-queries that are fully rewritten. Their values are computed before the
     /// outer rows are read.
     settled: HashMap<*const LogicalPlan, Arc<LogicalPlan>>,
 }
@@ -268,9 +268,9 @@ impl Joins {
         narrowed(made, plan.schema().columns())
     }
 
-    /// Replaces the sub-queries of an expression by columns that are added to `input`. Domains are
-    /// built from `outer`, the rows before columns were added: otherwise each further sub-query
-    /// would double the plan.
+    /// Replaces the sub-queries in an expression with columns that are added to `input`. Domains
+    /// are built from `outer`, the rows before any columns were added: otherwise each further
+    /// sub-query would double the plan.
     fn replaced(
         &mut self,
         expr: Expr,
@@ -295,8 +295,8 @@ impl Joins {
         })
     }
 
-    /// Builds a join that marks, or keeps, the rows for which the test holds; also returns the name
-    /// of its right side.
+    /// Builds a join that marks, or keeps, the rows for which the test holds. Also returns the name
+    /// of the join's right side.
     fn tested(
         &mut self,
         input: LogicalPlan,
@@ -338,7 +338,8 @@ impl Joins {
         Ok((joined(input, inner, filter, kind)?, name))
     }
 
-    /// Adds a scalar sub-query's value to `input`, null if it has no row, and returns the value.
+    /// Adds the value of a scalar sub-query to `input` and returns it. The value is null if the
+    /// sub-query has no row.
     fn value(
         &mut self,
         subquery: &Subquery,
@@ -371,7 +372,7 @@ impl Joins {
         self.named(domain.spread(plan)?, on)
     }
 
-    /// Builds the right side of a join on outer expressions and columns of a plan.
+    /// Builds the right side of a join whose keys are outer expressions and columns of a plan.
     fn named(&mut self, plan: LogicalPlan, on: Vec<(Expr, String)>) -> Result<Inner> {
         self.made += 1;
         let name = format!("s{}", self.made);
@@ -404,8 +405,8 @@ fn is_named(plan: &LogicalPlan, number: usize) -> Result<bool> {
     plan.exists(|node| Ok(node.schema().iter().any(|(_, own)| own.name().starts_with(&prefix))))
 }
 
-/// Returns the part of the rows around a LATERAL that has all the columns it reads; its values
-/// include those of all rows. Otherwise each LATERAL in a sequence would double the plan.
+/// Returns a part of the rows around a LATERAL that has all columns that the LATERAL reads; its
+/// values include those of all rows. Otherwise each LATERAL in a sequence would double the plan.
 fn source_of<'p>(rows: &'p LogicalPlan, read: &[Expr]) -> &'p LogicalPlan {
     let LogicalPlan::Join(join) = rows else { return rows };
     let has_all = |side: &LogicalPlan| {

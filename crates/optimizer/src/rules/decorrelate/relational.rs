@@ -182,7 +182,7 @@ impl Domain {
                 | LogicalNode::Horizon(_)
                 | LogicalNode::SharedRows(_),
             )
-            | None => not_supported("this clause in a sub-query that reads the rows around it"),
+            | None => not_supported("this clause in a correlated sub-query"),
         }
     }
 

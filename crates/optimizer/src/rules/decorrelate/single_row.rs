@@ -79,17 +79,17 @@ impl ScalarUDFImpl for MaybeNull {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        let [only] = types else { return internal_err!("one value may be null") };
+        let [only] = types else { return internal_err!("expected one value") };
         Ok(only.clone())
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let [only] = args.arg_fields else { return internal_err!("one value may be null") };
+        let [only] = args.arg_fields else { return internal_err!("expected one value") };
         Ok(Arc::new(only.as_ref().clone().with_nullable(true)))
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let Some(value) = args.args.pop() else { return internal_err!("one value may be null") };
+        let Some(value) = args.args.pop() else { return internal_err!("expected one value") };
         Ok(value)
     }
 }

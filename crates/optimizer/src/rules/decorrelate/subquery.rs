@@ -6,7 +6,7 @@ use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{Column, JoinConstraint, JoinType, NullEquality, Result};
 use datafusion::logical_expr::{Expr, Join, LogicalPlan, Projection, Subquery};
 
-/// Returns what a sub-query expression reads from the outer rows.
+/// Returns the expressions that a sub-query expression reads from the outer rows.
 pub fn captured(expr: &Expr) -> Option<&Vec<Expr>> {
     subquery_of(expr).map(|subquery| &subquery.outer_ref_columns)
 }

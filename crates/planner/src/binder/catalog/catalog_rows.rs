@@ -63,7 +63,7 @@ pub(crate) fn read_columns(visibility: &Visibility, schema: &TableSchema) -> Vec
     (0..schema.columns.len()).filter(reads).collect()
 }
 
-/// A copy of a table definition with only some of its columns.
+/// Copies a table definition with only some of its columns.
 pub(crate) fn part_of(schema: &TableSchema, kept: &[usize]) -> TableSchema {
     let mut part = schema.clone();
     part.columns = kept.iter().map(|&index| schema.columns[index].clone()).collect();
@@ -101,7 +101,8 @@ pub(crate) fn longs(values: impl IntoIterator<Item = i64>) -> ArrayRef {
 const SYSTEM_PREFIX: &str = "sys.";
 
 impl Binder<'_> {
-    /// Rows built during binding, as a relation.
+    /// Names of the columns that an expression reads; `None` if it contains a sub-query or is
+    /// volatile.
     pub(crate) fn literal_rows(
         &mut self,
         columns: Vec<LiteralColumn<'_>>,
@@ -502,7 +503,7 @@ impl Binder<'_> {
         self.seen_rows(name, rows).map(Some)
     }
 
-    /// The server's rows, without those about tables that are not visible to the user.
+    /// Removes rows about tables that the user cannot see from the server's rows.
     fn seen_rows(&self, function: &str, rows: Relation) -> EngineResult<Relation> {
         // A job without a table has an empty name.
         let tables = if function.eq_ignore_ascii_case("jobs") { "name" } else { "table_name" };
@@ -528,9 +529,9 @@ impl Binder<'_> {
         view.sources.values().all(reads)
     }
 
-    /// The reason why a view does not follow its base. It may name objects of the query, so only
-    /// users who can read the view get it. A refresh error may also quote values, so it is only
-    /// included for users who can read all of the view's sources.
+    /// The reason why a view no longer follows its base table. It may name objects in the view's
+    /// query, so it is returned only to users who can read the view. A refresh error may also quote
+    /// values, so it is returned only to users who can read all of the view's sources.
     pub(crate) fn shown_reason(
         &self,
         name: &str,
@@ -540,9 +541,9 @@ impl Binder<'_> {
         match (ended, failure) {
             (Some(reason), _) => Some(reason.to_owned()),
             (None, Some(failure)) if self.reads_sources(view) => {
-                Some(format!("refresh failed and is tried again: {failure}"))
+                Some(format!("refresh failed and will be retried: {failure}"))
             }
-            (None, Some(_)) => Some("refresh failed and is tried again".to_owned()),
+            (None, Some(_)) => Some("refresh failed and will be retried".to_owned()),
             (None, None) => None,
         }
         .filter(|_| self.reads_whole(name))

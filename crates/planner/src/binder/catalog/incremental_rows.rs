@@ -26,7 +26,7 @@ struct Known {
     view: IncrementalView,
     state: IncrementalState,
     progress: ViewProgress,
-    /// The last transaction that changed the base, if the base's changes are tracked.
+    /// The last transaction that changed the base table, if changes to it are tracked.
     last: Option<i64>,
 }
 
@@ -72,7 +72,7 @@ impl Known {
         }
     }
 
-    /// The unit of its designated timestamp.
+    /// Unit of the view's designated timestamp.
     fn unit(&self) -> TimestampUnit {
         let time = self.table.schema().timestamp_column();
         let is_nanos = time.is_some_and(|column| column.sql_type == SqlType::TimestampNs);
@@ -200,7 +200,7 @@ impl List<'_> {
 }
 
 impl Binder<'_> {
-    /// The visible views of one form, by name.
+    /// Visible views of one kind, by name.
     fn known_views(&self, form: ViewForm) -> Vec<Known> {
         let external = self.context.external();
         let known = |table: Arc<TableSnapshot>| {
@@ -226,7 +226,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The base's name, if the base is visible to the user.
+    /// Name of the base table, if it is visible to the user.
     fn seen_base(&self, one: &Known) -> Option<String> {
         let name = &one.view.base_name;
         let sees = self.visibility().is_none_or(|visibility| visibility.sees(name));
@@ -305,7 +305,7 @@ impl Binder<'_> {
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
     }
 
-    /// The CREATE statements for all views of one form, each after its base.
+    /// The CREATE statements for all views of one kind, each after its base.
     pub(crate) fn incremental_statements(&mut self, form: ViewForm) -> Vec<String> {
         let shows_owner = self.visibility().is_some();
         let mut waiting = self.known_views(form);
@@ -364,7 +364,7 @@ fn followed(list: List<'_>, now_micros: i64) -> Vec<Column> {
     ]
 }
 
-/// State checkpoints of functions: they exist in memory only, not on disk.
+/// State checkpoints of functions. They exist only in memory, not on disk.
 fn checkpoints(list: List<'_>) -> Vec<Column> {
     let null = |name| list.longs(name, |_| None);
     let zero = |name| list.longs(name, |_| Some(0));

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policy_is_shown_as_an_sql_clause() {
+    fn storage_policy_is_shown_as_an_sql_clause() {
         let policy = StoragePolicy {
             to_parquet: 72,
             to_remote: 0,

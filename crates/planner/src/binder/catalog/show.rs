@@ -139,7 +139,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// The keys of a table as in CREATE TABLE. A foreign key is included only if the user may read
+    /// The table's keys in CREATE TABLE syntax. A foreign key is included only if the user may read
     /// the referenced columns.
     pub(crate) fn declared_keys(&self, schema: &TableSchema) -> Vec<String> {
         let tables = self.sorted_tables();

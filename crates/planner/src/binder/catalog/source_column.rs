@@ -47,7 +47,7 @@ pub(crate) fn note_sources(rows: &Relation, found: &mut [Field]) {
     }
 }
 
-/// The columns that a projection passes through unchanged.
+/// Returns the columns that a projection passes through unchanged.
 fn through(exprs: &[Expr], input: &LogicalPlan, wanted: Vec<Wanted>) -> Vec<Wanted> {
     let places = input.schema().columns().into_iter().enumerate();
     let places: HashMap<Column, usize> = places.map(|(place, column)| (column, place)).collect();

@@ -22,7 +22,8 @@ impl Binder<'_> {
             Some(_) => read_only(name),
             None => error::no_table(name),
         })?;
-        // Checks and repairs work on the files of any table.
+        // Checks and repairs only concern files, so they also accept the tables of materialized and
+        // live views.
         let is_content = !matches!(permission, Permission::Snapshot | Permission::SystemAdmin);
         let form = IncrementalView::form_of(self.snapshot, found.schema().id);
         if let Some(form) = form.filter(|_| is_content) {
@@ -66,7 +67,7 @@ impl Binder<'_> {
     }
 }
 
-/// The form of an incremental view in a statement; `None` for tables and plain views.
+/// The kind of incremental view that a statement names; `None` for tables and plain views.
 pub(crate) fn form_of(what: ViewKind) -> Option<ViewForm> {
     match what {
         ViewKind::Table | ViewKind::View => None,

@@ -1,5 +1,5 @@
-//! Reading views: their queries are bound again on each reference, with the permissions of their
-//! owners. `sources/recorded.rs` resolves the names in them.
+//! Reading views: their queries are bound again on each reference, with their owners' permissions.
+//! `sources/recorded.rs` resolves the names in them.
 
 use std::mem;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ const DEEPEST: usize = 32;
 
 /// The current state of a view.
 pub(crate) struct ViewState {
-    /// Its columns, or the error if it is invalid.
+    /// The view's columns, or the error if the view is invalid.
     pub(crate) columns: EngineResult<Vec<Field>>,
     /// Index of the designated timestamp.
     pub(crate) timestamp: Option<usize>,
-    /// The tables and views that its query references.
+    /// The tables and views that the view's query references.
     pub(crate) reads: Vec<String>,
 }
 
@@ -44,7 +44,8 @@ impl Binder<'_> {
             return Err(error::at(ErrorCode::InvalidValue, message, name.span));
         }
         if self.views.len() >= DEEPEST {
-            let message = format!("views stand on more than {DEEPEST} views [view={}]", view.name);
+            let message =
+                format!("views are nested more than {DEEPEST} levels deep [view={}]", view.name);
             return Err(error::at(ErrorCode::StatementTooComplex, message, name.span));
         }
         if let Some(bound) = self.bound_views.get(&key).filter(|_| self.variables.is_empty()) {
@@ -57,9 +58,9 @@ impl Binder<'_> {
         }
         let tree: Result<Tree, _> = serde_json::from_str(&view.tree);
         let mut tree = tree.map_err(|_| {
-            let message = format!("view '{}' was made by another version", view.name);
+            let message = format!("view '{}' was created by a different version", view.name);
             error::at(ErrorCode::NotSupported, message, name.span)
-                .with_hint("ALTER VIEW with the text that views() shows")
+                .with_hint("run ALTER VIEW with the query that views() shows")
         })?;
         self.override_variables(&mut tree, name)?;
         let sources = self.work.sources;
@@ -88,7 +89,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Binds a view's query and returns its accesses, made with the owner's permissions.
+    /// Binds a view's query and returns its rows and accesses. The accesses have the owner's
+    /// permissions.
     fn bound_view(
         &mut self,
         view: &View,
@@ -148,7 +150,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Copies a value from the statement's tree to the end of another tree.
+    /// Copies a value from the statement's tree to the end of a different tree.
     fn graft(&mut self, tree: &mut Tree, value: VariableValue) -> EngineResult<NodeId> {
         self.count_step(value.node)?;
         grown(|| self.graft_at(tree, value))
@@ -188,7 +190,7 @@ impl Binder<'_> {
                 }
             }
             _ => {
-                let message = "a variable of a view is overridden by a constant expression";
+                let message = "a view variable can only be overridden by a constant expression";
                 return Err(error::at(ErrorCode::NotSupported, message, self.tree.span(id)));
             }
         }

@@ -91,7 +91,7 @@ impl Binder<'_> {
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
     }
 
-    /// SHOW CREATE DATABASE: one statement per row, in order of dependency.
+    /// SHOW CREATE DATABASE: one statement per row, in dependency order.
     pub(crate) fn show_create_database(
         &mut self,
         exclude: bool,
@@ -138,7 +138,7 @@ impl Binder<'_> {
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts(statements.into_iter().map(Some)))])
     }
 
-    /// All views, each after the views it reads.
+    /// All views; each follows the views it reads.
     fn views_in_order(&mut self) -> Vec<View> {
         let mut waiting: Vec<(View, Vec<String>)> = Vec::new();
         for view in self.sorted_views() {

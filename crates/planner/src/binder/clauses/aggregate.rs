@@ -25,7 +25,7 @@ use crate::binder::state::scope::{Relation, Scope, TimeOrder};
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// Groups rows. `extras` are expressions of ORDER BY and HAVING that may contain aggregates.
+    /// Groups rows. `extras` are expressions in ORDER BY and HAVING that may contain aggregates.
     pub(crate) fn aggregate(
         &mut self,
         source: Relation,
@@ -165,8 +165,9 @@ fn item_named<'i>(path: &[Name], items: &'i [Item]) -> Option<&'i Item> {
         .find(|item| identifier::same(&item.name, &name.text) && !has_aggregate(&item.value.expr))
 }
 
-/// Items without aggregates are keys as a whole. Columns next to an aggregate are separate keys,
-/// and so are those that a window function reads, because windows are computed over the groups.
+/// An item without aggregates is one key. In an item with aggregates, each column outside them is a
+/// separate key. So is each column that a window function reads, because windows are computed over
+/// the groups.
 fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType)>) {
     let mut known: HashSet<Expr> = keys.iter().map(|(key, _)| key.clone()).collect();
     let mut add = |expr: &Expr, sql_type: SqlType| {
@@ -214,15 +215,15 @@ fn without(expr: &Expr, keys: &[Expr]) -> Expr {
     emptied.map_or_else(|_| expr.clone(), |emptied| emptied.data)
 }
 
-/// For a key computed by INT arithmetic: the 64-bit form that comparisons and windows use, and the
-/// same for the column that holds the key's values.
+/// For a key computed by INT arithmetic, returns the key's 64-bit form, which comparisons and
+/// windows use. Also returns the 64-bit form of the column that holds the key's values.
 fn as_long(key: &Expr, column: &Expr) -> Option<(Expr, Expr)> {
     let wide = in_64_bits(key)?;
     let long = cast(column.clone(), SqlType::Int, SqlType::Long, CastMode::Implicit).ok()?;
     Some((wide, long))
 }
 
-/// The SQL type of a column of the source.
+/// The SQL type of a column in the source.
 pub(crate) fn type_of(expr: &Expr, source: &Relation) -> SqlType {
     source
         .columns
@@ -248,10 +249,10 @@ pub(crate) fn refuse_order(aggregate: &Expr, clause: &str) -> EngineResult<()> {
     }
     let message = format!("ORDER BY inside a function is not supported with {clause}");
     Err(EngineError::new(ErrorCode::NotSupported, message)
-        .with_hint("rows are read by time: order what a sub-query gives"))
+        .with_hint("rows are read in time order: order the result of a sub-query instead"))
 }
 
-/// The aggregate without its ORDER BY, for input that is already in that order.
+/// Returns the aggregate without its ORDER BY, for input that is already in that order.
 fn without_order(aggregate: &Expr) -> Expr {
     let mut aggregate = aggregate.clone();
     if let Expr::AggregateFunction(call) = &mut aggregate {
@@ -269,7 +270,8 @@ pub(crate) fn order_of(aggregate: &Expr) -> &[SortExpr] {
 }
 
 impl Binder<'_> {
-    /// The row order that aggregates require. Order-sensitive aggregates must all use the same one.
+    /// The row ordering that aggregates require. Order-sensitive aggregates must all use the same
+    /// one.
     fn order_inside(&self, aggregates: &[Expr]) -> EngineResult<Vec<SortExpr>> {
         let is_ordered = |aggregate: &&Expr| match aggregate {
             Expr::AggregateFunction(call) => self.ordered_aggregates.contains(call.func.name()),
@@ -278,10 +280,10 @@ impl Binder<'_> {
         let mut orders = aggregates.iter().filter(is_ordered).map(order_of);
         let Some(first) = orders.next() else { return Ok(Vec::new()) };
         if orders.any(|other| other != first) {
-            let message = "functions of one query that read rows in different orders (ORDER BY \
-                           inside them, or none) are not supported";
+            let message = "functions with different ORDER BY clauses in one query (or with and \
+                           without ORDER BY) are not supported";
             return Err(EngineError::new(ErrorCode::NotSupported, message)
-                .with_hint("compute each in a sub-query of its own"));
+                .with_hint("compute each of them in its own sub-query"));
         }
         Ok(first.to_vec())
     }

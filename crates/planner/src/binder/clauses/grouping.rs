@@ -1,6 +1,6 @@
-//! ROLLUP, CUBE and GROUPING SETS: one aggregation per grouping set, combined under all key
-//! columns. A key that is not in a grouping set is null there; `grouping()` tells it from a null in
-//! the data.
+//! ROLLUP, CUBE and GROUPING SETS: one aggregation per grouping set, combined into rows with all
+//! key columns. A key that is not in a grouping set is null there; `grouping()` distinguishes it
+//! from a null in the data.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub(crate) struct Levels {
 }
 
 impl Levels {
-    /// The index of a key, which is added if it is new.
+    /// Returns the index of a key, which is added if it is new.
     fn key(&mut self, key: Typed) -> usize {
         if let Some(known) = self.keys.iter().position(|(expr, _)| *expr == key.expr) {
             return known;
@@ -52,7 +52,7 @@ impl Levels {
     }
 }
 
-/// Whether an aggregate is `grouping()`.
+/// Whether an aggregate is a call of `grouping()`.
 pub(crate) fn is_grouping(expr: &Expr) -> bool {
     masked(expr).is_some()
 }
@@ -174,8 +174,9 @@ impl Binder<'_> {
         }
     }
 
-    /// Combines the grouping sets into one plan. `group` receives keys and aggregates of each set
-    /// and returns a plan with their columns. The columns `own` of `group` come first.
+    /// Combines the grouping sets into one plan. For each set, `group` receives the keys and
+    /// aggregates and returns a plan with their columns. The combined plan starts with the columns
+    /// `own`, which `group` adds itself.
     pub(crate) fn levels_plan(
         &mut self,
         levels: &Levels,
@@ -193,7 +194,7 @@ impl Binder<'_> {
         if !masks.iter().filter_map(masked).flatten().all(is_key) {
             return Err(error::at(
                 ErrorCode::InvalidValue,
-                "arguments of grouping must be keys of GROUP BY",
+                "arguments of grouping must be GROUP BY keys",
                 Span::default(),
             ));
         }
@@ -241,7 +242,7 @@ impl Binder<'_> {
     }
 }
 
-/// The value of a key in a grouping set without it.
+/// The key's value in grouping sets that do not contain it.
 fn absent(sql_type: SqlType) -> EngineResult<Expr> {
     let value = match sql_type {
         SqlType::Boolean => ScalarValue::Boolean(Some(false)),

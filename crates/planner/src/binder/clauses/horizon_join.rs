@@ -1,5 +1,5 @@
-//! HORIZON JOIN: a select block over each left row at each offset, grouped by the items outside its
-//! aggregates.
+//! HORIZON JOIN: a select block over every combination of left row and offset, grouped by the items
+//! without aggregates.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ struct Link<'a> {
     keyword: Span,
 }
 
-/// The chain, and the offsets given in its last join.
+/// A chain of HORIZON JOINs, and the offsets given in the last join.
 struct Chain<'a> {
     left: NodeId,
     links: Vec<Link<'a>>,
@@ -49,7 +49,7 @@ impl<'a> Binder<'a> {
         self.refuse_beside(select, "HORIZON JOIN")?;
         self.refuse_windows(&items, "HORIZON JOIN")?;
         if items.iter().all(|item| item.value.constant.is_some()) {
-            let message = "a HORIZON JOIN needs a column or an aggregate in its list";
+            let message = "HORIZON JOIN requires a column or an aggregate in the SELECT list";
             return Err(refused(message, self.tree.span(from)));
         }
         self.check_grouping(&items, &select.group_by)?;
@@ -75,7 +75,7 @@ impl<'a> Binder<'a> {
             refuse_tolerance(join, tolerance.as_ref())?;
             let carries = matches!(join, JoinKind::Horizon { alias: Some(_), .. });
             if last.is_some() && carries {
-                let message = "only the last HORIZON JOIN has RANGE or LIST";
+                let message = "only the last HORIZON JOIN can have RANGE or LIST";
                 return Err(refused(message, *keyword_span));
             }
             last = last.or(Some(join));
@@ -91,11 +91,12 @@ impl<'a> Binder<'a> {
             Some(offsets @ JoinKind::Horizon { alias, .. }) => {
                 Ok(Chain { left: at, links, offsets, alias: alias.as_ref() })
             }
-            _ => Err(EngineError::internal("a horizon join without its node")),
+            _ => Err(EngineError::internal("expected a horizon join node")),
         }
     }
 
-    /// The left rows that satisfy WHERE, at each offset, joined with the right inputs.
+    /// The left rows that satisfy WHERE, combined with each offset and joined with the right
+    /// inputs.
     fn horizon_source(&mut self, from: NodeId, filter: Option<NodeId>) -> EngineResult<Relation> {
         let chain = self.horizon_chain(from)?;
         let left = self.source(chain.left)?;

@@ -1,5 +1,5 @@
-//! LIMIT: the first rows, the last rows, or ranges from either end. If a sub-query or an outer
-//! column determines a bound, rows are numbered and filtered.
+//! LIMIT: the first rows, the last rows, or ranges from either end. If a bound depends on a
+//! sub-query or an outer column, rows are numbered and filtered.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ enum Place {
     FromEnd(i64),
 }
 
-/// One number of LIMIT or OFFSET.
+/// One number in LIMIT or OFFSET.
 #[derive(Debug, Clone)]
 enum Number {
     /// Absent or null: no limit.
@@ -103,7 +103,7 @@ impl Binder<'_> {
     pub(crate) fn limited(&mut self, source: Relation, limit: &Limit) -> EngineResult<Relation> {
         let Limit { first, second, offset, span } = limit;
         if let (Some(_), Some(offset)) = (second, offset) {
-            let message = "LIMIT of two numbers is a range of rows and takes no OFFSET";
+            let message = "LIMIT with two numbers is a range of rows and cannot have an OFFSET";
             return Err(error::at(ErrorCode::InvalidValue, message, self.tree.span(*offset)));
         }
         let source = self.in_own_order(source.restored()?)?;
@@ -135,7 +135,7 @@ impl Binder<'_> {
 
     /// The rows between two offsets, at least one of which is from the end.
     fn rows_between(&self, source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
-        // In a correlated sub-query, rows are counted for each outer row.
+        // In a correlated sub-query, rows are counted separately for each outer row.
         if !self.outer.is_empty() {
             return numbered(source, |row, rows| {
                 let place = |place: Place| match place {
@@ -187,7 +187,7 @@ impl Binder<'_> {
             return Err(error::at(ErrorCode::TypeMismatch, message, position));
         }
         if value.expr.is_volatile() {
-            let what = "a LIMIT that is another number for each row is";
+            let what = "a LIMIT that differs per row is";
             return Err(error::not_supported(what, position));
         }
         Ok(match &value.constant {

@@ -43,7 +43,7 @@ impl MovedSum {
         Some(Self { sum: same("sum")?, count: same("count")?, constant })
     }
 
-    /// The original sum, computed from the columns of the two aggregates.
+    /// The original sum, computed from the two aggregate columns.
     pub(crate) fn value(&self, sum: Expr, count: Expr) -> Option<Expr> {
         let long = Argument::column(SqlType::Long);
         let by = |operator, left, right| {

@@ -1,4 +1,4 @@
-//! PIVOT: values of a column become columns of aggregates.
+//! PIVOT: the values of a column become separate aggregate columns.
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::{Expr, LogicalPlan, and};
@@ -23,14 +23,14 @@ use crate::visibility::denied;
 /// Maximum number of values that a query supplies to PIVOT; each needs at least one column.
 const MAX_QUERIED_VALUES: usize = 5_000;
 
-/// Maximum number of columns of the result.
+/// Maximum number of result columns.
 const MAX_COLUMNS: usize = 5_000;
 
-/// A combination of the axes' values.
+/// One combination of axis values.
 #[derive(Clone)]
 struct Cell {
     name: String,
-    /// The condition for a row to be counted; `None` before the first axis.
+    /// The condition that a row must satisfy to be counted; `None` before the first axis.
     test: Option<Expr>,
 }
 
@@ -83,7 +83,7 @@ impl Binder<'_> {
         self.pivot_rows(&source.with_plan(plan), keys, outputs)
     }
 
-    /// An aggregate of the list, over all rows.
+    /// Binds an aggregate from the list, over all rows.
     fn pivot_aggregate(&mut self, item: &SelectItem, source: &Relation) -> EngineResult<Typed> {
         let scope = Scope { aggregates: true, ..Scope::rows(source) };
         let value = self.expression(item.expression, &scope)?;
@@ -133,7 +133,7 @@ impl Binder<'_> {
             return Ok(());
         }
         let Some(answers) = self.context.answers.as_ref() else {
-            let what = "values of PIVOT by a query are";
+            let what = "PIVOT values from a query are";
             return Err(error::not_supported(what, position).with_hint("list the values"));
         };
         let reads = self.read_so_far().into_iter().flat_map(Access::by_column);
@@ -152,13 +152,13 @@ impl Binder<'_> {
             None if unknown.is_empty() => Ok(()),
             None => {
                 self.context.ask(unknown);
-                Err(error::not_supported("a question that is not answered yet is", position))
+                Err(error::not_supported("an unanswered permission check is", position))
             }
         }
     }
 
-    /// Conditions for the values of a query, which runs during binding because the values determine
-    /// the columns.
+    /// Conditions for the values that a query returns. The query runs during binding, because its
+    /// values determine the columns.
     fn queried_tests(
         &mut self,
         axis: NodeId,
@@ -167,7 +167,7 @@ impl Binder<'_> {
     ) -> EngineResult<Vec<(String, Expr)>> {
         let position = self.tree.span(query);
         let Some(external) = self.context.external() else {
-            return Err(error::not_supported("a sub-query of PIVOT values is", position));
+            return Err(error::not_supported("a sub-query for PIVOT values is", position));
         };
         let relation = self.query(query)?;
         let [column] = relation.columns.as_slice() else {
@@ -188,7 +188,7 @@ impl Binder<'_> {
         }
         if values.is_empty() || values.len() > MAX_QUERIED_VALUES {
             let found = if values.is_empty() { "no" } else { "too many" };
-            let message = format!("the query of PIVOT gives {found} values");
+            let message = format!("the query for PIVOT values returns {found} values");
             return Err(error::at(ErrorCode::InvalidValue, message, position));
         }
         let mut tests = Vec::with_capacity(values.len());
@@ -233,7 +233,7 @@ impl Binder<'_> {
 /// The error for a missing permission.
 fn refusal(Access { table, columns, permission, view, .. }: &Access) -> EngineError {
     let object = match (view, columns.first().map(String::as_str)) {
-        (Some(view), _) => format!("{view}, whose owner lacks a right it needs"),
+        (Some(view), _) => format!("{view}, whose owner lacks a required permission"),
         (None, None | Some(WHOLE)) => table.clone(),
         (None, Some(column)) => format!("{table}({column})"),
     };
@@ -254,7 +254,7 @@ fn has_order(plan: &LogicalPlan) -> bool {
 }
 
 fn too_many_columns(columns: usize, at: Span) -> EngineError {
-    let message = format!("PIVOT makes {columns} columns [max={MAX_COLUMNS}]");
+    let message = format!("PIVOT creates {columns} columns [max={MAX_COLUMNS}]");
     error::at(ErrorCode::StatementTooComplex, message, at)
 }
 

@@ -1,5 +1,5 @@
 //! Computes a query's output from the rows after FROM, WHERE and GROUP BY: the select list, window
-//! functions, ORDER BY, DISTINCT.
+//! functions, ORDER BY and DISTINCT.
 
 use std::sync::Arc;
 
@@ -79,8 +79,8 @@ impl Binder<'_> {
         });
         let mut exprs: Vec<Expr> =
             stage.items.iter().map(|item| item.value.expr.clone().alias(&item.name)).collect();
-        // The designated timestamp is lost by ORDER BY on another column, selected or not. Another
-        // timestamp in the list also ends it, because the outer block sees that one.
+        // ORDER BY on another column, selected or not, loses the designated timestamp. So does
+        // another timestamp in the list, because the outer block uses that one instead.
         let keeps = self.block_time.of_output && !is_distinct;
         let keeps = keeps && !stage.items.iter().any(|item| item.value.sql_type.is_timestamp());
         let unselected = timestamp
@@ -122,7 +122,8 @@ impl Binder<'_> {
         Ok(output)
     }
 
-    /// DISTINCT ON: the first row of each key in the order of ORDER BY, otherwise in input order.
+    /// DISTINCT ON: the first row of each key in the order that ORDER BY defines, otherwise in
+    /// input order.
     pub(crate) fn first_of_each(
         &mut self,
         mut stage: Stage,
@@ -192,7 +193,7 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    /// Window functions in ORDER BY, which are computed together with those of the list.
+    /// Binds the window functions in ORDER BY. They are computed together with those in the list.
     pub(crate) fn windows_of_order(
         &mut self,
         stage: &Stage,

@@ -50,7 +50,8 @@ impl Binder<'_> {
             if !names.insert(identifier::fold(&table.name.text)) {
                 self.common_tables.truncate(tables_before);
                 self.variables.truncate(frames_before);
-                let message = format!("WITH names '{}' twice", table.name.text);
+                let message =
+                    format!("WITH query name '{}' is specified more than once", table.name.text);
                 return Err(error::at(ErrorCode::InvalidName, message, table.name.span));
             }
             self.common_tables.push(CommonTable::of(table, self.variables.len()));
@@ -143,8 +144,8 @@ impl Binder<'_> {
         if let Some(shared) = table.shared {
             return Some(Ok(shared));
         }
-        // Its body sees the preceding tables, itself only if recursive, and the variables of the
-        // outer scope.
+        // The table's body sees the preceding tables, itself only if recursive, and the variables
+        // of the outer scope.
         let hidden = self.common_tables.split_off(position);
         let inner = self.variables.split_off(table.scopes.min(self.variables.len()));
         let captured: Vec<Vec<Expr>> =
@@ -182,7 +183,7 @@ impl Binder<'_> {
         }
         if reads_outer {
             let what = format!(
-                "'{}' of WITH, which is random, reads the rows around and is named twice, is",
+                "referencing the random and correlated WITH query '{}' more than once is",
                 name.text
             );
             return Err(error::not_supported(&what, name.span));

@@ -53,7 +53,8 @@ impl Binder<'_> {
         Ok(Relation::of(plan, columns))
     }
 
-    /// The two sides of a query that consists only of a UNION, and whether it keeps duplicates.
+    /// Returns the two sides of a query that consists only of a UNION, and whether it keeps
+    /// duplicates.
     fn recursive_union(&self, query: NodeId) -> EngineResult<Option<(bool, NodeId, NodeId)>> {
         let body = match self.node(query)? {
             Node::Query { declarations, with, body, order_by, limit: None }
@@ -89,7 +90,7 @@ impl Binder<'_> {
     pub(crate) fn read_last_rows(&mut self, position: usize, at: Span) -> Option<Relation> {
         let own = self.common_tables.get_mut(position)?.last_rows.as_mut()?;
         if own.read_at.is_some() {
-            let message = "a recursive query may name itself only once";
+            let message = "a recursive query can reference itself only once";
             self.deferred.get_or_insert(error::at(ErrorCode::NotSupported, message, at));
             return Some(own.rows.clone());
         }
@@ -117,8 +118,9 @@ fn is_texty(of: SqlType) -> bool {
     of.is_text() || of == SqlType::Char
 }
 
-/// Symbol values are known only to their own table, and an untyped null is shown as a string. A
-/// single character in the first step may become longer in the next.
+/// The type that a recursive column keeps. Symbol codes are valid only within their own table, an
+/// untyped null is shown as a string, and a single character in the first step may become longer in
+/// the next.
 fn kept_type(of: SqlType) -> SqlType {
     match of {
         SqlType::Symbol | SqlType::Char | SqlType::Null => SqlType::String,
@@ -149,7 +151,7 @@ fn check_columns(
             let (found, wanted) = (column.sql_type.name(), wanted.name());
             let name = &column.name;
             let message = format!(
-                "recursive query: column '{name}' is {wanted} in the first part and {found} \
+                "recursive query: column '{name}' is {wanted} in the first term and {found} \
                  in the second"
             );
             let failure: EngineError = mismatch(message);

@@ -95,7 +95,7 @@ impl Binder<'_> {
         (spec, sampled): (BucketSpec, Sampled),
     ) -> EngineResult<Stage> {
         if sample_by.fill.iter().any(|fill| !matches!(fill, Fill::None { .. })) {
-            return Err(error::not_supported("FILL beside grouping sets is", sample_by.span));
+            return Err(error::not_supported("FILL with grouping sets is", sample_by.span));
         }
         let timestamp = source.timestamp_column().cloned().ok_or_else(no_timestamp)?;
         let levels = self.levels(group_by, &source, &items)?;
@@ -181,7 +181,7 @@ impl Binder<'_> {
         Ok(BucketSpec { count, unit, alignment, from, to, nanoseconds })
     }
 
-    /// FROM or TO as a timestamp. A string without a UTC offset is read in the time zone.
+    /// Converts FROM or TO to a timestamp. A string without a UTC offset is read in the time zone.
     fn bound(
         &mut self,
         id: Option<NodeId>,
@@ -291,7 +291,8 @@ impl Binder<'_> {
             });
         }
         let keys: Vec<usize> = (1..=sampled.keys.len()).collect();
-        // An open bound must not extend the range: no bucket starts after TO or ends before MIN.
+        // An open end must not add buckets. A placeholder start of TO adds none, because no bucket
+        // starts after TO; a placeholder end of MIN adds none, because no bucket ends before MIN.
         let range = match (spec.from, spec.to) {
             (Some(from), Some(to)) => Some((from, to)),
             (Some(from), None) => Some((from, i64::MIN)),
@@ -312,7 +313,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Rejects interpolation of aggregates that draw or list values.
+    /// Rejects interpolated and constant FILL values for aggregates that return a list or a
+    /// drawing.
     fn refuse_made_up(&self, fill: &Fill, aggregate: &Expr) -> EngineResult<()> {
         if !matches!(fill, Fill::Linear { .. } | Fill::Constant { .. }) {
             return Ok(());
@@ -320,7 +322,7 @@ impl Binder<'_> {
         let Expr::AggregateFunction(call) = aggregate else { return Ok(()) };
         let name = call.func.name();
         if matches!(name, "array_agg" | "sparkline") {
-            let message = format!("{name} can be filled with NULL, NONE and PREV only");
+            let message = format!("{name} can only be filled with NULL, NONE and PREV");
             return Err(error::at(ErrorCode::NotSupported, message, self.fill_span(fill)));
         }
         Ok(())
@@ -392,7 +394,7 @@ fn no_timestamp() -> EngineError {
         "base query does not provide designated TIMESTAMP column",
         Span::default(),
     )
-    .with_hint("name the column that rows go by: (…) TIMESTAMP(column)")
+    .with_hint("specify the timestamp column: (…) TIMESTAMP(column)")
 }
 
 /// Collects the keys and aggregates of SAMPLE BY. Keys are the items other than the timestamp and
@@ -429,7 +431,7 @@ fn sampled_plan(
 ) -> EngineResult<(LogicalPlan, Replaced)> {
     let mut replaced = Replaced::default();
     let mut keys = Vec::with_capacity(sampled.keys.len());
-    // The bucket keeps the timestamp's name, which may be any name.
+    // Generated names must differ from the bucket column's, which has the timestamp's name.
     let beside_time = |prefix: &str, number: usize| {
         let name = format!("{prefix}{number}");
         if name == timestamp.column.name { format!("{name}_") } else { name }

@@ -100,7 +100,7 @@ impl Binder<'_> {
             || having.is_some()
             || items.iter().any(|item| has_aggregate(&item.value.expr));
         let aliases = aliases_of(&items);
-        // Grouping applies to the rows after the list has expanded values into rows.
+        // The list first expands values into rows; grouping applies to the resulting rows.
         let (source, rows) =
             if grouped { (rows.over(source)?, ListRows::default()) } else { (source, rows) };
         let extras =
@@ -133,7 +133,8 @@ impl Binder<'_> {
             let items = self.items(items, &source)?;
             return Ok((source, items, ListRows::default()));
         }
-        // The list is bound first, so that of two unknown names the one in the list is reported.
+        // The list is bound first. If both the list and WHERE contain an unknown name, the error
+        // reports the one in the list.
         let around = self.list_rows.replace(ListRows::default());
         let items = self.items(items, &source)?;
         let rows = std::mem::replace(&mut self.list_rows, around).unwrap_or_default();
@@ -333,7 +334,7 @@ impl Binder<'_> {
             if let Node::Star { .. } = self.node(*expression)? {
                 self.star(*expression, source, &mut names, &mut bound)?;
                 if let Some(alias) = alias {
-                    let message = "'*' has no alias: name its columns";
+                    let message = "'*' cannot have an alias: list its columns";
                     return Err(error::at(ErrorCode::Syntax, message, alias.span));
                 }
                 continue;

@@ -121,7 +121,7 @@ impl Binder<'_> {
         relation::project(plan, exprs)
     }
 
-    /// The plans of all sides, with each column in its common type. If a side widens the type, the
+    /// Plans all sides, with each column cast to the common type. If a side widens that type, the
     /// preceding sides are widened step by step.
     fn in_common_types(
         &mut self,
@@ -161,7 +161,7 @@ impl Binder<'_> {
         Ok((plans, types))
     }
 
-    /// The columns of one side with these names and types.
+    /// Casts the columns of one side to these types, under these names.
     pub(crate) fn conformed(
         &mut self,
         side: Relation,
@@ -208,7 +208,7 @@ impl Binder<'_> {
         Ok(Relation::of(plan, columns))
     }
 
-    /// The cells of the rows of VALUES, each with its position.
+    /// The cells of all VALUES rows, each with its position.
     fn values_cells(&mut self, rows: &ValuesBlock) -> EngineResult<Vec<Vec<(Typed, Span)>>> {
         let width = rows.widths.first().copied().unwrap_or_default();
         let mut cells = Vec::with_capacity(rows.rows as usize);
@@ -247,7 +247,7 @@ impl Binder<'_> {
             b's' => Ok(literal::string(text)),
             b'v' => Err(error::at(
                 ErrorCode::NotSupported,
-                "DEFAULT is allowed in the VALUES of an INSERT only",
+                "DEFAULT is only allowed in the VALUES of an INSERT",
                 at,
             )),
             b'x' => {
@@ -302,8 +302,8 @@ fn is_literal_text(typed: &Typed) -> bool {
     matches!(typed.sql_type, SqlType::String | SqlType::Char) && typed.constant.is_some()
 }
 
-/// The type of a column of VALUES, from the cells that have a type. Untyped parameters and quoted
-/// strings take it; if all cells are such, the column is text.
+/// The type of a VALUES column, determined by its typed cells. Untyped parameters and quoted
+/// strings take that type. If the column contains nothing else, it is text.
 fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResult<SqlType> {
     let (mut known, mut texts) = (SqlType::Null, SqlType::Null);
     for (typed, at) in cells {
@@ -315,8 +315,13 @@ fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResu
             literal if is_literal_text(literal) => &mut texts,
             _ => &mut known,
         };
-        *column = unify::union_columns(*column, typed.sql_type)
-            .ok_or_else(|| error::at(ErrorCode::TypeMismatch, "values of different types", *at))?;
+        *column = unify::union_columns(*column, typed.sql_type).ok_or_else(|| {
+            error::at(
+                ErrorCode::TypeMismatch,
+                "the values of a column have incompatible types",
+                *at,
+            )
+        })?;
     }
     let is_text = matches!(known, SqlType::Null | SqlType::Char) || known.is_text();
     // Numbers and strings form a text column, as in a UNION.
@@ -329,7 +334,7 @@ fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResu
     })
 }
 
-/// Combines the types of columns so far with those of another side.
+/// Combines the column types found so far with those of another side.
 fn common_types(types: &[SqlType], rows: &Relation, position: Span) -> EngineResult<Vec<SqlType>> {
     if types.len() != rows.columns.len() {
         let message = "queries have different number of columns";
@@ -348,13 +353,13 @@ fn common_types(types: &[SqlType], rows: &Relation, position: Span) -> EngineRes
     types.iter().zip(&rows.columns).map(common).collect()
 }
 
-/// Whether an operand can be added to the current n-ary operation instead of starting one over its
-/// result. Rows are compared in the types of the operands so far.
+/// Whether an operand can be added to the current n-ary operation. Otherwise it starts a new
+/// operation over the current result. Rows are compared in the common types of the operands so far.
 fn continues(kind: SetOperator, types: &[SqlType], run: &[Operand], next: &Operand) -> bool {
     let keeps_types =
         || common_types(types, &next.rows, next.position).is_ok_and(|common| common == types);
     match kind {
-        // Either all duplicates so far are removed again, or none were removed.
+        // Either this UNION removes all duplicates again, or no earlier one removed any.
         SetOperator::Union => !next.all || run.iter().all(|operand| operand.all) || keeps_types(),
         SetOperator::Except | SetOperator::Intersect => run.is_empty() || keeps_types(),
     }
@@ -375,7 +380,8 @@ fn united_plan(mut plans: Vec<LogicalPlan>, alls: &[bool]) -> EngineResult<Logic
     union(std::iter::once(distinct).chain(others).collect())
 }
 
-/// EXCEPT of all right sides, or INTERSECT with all of them. Duplicates on the right do not matter.
+/// Plans EXCEPT or INTERSECT of the left side with all right sides. Duplicates on the right do not
+/// matter.
 fn narrowed_plan(
     operator: SetOperator,
     all: bool,
@@ -383,7 +389,8 @@ fn narrowed_plan(
     names: &[String],
 ) -> EngineResult<LogicalPlan> {
     let mut plans = plans.into_iter();
-    let left = plans.next().ok_or_else(|| EngineError::internal("a set operation of nothing"))?;
+    let left =
+        plans.next().ok_or_else(|| EngineError::internal("a set operation without queries"))?;
     let mut rights: Vec<LogicalPlan> = plans.collect();
     if operator == SetOperator::Except {
         // Duplicates on the right cannot change the result, so they are removed first.
@@ -408,7 +415,7 @@ fn narrowed_plan(
         }
         rights = next;
     }
-    let right = rights.pop().ok_or_else(|| EngineError::internal("an INTERSECT of one side"))?;
+    let right = rights.pop().ok_or_else(|| EngineError::internal("an INTERSECT of one query"))?;
     LogicalPlanBuilder::intersect(left, right, all).map_err(error::plan)
 }
 

@@ -1,5 +1,5 @@
-//! State passed between the clauses of a SELECT block: the rows, the list over them, and the
-//! columns of values computed earlier.
+//! State passed between the clauses of a SELECT block: the rows, the select list over them, and the
+//! columns that hold values computed earlier.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Alias, Relation, TimeOrder};
 use crate::binder::{Typed, error};
 
-/// One output column.
+/// One output column of a select list.
 #[derive(Debug, Clone)]
 pub(crate) struct Item {
     pub(crate) name: String,
@@ -37,13 +37,13 @@ pub(crate) struct Stage {
     pub(crate) replaced: Replaced,
     /// The designated timestamp over `plan`.
     pub(crate) timestamp: Option<Expr>,
-    /// The order of rows by that timestamp.
+    /// Row order by the designated timestamp.
     pub(crate) order: TimeOrder,
     /// Values that the list expands into rows; empty once they are expanded.
     pub(crate) rows: ListRows,
 }
 
-/// Expressions that a plan below computes, mapped to the columns that hold them.
+/// Expressions computed in a plan below, mapped to the columns that hold their values.
 #[derive(Debug, Default)]
 pub(crate) struct Replaced {
     columns: HashMap<Expr, Expr>,
@@ -94,7 +94,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Whether a window function of the list or of `ordering` reads expanded elements.
+    /// Whether a window function in the list or in `ordering` reads expanded elements.
     pub(crate) fn window_reads_elements(&self, ordering: &[Expr]) -> bool {
         let reads =
             |node: &Expr| Ok(matches!(node, Expr::WindowFunction(_)) && self.rows.are_read(node));
@@ -102,7 +102,7 @@ impl Stage {
         values.any(|expr| expr.exists(reads).unwrap_or(false))
     }
 
-    /// Computes window functions below the list, including those of ORDER BY.
+    /// Computes window functions below the list, including those in ORDER BY.
     pub(crate) fn plan_windows(&mut self, ordering: &[Expr]) -> EngineResult<()> {
         let mut windows = Exprs::default();
         let values = self.items.iter().map(|item| &item.value.expr).chain(ordering);
@@ -120,7 +120,7 @@ impl Stage {
         }
         // Functions over rows in time order are computed in a single pass.
         check_time_windows(windows.len())?;
-        // Period numbers are computed before the windows that they partition.
+        // Period numbers are computed first, because the windows are partitioned by them.
         let mut periods = Exprs::default();
         for window in windows.iter() {
             let Expr::WindowFunction(function) = window else { continue };
@@ -171,8 +171,8 @@ impl Stage {
         Ok(())
     }
 
-    /// Computes sub-queries of the list in a plan below it if the rows must keep their order,
-    /// because sub-queries become joins that do not keep it.
+    /// If rows must keep their order, computes the list's sub-queries in a plan below the list:
+    /// sub-queries become joins, which do not keep the order.
     pub(crate) fn plan_subqueries(&mut self, ordered: bool) -> EngineResult<()> {
         let mut values: Vec<Expr> = Vec::new();
         for item in &self.items {
@@ -243,7 +243,7 @@ impl std::ops::Deref for Exprs {
     }
 }
 
-/// The aggregates of an expression, in order of appearance.
+/// Collects the aggregates in an expression, in order of appearance.
 pub(crate) fn collect_aggregates(expr: &Expr, into: &mut Exprs) {
     // The closure never fails.
     let _ = expr.apply(|node| {
@@ -255,7 +255,7 @@ pub(crate) fn collect_aggregates(expr: &Expr, into: &mut Exprs) {
     });
 }
 
-/// The columns of an expression outside its aggregates.
+/// Collects the columns that an expression reads outside its aggregates.
 pub(crate) fn collect_plain_columns(expr: &Expr, into: &mut Exprs) {
     let _ = expr.apply(|node| match node {
         Expr::AggregateFunction(_) => Ok(TreeNodeRecursion::Jump),

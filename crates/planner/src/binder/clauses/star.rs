@@ -101,7 +101,7 @@ impl Binder<'_> {
             into.push(Item { name: names.number_star(&column.name), value, node });
         }
         if into.len() == before {
-            let message = "EXCLUDE leaves no column of '*'";
+            let message = "EXCLUDE removes all columns of '*'";
             return Err(error::at(ErrorCode::InvalidValue, message, position));
         }
         Ok(())

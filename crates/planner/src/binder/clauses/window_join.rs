@@ -94,7 +94,7 @@ impl<'a> Binder<'a> {
         self.finished(stage, &aliases, select, order_by)
     }
 
-    /// The left side and the joins after it, in order.
+    /// Returns the left side of a chain of WINDOW JOINs, and the joins in order.
     fn window_chain(&mut self, from: NodeId) -> EngineResult<(Relation, Vec<Windowed<'a>>)> {
         let mut nodes = Vec::new();
         let mut at = from;
@@ -136,7 +136,7 @@ impl<'a> Binder<'a> {
         Ok(())
     }
 
-    /// The error for a window function in a query whose join aggregates.
+    /// The error for a window function in a query whose join already aggregates.
     pub(crate) fn refuse_windows(&self, items: &[Item], join: &str) -> EngineResult<()> {
         match items.iter().find(|item| has_window(&item.value.expr)) {
             Some(item) => {
@@ -248,8 +248,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// A bound of a window, and its distance from the timestamp if constant. `units` are the unit
-    /// of the left timestamp, which applies to a number without a unit, and the unit of the join.
+    /// A window bound, and its distance from the timestamp if that is constant. `units` are the
+    /// left timestamp's unit, which applies to numbers without a unit, and the join's unit.
     fn window_bound(
         &mut self,
         bound: &FrameBound,
@@ -267,7 +267,7 @@ impl<'a> Binder<'a> {
         };
         let at = self.tree.span(value);
         let typed = self.expression(value, &Scope::rows(left)).map_err(|failure| {
-            // A column of the right side exists but cannot be used here.
+            // The column exists on the right side but cannot be used here.
             match self.expression(value, &Scope::rows(right)) {
                 Ok(_) => {
                     refused("RANGE BETWEEN expression must not reference right table columns", at)
@@ -325,7 +325,8 @@ fn scale(word: Option<&str>, (left, unit): (SqlType, SqlType)) -> (i64, i64) {
     }
 }
 
-/// The join that each aggregate belongs to: the one whose right side it reads, otherwise the first.
+/// The join that each aggregate belongs to: the one whose right side the aggregate reads, otherwise
+/// the first.
 fn owners(aggregates: &[Expr], joins: &[Windowed<'_>]) -> EngineResult<Vec<usize>> {
     let reads = |aggregate: &Expr, join: &Windowed<'_>| {
         let mut found = false;

@@ -51,7 +51,7 @@ impl Binder<'_> {
             Some([kind, name]) => (kind.clone(), name.clone()),
             _ => {
                 let message = format!(
-                    "{}(kind [, name]) takes one or two constant texts, as jobs() shows them",
+                    "{}(kind [, name]) requires one or two constant strings, as shown by jobs()",
                     call.name.text
                 );
                 return Err(error::at(ErrorCode::InvalidValue, message, call.name.span));
@@ -83,7 +83,7 @@ impl Binder<'_> {
     fn action(&self, action: Action, arguments: Vec<Expr>, at: Span) -> EngineResult<Typed> {
         let function = self.context.external().and_then(|external| external.action(action));
         let function = function.ok_or_else(|| {
-            error::at(ErrorCode::NotSupported, "there is nothing to act on here", at)
+            error::at(ErrorCode::NotSupported, "this function cannot be called here", at)
         })?;
         Ok(Typed::computed(function.call(arguments), SqlType::Boolean))
     }

@@ -27,7 +27,8 @@ use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
-/// Numbers the periods of a partition. The operator for windows in time order also implements it.
+/// Numbers the periods within a partition. The operator for windows in time order also implements
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct PeriodNumber;
 
@@ -104,7 +105,7 @@ impl ScalarUDFImpl for DayBegin {
 }
 
 impl Binder<'_> {
-    /// The period number of a window, an additional expression for its PARTITION BY.
+    /// Returns a window's period number, as an additional expression for its PARTITION BY.
     pub(crate) fn anchored(
         &mut self,
         anchor: &Anchor,
@@ -117,12 +118,12 @@ impl Binder<'_> {
             Err(error::at(ErrorCode::NotSupported, message.to_owned(), at))
         };
         if let Some(frame) = &over.frame {
-            return refuse("a window with an ANCHOR has no frame of its own", frame.span);
+            return refuse("a window with an ANCHOR cannot have a frame", frame.span);
         }
         let keys = over.partition_by.iter().zip(partition_by);
         for (id, key) in keys {
             if !matches!(key.expr, Expr::Column(_)) {
-                let message = "a window with an ANCHOR is partitioned by plain columns";
+                let message = "a window with an ANCHOR must be partitioned by plain columns";
                 return refuse(message, self.tree.span(*id));
             }
         }
@@ -130,7 +131,7 @@ impl Binder<'_> {
         let designated = designated
             .filter(|column| matches!(order_by, [key] if key.asc && key.expr == column.expr()));
         let Some(designated) = designated else {
-            let message = "a window with an ANCHOR is ordered by the designated timestamp, \
+            let message = "a window with an ANCHOR must be ordered by the designated timestamp, \
                            ascending";
             return refuse(message, *span);
         };
@@ -150,7 +151,7 @@ impl Binder<'_> {
                 let at = self.tree.span(*value);
                 let found = self.expression(*value, scope)?;
                 if found.constant.is_some() || found.expr.is_volatile() {
-                    return refuse("ANCHOR EXPRESSION has to vary with the row alone", at);
+                    return refuse("ANCHOR EXPRESSION must be deterministic per row", at);
                 }
                 let is_known = found.sql_type.is_timestamp()
                     || matches!(found.sql_type, SqlType::Long | SqlType::Int);

@@ -10,7 +10,7 @@ use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// Binds either form.
+    /// Binds `ARRAY[…]` or `array[…]`.
     pub(crate) fn array(
         &mut self,
         node: &Node,
@@ -22,11 +22,11 @@ impl Binder<'_> {
             Node::Index { operand, selectors } => {
                 self.element(*operand, selectors, position, scope)
             }
-            _ => Err(EngineError::internal("neither an array nor a part of one")),
+            _ => Err(EngineError::internal("expected an array or an array index")),
         }
     }
 
-    /// `ARRAY[items]`.
+    /// Binds `ARRAY[items]`.
     fn literal_array(
         &mut self,
         items: &[NodeId],
@@ -41,7 +41,7 @@ impl Binder<'_> {
         self.resolved_call(resolved, elements, position, &spans)
     }
 
-    /// `operand[selectors]`.
+    /// Binds `operand[selectors]`.
     fn element(
         &mut self,
         operand: NodeId,
@@ -68,7 +68,7 @@ impl Binder<'_> {
         let spans: Vec<Span> = nodes.iter().map(|node| self.tree.span(*node)).collect();
         // Arrays of the catalog are stored as text, but an ordinary text column is not an array.
         let [array, ..] = arguments.as_slice() else {
-            return Err(EngineError::internal("no array"));
+            return Err(EngineError::internal("an index without an array"));
         };
         let of = catalog_type(array, scope).filter(|_| kinds == [Selector::Item]);
         let is_array = of.is_some() || !matches!(array.expr, Expr::Column(_));

@@ -113,12 +113,13 @@ impl Binder<'_> {
             (.., Some(_)) => ("OVER", name.span),
             (false, None, false, None) => return Ok(arguments),
         };
-        let message = format!("{word} is not allowed with {}, which is no aggregate", name.text);
+        let message =
+            format!("{word} is not allowed with {}, which is not an aggregate function", name.text);
         Err(error::at(ErrorCode::NotSupported, message, at))
     }
 
     fn refused_order(&self, item: &OrderItem) -> EngineError {
-        let message = "ORDER BY inside a function is of aggregates";
+        let message = "ORDER BY is only allowed inside aggregate functions";
         error::at(ErrorCode::NotSupported, message, self.tree.span(item.expression))
     }
 
@@ -151,7 +152,7 @@ impl Binder<'_> {
         call.arguments.iter().map(|id| self.tree.span(*id)).collect()
     }
 
-    /// Functions whose value the session provides.
+    /// Functions that return a value of the session.
     fn own_function(&self, name: &str, call: &CallNode) -> Option<Typed> {
         if !call.arguments.is_empty() {
             return None;
@@ -251,7 +252,7 @@ impl Binder<'_> {
         let arguments =
             self.arguments_as(arguments, &resolved.argument_types, (call.name.span, &spans))?;
         let mut exprs: Vec<Expr> = arguments.into_iter().map(|argument| argument.expr).collect();
-        // `DataFusion` counts rows as the count of a constant.
+        // `DataFusion` counts rows by counting a constant.
         exprs.extend(exprs.is_empty().then(|| lit(1_i64)));
         let order = self.order_of_rows(&resolved, call, &inner)?;
         let function = AggregateFunction::new_udf(
@@ -272,7 +273,8 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// The filter of an aggregate: FILTER, and with IGNORE NULLS a non-null test of its value.
+    /// An aggregate's filter: its FILTER clause and, with IGNORE NULLS, a test that its value is
+    /// not null.
     fn aggregate_filter(
         &mut self,
         call: &CallNode,
@@ -286,7 +288,7 @@ impl Binder<'_> {
         }
         if call.ignore_nulls {
             let Some(value) = arguments.first() else {
-                let what = format!("IGNORE NULLS of {} without a value is", call.name.text);
+                let what = format!("IGNORE NULLS of {} without an argument is", call.name.text);
                 return Err(error::not_supported(&what, call.name.span));
             };
             tests.push(predicate::is_null(value.clone(), true));
@@ -294,12 +296,12 @@ impl Binder<'_> {
         Ok((!tests.is_empty()).then(|| Box::new(predicate::all(tests).expr)))
     }
 
-    /// Arguments of `string_agg` that implement `json_agg`.
+    /// Arguments with which `string_agg` implements `json_agg`.
     fn json_items(&mut self, items: Vec<Typed>, at: Span) -> EngineResult<Vec<Typed>> {
         Ok(vec![self.scalar_call("json_item", items, at, &[])?, literal::text(", ")])
     }
 
-    /// Rejects an aggregate over another aggregate, or over a window function by its alias.
+    /// Rejects an aggregate over another aggregate, or over the alias of a window function.
     fn refuse_nested(
         &self,
         call: &CallNode,
@@ -373,7 +375,7 @@ impl Binder<'_> {
             (call.distinct, resolved.udaf.name(), call.order_by.iter().find(|item| item.descending))
         {
             let at = self.tree.span(item.expression);
-            let message = "distinct values of array_agg ascend";
+            let message = "array_agg(DISTINCT …) only supports ascending order";
             return Err(error::at(ErrorCode::NotSupported, message, at));
         }
         self.ordered_aggregates.insert(resolved.udaf.name().to_owned());
@@ -423,8 +425,8 @@ impl Binder<'_> {
         }
     }
 
-    /// The column names and values of a row, if the only argument of a JSON function is a table
-    /// alias and not a column.
+    /// If the only argument of a JSON function is a table alias and not a column, returns the
+    /// column names and values of the row.
     fn row_arguments(
         &mut self,
         call: &CallNode,
@@ -463,7 +465,7 @@ impl Binder<'_> {
         if !scope.aggregates || call.arguments.is_empty() || call.arguments.len() > 31 {
             return Err(error::at(
                 ErrorCode::InvalidValue,
-                "grouping needs 1 to 31 keys of GROUP BY",
+                "grouping requires 1 to 31 GROUP BY keys",
                 call.name.span,
             ));
         }
@@ -489,8 +491,8 @@ fn day(now: i64, distance: i64) -> Option<Typed> {
     Some(Typed::literal(ScalarValue::Struct(Arc::new(value)), SqlType::Interval))
 }
 
-/// The aggregate to use for PERIODs. Their minimum and maximum follow the sort order of periods,
-/// not that of their months, days and microseconds.
+/// Returns the aggregate to use for PERIODs. Their minimum and maximum follow the sort order of
+/// periods, not the order of their months, days and microseconds.
 fn of_lengths<'n>(name: &'n str, arguments: &mut Vec<Typed>) -> &'n str {
     let [length] = arguments.as_slice() else { return name };
     if length.sql_type != SqlType::Period {
@@ -520,8 +522,8 @@ fn refuse_outer<'e>(call: &CallNode, read: impl Iterator<Item = &'e Expr>) -> En
         return Ok(());
     }
     let name = &call.name.text;
-    let message = format!("{name} reads columns of the query around alone");
-    let hint = "compute the aggregate in the query around, or name a column of this one";
+    let message = format!("{name} reads only columns of the outer query");
+    let hint = "compute the aggregate in the outer query, or use a column of this query";
     Err(error::at(ErrorCode::NotSupported, message, call.name.span).with_hint(hint))
 }
 
@@ -543,8 +545,8 @@ fn aggregate_over(
     }
 }
 
-/// The `PostgreSQL` array type of an `array_agg` result. Numeric arrays are native, except those
-/// over the catalog.
+/// The `PostgreSQL` array type of an `array_agg` result. Numeric arrays are native, except arrays
+/// of catalog values.
 fn list_of(name: &str, items: &[Typed], scope: &Scope<'_>) -> Option<CatalogType> {
     let item = items.first().filter(|_| name == "array_agg")?;
     let is_catalog = scope.relation.is_some_and(pg_catalog::is_catalog);

@@ -41,7 +41,7 @@ impl Binder<'_> {
         for (value, _) in results.iter_mut().filter(|(value, _)| value.parameter.is_some()) {
             *value = self.settled(value.clone(), asked)?;
         }
-        // A parameter is never a CHAR or SYMBOL: next to one it is text.
+        // A parameter is never a CHAR or SYMBOL; next to a value of such a type it is text.
         let result_type = self.common_type(&results)?;
         let mut values = Vec::with_capacity(results.len());
         for (value, id) in results {

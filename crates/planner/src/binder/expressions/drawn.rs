@@ -20,7 +20,7 @@ use crate::binder::expressions::registered::Registered;
 use crate::binder::{Binder, Typed};
 
 impl Binder<'_> {
-    /// A call of either function; `None` for other names.
+    /// Binds a call of `lastval` or `currval`; `None` for other names.
     pub(crate) fn drawn_call(
         &mut self,
         name: &str,
@@ -55,7 +55,7 @@ impl Binder<'_> {
     }
 }
 
-/// The last value of a sequence.
+/// The last value that a sequence generated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Number {
     sequence: String,
@@ -65,7 +65,7 @@ struct Number {
 impl Number {
     fn of(drawn: &DrawnNumber) -> EngineResult<Self> {
         let value = drawn.value.parse();
-        let value = value.map_err(|_| EngineError::internal("a number that is none"))?;
+        let value = value.map_err(|_| EngineError::internal("a sequence value is not a number"))?;
         Ok(Self { sequence: drawn.sequence.clone(), value })
     }
 }
@@ -73,7 +73,7 @@ impl Number {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Drawn {
     name: &'static str,
-    /// In the order in which they were generated.
+    /// The last values of sequences, in the order in which they were generated.
     numbers: Arc<[Number]>,
     signature: Signature,
 }

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_have_a_count_and_a_unit() {
+    fn sampling_steps_have_a_count_and_a_unit() {
         let step = |text: &str| parse_step(text, Span::default()).ok();
         assert_eq!(step("15m"), Some((15, StepUnit::Minute)));
         assert_eq!(step("M"), Some((1, StepUnit::Month)));

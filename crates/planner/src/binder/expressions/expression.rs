@@ -122,7 +122,7 @@ impl Binder<'_> {
             return self.cast(operand, SqlType::String, CastMode::Explicit, position);
         }
         let to = Self::cast_type(type_name, double_colon);
-        // QuestDB has no AT TIME ZONE. A cast of its result to DATE yields the day, as in
+        // QuestDB has no AT TIME ZONE. Casting an AT TIME ZONE result to DATE yields the day, as in
         // `PostgreSQL`.
         let is_day = matches!(to, Ok(SqlType::Date))
             && matches!(self.node(operand)?, Node::Call(call) if is_zone_call(call));
@@ -302,7 +302,7 @@ impl Binder<'_> {
         match type_name.name.to_ascii_lowercase().as_str() {
             "float" if double_colon && plain => return Ok(SqlType::Double),
             "numeric" if double_colon && plain => return Ok(SqlType::Decimal(76, 38)),
-            // Catalog types: OIDs and names of objects.
+            // Types from the catalog: OIDs and names of objects.
             "oid" if plain => return Ok(SqlType::Int),
             "name" if plain => return Ok(SqlType::String),
             _ if plain && is_function_type(type_name) => return Ok(SqlType::String),
@@ -341,7 +341,7 @@ fn rounded(typed: Typed, type_name: &TypeName) -> Typed {
     if is_known { rounded.folded() } else { rounded }
 }
 
-/// Whether a type's values are functions of the catalog.
+/// Whether values of this type are catalog functions.
 fn is_function_type(type_name: &TypeName) -> bool {
     let name = type_name.name.to_ascii_lowercase();
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(&name);
@@ -371,8 +371,8 @@ fn array_as_text(
     Ok(if is_constant { text.folded() } else { text })
 }
 
-/// The `PostgreSQL` array types that are stored as text: from the name in a cast to the name shown
-/// to clients.
+/// Maps the type name in a cast to the name shown to clients, for `PostgreSQL` array types that are
+/// stored as text.
 fn text_array_type(type_name: &TypeName) -> Option<&'static str> {
     if type_name.dimensions != 1 {
         return None;
@@ -402,7 +402,7 @@ fn is_zone_call(call: &CallNode) -> bool {
     call.name.text.eq_ignore_ascii_case("timezone")
 }
 
-/// Whether a cast around this call determines the type it returns.
+/// Whether an enclosing cast determines this call's return type.
 fn is_json_call(call: &CallNode) -> bool {
     call.over.is_none() && call.name.text.eq_ignore_ascii_case("json_extract")
 }

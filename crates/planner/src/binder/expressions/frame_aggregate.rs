@@ -16,10 +16,11 @@ pub(crate) fn over_frames(aggregate: Arc<AggregateUDF>) -> WindowFunctionDefinit
     WindowFunctionDefinition::AggregateUDF(Arc::new(aggregate))
 }
 
-/// An aggregate that does not declare an order of its results.
+/// An aggregate that declares no ordering of its results.
 ///
 /// `DataFusion` assumes that a count over a moving frame is ascending and removes an ORDER BY on
-/// it; likewise for the maximum of descending values. The trait's default declares no order.
+/// it. It does the same for the maximum of descending values. The trait's default declares no
+/// ordering.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FrameAggregate(Arc<AggregateUDF>);
 

@@ -1,6 +1,6 @@
-//! `a.x = b.y` in WHERE joins two sources, or a sub-query with its outer rows, by keys as in ON,
-//! and keys must be exactly equal. Elsewhere, two DOUBLEs are equal within a tolerance, and a
-//! string is looked up in a symbol's dictionary; neither works as a key.
+//! In WHERE, `a.x = b.y` joins two sources, or a sub-query with its outer rows. As in ON, both
+//! sides become join keys, which must be exactly equal. Elsewhere, two DOUBLEs are equal within a
+//! tolerance, and a string is looked up in a symbol's dictionary; neither works as a key.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, binary_expr};
@@ -50,7 +50,8 @@ fn sides(call: &ScalarFunction) -> Option<[Expr; 2]> {
     Some([one, other.clone()])
 }
 
-/// The source of all columns of an expression; `None` if it has no columns or several sources.
+/// The source that all columns of an expression belong to; `None` if it has no columns or they
+/// belong to several sources.
 fn origin<'r>(expr: &Expr, rows: &'r Relation) -> Option<Origin<'r>> {
     let (mut origin, mut is_one) = (None, true);
     let walked = expr.apply(|node| {

@@ -17,7 +17,7 @@ use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// A call of such a function; `None` for other functions and outside a select list.
+    /// A call of a set-returning function; `None` for other functions and outside a select list.
     pub(crate) fn list_call(
         &mut self,
         name: &str,
@@ -80,7 +80,7 @@ impl Binder<'_> {
         if found.as_ref().and_then(constant::as_i64) == Some(1) {
             return Ok(());
         }
-        let what = "generate_subscripts of another dimension than 1 is";
+        let what = "generate_subscripts of a dimension other than 1 is";
         Err(error::not_supported(what, self.tree.span(dimension)))
     }
 
@@ -96,7 +96,7 @@ impl Binder<'_> {
             }
             other => {
                 let message = format!(
-                    "{}: DOUBLE[] or an array of the catalog expected, found {}",
+                    "{}: expected DOUBLE[] or an array of the catalog, found {}",
                     call.name.text,
                     other.name()
                 );
@@ -118,7 +118,7 @@ impl Binder<'_> {
             self.list_rows = Some(ListRows::named(prefix));
         }
         let Some(rows) = &mut self.list_rows else {
-            return Err(error::not_supported("rows of an array here are", at));
+            return Err(error::not_supported("a function that returns several rows here is", at));
         };
         Ok(rows.element(whole, item))
     }

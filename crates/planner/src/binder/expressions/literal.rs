@@ -192,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn integers_get_the_narrowest_type() {
+    fn integer_literals_get_the_narrowest_type() {
         let of = |text: &str| integer(text, Span::default()).map(|typed| typed.sql_type);
         assert_eq!(of("17"), Ok(SqlType::Int));
         assert_eq!(of("1_000_000"), Ok(SqlType::Int));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn single_character_string_is_a_char() {
+    fn a_single_character_string_literal_is_a_char() {
         assert_eq!(string("a").sql_type, SqlType::Char);
         assert_eq!(string("").sql_type, SqlType::String);
         assert_eq!(string("ab").sql_type, SqlType::String);

@@ -19,8 +19,8 @@ use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
-/// The weight of a row relative to the average so far. Floats are stored as bits so that the enum
-/// is comparable.
+/// A row's weight relative to the average so far. Floats are stored as bits so that the enum is
+/// comparable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Smoothing {
     /// The same weight for each row.
@@ -78,7 +78,7 @@ impl PartitionKernel for Smoothing {
 }
 
 impl Binder<'_> {
-    /// The function and its three arguments.
+    /// Returns the moving-average function and its three arguments.
     pub(crate) fn moving_average(
         &mut self,
         call: &CallNode,
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn null_rows_repeat_the_previous_average() {
+    fn null_values_repeat_the_previous_moving_average() {
         let half = Smoothing::Share(0.5_f64.to_bits());
         let rows = [(None, 1.0, 0), (Some(1.0), 1.0, 1), (None, 1.0, 2), (Some(4.0), 1.0, 3)];
         assert_eq!(averages(half, &rows), [None, Some(1.0), Some(1.0), Some(2.5)]);

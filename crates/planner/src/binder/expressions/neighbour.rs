@@ -30,7 +30,8 @@ pub(crate) fn not_null_neighbour(is_ahead: bool, returns: DataType) -> Arc<Windo
 }
 
 impl PartitionKernel for Neighbour {
-    /// The value, the distance in rows with a value, and the default if no such row exists.
+    /// The value, the distance counted in rows with a value, and the default used if no such row
+    /// exists.
     const ARGUMENTS: usize = 3;
 
     fn name(&self) -> &'static str {
@@ -80,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn distances_count_only_non_null_rows() {
+    fn lag_and_lead_distances_count_only_non_null_rows() {
         let cells = [Some(1), None, Some(2), None, None, Some(3), Some(4), None];
         let values: ArrayRef = Arc::new(Int64Array::from(cells.to_vec()));
         let defaults: ArrayRef = Arc::new(Int64Array::from(vec![-1; cells.len()]));

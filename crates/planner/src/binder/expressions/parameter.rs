@@ -1,4 +1,4 @@
-//! `$1` as an expression, with its own type or the one its context requires, and its value if
+//! `$1` as an expression: its own type or the one that its context requires, and its value if
 //! known.
 
 use datafusion::common::ScalarValue;
@@ -51,8 +51,9 @@ impl Binder<'_> {
         self.prefix_operator(UnaryOperator::Minus, operand, Span::default())
     }
 
-    /// An untyped parameter that is cast to an integer, as the value that was sent: the cast
-    /// truncates values that INSERT rejects. Until values are known, it has the type of the cast.
+    /// An untyped parameter under a cast to an integer, as the value that the client sent: the cast
+    /// truncates values that INSERT rejects. Until values are known, the parameter has the cast's
+    /// target type.
     pub(crate) fn sent_integer(&mut self, typed: Typed, to: SqlType) -> Typed {
         let Some(index) = typed.parameter.filter(|_| to.is_integer()) else { return typed };
         let is_plain = matches!(typed.expr, Expr::Placeholder(_));
@@ -97,7 +98,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The items of a parameter sent as an array.
+    /// The elements of a parameter sent as an array.
     pub(crate) fn items_sent(&mut self, index: u32) -> Option<ParameterItems> {
         let place = (index as usize).saturating_sub(1);
         let values = self.context.parameter_values.as_ref()?;

@@ -31,7 +31,7 @@ enum Kind {
 }
 
 impl PartitionKernel for Kind {
-    /// A value as DOUBLE and its timestamp as LONG.
+    /// The value as DOUBLE and its timestamp as LONG.
     const ARGUMENTS: usize = 2;
 
     fn name(&self) -> &'static str {
@@ -155,13 +155,13 @@ fn largest_triangles(points: &[Point], most: usize) -> Result<Vec<usize>> {
     Ok(chosen)
 }
 
-/// Whether the name is one of these functions.
+/// Whether the name is `interpolate` or `lttb`.
 pub(crate) fn is_partition_function(name: &str) -> bool {
     name.eq_ignore_ascii_case("interpolate") || name.eq_ignore_ascii_case("lttb")
 }
 
 impl Binder<'_> {
-    /// The function with its arguments, and the type of its result.
+    /// Returns the function with its arguments, and its result type.
     pub(crate) fn partition_function(
         &mut self,
         call: &CallNode,
@@ -172,7 +172,7 @@ impl Binder<'_> {
         let refused = |message: String| Err(error::at(ErrorCode::InvalidValue, message, at));
         let name = call.name.text.to_ascii_lowercase();
         let [time] = &*over.order_by else {
-            return refused(format!("{name} requires ORDER BY the time, and nothing else"));
+            return refused(format!("{name} requires ORDER BY the timestamp alone"));
         };
         let arguments = self.expressions(&call.arguments, scope)?;
         let (kind, returns) = match (name.as_str(), arguments.as_slice()) {
@@ -182,12 +182,14 @@ impl Binder<'_> {
                 let most = self.demanded(call.arguments[1], SqlType::Long, most)?;
                 let most = most.constant.as_ref().and_then(constant::as_i64);
                 let Some(Ok(most)) = most.map(usize::try_from) else {
-                    return refused("lttb: a number of rows of at least 0 expected".to_owned());
+                    return refused(
+                        "lttb: the number of rows must be a constant of at least 0".to_owned(),
+                    );
                 };
                 (Kind::Lttb(most), SqlType::Boolean)
             }
-            ("interpolate", _) => return refused("interpolate takes one value".to_owned()),
-            _ => return refused("lttb takes a value and a number of rows".to_owned()),
+            ("interpolate", _) => return refused("interpolate requires one value".to_owned()),
+            _ => return refused("lttb requires a value and a number of rows".to_owned()),
         };
         let Some(value) = arguments.into_iter().next() else {
             return refused(format!("function `{name}` requires arguments"));
@@ -224,7 +226,7 @@ mod tests {
     /// For every number of selected rows and curves of up to 40 points, the ends and a peak are
     /// selected.
     #[test]
-    fn lttb_keeps_ends_and_peak() {
+    fn lttb_downsampling_keeps_both_ends_and_the_peak() {
         for length in 0..40_usize {
             for most in 0..45 {
                 let peak = length / 2;

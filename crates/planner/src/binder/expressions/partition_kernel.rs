@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
     PartitionEvaluator, Signature, Volatility, WindowUDF, WindowUDFImpl,
 };
 
-/// The computation of such a function.
+/// The computation of a window function over a whole partition.
 pub(crate) trait PartitionKernel:
     Debug + Clone + PartialEq + Eq + Hash + Send + Sync + 'static
 {
@@ -22,7 +22,7 @@ pub(crate) trait PartitionKernel:
     /// The function's name in plans.
     fn name(&self) -> &'static str;
 
-    /// The type of its result.
+    /// Type of the function's result.
     fn returns(&self) -> DataType;
 
     /// Returns one result per row of the partition. Rows are in the window's order.

@@ -103,7 +103,7 @@ impl Binder<'_> {
             if operand.is_null_constant() || is_unbound(&operand) {
                 return self.settled_array(operand, "INT[]");
             }
-            let message = format!("an array of a {}'s names is a constant", kind.word());
+            let message = format!("an array of {} names must be a constant", kind.word());
             return Err(error::at(ErrorCode::NotSupported, message, position));
         };
         let mut numbers = Vec::new();
@@ -202,7 +202,7 @@ impl Binder<'_> {
         Ok(Some(found))
     }
 
-    /// The OID of a name; null if the name is unknown.
+    /// The OID for a name; null if the name is unknown.
     fn number_asked(
         &mut self,
         kind: Registered,
@@ -222,14 +222,14 @@ impl Binder<'_> {
         Ok(Typed::literal(value, SqlType::Long))
     }
 
-    /// The column name in the second argument; `None` if it is not a constant.
+    /// The column name in the call's second argument; `None` if it is not a constant.
     fn column_asked(&mut self, call: &CallNode, scope: &Scope<'_>) -> EngineResult<Option<String>> {
         let Some(&column) = call.arguments.get(1) else { return Ok(None) };
         let column = self.expression(column, scope)?;
         Ok(column.constant.as_ref().and_then(text_of))
     }
 
-    /// `current_setting(name)` of a constant or of a column.
+    /// `current_setting(name)`, where the name is a constant or a column.
     fn setting_asked(&mut self, name: NodeId, at: Span, scope: &Scope<'_>) -> EngineResult<Typed> {
         let name = self.expression(name, scope)?;
         if !matches!(name.expr, Expr::Column(_)) {
@@ -309,7 +309,7 @@ impl Binder<'_> {
         Ok(Typed::computed(cases_of(column.expr, cases.into_iter(), none)?, SqlType::String))
     }
 
-    /// Functions about an index.
+    /// Binds functions that describe an index.
     fn index_call(
         &mut self,
         plain: &str,
@@ -395,7 +395,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The OID for a string that is an OID, a name, or a name with its schema.
+    /// Converts a string to an OID. The string is an OID, a name, or a name with its schema.
     fn number_of(&self, kind: Registered, text: &str) -> Option<i32> {
         if let Ok(oid) = text.parse() {
             return Some(oid);
@@ -414,12 +414,12 @@ impl Binder<'_> {
     }
 }
 
-/// The supported properties of an index and of its columns, among those that can be queried.
+/// The properties that indexes and their columns support, among the properties that can be queried.
 const INDEX_PROPERTIES: &[&str] = &["clusterable", "index_scan", "bitmap_scan", "backward_scan"];
 const COLUMN_PROPERTIES: &[&str] =
     &["asc", "nulls_last", "orderable", "returnable", "search_array", "search_nulls"];
 
-/// The sequences of columns with this name, by table OID.
+/// The sequences of all columns with this name, by table OID.
 fn serial_sequences(objects: &[Object], column: &str) -> Vec<(i32, String)> {
     let of_table = |object: &Object| {
         let place = i32::try_from(object.place(column)? + 1).ok()?;
@@ -429,14 +429,14 @@ fn serial_sequences(objects: &[Object], column: &str) -> Vec<(i32, String)> {
     objects.iter().filter_map(of_table).collect()
 }
 
-/// The constraints as in CREATE TABLE, by OID.
+/// Constraint definitions in CREATE TABLE syntax, by OID.
 fn definitions(objects: &[Object]) -> Vec<(i32, String)> {
     let all = keys(objects).into_iter();
     all.filter_map(|key| Some((key.oid(), key.definition()?))).collect()
 }
 
-/// The value of the first key that equals `of`. `of` occurs once in the result, so that nested
-/// lookups do not multiply.
+/// Builds an expression for the value of the first key that equals `of`. It contains `of` only
+/// once, so nested lookups do not multiply.
 fn cases_of(
     of: Expr,
     mut cases: impl Iterator<Item = (Expr, Expr)>,

@@ -22,8 +22,8 @@ pub struct Restriction {
 }
 
 impl Binder<'_> {
-    /// Binds conditions of the same tree and snapshot with the current values; `None` if they might
-    /// need a different plan.
+    /// Binds conditions from the same tree and snapshot with the current values; `None` if they
+    /// might need a different plan.
     pub(crate) fn restriction(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,
@@ -50,8 +50,8 @@ impl Binder<'_> {
         Ok(test.map(|test| Restriction { ranges, predicate: Some(test) }))
     }
 
-    /// The time ranges among the conditions. The other conditions must be known not to be time
-    /// ranges for any values.
+    /// Returns the time ranges among the conditions. Call it only if the other conditions are known
+    /// not to be time ranges, whatever the parameter values.
     pub(crate) fn ranges_alone(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,

@@ -1,5 +1,5 @@
-//! `generate_series` in the select list: one row per value, of which the operator knows only the
-//! count. Also the steps of timestamp series.
+//! `generate_series` in the select list: one row per value. The operator only knows how many values
+//! there are. Also defines the steps of timestamp series.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl Binder<'_> {
         self.series_between(bounds, step, scope, call.name.span)
     }
 
-    /// The start, the end and the step of a series.
+    /// The start, the end and the step in the arguments of a series.
     pub(crate) fn series_arguments(
         &self,
         call: &CallNode,
@@ -45,13 +45,13 @@ impl Binder<'_> {
             [low, high] => Ok((*low, *high, None)),
             [low, high, step] => Ok((*low, *high, Some(*step))),
             _ => {
-                let message = "generate_series needs a start, an end and a step";
+                let message = "generate_series requires a start, an end and an optional step";
                 Err(error::at(ErrorCode::InvalidValue, message, call.name.span))
             }
         }
     }
 
-    /// The values between two bounds, each as a row of the list.
+    /// The values between two bounds, one row each.
     pub(crate) fn series_between(
         &mut self,
         bounds: [Typed; 2],
@@ -119,7 +119,7 @@ impl Binder<'_> {
         let [low, high] = bounds.map(&mut constant);
         let (mut low, mut high) = (low?, high?);
         let SqlType::Decimal(digits, scale) = sql_type else {
-            return Err(error::at(ErrorCode::Internal, "a series of decimals of no scale", at));
+            return Err(error::at(ErrorCode::Internal, "a decimal series without a scale", at));
         };
         let step = step.map(constant).transpose()?;
         if step.is_some_and(|step| (low > high) != (step < 0)) {
@@ -173,7 +173,7 @@ pub(crate) struct DecimalSeries {
 }
 
 impl DecimalSeries {
-    /// The value at an index, from 0.
+    /// The value at this index, counted from 0.
     pub(crate) fn value(&self, number: Expr) -> Expr {
         let arguments = self.bounds.iter().cloned().chain([number]).collect();
         Series::function(Part::Value, self.values).call(arguments)
@@ -185,7 +185,7 @@ pub(crate) fn is_negative(step: &ScalarValue) -> bool {
     ScalarValue::new_zero(&step.data_type()).is_ok_and(|zero| *step < zero)
 }
 
-/// Whether the bounds are in the opposite order of the step. Constant bounds are swapped; with
+/// Whether the bounds and the step have opposite directions. Constant bounds are then swapped; with
 /// bounds from rows the series is empty, as in `PostgreSQL`.
 pub(crate) fn is_other_way(low: &ScalarValue, high: &ScalarValue, is_descending: bool) -> bool {
     if is_descending { low < high } else { low > high }
@@ -196,7 +196,7 @@ pub(crate) fn is_other_way(low: &ScalarValue, high: &ScalarValue, is_descending:
 enum Values {
     Longs,
     Doubles,
-    /// With this number of fractional digits.
+    /// Decimals with this number of fractional digits.
     Decimals(u8),
     Times {
         step: Step,
@@ -207,7 +207,7 @@ enum Values {
 /// The result to compute for a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Part {
-    /// The number of values, from `(low, high[, step])`.
+    /// How many values there are, from `(low, high[, step])`.
     Length,
     /// One value, from `(low, high[, step], index from 0)`.
     Value,
@@ -312,7 +312,7 @@ impl ScalarUDFImpl for Series {
 }
 
 impl Values {
-    /// The step, and the timestamp type it applies to; numbers count as microseconds.
+    /// The step, and the timestamp type it applies to. A plain number counts as microseconds.
     fn step(self, number: i64) -> (Step, SqlType) {
         match self {
             Self::Times { step, is_nanos: true } => (step, SqlType::TimestampNs),
@@ -365,7 +365,8 @@ impl<'a, T: ArrowPrimitiveType> Bounds<'a, T> {
     }
 }
 
-/// Limit of the steps in a DOUBLE series: below 2^53, consecutive integers differ as doubles.
+/// A DOUBLE series must have fewer steps than this: below 2^53, consecutive integers are distinct
+/// as doubles.
 pub(crate) const MAX_STEPS: f64 = 9_007_199_254_740_992.0;
 
 /// Precision of a series of decimals.
@@ -375,7 +376,7 @@ fn decimal(scale: u8) -> SqlType {
     SqlType::Decimal(DECIMAL_DIGITS, scale)
 }
 
-/// The number of decimals from `low` to `high`.
+/// Counts the decimals from `low` to `high`.
 fn decimal_steps(low: i128, high: i128, step: i128) -> Result<i64> {
     if step == 0 {
         return Err(failed("step cannot be zero"));
@@ -386,11 +387,11 @@ fn decimal_steps(low: i128, high: i128, step: i128) -> Result<i64> {
     Ok(if is_empty { 0 } else { i64::try_from(distance).unwrap_or(i64::MAX).saturating_add(1) })
 }
 
-/// The number of doubles from `low` to `high`.
+/// Counts the doubles from `low` to `high`.
 fn double_steps(low: f64, high: f64, step: f64) -> Result<i64> {
     let steps = ((high - low) / step + 1e-9).floor();
     if step == 0.0 || steps.is_nan() || steps >= MAX_STEPS {
-        return Err(failed("generate_series has no end: its step is too small"));
+        return Err(failed("generate_series is too long: its step is too small"));
     }
     Ok(if steps < 0.0 { 0 } else { steps as i64 + 1 })
 }
@@ -405,9 +406,9 @@ const MAX_MONTHS: i64 = 10_000_000;
 /// The step of a series of timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Step {
-    /// In units of the timestamp.
+    /// A number of timestamp units.
     Ticks(i64),
-    /// In calendar months.
+    /// A number of calendar months.
     Months(i64),
 }
 
@@ -439,7 +440,7 @@ impl Step {
         micros.checked_mul(ticks).map(Self::Ticks)
     }
 
-    /// The number of values in a series.
+    /// Returns how many values a series has.
     fn count(self, low: i64, high: i64, of: SqlType) -> Result<i64> {
         let is_within = |at: i64| if self.is_negative() { at >= high } else { at <= high };
         match self {

@@ -12,7 +12,7 @@ use tidemark_types::{EngineResult, SqlType};
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed};
 
-/// Values of which each such function accepts one.
+/// Placeholder values. Each function that depends on an argument's value accepts one of them.
 fn stand_ins() -> [ScalarValue; 9] {
     let text = |text: &str| ScalarValue::Utf8View(Some(text.to_owned()));
     [
@@ -37,7 +37,7 @@ pub(crate) fn with_stand_ins<R>(
     resolve_with(arguments, resolve).map(|(resolved, _)| resolved)
 }
 
-/// The same, and also returns the indices of the arguments with placeholder values.
+/// Like `with_stand_ins`, and also returns the indices of the arguments with placeholder values.
 fn resolve_with<R>(
     arguments: &[Typed],
     resolve: impl Fn(&[Argument]) -> Result<R, ResolveError>,

@@ -43,7 +43,7 @@ impl Binder<'_> {
         Ok((bound?, captured))
     }
 
-    /// Binds a sub-query of an expression.
+    /// Binds a sub-query in an expression.
     fn sub_query(
         &mut self,
         query: NodeId,
@@ -89,7 +89,7 @@ impl Binder<'_> {
         Ok(list)
     }
 
-    /// Aggregates the only column of these rows into one row, as text.
+    /// Aggregates the only column of these rows into one row as text.
     fn gathered(&mut self, rows: Relation, query: NodeId) -> EngineResult<Relation> {
         let at = self.tree.span(query);
         let rows = rows.restored()?;
@@ -115,7 +115,8 @@ impl Binder<'_> {
         Ok(Relation::of(plan, vec![relation::output_column("array", SqlType::String)]))
     }
 
-    /// The kind of catalog object, if the only item of the query's list is a cast to one.
+    /// If the only item in the query's list is a cast to a type of catalog object, returns that
+    /// kind of object.
     fn registered_item(&self, query: NodeId) -> Option<Registered> {
         let mut at = query;
         while let Some(Node::Query { body, .. }) = self.tree.get(at) {
@@ -262,7 +263,7 @@ impl Binder<'_> {
         };
         let [argument] = self.plain_arguments(call)? else { return Ok(None) };
         if !gives_truth(operator) {
-            let message = format!("{} needs an operator that compares", call.name.text);
+            let message = format!("{} requires a comparison operator", call.name.text);
             return Err(error::at(ErrorCode::TypeMismatch, message, position));
         }
         let tested = match self.node(*argument)? {
@@ -315,7 +316,7 @@ impl Binder<'_> {
                 // Unknown until the statement is bound again with its values.
                 return Ok(Typed::computed(array.expr.is_null(), SqlType::Boolean));
             }
-            let what = "ANY and ALL of an array that rows decide, but '= ANY', are";
+            let what = "ANY and ALL of an array that is not constant, except '= ANY', are";
             return Err(error::not_supported(what, position));
         };
         let items: Vec<Option<String>> = text_array(text).collect();
@@ -337,7 +338,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Converts an item of an array's text to a value of the given type.
+    /// Converts an element from an array's text form to a value of the given type.
     fn item_of(&mut self, text: &str, of: SqlType, position: Span) -> EngineResult<Typed> {
         let value = literal::text(text);
         if of.is_text() || of == SqlType::Char {
@@ -350,7 +351,7 @@ impl Binder<'_> {
     fn in_array(&mut self, array: Typed, item: Typed, position: Span) -> EngineResult<Typed> {
         let array = self.array_beside(array, &item)?;
         if let Some(text) = array.constant.as_ref().and_then(constant::as_text) {
-            // Null does not equal any item.
+            // Null does not equal any element.
             let items = text_array(text).flatten().map(Some).collect();
             return self.any_of(&item, items, position);
         }
@@ -364,8 +365,8 @@ impl Binder<'_> {
         Ok(predicate::is_null(found, true))
     }
 
-    /// `item IN $1` with an array of items of this type; text without braces is a single item. Null
-    /// is an ordinary item here.
+    /// `item IN $1` with an array whose elements have this type; text without braces is a single
+    /// element. Null is an ordinary element here.
     pub(crate) fn in_parameter(
         &mut self,
         array: Typed,
@@ -384,7 +385,7 @@ impl Binder<'_> {
         self.any_of(item, items, position)
     }
 
-    /// The array in `item = ANY($1)`, with items of this type.
+    /// The array in `item = ANY($1)`, with elements of the item's type.
     fn array_beside(&mut self, array: Typed, item: &Typed) -> EngineResult<Typed> {
         match item.sql_type {
             SqlType::Double | SqlType::Float => self.settled(array, SqlType::DoubleArray(1)),
@@ -393,7 +394,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether the item equals one of these items.
+    /// Whether the value equals one of these items.
     fn any_of(
         &mut self,
         item: &Typed,
@@ -461,7 +462,7 @@ fn not_one_column(at: Span) -> EngineError {
     error::at(ErrorCode::TypeMismatch, "query must return one column", at)
 }
 
-/// The `PostgreSQL` array type for items of this type.
+/// The `PostgreSQL` array type for elements of this type.
 fn array_of(item: SqlType) -> &'static str {
     match item {
         SqlType::Double | SqlType::Float => "DOUBLE[]",
@@ -483,14 +484,14 @@ pub(crate) fn check_correlation(
 ) -> EngineResult<()> {
     match uncorrelated_clause(&relation.plan) {
         Some(clause) if !captured.is_empty() => {
-            let what = format!("{clause} in a sub-query that reads the rows around it is");
+            let what = format!("{clause} in a correlated sub-query is");
             Err(error::not_supported(&what, at))
         }
         _ => Ok(()),
     }
 }
 
-/// A plan as a sub-query that reads the outer columns `captured`.
+/// Wraps a plan as a sub-query that reads the outer columns `captured`.
 pub(crate) fn subquery(plan: LogicalPlan, captured: Vec<Expr>) -> Subquery {
     Subquery { subquery: Arc::new(plan), outer_ref_columns: captured, spans: Spans::new() }
 }

@@ -64,7 +64,7 @@ pub(crate) fn of_interval(value: &ScalarValue, unit: SqlType) -> Ranges {
     }
 }
 
-/// The intersection of the ranges so far with these.
+/// Intersects the ranges found so far with these.
 pub(crate) fn both(so_far: Option<Ranges>, found: Ranges) -> Ranges {
     match so_far {
         Some(so_far) => TimeRange::intersection(&so_far, &found),
@@ -91,7 +91,7 @@ fn complement(ranges: &[TimeRange]) -> Ranges {
 }
 
 impl Binder<'_> {
-    /// The ranges of a condition that involves only the designated timestamp.
+    /// Converts a condition to time ranges, if it involves only the designated timestamp.
     pub(crate) fn time_ranges(
         &mut self,
         id: NodeId,

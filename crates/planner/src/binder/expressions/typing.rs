@@ -17,8 +17,8 @@ use crate::binder::expressions::{constant, literal, predicate};
 use crate::binder::{Binder, Typed, error};
 
 impl Typed {
-    /// Evaluates the expression if it is constant. If evaluation fails, the error is left to run
-    /// time, as in QuestDB.
+    /// Evaluates the expression if it is constant. An evaluation error is left to run time, as in
+    /// QuestDB.
     pub(crate) fn folded(self) -> Self {
         match folding(|| constant::evaluate(&self.expr)) {
             Ok(value) => Self::literal(value, self.sql_type),
@@ -27,13 +27,14 @@ impl Typed {
     }
 }
 
-/// Positions an error of the function library.
+/// Adds the position to an error from the function library.
 pub(crate) fn located(source: ResolveError, position: Span) -> EngineError {
     let engine: EngineError = source.into();
     engine.at_if_missing(error::span(position))
 }
 
-/// Positions an error of the function library at the argument it refers to, otherwise at the call.
+/// Positions an error from the function library at the argument it refers to, or otherwise at the
+/// call.
 pub(crate) fn located_call(source: ResolveError, position: Span, spans: &[Span]) -> EngineError {
     let at = source.argument().and_then(|index| spans.get(index)).copied();
     let mut at = at.unwrap_or(position);
@@ -111,7 +112,7 @@ impl Binder<'_> {
         Ok(predicate::any(vec![small?, capital?]))
     }
 
-    /// Converts a constant string next to an array to an array: `conkey = '{1,2}'`.
+    /// Converts a constant string to an array if the other operand is an array: `conkey = '{1,2}'`.
     fn array_in_text(
         &mut self,
         typed: Typed,
@@ -288,7 +289,7 @@ impl Binder<'_> {
         arguments.into_iter().map(narrow).collect()
     }
 
-    /// A call of a resolved function with these arguments and their spans.
+    /// Binds a call of a resolved function with these arguments and their spans.
     pub(crate) fn resolved_call(
         &mut self,
         resolved: ResolvedScalar,
@@ -345,7 +346,7 @@ impl Binder<'_> {
         self.cast_at(typed, to, mode, (position, position))
     }
 
-    /// Casts a value; a value that does not convert is reported at `own`.
+    /// Casts a value; an error about the value is positioned at `own`.
     pub(crate) fn cast_at(
         &mut self,
         typed: Typed,
@@ -396,8 +397,8 @@ fn shown(value: &ScalarValue) -> Option<String> {
     }
 }
 
-/// The operand as described to operator resolution. The difference of two timestamps has another
-/// type if one is constant, and a parameter is constant at run time.
+/// The operand as passed to operator resolution. The difference of two timestamps has a different
+/// type if one of them is constant, and a parameter is constant at run time.
 fn operand_of(op: BinaryOperator, typed: &Typed) -> Argument {
     let mut argument = typed.argument();
     let is_difference = op == BinaryOperator::Subtract && typed.sql_type.is_timestamp();
@@ -407,8 +408,8 @@ fn operand_of(op: BinaryOperator, typed: &Typed) -> Argument {
     argument
 }
 
-/// Whether an operation on INTs yields a LONG: on two constants whose result exceeds INT, or in a
-/// chain with constants.
+/// Whether an operation on INTs yields a LONG: if both are constants and the result exceeds INT, or
+/// in a chain with constants.
 fn leaves_int(op: BinaryOperator, left: &Typed, right: &Typed) -> bool {
     let number = |typed: &Typed| typed.constant.as_ref().and_then(constant::as_i64);
     match (number(left), number(right)) {

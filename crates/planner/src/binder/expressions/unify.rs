@@ -1,4 +1,4 @@
-//! The common type of several values: branches of CASE, columns of UNION.
+//! The common type of several values, such as the branches of CASE or the columns of UNION.
 
 use tidemark_types::SqlType;
 
@@ -12,7 +12,7 @@ pub(crate) fn branches(left: SqlType, right: SqlType) -> Option<SqlType> {
     }
 }
 
-/// The type of a UNION's column whose inputs have these two types. Text combines with any type.
+/// The type of a UNION column whose inputs have these two types. Text combines with any type.
 pub(crate) fn union_columns(left: SqlType, right: SqlType) -> Option<SqlType> {
     if left == SqlType::Symbol && right == SqlType::Symbol {
         return Some(SqlType::String);
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unions_widen_numbers_and_fall_back_to_text() {
+    fn union_types_widen_numbers_and_fall_back_to_strings() {
         let cases = [
             (SqlType::Int, SqlType::Long, Some(SqlType::Long)),
             (SqlType::Symbol, SqlType::Varchar, Some(SqlType::Varchar)),
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_reject_text_with_numbers() {
+    fn case_branches_cannot_mix_strings_and_numbers() {
         assert_eq!(branches(SqlType::Int, SqlType::Char), None);
         assert_eq!(branches(SqlType::Symbol, SqlType::Char), Some(SqlType::String));
     }

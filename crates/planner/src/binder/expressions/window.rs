@@ -25,13 +25,14 @@ use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
-/// A resolved window function for `DataFusion`, with its types.
+/// A resolved window function for `DataFusion`, with its argument and result types.
 struct Resolved {
     function: WindowFunctionDefinition,
     arguments: Vec<Typed>,
     return_type: SqlType,
     distinct: bool,
-    /// Whether only `DataFusion` executes it, which treats rows with equal timestamps as peers.
+    /// Whether only `DataFusion` can execute it. `DataFusion` treats rows with equal timestamps as
+    /// peers.
     by_rows: bool,
 }
 
@@ -204,7 +205,7 @@ impl Binder<'_> {
         Ok(resolved)
     }
 
-    /// The result of a function over an empty frame.
+    /// The result of a function whose frame is empty.
     fn over_nothing(&mut self, name: &str, return_type: SqlType) -> EngineResult<Typed> {
         if name == "count" {
             return Ok(Typed::literal(ScalarValue::Int64(Some(0)), SqlType::Long));
@@ -398,8 +399,8 @@ impl Binder<'_> {
     }
 }
 
-/// The type of a window function's value. For `lag` and `lead` it must also hold their default,
-/// unless that is text, which converts to any type, or would be truncated.
+/// The type of a window function's value. `lag` and `lead` use the common type of their value and
+/// default. If the value is text or there is no common type, they use the value's type.
 fn value_type(name: &str, arguments: &[Typed]) -> SqlType {
     let first = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
     match (name, arguments.get(2)) {
@@ -423,8 +424,8 @@ pub(crate) fn row_number(partition_by: Vec<Expr>, order_by: Vec<SortExpr>) -> Ex
     window.over(&default_frame(true))
 }
 
-/// The row order of a window without ORDER BY. `DataFusion` reads the partitions of a scan in any
-/// order, but aggregates such as `delta` and ROWS frames depend on it.
+/// The row order for a window without ORDER BY. `DataFusion` reads the partitions of a scan in any
+/// order, but aggregates such as `delta` and ROWS frames depend on that order.
 fn by_time(scope: &Scope<'_>) -> Option<SortExpr> {
     let column = scope.relation?.timestamp_column()?;
     column.origin.note();
@@ -438,8 +439,8 @@ pub(crate) fn refused(at: Span) -> EngineError {
 }
 
 fn refused_range(name: &str, at: Span) -> EngineError {
-    let what = format!("a RANGE up to the current row of {name} is");
-    error::not_supported(&what, at).with_hint("end it before the row, or count ROWS")
+    let what = format!("RANGE up to the current row for {name} is");
+    error::not_supported(&what, at).with_hint("end the frame before the current row, or use ROWS")
 }
 
 /// Rejects exact DECIMAL sums over rows before and after the current row: they cannot be computed
@@ -450,7 +451,8 @@ fn refuse_decimals_around(resolved: &Resolved, frames: &Frames, at: Span) -> Eng
     if !is_exact || !matches!(frames, Frames::Around(..)) {
         return Ok(());
     }
-    let what = format!("EXCLUDE CURRENT ROW of {name} of DECIMAL over rows behind the row is");
+    let what =
+        format!("EXCLUDE CURRENT ROW of {name} of DECIMAL in a frame with following rows is");
     Err(error::not_supported(&what, at))
 }
 

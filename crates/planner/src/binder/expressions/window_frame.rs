@@ -49,7 +49,7 @@ fn ends_now(end: &WindowFrameBound) -> bool {
     }
 }
 
-/// A window function without its frame.
+/// A window function whose frame is not yet known.
 #[derive(Clone)]
 pub(crate) struct OverRows {
     pub(crate) function: WindowFunctionDefinition,
@@ -118,7 +118,8 @@ impl Binder<'_> {
                 matches!(bound, FrameBound::Preceding { .. } | FrameBound::Following { .. })
             };
             if is_near(&frame.start) || frame.end.as_ref().is_some_and(is_near) {
-                let message = "RANGE with a distance needs ORDER BY the designated timestamp alone";
+                let message =
+                    "RANGE with an offset requires ORDER BY the designated timestamp alone";
                 return Err(error::at(ErrorCode::NotSupported, message, *span));
             }
         }
@@ -134,7 +135,7 @@ impl Binder<'_> {
         if *exclude_current_row {
             return without_current_row(whole, *span, unit);
         }
-        // Later rows with the current timestamp are not included yet.
+        // A frame up to the current row does not include later rows with the same timestamp.
         if whole.start_bound.is_unbounded() && whole.end_bound == WindowFrameBound::CurrentRow {
             return Ok(Frames::One(default_frame(true)));
         }
@@ -207,7 +208,7 @@ fn without_current_row(
             one(units, start, WindowFrameBound::Preceding(tick))
         }
         (WindowFrameUnits::Range, ..) => Err(error::not_supported(
-            "EXCLUDE CURRENT ROW in a RANGE frame that goes on behind the row is",
+            "EXCLUDE CURRENT ROW in a RANGE frame with following rows is",
             at,
         )),
         (_, Place::Behind, _) => one(units, start, end),
@@ -297,7 +298,7 @@ pub(crate) fn around(
             when(rows.gt(lit(0_i64)), high).otherwise(low)
         }
         name => {
-            let what = format!("EXCLUDE CURRENT ROW of {name} over rows behind the current one is");
+            let what = format!("EXCLUDE CURRENT ROW of {name} in a frame with following rows is");
             return Err(error::not_supported(&what, at));
         }
     };

@@ -15,8 +15,8 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 
 impl Binder<'_> {
-    /// The rows of a table as readers see them: for a materialized view, the rows that have not
-    /// expired.
+    /// The rows of a table as readers see them. For a materialized view, these are the rows that
+    /// have not expired.
     pub(crate) fn table_rows(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -49,7 +49,8 @@ impl Binder<'_> {
         policy: &ExpirePolicy,
     ) -> EngineResult<Relation> {
         let tree: Tree = serde_json::from_str(&policy.tree).map_err(|_| {
-            let message = "EXPIRE ROWS was said to another version: ALTER … SET EXPIRE ROWS again";
+            let message =
+                "EXPIRE ROWS was set by a different version: run ALTER … SET EXPIRE ROWS again";
             EngineError::new(ErrorCode::NotSupported, message)
         })?;
         let own_name = &table.schema().name;

@@ -1,4 +1,4 @@
-//! Files of the server in FROM: `read_parquet`, `read_csv`, `read_json`.
+//! Server files in FROM: `read_parquet`, `read_csv`, `read_json`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ const CSV_OPTIONS: [(&str, &str); 10] = [
     ("ignore_errors", "ignore_errors"),
     ("sample_size", "sample_size"),
 ];
-/// Options that JSON files also have.
+/// Options that JSON files also support.
 const JSON_OPTIONS: [&str; 4] = ["encoding", "schema", "ignore_errors", "sample_size"];
 
 /// Options of a call, by canonical name.
@@ -60,7 +60,7 @@ impl Binder<'_> {
                     let value = self.option_value(value)?;
                     let span = name.span;
                     if options.insert(option_name(&name, format)?, value).is_some() {
-                        let message = format!("option '{}' is there twice", name.text);
+                        let message = format!("duplicate option '{}'", name.text);
                         return Err(error::at(ErrorCode::InvalidValue, message, span));
                     }
                 }
@@ -79,7 +79,7 @@ impl Binder<'_> {
             TextRows::Table(table) => self.rows_of_files(table),
             TextRows::Unknown(ask) => {
                 self.context.ask_text(ask);
-                Err(error::not_supported("a text that nobody has looked at is", call.name.span))
+                Err(error::not_supported("a text file of unknown format is", call.name.span))
             }
         }
     }
@@ -137,7 +137,7 @@ impl Binder<'_> {
                 (pattern, at)
             }
             _ => {
-                let message = format!("{name} takes {} argument", u8::from(takes_path));
+                let message = format!("{name} requires {} argument", u8::from(takes_path));
                 return Err(error::at(ErrorCode::InvalidValue, message, call.name.span));
             }
         };
@@ -196,7 +196,7 @@ impl Binder<'_> {
         let mut rows = self.provider_rows(table.provider, &columns)?;
         let is_time = |at: &usize| table.columns[*at].sql_type.is_timestamp();
         let mut times = (0..table.columns.len()).filter(is_time);
-        // If files do not declare an order, their only timestamp column.
+        // If the files declare no order, uses their only timestamp column.
         let only = times.next().filter(|_| times.next().is_none());
         rows.timestamp = table.sorted_by.or(only);
         if table.sorted_by.is_some() {

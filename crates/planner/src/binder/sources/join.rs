@@ -35,14 +35,14 @@ pub(crate) struct Condition {
     pub(crate) rest: Vec<Typed>,
     /// Position of a key pair with integers of different widths, which time-based joins reject.
     widened: Option<Span>,
-    /// Columns of USING and NATURAL.
+    /// Columns in USING or NATURAL.
     using: Vec<Using>,
 }
 
 /// A column that USING merges from both sides.
 struct Using {
     name: String,
-    /// The values of the left and right side, in one type.
+    /// The values from the left and the right side, cast to one type.
     sides: (Expr, Expr),
     sql_type: SqlType,
 }
@@ -53,7 +53,7 @@ impl Condition {
         Self { keys, ..Self::default() }
     }
 
-    /// Rejects keys of different types.
+    /// Rejects keys with different types.
     pub(crate) fn refuse_widened(&self) -> EngineResult<()> {
         self.widened.map_or(Ok(()), |at| Err(mismatch(at)))
     }
@@ -72,7 +72,7 @@ impl Binder<'_> {
     /// Binds a join and its sources.
     pub(crate) fn join(&mut self, id: NodeId) -> EngineResult<Relation> {
         let Node::Join { join, left, right, on, tolerance, keyword_span } = self.node(id)? else {
-            return Err(EngineError::internal("a join without its node"));
+            return Err(EngineError::internal("expected a join node"));
         };
         if self.joined_tables(id) > MAX_JOINED_TABLES {
             let message = format!("too many joined tables [limit={MAX_JOINED_TABLES}]");
@@ -123,7 +123,7 @@ impl Binder<'_> {
         Ok(asks_nothing && keeps_left && self.unnest_of(right).is_some())
     }
 
-    /// Joins two sources by the kind of the join.
+    /// Joins two sources according to the join's kind.
     pub(crate) fn sides_joined(
         &mut self,
         id: NodeId,
@@ -132,7 +132,7 @@ impl Binder<'_> {
         right_id: NodeId,
     ) -> EngineResult<Relation> {
         let Node::Join { join, on, tolerance, keyword_span, .. } = self.node(id)? else {
-            return Err(EngineError::internal("a join without its node"));
+            return Err(EngineError::internal("expected a join node"));
         };
         let kind = match join {
             JoinKind::Asof => {
@@ -357,7 +357,7 @@ pub(crate) fn refuse_tolerance(
         Some(AsofTolerance { interval: _, span })
             if !matches!(join, JoinKind::Asof | JoinKind::Lt) =>
         {
-            let message = "TOLERANCE is supported with ASOF and LT joins only";
+            let message = "TOLERANCE is only supported with ASOF and LT joins";
             Err(error::at(ErrorCode::NotSupported, message, *span))
         }
         _ => Ok(()),
@@ -399,7 +399,7 @@ fn gone_in_common<'r>(left: &'r Relation, right: &'r Relation) -> Option<&'r Gon
     of_left.or_else(|| right.gone.iter().find(|gone| had(left, &gone.name)))
 }
 
-/// Columns of a join in the form of [`Relation`].
+/// Columns of a join, in the format of [`Relation`].
 struct Merged {
     merged: Vec<Vec<usize>>,
     listed: Option<Vec<usize>>,
@@ -407,8 +407,8 @@ struct Merged {
 
 /// The columns that USING, NATURAL and `ON (a, b)` merge, and the columns of `*` after merging. In
 /// each row the merged columns are equal, or one side has no row. In a FULL JOIN either side may
-/// have no row, so an additional last column holds the existing value. As in QuestDB, time-based
-/// joins merge no columns. `None` if nothing changes.
+/// have no row, so an additional column at the end holds whichever value exists. As in QuestDB,
+/// time-based joins merge no columns. `None` if nothing changes.
 fn merged_by(
     on: Option<&JoinOn>,
     join: &JoinKind,
@@ -578,7 +578,7 @@ fn with_either_side(
     relation::project(plan, exprs)
 }
 
-/// The column with this name; the first one if preceding joins made several equal.
+/// Index of the column with this name; of the first one if preceding joins made several equal.
 fn first_named(rows: &Relation, path: &[Name]) -> EngineResult<usize> {
     rows.resolve(path).or_else(|failure| {
         let same = |column: &ScopeColumn| {
@@ -592,9 +592,9 @@ fn first_named(rows: &Relation, path: &[Name]) -> EngineResult<usize> {
     })
 }
 
-/// Computes a condition with a sub-query as a column of the side it reads: an outer join can test a
-/// column, and unmatched rows cannot be determined after the join. If the condition reads both
-/// sides, each of its sub-queries becomes a column.
+/// Computes a condition with a sub-query as a column of the side that it reads. An outer join can
+/// test a column, but unmatched rows cannot be determined after the join. If the condition reads
+/// both sides, each of its sub-queries becomes a column.
 fn computed_before(
     left: &mut Relation,
     right: &mut Relation,
@@ -602,7 +602,7 @@ fn computed_before(
     number: usize,
     at: Span,
 ) -> EngineResult<Typed> {
-    // No other condition in the statement has this position.
+    // No other condition in the statement has the same position, so the name is unique.
     let name = format!("on_{}_{number}", at.start);
     if let Some(column) = column_before(left, right, &test.expr, &name)? {
         return Ok(Typed::computed(column, test.sql_type));
@@ -652,7 +652,7 @@ fn column_before(
     Ok(Some(Expr::Column(Column::new_unqualified(name))))
 }
 
-/// The sides that the sub-queries of an expression read.
+/// Which sides the sub-queries in an expression read.
 fn captured_side(expr: &Expr, left: &Relation, right: &Relation) -> Side {
     let mut found = Side::Neither;
     let _ = expr.apply(|node| {

@@ -34,7 +34,7 @@ impl Binder<'_> {
         let Node::Join { join, left: _, right: right_id, on, tolerance: _, keyword_span: keyword } =
             self.node(id)?
         else {
-            return Err(EngineError::internal("a join without its node"));
+            return Err(EngineError::internal("expected a join node"));
         };
         let (on, right_id, keyword) = (on.as_ref(), *right_id, *keyword);
         let kind = match join {
@@ -75,14 +75,14 @@ impl Binder<'_> {
 /// The components of `SELECT … FROM right WHERE key = left.key AND time <= left.time ORDER BY time
 /// DESC LIMIT 1`.
 struct LastBefore {
-    /// The rows to search for the last one, without the conditions on the left row.
+    /// The rows among which the last one is searched, before they are compared with the left row.
     rows: LogicalPlan,
     /// Designated timestamp of `rows`.
     time: Expr,
     kind: AsofKind,
     /// Pairs of left and right values that must be equal.
     keys: Vec<(Expr, Expr)>,
-    /// The selected expressions, over `rows` and the left side.
+    /// The selected expressions, over the columns of `rows` and of the left side.
     outputs: Vec<Expr>,
 }
 
@@ -265,14 +265,15 @@ impl Terms<'_> {
 }
 
 fn no_time() -> EngineError {
-    EngineError::internal("rows without the time that they had")
+    EngineError::internal("rows lost their timestamp column")
 }
 
 fn reads_outer(expr: &Expr) -> bool {
     expr.exists(|node| Ok(matches!(node, Expr::OuterReferenceColumn(_, _)))).unwrap_or(true)
 }
 
-/// Replaces columns by their expressions below a plan node; `None` if one is missing.
+/// Replaces columns with the expressions that compute them below a plan node; `None` if one is
+/// missing.
 fn replace_all(exprs: &mut [Expr], values: &HashMap<Column, Expr>) -> Option<()> {
     for expr in exprs {
         let replaced = std::mem::take(expr).transform(|node| match &node {

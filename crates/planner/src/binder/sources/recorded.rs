@@ -1,8 +1,8 @@
 //! Resolves the names in a view's query as recorded when the view was created.
 //!
-//! Tables and columns are recorded by identity. A renamed one is found under the name in the query.
-//! If one was dropped, the view is invalid, even if a new one has the same name. Columns added
-//! later are not visible to the view.
+//! Tables and columns are recorded by identity. After a rename, they are still found under the name
+//! in the query. If one was dropped, the view is invalid, even if a new object has the same name.
+//! Columns added later are not visible to the view.
 
 use std::sync::Arc;
 
@@ -99,10 +99,10 @@ fn as_recorded(
 
 /// The error for a view that references an object it was not bound to.
 pub(crate) fn unbound(name: &Name) -> EngineError {
-    error::no_table(name).with_hint("ALTER VIEW with the text that views() shows")
+    error::no_table(name).with_hint("run ALTER VIEW with the query that views() shows")
 }
 
-/// The record of a table that a query references.
+/// The stored record for a table that a view's query references.
 pub(crate) fn table_source(table: &TableSnapshot) -> ViewSource {
     let schema = table.schema();
     let column = |column: &tidemark_storage::ColumnSchema| ViewColumn {

@@ -79,8 +79,8 @@ impl Binder<'_> {
         relation.aliased(alias.map(|alias| alias.text.as_str()), &reference)
     }
 
-    /// The value of a DECLARE variable as a source: a query, or the name of a table, view or table
-    /// function.
+    /// Uses a DECLARE variable as a source. Its value is a query, or the name of a table, view or
+    /// table function.
     fn declared(
         &mut self,
         value: VariableValue,
@@ -110,7 +110,7 @@ impl Binder<'_> {
             }
             Node::Call(_) => binder.table_function(id, Some(alias)),
             _ => {
-                let message = format!("'@{}' is a value, and a query is expected here", name.text);
+                let message = format!("'@{}' is a value, expected a query", name.text);
                 Err(error::at(ErrorCode::TypeMismatch, message, name.span))
             }
         })

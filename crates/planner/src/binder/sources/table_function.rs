@@ -64,7 +64,7 @@ impl Binder<'_> {
             "views" => self.views_rows()?,
             "materialized_views" => self.materialized_views_rows()?,
             "live_views" => self.live_views_rows()?,
-            // For access control alone: it shows more than a user may see.
+            // Only for access control: it shows more than a user may see.
             "access_schema" if self.visibility().is_none() => self.access_schema_rows()?,
             "functions" => self.functions_rows()?,
             "keywords" => self.keywords_rows()?,
@@ -119,7 +119,8 @@ impl Binder<'_> {
         self.literal_rows(names.map(|name| (name, SqlType::String, none())).into())
     }
 
-    /// `FROM current_schema()`: one row; its column has the alias or the function's name.
+    /// `FROM current_schema()`: one row, whose column is named after the alias or, without one, the
+    /// function.
     fn single_value(
         &mut self,
         id: NodeId,
@@ -309,7 +310,7 @@ impl Binder<'_> {
         self.expression(id, &Scope::empty()).map(|value| is_computed(&value))
     }
 
-    /// A series as a source with bounds known only at run time.
+    /// A series in FROM whose bounds are known only at run time.
     fn series_of(
         &mut self,
         bind: impl FnOnce(&mut Self) -> EngineResult<Typed>,
@@ -358,7 +359,8 @@ impl Binder<'_> {
         mapped(numbers, lit(low) + lit(step) * number, SqlType::Double)
     }
 
-    /// Timestamps at a distance of a number of their units, or of a period such as `1d` or `-1M`.
+    /// A series of timestamps whose step is a number of their units, or a period such as `1d` or
+    /// `-1M`.
     fn time_series(
         &mut self,
         (low, high): (NodeId, NodeId),
@@ -453,7 +455,7 @@ fn is_computed(value: &Typed) -> bool {
         && !value.expr.exists(is_open).unwrap_or(false)
 }
 
-/// Maximum number of arguments of a table function; `None` if the function counts them itself.
+/// Maximum number of arguments for a table function; `None` if the function counts them itself.
 fn most_arguments(name: &str) -> Option<usize> {
     Some(match name {
         "tables" | "all_tables" | "wal_tables" | "table_storage" | "reader_pool" | "snapshots"
@@ -466,7 +468,7 @@ fn most_arguments(name: &str) -> Option<usize> {
 }
 
 fn endless(at: Span) -> EngineError {
-    let message = format!("generate_series has no end: it takes at most {MAX_STEPS} steps");
+    let message = format!("generate_series is too long: at most {MAX_STEPS} steps are allowed");
     error::at(ErrorCode::InvalidValue, message, at)
 }
 

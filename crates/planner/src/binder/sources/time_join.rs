@@ -14,8 +14,8 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, Typed, error, names};
 
-/// The unit in which two timestamps are compared: the finer one. In the coarser unit, a row could
-/// match one that is later by less than a unit.
+/// The unit in which two timestamps are compared: the finer of both units. In the coarser unit, a
+/// row could match one that is later by less than a unit.
 pub(crate) fn finer(left: &ScopeColumn, right: &ScopeColumn) -> SqlType {
     if right.sql_type == SqlType::TimestampNs { right.sql_type } else { left.sql_type }
 }
@@ -192,8 +192,8 @@ impl Binder<'_> {
     }
 }
 
-/// The rows of one side in time order, and its timestamp in the join's unit, which is the finer
-/// one.
+/// The rows of one side in time order, and the side's timestamp in the join's unit, which is the
+/// finer of both.
 pub(crate) fn in_time_order(
     side: &Relation,
     time: &ScopeColumn,
@@ -212,7 +212,7 @@ pub(crate) fn unsupported_condition(keyword: Span) -> EngineError {
     error::at(ErrorCode::NotSupported, "unsupported join condition", keyword)
 }
 
-/// Conditions of a join by the side they read.
+/// A join's conditions, grouped by the side they read.
 #[derive(Default)]
 pub(crate) struct Terms {
     pub(crate) left: Vec<Typed>,

@@ -1,5 +1,5 @@
-//! UNNEST in FROM: expands arrays and JSON documents into rows joined with the sources on the left;
-//! `generate_subscripts(array, 1)` yields the elements' subscripts.
+//! UNNEST in FROM: expands arrays and JSON documents into rows and joins them with the sources on
+//! the left. `generate_subscripts(array, 1)` returns the subscripts of the elements.
 
 use std::sync::Arc;
 
@@ -50,13 +50,13 @@ impl<'a> Binder<'a> {
     fn unnested_call(&self, id: NodeId) -> EngineResult<Unnested<'a>> {
         let Node::TableFunction { call, alias, columns, timestamp, ordinality } = self.node(id)?
         else {
-            return Err(EngineError::internal("UNNEST without its node"));
+            return Err(EngineError::internal("expected an UNNEST node"));
         };
         let Node::Call(call) = self.node(*call)? else {
-            return Err(EngineError::internal("UNNEST without its call"));
+            return Err(EngineError::internal("expected an UNNEST call"));
         };
         if let Some(timestamp) = timestamp {
-            return Err(error::not_supported("TIMESTAMP of UNNEST is", timestamp.span));
+            return Err(error::not_supported("TIMESTAMP with UNNEST is", timestamp.span));
         }
         self.plain_arguments(call)?;
         Ok(Unnested { call, alias: alias.as_ref(), columns, ordinality: *ordinality })
@@ -168,7 +168,7 @@ impl<'a> Binder<'a> {
                 let found = value.sql_type.name();
                 return Err(error::at(
                     ErrorCode::TypeMismatch,
-                    format!("UNNEST needs arrays, or JSON text with COLUMNS; found {found}"),
+                    format!("UNNEST requires arrays, or JSON strings with COLUMNS; found {found}"),
                     self.tree.span(array),
                 ));
             };
@@ -185,13 +185,13 @@ impl<'a> Binder<'a> {
         }
         if arguments.is_empty() {
             let at = call.name.span;
-            return Err(error::at(ErrorCode::InvalidValue, "UNNEST needs an argument", at));
+            return Err(error::at(ErrorCode::InvalidValue, "UNNEST requires an argument", at));
         }
         Ok((arguments, items, elements))
     }
 
-    /// The items of an array that a client sent in binary, and the requested item type. `None` if a
-    /// direct conversion to that type can differ from one through text.
+    /// The elements of an array that a client sent in binary, and the requested element type.
+    /// `None` if direct conversion to that type can differ from conversion through text.
     fn sent_items(&mut self, array: NodeId) -> EngineResult<Option<(ParameterItems, SqlType)>> {
         let (index, wanted) = match self.node(array)? {
             Node::Cast { operand, type_name, .. } if type_name.dimensions == 1 => {
@@ -215,7 +215,7 @@ impl<'a> Binder<'a> {
         Ok(is_as_its_text(items.sql_type(), wanted).then_some((items, wanted)))
     }
 
-    /// The item type of an array in text form: from its cast (`'{a,b}'::text[]`) or from the
+    /// The element type of an array in text form: from its cast (`'{a,b}'::text[]`) or from the
     /// parameter's declaration; text if a function created it.
     fn text_items(&self, array: NodeId, value: &Typed) -> EngineResult<Option<SqlType>> {
         if !value.sql_type.is_text() {
@@ -282,7 +282,7 @@ impl<'a> Binder<'a> {
                     return Err(error::at(
                         ErrorCode::TypeMismatch,
                         format!(
-                            "a JSON field is BOOLEAN, SHORT, INT, LONG, DOUBLE, VARCHAR or \
+                            "a JSON field must be BOOLEAN, SHORT, INT, LONG, DOUBLE, VARCHAR or \
                              TIMESTAMP; found {found}"
                         ),
                         position,
@@ -296,7 +296,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// Whether a value converts to another type as its text form would.
+/// Whether direct conversion to another type gives the same value as conversion through text.
 fn is_as_its_text(sent: SqlType, wanted: SqlType) -> bool {
     match sent {
         SqlType::Boolean | SqlType::Double | SqlType::Timestamp | SqlType::Varchar => {
@@ -320,7 +320,7 @@ fn asks_for_places(call: &CallNode) -> bool {
 /// `alias (name, …)`.
 fn renamed(elements: &mut [Element], names: &[Name]) -> EngineResult<()> {
     if let Some(extra) = names.get(elements.len()) {
-        let message = format!("UNNEST has {} columns", elements.len());
+        let message = format!("too many column names: UNNEST has {} columns", elements.len());
         return Err(error::at(ErrorCode::InvalidName, message, extra.span));
     }
     for (element, name) in elements.iter_mut().zip(names) {

@@ -54,7 +54,7 @@ struct Read {
 }
 
 impl Origin {
-    /// Computed by an expression.
+    /// No table column: the value is computed by an expression.
     pub(crate) const NONE: Self = Self { read: None };
 
     /// A column of `table` under its name there; reads are recorded in `accesses`.

@@ -1,6 +1,6 @@
 //! State of binding one statement: names in scope, findings so far, and work done. Higher modules
-//! add methods that bind. This file depends on none of them, and a module calls higher modules only
-//! through [`Queries`].
+//! add methods that bind. This file depends on none of these modules, and a module calls higher
+//! ones only through [`Queries`].
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(crate) trait Queries {
     fn common_table(&self, binder: &mut Binder<'_>, name: &Name) -> Option<EngineResult<Relation>>;
 }
 
-/// Users of the designated timestamp of a SELECT block.
+/// Which blocks need the designated timestamp of a SELECT block.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BlockTime {
     /// Whether the block itself needs it: its sources keep their designated timestamps, selected or
@@ -52,7 +52,7 @@ pub(crate) struct BlockTime {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VariableValue {
     pub(crate) node: NodeId,
-    /// Number of DECLARE scopes in which its own variables are resolved.
+    /// Number of DECLARE scopes in which the variables inside this expression are resolved.
     pub(crate) scopes: usize,
 }
 
@@ -83,11 +83,11 @@ pub(crate) struct Binder<'a> {
     pub(crate) deferred: Option<EngineError>,
     /// Case-folded names of the views being bound, innermost last.
     pub(crate) views: Vec<String>,
-    /// Whether a view's query is being bound, whose names the user need not see.
+    /// Whether a view's query is being bound. The user need not be able to see the names in it.
     pub(crate) beneath_view: bool,
     /// The materialized view whose stored rows are read because its expiry policy is being bound.
     pub(crate) expiring: Option<TableId>,
-    /// For each of those views, the context in which it is read; innermost last.
+    /// The context in which each view in `views` is read; innermost last.
     pub(crate) view_places: Vec<ViewPlace>,
     /// The objects that names in the view's query refer to; `None`: resolve names in the snapshot.
     pub(crate) view_sources: Option<ViewSources>,
@@ -99,20 +99,20 @@ pub(crate) struct Binder<'a> {
     pub(crate) time_is_read: bool,
     /// Values that the current select list expands into rows; `None` outside a select list.
     pub(crate) list_rows: Option<ListRows>,
-    /// Id of the first node after the last stored DEFAULT expression.
+    /// Id of the first node after the last DEFAULT expression that was stored.
     pub(crate) after_default: NodeId,
     /// Number of relations named so far; each has a unique name in plans.
     relations: usize,
-    /// Number of sources bound so far, without those in views.
+    /// Number of sources bound so far, excluding those in views.
     pub(crate) sources: usize,
     /// Work done by binding so far.
     pub(crate) work: Work,
-    /// Views bound so far, for references that override none of their variables.
+    /// Views bound so far. References that override none of their variables reuse them.
     pub(crate) bound_views: HashMap<String, BoundView>,
 }
 
 impl<'a> Binder<'a> {
-    /// Creates the state for a statement of which nothing is bound yet.
+    /// Creates the initial state for binding a statement.
     pub(crate) fn new(
         tree: &'a Tree,
         snapshot: &'a Arc<Snapshot>,
@@ -214,7 +214,8 @@ impl<'a> Binder<'a> {
         self.part_from(self.tree.first, root)
     }
 
-    /// The same, without the nodes before `first`, which the copy must not reference.
+    /// Like [`Self::part`], but without the nodes before `first`, which the copy must not
+    /// reference.
     pub(crate) fn part_from(&self, first: NodeId, root: NodeId) -> Tree {
         // Children precede their parents.
         let skipped = first.saturating_sub(self.tree.first) as usize;
@@ -233,7 +234,7 @@ impl<'a> Binder<'a> {
         self.variable_value_in(name, self.variables.len())
     }
 
-    /// The same within the outermost `scopes` scopes of DECLARE.
+    /// Like [`Self::variable_value`], but only within the outermost `scopes` scopes of DECLARE.
     pub(crate) fn variable_value_in(&self, name: &Name, scopes: usize) -> Option<VariableValue> {
         let (mut name, mut scopes) = (name, scopes);
         let mut pending = self.variables.iter().take(scopes).map(HashMap::len).sum::<usize>();
@@ -289,7 +290,7 @@ impl<'a> Binder<'a> {
         Ok(bound)
     }
 
-    /// The part of the catalog that the user sees; `None` for all of it.
+    /// The subset of the catalog that the user sees; `None` if the user sees everything.
     pub(crate) fn visibility(&self) -> Option<&'a Visibility> {
         self.context.visibility.as_ref()
     }
@@ -304,7 +305,7 @@ impl<'a> Binder<'a> {
         self.visibility().is_none_or(|visibility| visibility.reads_whole(name))
     }
 
-    /// All reads of the statement so far, as they will appear in its accesses.
+    /// All reads so far, as they will appear in the statement's accesses.
     pub(crate) fn read_so_far(&self) -> Vec<Access> {
         let mut reads = self.accesses.list();
         for ViewPlace { before, view, owner } in self.view_places.iter().rev() {

@@ -17,7 +17,7 @@ pub(crate) struct CommonTable {
     pub(crate) scopes: usize,
     /// The rows that its name refers to inside its own recursive query.
     pub(crate) last_rows: Option<LastRows>,
-    /// Its rows, if all references must read the same ones.
+    /// The rows of the expression, if all references must read the same rows.
     pub(crate) shared: Option<Relation>,
 }
 
@@ -42,6 +42,6 @@ impl CommonTable {
 #[derive(Debug, Clone)]
 pub(crate) struct LastRows {
     pub(crate) rows: Relation,
-    /// Position of the reference to them, if any.
+    /// Position of the reference to these rows, if any.
     pub(crate) read_at: Option<Span>,
 }

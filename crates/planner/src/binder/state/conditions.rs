@@ -10,11 +10,12 @@ use crate::binder::state::scope::Relation;
 /// The conditions of a statement that reads a single table.
 #[derive(Debug, Clone)]
 pub struct Conditions {
-    /// In their original order; only time ranges if parameters occur in no other condition.
+    /// The conditions in their original order; only the time ranges if parameters occur in no other
+    /// condition.
     pub(crate) conjuncts: Vec<Conjunct>,
     pub(crate) source: Relation,
     pub(crate) ranges: Vec<TimeRange>,
-    /// The DECLARE variables they use.
+    /// The DECLARE variables that the conditions use.
     pub(crate) variables: Vec<HashMap<String, NodeId>>,
 }
 

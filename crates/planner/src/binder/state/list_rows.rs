@@ -12,7 +12,7 @@ use crate::binder::error;
 use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 
-/// The values that one SELECT block's list expands.
+/// The values that the list of one SELECT block expands.
 #[derive(Debug, Default)]
 pub(crate) struct ListRows {
     /// Name prefix of the element columns, before their index.

@@ -1,6 +1,6 @@
 //! Named windows in scope. A window may only refer to windows declared before it, so references
-//! cannot form a cycle. Each window is resolved once, at its declaration: using the last of a chain
-//! of references costs no extra stack or time.
+//! cannot form a cycle. Each window is resolved once, at its declaration, so a long chain of
+//! references costs no extra stack or time.
 
 use std::sync::Arc;
 
@@ -49,14 +49,14 @@ impl NamedWindows {
     /// The window of an OVER clause.
     pub(crate) fn over(&self, spec: &WindowSpec) -> EngineResult<Window> {
         if let Some(anchor) = &spec.anchor {
-            let message = "ANCHOR is allowed in a named WINDOW only";
+            let message = "ANCHOR is only allowed in a named WINDOW";
             return Err(error::at(ErrorCode::NotSupported, message, anchor.span));
         }
         self.resolve(spec, None)
     }
 
-    /// A window with the clauses of the window it refers to. `declared` is its own name and the
-    /// windows declared in the same block.
+    /// Combines a window with the clauses of the window it refers to. `declared` contains its own
+    /// name and the windows declared in the same block.
     fn resolve(
         &self,
         spec: &WindowSpec,
@@ -104,7 +104,7 @@ impl NamedWindows {
     }
 }
 
-/// The items of a clause; if it is absent, those of the referenced window.
+/// The items of a clause; if the clause is absent, the items from the referenced window.
 fn list<T: Clone>(own: &[T], base: Option<&Arc<[T]>>) -> Arc<[T]> {
     base.filter(|_| own.is_empty()).map_or_else(|| own.into(), Arc::clone)
 }

@@ -1,4 +1,5 @@
-//! The outer rows of a sub-query, where names are looked up that its own sources do not have.
+//! The outer rows of a sub-query. A name that the sub-query's own sources do not have is looked up
+//! there.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ impl OuterRows {
         }
     }
 
-    /// Moves earlier captures before later ones.
+    /// Puts captures made earlier before those made since.
     pub(crate) fn capture_first(&mut self, mut before: Vec<Expr>) {
         let since = std::mem::take(&mut self.captured);
         before.extend(since);
@@ -59,7 +60,7 @@ impl OuterRows {
     }
 }
 
-/// An outer column, in the form a sub-query's plan refers to it.
+/// The expression by which a sub-query's plan refers to an outer column.
 pub(crate) fn outer_reference(column: &ScopeColumn) -> Expr {
     let field = Field::new(&column.name, column.sql_type.arrow_type(), true);
     Expr::OuterReferenceColumn(Arc::new(field), column.column.clone())

@@ -50,7 +50,7 @@ impl Parameters {
         self.arrays.iter().any(|(own, _)| *own == index)
     }
 
-    /// The item type of a parameter that is a `PostgreSQL` array.
+    /// The element type of a parameter that is a `PostgreSQL` array.
     pub(crate) fn items_of(&self, index: u32) -> Option<SqlType> {
         let (_, array) = self.arrays.iter().find(|(own, _)| *own == index)?;
         Some(match array.trim_end_matches("[]") {
@@ -66,7 +66,7 @@ impl Parameters {
         self.arrays.push((index, array));
     }
 
-    /// Its type, if known.
+    /// The parameter's type, if known.
     pub(crate) fn slot(&mut self, index: u32) -> &mut Option<SqlType> {
         let position = (index as usize).saturating_sub(1);
         if self.types.len() <= position {
@@ -101,7 +101,7 @@ impl Parameters {
     }
 }
 
-/// The type of a number used as `wanted`, with more digits than `wanted` may have.
+/// The type of a numeric parameter used as `wanted`. It may have more digits than `wanted` allows.
 fn of_number(wanted: SqlType) -> SqlType {
     match wanted {
         SqlType::Byte

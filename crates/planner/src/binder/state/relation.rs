@@ -53,7 +53,7 @@ pub(crate) fn distinct(plan: LogicalPlan) -> LogicalPlan {
     LogicalPlan::Distinct(Distinct::All(Arc::new(plan)))
 }
 
-/// A name for a computed column that differs from all columns of the plan, whose names users
+/// A name for a computed column. It differs from the names of all columns in the plan, which users
 /// choose.
 pub(crate) fn fresh(name: &str, plan: &LogicalPlan) -> String {
     let mut name = name.to_owned();
@@ -84,7 +84,7 @@ fn scan(base: &BaseScan) -> EngineResult<LogicalPlan> {
 /// Restricts a table scan to time ranges; without any, it reads nothing.
 pub(crate) fn within(plan: &LogicalPlan, ranges: Vec<TimeRange>) -> EngineResult<LogicalPlan> {
     let LogicalPlan::TableScan(scan) = plan else {
-        return Err(EngineError::internal("time ranges without a scan"));
+        return Err(EngineError::internal("time ranges require a scan"));
     };
     if ranges.is_empty() {
         let schema = Arc::clone(&scan.projected_schema);
@@ -92,7 +92,7 @@ pub(crate) fn within(plan: &LogicalPlan, ranges: Vec<TimeRange>) -> EngineResult
     }
     let provider = source_as_provider(&scan.source).map_err(error::plan)?;
     let Some(table) = provider.downcast_ref::<SnapshotTable>() else {
-        return Err(EngineError::internal("a scan of no table of ours"));
+        return Err(EngineError::internal("a scan of an unexpected kind of table"));
     };
     let source = provider_as_source(Arc::new(table.within(ranges)));
     Ok(LogicalPlan::TableScan(TableScan { source, ..scan.clone() }))
@@ -172,7 +172,7 @@ impl Relation {
         self.order = order;
     }
 
-    /// The designated timestamp that is not selected, as an expression for a projection that keeps
+    /// The designated timestamp if it is not selected, as an expression for a projection that keeps
     /// it.
     pub(crate) fn unselected(&self) -> Option<Expr> {
         self.unselected_time.as_ref().map(ScopeColumn::expr)
@@ -199,7 +199,7 @@ impl Relation {
         }
     }
 
-    /// The relation as a source with an alias, by which its columns are qualified.
+    /// The relation as a source whose alias qualifies its columns.
     pub(crate) fn aliased(self, qualifier: Option<&str>, reference: &str) -> EngineResult<Self> {
         let plan = SubqueryAlias::try_new(Arc::new(self.plan), reference).map_err(error::plan)?;
         let qualifier: Option<Arc<str>> = qualifier.map(Arc::from);

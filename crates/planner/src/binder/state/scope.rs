@@ -19,9 +19,9 @@ pub(crate) struct ScopeColumn {
     pub(crate) qualifier: Option<Arc<str>>,
     /// The column's name.
     pub(crate) name: String,
-    /// Its type.
+    /// The column's SQL type.
     pub(crate) sql_type: SqlType,
-    /// Its reference in the plan.
+    /// The column's reference in the plan.
     pub(crate) column: Column,
     /// The table column behind it, if it is unchanged.
     pub(crate) origin: Origin,
@@ -84,15 +84,16 @@ pub(crate) struct Relation {
     /// The designated timestamp of a sub-query whose list omits it. It cannot be referenced by
     /// name, but time-based clauses use it.
     pub(crate) unselected_time: Option<ScopeColumn>,
-    /// The order of rows by either timestamp.
+    /// The order of rows by the designated timestamp or by `unselected_time`.
     pub(crate) order: TimeOrder,
-    /// Columns merged by USING: an unqualified name refers to the first of its list.
+    /// Lists of columns merged by USING. An unqualified name refers to the first column of its
+    /// list.
     pub(crate) merged: Vec<Vec<usize>>,
-    /// The columns of `*`, unless they are all columns in order.
+    /// The columns of `*`; `None` if these are all columns in order.
     pub(crate) listed: Option<Vec<usize>>,
     pub(crate) base: Option<BaseScan>,
-    /// Columns that a view had here when it was created and that were dropped since. Their names
-    /// must not resolve to anything else.
+    /// Columns that a view had here when it was created and that have been dropped since. Their
+    /// names must not resolve to anything else.
     pub(crate) gone: Vec<GoneColumn>,
 }
 
@@ -119,7 +120,7 @@ impl Relation {
         self.timestamp_column().filter(|_| self.order == TimeOrder::Ascending)
     }
 
-    /// The types of its columns.
+    /// SQL types of the relation's columns.
     pub(crate) fn types(&self) -> Vec<SqlType> {
         self.columns.iter().map(|column| column.sql_type).collect()
     }
@@ -207,10 +208,11 @@ impl GoneColumn {
         same_source(&self.qualifier, qualifier)
     }
 
-    /// The error that makes the view that reads it invalid.
+    /// The error for a view that reads this dropped column.
     pub(crate) fn error(&self, at: Span) -> EngineError {
         let (name, source) = (&self.name, &self.qualifier);
-        let message = format!("column '{name}' of '{source}' was dropped after the view was made");
+        let message =
+            format!("column '{name}' of '{source}' was dropped after the view was created");
         error::at(ErrorCode::InvalidValue, message, at)
     }
 }
@@ -255,7 +257,8 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// Whether no column here has this name, so that it may exist in the outer rows.
+/// Whether the lookup failed because no column has this name. The name may then exist in the outer
+/// rows.
 pub(crate) fn is_unknown(failure: &EngineError) -> bool {
     matches!(failure.code, ErrorCode::ColumnNotFound | ErrorCode::TableNotFound)
 }

@@ -1,4 +1,4 @@
-//! An expression with its SQL type, which the Arrow type does not determine.
+//! An expression with its SQL type, which the Arrow type alone does not determine.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Case;
@@ -63,8 +63,8 @@ impl Typed {
         }
     }
 
-    /// The value for a context wider than INT: INT arithmetic in it is done in 64 bits and does not
-    /// wrap.
+    /// The value for a context wider than INT. INT arithmetic inside it is done in 64 bits and does
+    /// not wrap.
     pub(crate) fn unwrapped(self) -> Self {
         match in_64_bits(&self.expr) {
             Some(wide) if self.constant.is_none() => Self::computed(wide, SqlType::Long),

@@ -9,7 +9,7 @@ use crate::Access;
 use crate::binder::state::accesses::Accesses;
 use crate::binder::state::scope::Relation;
 
-/// The objects that names in a view's query refer to, by the node with the name.
+/// The objects that names in a view's query refer to, keyed by the node that contains the name.
 pub(crate) type ViewSources = Arc<BTreeMap<u32, ViewSource>>;
 
 /// The context in which a view is read: the accesses before it, and the owner whose permissions
@@ -26,6 +26,6 @@ pub(crate) struct ViewPlace {
 pub(crate) struct BoundView {
     pub(crate) rows: Relation,
     pub(crate) reads: Vec<Access>,
-    /// Number of sources that a reference counts for.
+    /// Number of sources that each reference to the view counts as.
     pub(crate) sources: usize,
 }

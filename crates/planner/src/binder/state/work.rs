@@ -1,4 +1,4 @@
-//! Limits of binding: a short statement can produce a large plan, because expressions, variables,
+//! Limits on binding: a short statement can produce a large plan, because expressions, variables,
 //! common tables and views are expanded at each reference.
 
 use datafusion::logical_expr::Expr;
@@ -18,13 +18,13 @@ const STEPS_BETWEEN_CHECKS: usize = 64;
 /// reference, so a few lines that reference each other twice could read millions of tables.
 const MAX_SOURCES: usize = 1_000;
 
-/// Work done by binding a statement so far, including its views.
+/// Work done so far to bind a statement, including its views.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Work {
     steps: usize,
     /// Number of expression nodes created.
     nodes: usize,
-    /// Number of expressions around the current one.
+    /// Nesting depth of the current expression.
     nesting: usize,
     /// Number of tables, views and sub-queries.
     pub(crate) sources: usize,
@@ -50,7 +50,7 @@ impl Work {
         if self.sources > MAX_SOURCES {
             let message = format!(
                 "too many tables and sub-queries in a statement [limit={MAX_SOURCES}]: common \
-                 tables and views count once for each use"
+                 table expressions and views count at each use"
             );
             return Err(error::at(ErrorCode::StatementTooComplex, message, at));
         }
@@ -72,7 +72,7 @@ impl Work {
         self.nesting += 1;
     }
 
-    /// Marks the end of an expression, bound or failed.
+    /// Marks the end of an expression, whether or not binding succeeded.
     pub(crate) fn end_expression(&mut self) {
         self.nesting -= 1;
     }

@@ -47,7 +47,7 @@ impl Binder<'_> {
                 AlterAction::AddColumn { column, if_not_exists } => {
                     let filled = self.add_column(&snapshot, &mut schema, column, *if_not_exists)?;
                     if filled.is_some() && change.conversion.is_some() {
-                        let message = "one column with a DEFAULT at a time";
+                        let message = "only one column with a DEFAULT can be added at a time";
                         let at = column.name.span;
                         return Err(error::at(ErrorCode::NotSupported, message, at));
                     }
@@ -136,7 +136,7 @@ impl Binder<'_> {
         ))
     }
 
-    /// The default of a new column for existing rows.
+    /// Default values of a new column for the existing rows.
     fn filled_column(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -151,13 +151,15 @@ impl Binder<'_> {
             return Ok(None);
         }
         if !table.detached_list().is_empty() {
-            let message =
-                format!("attach or drop the detached partitions of '{}' first", schema.name);
+            let message = format!(
+                "table '{}' has detached partitions: attach or drop them first",
+                schema.name
+            );
             return Err(error::at(ErrorCode::NotSupported, message, position));
         }
         let Some(value) = defaults.expr(index) else {
             let message = format!(
-                "column '{}' is NOT NULL: expected a DEFAULT for the rows of '{}'",
+                "column '{}' is NOT NULL: expected a DEFAULT for the existing rows of '{}'",
                 column.name, schema.name
             );
             return Err(error::at(ErrorCode::InvalidValue, message, position));
@@ -205,7 +207,7 @@ impl Binder<'_> {
                     self.set_default(&mut changed, *value, Some(text.clone()))?;
                 }
             }
-            _ => return Err(EngineError::internal("an action that is no rule of a column")),
+            _ => return Err(EngineError::internal("unexpected action on a column")),
         }
         schema.columns[index] = changed;
         Ok(())
@@ -227,7 +229,8 @@ impl Binder<'_> {
         if external.values(&none, 1)?.is_empty() {
             return Ok(());
         }
-        let message = format!("column '{}' of '{}' has nulls", column.text, table.schema().name);
+        let message =
+            format!("column '{}' of '{}' contains nulls", column.text, table.schema().name);
         Err(error::at(ErrorCode::InvalidValue, message, column.span))
     }
 
@@ -253,8 +256,10 @@ impl Binder<'_> {
             return refuse(ErrorCode::NotSupported, message);
         }
         if !table.detached_list().is_empty() {
-            let message =
-                format!("attach or drop the detached partitions of '{}' first", schema.name);
+            let message = format!(
+                "table '{}' has detached partitions: attach or drop them first",
+                schema.name
+            );
             return refuse(ErrorCode::NotSupported, message);
         }
         let plan =
@@ -324,7 +329,7 @@ impl Binder<'_> {
                 };
                 self.notices.push(notice);
             }
-            _ => return Err(EngineError::internal("an action that is no setting")),
+            _ => return Err(EngineError::internal("unexpected action on a table setting")),
         }
         Ok(())
     }
@@ -336,7 +341,7 @@ fn check_partitioned(schema: &TableSchema, at: Span) -> EngineResult<()> {
         return Ok(());
     }
     let message = format!(
-        "table '{}' is not partitioned: its type cannot be set, expected a table with PARTITION BY",
+        "cannot set the type of table '{}': expected a partitioned table (PARTITION BY)",
         schema.name
     );
     Err(error::at(ErrorCode::NotSupported, message, at))
@@ -520,7 +525,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn type_changes_match_the_conversion_matrix() {
+    fn column_type_changes_match_the_conversion_matrix() {
         use SqlType::{Boolean, Date, Double, Int, Ipv4, Long, Symbol, Timestamp, Uuid, Varchar};
         let decimal = SqlType::Decimal(18, 3);
         for (from, to) in [

@@ -23,8 +23,8 @@ use crate::binder::{Binder, error};
 const EXCLUDED: &str = "excluded";
 
 impl Binder<'_> {
-    /// The rows to insert into a table after conflicts are resolved. The table has an alias in the
-    /// clause.
+    /// The rows to insert into a table after conflicts are resolved. `table` includes the table's
+    /// alias in the clause.
     pub(crate) fn resolved_conflict(
         &mut self,
         table: (&Arc<TableSnapshot>, &str),
@@ -39,7 +39,7 @@ impl Binder<'_> {
             return Err(error::not_supported(what, self.tree.span(*filter)));
         }
         let Some(keys) = conflict_keys(&schema, conflict)? else { return Ok(source) };
-        // It reads existing rows, including those of the same transaction block.
+        // ON CONFLICT reads existing rows, including those of the same transaction block.
         self.note_read(&schema.name, Vec::new());
         let rows = match source {
             InsertSource::Template(mut template) => {
@@ -139,7 +139,10 @@ impl Binder<'_> {
         {
             return Ok(());
         }
-        let message = format!("'{}' is a key: expected excluded.{}", name.text, name.text);
+        let message = format!(
+            "key column '{}' cannot be updated: expected excluded.{}",
+            name.text, name.text
+        );
         Err(error::at(ErrorCode::NotSupported, message, name.span))
     }
 }
@@ -148,7 +151,7 @@ fn assigned(schema: &TableSchema, name: &Name) -> EngineResult<usize> {
     schema.column_index(&name.text).ok_or_else(|| error::invalid_column(&name.text, name.span))
 }
 
-/// The table's keys, which must be those of the clause; `None` if no row can conflict.
+/// The table's keys, which must equal the keys in the clause; `None` if no row can conflict.
 fn conflict_keys(schema: &TableSchema, conflict: &Conflict) -> EngineResult<Option<Vec<usize>>> {
     let is_key = |index: &usize| schema.dedup_keys.contains(&schema.columns[*index].id);
     let keys: Vec<usize> = (0..schema.columns.len()).filter(is_key).collect();
@@ -161,7 +164,7 @@ fn conflict_keys(schema: &TableSchema, conflict: &Conflict) -> EngineResult<Opti
     named.dedup();
     if named.is_empty() {
         if !conflict.assignments.is_empty() {
-            return refuse("ON CONFLICT DO UPDATE needs the keys in parentheses".into());
+            return refuse("ON CONFLICT DO UPDATE requires the keys in parentheses".into());
         }
         return Ok(Some(keys).filter(|keys| !keys.is_empty()));
     }
@@ -169,11 +172,9 @@ fn conflict_keys(schema: &TableSchema, conflict: &Conflict) -> EngineResult<Opti
         let names: Vec<&str> = keys.iter().map(|&key| schema.columns[key].name.as_str()).collect();
         let (table, names) = (&schema.name, names.join(", "));
         return refuse(if keys.is_empty() {
-            format!(
-                "table '{table}' enforces no key: ON CONFLICT takes the DEDUP UPSERT KEYS of one"
-            )
+            format!("table '{table}' enforces no keys: ON CONFLICT requires DEDUP UPSERT KEYS")
         } else {
-            format!("ON CONFLICT takes the keys of '{table}' ({names})")
+            format!("ON CONFLICT must name the keys of '{table}' ({names})")
         });
     }
     Ok(Some(keys))

@@ -18,7 +18,7 @@ use crate::{Access, BoundSchemaChange};
 
 /// Maximum number of columns in a key or an index, as in the `PostgreSQL` catalog.
 const MAX_KEY_COLUMNS: usize = 32;
-/// Maximum number of keys and indexes of a table.
+/// Maximum number of keys and indexes per table.
 const MAX_CONSTRAINTS: usize = 1_000;
 
 /// The permission required to declare a constraint.
@@ -96,12 +96,12 @@ impl Binder<'_> {
         } = written;
         let kind = kind_of(*constraint);
         if *if_not_exists && written.name.is_none() {
-            let message = "IF NOT EXISTS needs the name of the index";
+            let message = "IF NOT EXISTS requires the name of the index";
             return Err(error::at(ErrorCode::Syntax, message, *span));
         }
         if keys.len() > MAX_KEY_COLUMNS || schema.constraints.len() >= MAX_CONSTRAINTS {
             let message = format!(
-                "a table has at most {MAX_CONSTRAINTS} keys and indexes, of at most \
+                "a table can have at most {MAX_CONSTRAINTS} keys and indexes, with at most \
                  {MAX_KEY_COLUMNS} columns each"
             );
             return Err(error::at(ErrorCode::ResourceLimit, message, *span));
@@ -230,7 +230,7 @@ impl Binder<'_> {
         self.declare_one(schema, written)
     }
 
-    /// `DROP INDEX a, b`, of any tables.
+    /// `DROP INDEX a, b`, on any tables.
     pub(crate) fn drop_indexes(
         &mut self,
         names: &[Name],

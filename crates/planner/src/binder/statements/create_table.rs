@@ -18,7 +18,7 @@ use crate::binder::statements::ttl::parse_ttl;
 use crate::binder::{Binder, Typed, error};
 use crate::{BoundCreateTable, BoundStatement};
 
-/// Assigns column ids of a new table. Storage keeps them, so that keys can refer to columns.
+/// Assigns column ids to a new table. Storage keeps them, so that keys can refer to columns.
 fn numbered(columns: &mut [ColumnSchema]) {
     for (index, column) in columns.iter_mut().enumerate() {
         column.id = index as u32 + 1;
@@ -74,8 +74,8 @@ impl Binder<'_> {
         Ok(self.bound_create(Some(schema), source))
     }
 
-    /// Uses a PRIMARY KEY, or the only UNIQUE constraint, as DEDUP keys if the table supports them:
-    /// a row then replaces the row with the same key.
+    /// If the table supports it, uses the PRIMARY KEY, or the only UNIQUE constraint, as DEDUP
+    /// keys. A row then replaces the row with the same key.
     fn apply_primary_key(
         &mut self,
         schema: &mut TableSchema,
@@ -218,7 +218,7 @@ pub(crate) fn narrow(column: &mut ColumnSchema, written: &TypeName) {
 
 /// `'pg_class' is a name of the catalog`.
 pub(crate) fn reserved(name: &str) -> String {
-    format!("'{name}' is a name of the catalog: choose another one")
+    format!("'{name}' is reserved for the system catalog: choose another name")
 }
 
 /// Rejects names that are invalid for tables and views.
@@ -228,7 +228,7 @@ pub(crate) fn check_table_name(name: &Name) -> EngineResult<()> {
         return Ok(());
     }
     if is_catalog {
-        let message = format!("'{}' is a table of the catalog", name.text);
+        let message = format!("'{}' is a table of the system catalog", name.text);
         return Err(error::at(ErrorCode::InvalidName, message, name.span));
     }
     let message = match name.text.chars().find(|c| identifier::is_illegal_in_table_name(*c)) {
@@ -285,7 +285,8 @@ pub(crate) fn column_type(type_name: &TypeName) -> EngineResult<SqlType> {
     Err(error::at(ErrorCode::TypeMismatch, message, type_name.span))
 }
 
-/// Rejects other clauses next to LIKE: the table copies the columns and layout of the other.
+/// Rejects other clauses next to LIKE: the new table copies its columns and layout from the
+/// existing table.
 fn refuse_beside_like(node: &CreateTableNode) -> EngineResult<()> {
     let CreateTableNode {
         name: _,
@@ -317,7 +318,7 @@ fn refuse_beside_like(node: &CreateTableNode) -> EngineResult<()> {
     if is_alone {
         return Ok(());
     }
-    let message = "a table LIKE another takes its columns and its layout, and nothing beside them";
+    let message = "CREATE TABLE … (LIKE …) copies columns and layout, and allows no other clauses";
     Err(error::at(ErrorCode::NotSupported, message, like.span))
 }
 
@@ -439,7 +440,7 @@ fn apply_options(schema: &mut TableSchema, options: &[OptionValue]) -> EngineRes
             }
             other if crate::binder::notice::is_option(other) => {}
             other => {
-                let message = format!("unknown option of a table: {other}");
+                let message = format!("unknown option: {other}");
                 return Err(error::at(ErrorCode::Syntax, message, option.name.span));
             }
         }
@@ -458,7 +459,7 @@ fn check_indexed(column: &ColumnSchema, at: tidemark_ast::Span) -> EngineResult<
     Err(error::at(ErrorCode::NotSupported, message, at))
 }
 
-/// Stores the number after CAPACITY.
+/// Stores the number that follows CAPACITY.
 pub(crate) fn index_capacity<'a>(
     column: &mut ColumnSchema,
     mut words: impl Iterator<Item = &'a str>,

@@ -16,7 +16,7 @@ use crate::binder::statements::create_table::{check_table_name, reserved};
 use crate::binder::{Binder, error};
 use crate::{Access, BoundSchemaChange, BoundStatement};
 
-/// The command tag.
+/// Returns the command tag for these actions.
 fn command_of(actions: &[AlterAction]) -> &'static str {
     match actions {
         [AlterAction::AddConstraint { constraint }] if is_index(constraint) => "CREATE INDEX",
@@ -94,7 +94,7 @@ impl Binder<'_> {
                     self.alter_table(table, actions, &mut change)?;
                 }
             }
-            _ => return Err(EngineError::internal("no change of a table")),
+            _ => return Err(EngineError::internal("expected a change of a table")),
         }
         self.invalidate_followers(&mut change)?;
         change.accesses = self.accesses.list();
@@ -232,7 +232,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A view under its new name; `None` if no view has the old name.
+    /// Returns the changes that rename a view; `None` if no view has the old name.
     fn renamed_view(&mut self, view: &Name, to: &Name) -> EngineResult<Option<Vec<Change>>> {
         let Some(found) = self.view(&view.text) else { return Ok(None) };
         self.must_see(view, Permission::AlterView)?;

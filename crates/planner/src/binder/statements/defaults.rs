@@ -1,4 +1,4 @@
-//! DEFAULT: the value of a column that a row does not specify. It is stored as SQL text and tree,
+//! DEFAULT: the value for a column that a row does not specify. It is stored as SQL text and tree,
 //! and evaluated for each statement; volatile defaults are evaluated for each row.
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -78,7 +78,7 @@ impl Binder<'_> {
         Ok(Defaults { columns })
     }
 
-    /// Applies NOT NULL and DEFAULT of a column definition.
+    /// Applies NOT NULL and DEFAULT from a column definition.
     pub(crate) fn apply_rules(
         &mut self,
         column: &mut ColumnSchema,

@@ -40,8 +40,9 @@ const GOING_ON: [&str; 9] = [
 const USUAL_CLEANUP: Every = Every { count: 1, unit: 'h' };
 
 impl Binder<'_> {
-    /// The expiry policy of a clause. `rows` has the view's columns under its name: its table, or
-    /// the query that will fill it, whose nodes precede `first`.
+    /// Builds the expiry policy from a clause. `rows` has the view's columns, qualified with the
+    /// view's name. It is the view's table or the query that will fill it; in that case, the
+    /// query's nodes precede `first`.
     pub(crate) fn expire_policy(
         &mut self,
         expire: &ExpireRows,
@@ -55,7 +56,7 @@ impl Binder<'_> {
         let own_nodes =
             self.tree.numbered().filter(move |(id, _)| *id >= first).map(|(_, node)| node);
         if own_nodes.clone().any(is_query) {
-            let message = "EXPIRE ROWS looks at the view's own rows alone";
+            let message = "EXPIRE ROWS can only read the rows of the view itself";
             return Err(error::at(ErrorCode::NotSupported, message, at));
         }
         let has_window =
@@ -96,15 +97,15 @@ impl Binder<'_> {
             return Ok(());
         }
         let message = format!(
-            "KEEP HIGHEST and LOWEST without a number compare numbers and times, not {}",
+            "KEEP HIGHEST and LOWEST without a count require numbers or times, found {}",
             found.name()
         );
         Err(error::at(ErrorCode::TypeMismatch, message, name.span)
-            .with_hint("KEEP 1 HIGHEST ON … keeps one row of each group by any order"))
+            .with_hint("use KEEP 1 HIGHEST ON … to keep one row of each group in any order"))
     }
 
-    /// Whether a condition compares only the designated timestamp. It then has a value for every
-    /// row and is a time range.
+    /// Whether a condition compares only the designated timestamp. Such a condition has a value for
+    /// every row and is a time range.
     fn is_of_time<'n>(
         &self,
         rule: &ExpireRule,
@@ -202,8 +203,8 @@ enum Compares {
     Rows,
 }
 
-/// The earliest timestamp a policy shows, in the unit of the view's timestamp, if it is a
-/// time-based policy that never shows hidden rows again. Older rows can be removed.
+/// For a time-based policy that never shows hidden rows again, the earliest timestamp that it
+/// shows, in the unit of the view's timestamp. Older rows can be removed.
 pub(crate) fn shown_since(
     view: &IncrementalView,
     snapshot: &Arc<Snapshot>,
@@ -219,8 +220,8 @@ pub(crate) fn shown_since(
     let now = context.now_micros;
     let midnight = now - now.rem_euclid(MICROS_PER_DAY);
     let mut since = i64::MAX;
-    // A month before the 31st is no later than a month before the 28th, so the clock of the next
-    // days also counts.
+    // One month before the 31st is no later than one month before the 28th. So the policy is also
+    // evaluated at the start of each of the next days.
     let days = (1..=4).map(|days| midnight.saturating_add(days * MICROS_PER_DAY));
     for now_micros in std::iter::once(now).chain(days) {
         let context = BindContext { now_micros, ..context.clone() };

@@ -1,5 +1,5 @@
-//! Queries that a change feed of a table supports: their rows are rows of one table, each included
-//! or excluded independently of other rows.
+//! Queries that a table's change feed supports. Their rows are rows of one table, and each is
+//! included or excluded independently of other rows.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 use crate::binder::error;
 
 fn refused(why: &str) -> EngineError {
-    let message = format!("a feed of changes cannot follow this query: {why}");
+    let message = format!("a change feed cannot follow this query: {why}");
     EngineError::new(ErrorCode::NotSupported, message)
-        .with_hint("follow SELECT columns FROM table WHERE condition")
+        .with_hint("use SELECT columns FROM table WHERE condition")
 }
 
 /// The table whose rows a query returns.
@@ -36,7 +36,7 @@ pub(crate) fn table_of(plan: &LogicalPlan) -> EngineResult<TableId> {
                 };
                 return Ok(table.table().schema().id);
             }
-            _ => return Err(refused("it does more than show rows of one table")),
+            _ => return Err(refused("it does more than select rows of one table")),
         };
     }
 }
@@ -47,9 +47,9 @@ fn check(expr: &Expr) -> EngineResult<()> {
     expr.apply(|part| {
         match part {
             Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) => {
-                why = Some("it holds another query");
+                why = Some("it contains a sub-query");
             }
-            part if part.is_volatile_node() => why = Some("it is another one each time"),
+            part if part.is_volatile_node() => why = Some("it is not deterministic"),
             _ => return Ok(TreeNodeRecursion::Continue),
         }
         Ok(TreeNodeRecursion::Stop)

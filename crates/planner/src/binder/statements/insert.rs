@@ -221,7 +221,7 @@ impl Binder<'_> {
         start + length
     }
 
-    /// Whether the rows contain a sub-query; they are then inserted as a query.
+    /// Whether the rows contain a sub-query. Such rows are inserted as a query.
     fn has_subqueries(&self, node: &InsertNode) -> bool {
         let is_query = |node: &Node| matches!(node, Node::Subquery { .. } | Node::Exists { .. });
         let has_expressions = node.values.as_ref().is_some_and(|rows| rows.kinds.contains('x'));
@@ -326,7 +326,7 @@ fn push_plain<'t>(rows: &mut ValueRows<'t>, plain: &'t PlainRows) -> EngineResul
 fn as_block(node: &InsertNode) -> EngineResult<ValuesBlock> {
     let rest = node.values.clone().unwrap_or_default();
     if rest.kinds.contains('v') {
-        let message = "DEFAULT is not taken beside a sub-query: leave the column out";
+        let message = "DEFAULT cannot be combined with a sub-query: omit the column";
         return Err(EngineError::new(ErrorCode::NotSupported, message));
     }
     let Some(plain) = &node.plain else { return Ok(rest) };

@@ -87,7 +87,7 @@ impl<'t> ValueRows<'t> {
         (column.name.clone(), column.sql_type)
     }
 
-    /// The same rows, independent of the tree.
+    /// Returns the rows without references to the tree.
     pub(crate) fn into_owned(self) -> ValueRows<'static> {
         let cells = self.cells.into_iter().map(Cell::into_owned).collect();
         let Self { schema, targets, defaults, starts, .. } = self;
@@ -139,7 +139,7 @@ impl<'t> ValueRows<'t> {
                         }
                     },
                     Cell::Computed => {
-                        return Err(EngineError::internal("an expression without its values"));
+                        return Err(EngineError::internal("an expression without values"));
                     }
                     other => other.clone(),
                 };
@@ -265,7 +265,7 @@ impl<'t> ValueRows<'t> {
     }
 
     fn null_timestamp(&self, row: usize, position: usize) -> EngineError {
-        // Values given as columns have the positions of a single row.
+        // Values given as columns use the positions of the only row.
         let place = row * self.width() + position;
         let start = self.starts.get(place).copied().unwrap_or_default();
         EngineError::new(ErrorCode::InvalidValue, "designated timestamp column cannot be NULL")
@@ -304,8 +304,8 @@ impl InsertTemplate {
         self.rows.with_parameters(parameter_rows)?.batch()
     }
 
-    /// The rows for columns of parameters: for each parameter, the type in which its values were
-    /// sent and the values. The result equals that of [`Self::rows`].
+    /// The rows for parameters given as columns. Each entry has the type in which a parameter's
+    /// values were sent, and the values. The result is the same as from [`Self::rows`].
     pub fn columns(&self, given: &[(SqlType, ArrayRef)]) -> EngineResult<RecordBatch> {
         self.rows.given_batch(given)
     }
@@ -359,7 +359,7 @@ pub(crate) fn arrow_schema_of(schema: &TableSchema) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// The cell for a parameter's value.
+/// Converts a parameter's value to a cell.
 fn bound_cell<'p>(value: &'p ParameterValue<'p>) -> Cell<'p> {
     match value {
         ParameterValue::Null => Cell::Null,
@@ -372,7 +372,7 @@ fn bound_cell<'p>(value: &'p ParameterValue<'p>) -> Cell<'p> {
     }
 }
 
-/// Kind of cells with their column's default.
+/// Kind of cell that takes its column's default.
 const DEFAULT: u8 = b'-';
 
 fn kind_of(cell: &Cell<'_>) -> u8 {

@@ -41,7 +41,8 @@ impl Binder<'_> {
             let reference = self.relation_name();
             let rows = relation::of_table(table, "", reference, &self.accesses)?;
             let place = rows.columns.iter().find(|one| one.name == column.name);
-            let place = place.ok_or_else(|| EngineError::internal("a column without its table"))?;
+            let place =
+                place.ok_or_else(|| EngineError::internal("a column is missing from its table"))?;
             let plan = relation::project(rows.plan.clone(), vec![place.expr().alias("number")])?;
             let greatest = vec![datafusion::logical_expr::ident("number").sort(false, false)];
             let plan = Sort { expr: greatest, input: Arc::new(plan), fetch: Some(1) };
@@ -117,7 +118,7 @@ impl ScalarUDFImpl for NextNumber {
         let after = |last: i64| last.checked_add(length).filter(|end| *end <= self.most);
         let taken = self.last.fetch_update(Ordering::AcqRel, Ordering::Acquire, after);
         let Ok(before) = taken else {
-            let message = format!("the column has no number above {}", self.most);
+            let message = format!("the column has reached its maximum value {}", self.most);
             let failure = EngineError::new(ErrorCode::InvalidValue, message);
             return Err(datafusion::common::DataFusionError::External(Box::new(failure)));
         };

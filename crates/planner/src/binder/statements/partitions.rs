@@ -192,7 +192,7 @@ impl Known {
             PartitionChange::Attach if !detached => ("attach", "ATTACH_ERR_MISSING_PARTITION"),
             PartitionChange::Attach => return Ok(PartitionAction::Attach),
             PartitionChange::ToParquet | PartitionChange::ToNative => {
-                return Err(EngineError::internal("a conversion moves no partition"));
+                return Err(EngineError::internal("a conversion does not move partitions"));
             }
         };
         let unit = match schema.timestamp_column().map(|column| column.sql_type) {

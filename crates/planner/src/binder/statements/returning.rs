@@ -1,4 +1,4 @@
-//! RETURNING: the result of a statement for the rows it inserted, changed or deleted.
+//! RETURNING: results for the rows that a statement inserted, changed or deleted.
 
 use std::sync::Arc;
 

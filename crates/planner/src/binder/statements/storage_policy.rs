@@ -7,12 +7,12 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy};
 use crate::binder::error;
 use crate::binder::statements::ttl::parse_ttl;
 
-/// Hours per month when an age in months is compared with one in hours: those of the shortest
+/// Hours per month when an age in months is compared with one in hours: the length of the shortest
 /// month.
 const HOURS_PER_MONTH: i64 = 28 * 24;
 
-/// Validates the stages: each is a positive multiple of the partition, and none drops data that a
-/// later stage would write.
+/// Validates the stages: each is a positive multiple of the partition length, and none drops data
+/// that a later stage would write.
 pub(crate) fn policy_of(
     stages: &PolicyStages,
     schema: &TableSchema,
@@ -86,7 +86,7 @@ pub(crate) fn alter_policy(
             let dropped = schema.policy.take();
             dropped.ok_or_else(|| no_policy(&table.text, table.span))?;
         }
-        _ => return Err(EngineError::internal("an action that is none of a policy")),
+        _ => return Err(EngineError::internal("unexpected action on a storage policy")),
     }
     Ok(())
 }
@@ -101,7 +101,7 @@ pub(crate) fn refuse_ttl(schema: &TableSchema, ttl: &Name) -> EngineResult<()> {
     if schema.ttl_hours_or_months == 0 || schema.policy.is_none() {
         return Ok(());
     }
-    let message = "the table has a storage policy: use DROP LOCAL in place of a TTL";
+    let message = "the table has a storage policy: use DROP LOCAL instead of a TTL";
     Err(error::at(ErrorCode::NotSupported, message, ttl.span))
 }
 
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn months_compare_with_hours_as_the_shortest_month() {
+    fn a_month_compared_with_hours_counts_as_the_shortest_month() {
         assert!(shortest_hours(-1) < shortest_hours(24 * 29));
         assert!(shortest_hours(24 * 28) <= shortest_hours(-1));
         assert_eq!(shortest_hours(i64::MIN), i64::MAX);

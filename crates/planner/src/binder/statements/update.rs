@@ -86,7 +86,7 @@ impl Binder<'_> {
         Ok(BoundStatement::Delete(BoundDelete { table, plan, parameters, accesses, returning }))
     }
 
-    /// The plan of a change: row ids, new values, and the RETURNING list over the rows with their
+    /// The plan for a change: row ids, new values, and the RETURNING list over the rows with their
     /// new values.
     fn changed_plan(
         &mut self,
@@ -128,7 +128,7 @@ impl Binder<'_> {
         self.common_tables.extend(with.iter().map(|table| CommonTable::of(table, scopes)));
     }
 
-    /// The rows of the target selected by FROM (or USING) and WHERE.
+    /// The rows of the target table that FROM (or USING) and WHERE select.
     fn changed_rows(
         &mut self,
         target: Relation,
@@ -216,7 +216,10 @@ impl Binder<'_> {
         match defaults.expr(index) {
             Some(value) => Ok(Typed::computed(value.clone(), column.sql_type)),
             None if column.not_null => {
-                let message = format!("column '{}' is NOT NULL and has no DEFAULT", column.name);
+                let message = format!(
+                    "column '{}' is NOT NULL and has no DEFAULT: expected a value",
+                    column.name
+                );
                 Err(error::at(ErrorCode::InvalidValue, message, position))
             }
             None => self.cast(Typed::null(), column.sql_type, CastMode::Explicit, position),

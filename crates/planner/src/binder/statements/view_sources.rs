@@ -14,8 +14,9 @@ use crate::binder::Binder;
 use crate::binder::clauses::query::Clauses;
 use crate::binder::sources::recorded::table_source;
 
-/// The changes to commit so that views created by an older version are bound to the objects their
-/// names refer to now. Views get ids first: call it until it returns no changes.
+/// Returns the changes to commit so that views created by an older version are bound to the objects
+/// their names refer to now. The first call assigns ids to views, so call it until it returns no
+/// changes.
 pub(crate) fn settle_views(
     snapshot: &Arc<Snapshot>,
     context: &BindContext,
@@ -33,7 +34,7 @@ pub(crate) fn settle_views(
     }
     let mut changes = Vec::new();
     for view in views.into_iter().filter(|view| view.sources.is_none()) {
-        // A tree of another version cannot be parsed: the view reports this when it is used.
+        // A tree from a different version cannot be parsed: the view reports this when it is used.
         let Ok(tree) = serde_json::from_str::<Tree>(&view.tree) else { continue };
         let sources = Binder::new(&tree, snapshot, context, &Clauses).sources_of(&tree);
         changes.push(View { sources: Some(sources), ..view }.put()?);
@@ -41,7 +42,7 @@ pub(crate) fn settle_views(
     Ok(changes)
 }
 
-/// An id that differs from those of other views with the same name.
+/// An id that differs from the ids of other views with the same name.
 pub(crate) fn new_id(snapshot: &Snapshot, now_micros: i64) -> String {
     format!("{:x}.{now_micros:x}", snapshot.lsn())
 }

@@ -7,11 +7,12 @@ import type { Role } from './pen.js';
 import type { PlotOptions } from './plot-options.js';
 import { DAY, HOUR, LOCAL, MINUTE, MONTH, SECOND, timeTicks, UTC, YEAR } from '../time-ticks.js';
 
-/** The library defines sides in a const enum, which isolated modules cannot read. */
+/** The library defines sides in a const enum, which cannot be read with `isolatedModules`. */
 // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- see above
 const RIGHT: Pick<uPlot.Axis, 'side'> = { side: 1 };
 
-// Step, its label, and the second line when year, month, day, hour or minute rolls over.
+// Step, its label, and a second line that appears when the year, month, day, hour or minute
+// changes.
 const DATE_LINE = '\n{D} {MMM} {YYYY}';
 const DAY_LINE = '\n{D} {MMM}';
 const TIME_LABELS = [
@@ -50,7 +51,7 @@ export function axesOf(options: PlotOptions, role: Role): uPlot.Axis[] {
     { ...shared, space: 70, size: 38, gap: 6, grid, ...acrossOf(options) },
     {
       ...shared,
-      // Prices are labelled on the right, next to the newest one.
+      // Prices are labelled on the right, next to the newest price.
       ...(candles ? RIGHT : {}),
       gap: 6,
       // The library passes no labels before its first pass, contrary to its types.
@@ -83,7 +84,7 @@ function heatRows({ data }: PlotOptions): uPlot.Axis {
 
 const NAME_SHOWN = 12;
 
-/** Labels of the x axis. */
+/** Configuration of the x axis and its labels. */
 function acrossOf({ axis, kind, data, zone, look }: PlotOptions): uPlot.Axis {
   switch (axis) {
     case 'time':

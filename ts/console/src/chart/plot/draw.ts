@@ -20,7 +20,7 @@ const LINE = 1.8;
 const FILL = 0.12;
 const STACK_FILL = 0.55;
 const DOT = 3;
-/** Lines whose points are further apart than this get dots, in pixels. */
+/** Lines whose points are at least this far apart, in pixels, get dots. */
 const DOTS_APART = 24;
 const BAR_SHARE = 0.7;
 const MAX_BAR_WIDTH = 60;
@@ -131,7 +131,7 @@ function drawDots(
   });
 }
 
-/** The y coordinate of zero, clamped to the frame. */
+/** The y coordinate of zero, limited to the frame. */
 function floorOf({ y, box }: Frame, scale: string): number {
   const zero = y(0, scale);
   const bottom = box.top + box.height;
@@ -156,7 +156,7 @@ function fillBelow(frame: Frame, times: readonly number[], stroke: Stroke, alpha
   pen.globalAlpha = 1;
 }
 
-/** Draws steps: a value holds until the next point, or from the previous one. */
+/** Draws steps: a value holds until the next point, or from the previous point on. */
 function drawSteps(
   frame: Frame,
   times: readonly number[],
@@ -223,7 +223,7 @@ function drawBars(
 
 const HEAT_COLOURS = 7;
 
-/** Number of the colour of a value, out of seven. */
+/** Number of the colour, out of seven, that represents a value. */
 export function heatColour(value: number, { low, high }: Pick<HeatCells, 'low' | 'high'>): number {
   const share = high > low ? (value - low) / (high - low) : 1;
   return Math.max(1, Math.min(HEAT_COLOURS, Math.floor(share * HEAT_COLOURS) + 1));

@@ -175,7 +175,7 @@ function drawCourse(
   pen.stroke();
 }
 
-/** Ends of a gauge: the chosen ones, or else round numbers around the values. */
+/** Ends of a gauge: those that the user chose, or else round numbers around the values. */
 export function endsOf(
   { last, points }: Pick<Figure, 'last' | 'points'>,
   { least, most, thresholds, unit }: Look,

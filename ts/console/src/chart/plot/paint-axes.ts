@@ -2,13 +2,13 @@
 import type uPlot from 'uplot';
 import type { Frame, Role } from './pen.js';
 
-/** Fields that the library stores in an axis that it has drawn. */
+/** Fields that the library adds to an axis once it has drawn it. */
 interface DrawnAxis {
   readonly _splits?: readonly (number | null)[];
   readonly _values?: readonly (string | null)[];
 }
 
-/** The library's number for the right side. */
+/** The library's constant for the right side. */
 const RIGHT = 1;
 const GAP = 8;
 const LINE = 14;

@@ -218,11 +218,11 @@ function scalesOf(options: PlotOptions): uPlot.Scales {
   };
 }
 
-/** The library defines scale types in a const enum, which isolated modules cannot read. */
+/** The library defines scale types in a const enum, which cannot be read with `isolatedModules`. */
 // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- see above
 const LOGARITHMIC: Pick<uPlot.Scale, 'distr' | 'log'> = { distr: 3, log: 10 };
 
-/** Range of the y axis: the chosen ends, or else the smallest and largest values. */
+/** Range of the y axis: the ends that the user chose, or else the smallest and largest values. */
 function downOf({ kind, data, look }: PlotOptions): uPlot.Scale {
   const { isLog, least, most } = look;
   const hasVolume = kind === 'candles' && data.series.length > VOLUME_SERIES;
@@ -276,7 +276,7 @@ function endRoom({ kind, data, shown }: PlotOptions): number {
   return Math.min(LABEL_ROOM, 18 + longest * 7);
 }
 
-/** The library knows only the values and the crosshair's points; this module draws them. */
+/** The library manages only the values and the crosshair's points; this module draws them. */
 function seriesOf({ kind, data, shown, colours, second }: PlotOptions, role: Role): uPlot.Series[] {
   return data.series.map(({ label }, index) => {
     const own = { label, paths: () => null, points: { show: false } };

@@ -34,7 +34,7 @@ const ANCHORS: Readonly<Record<CanvasTextAlign, string>> = {
   end: 'end',
 };
 
-/** Distance from the text's position down to its baseline, as a fraction of the font size. */
+/** Vertical distance from the text's position to its baseline, as a fraction of the font size. */
 const SHIFTS: Readonly<Partial<Record<CanvasTextBaseline, number>>> = {
   top: 0.8,
   middle: 0.35,

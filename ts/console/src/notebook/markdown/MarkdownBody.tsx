@@ -17,7 +17,7 @@ export function MarkdownBody(
         {props.children}
         <button
           class="button small ghost"
-          aria-label={writing() ? 'Done' : 'Edit the text'}
+          aria-label={writing() ? 'Done' : 'Edit text'}
           onClick={() => setWriting(!writing())}
         >
           {writing() ? 'Done' : 'Edit'}
@@ -30,8 +30,8 @@ export function MarkdownBody(
         <textarea
           ref={(area) => queueMicrotask(() => props.cell.text !== '' && area.focus())}
           class="input markdown-source"
-          aria-label="Text in Markdown"
-          placeholder="Text in Markdown"
+          aria-label="Markdown text"
+          placeholder="Markdown text"
           maxLength={MAX_TEXT_LENGTH}
           rows={Math.max(3, props.cell.text.split('\n').length + 1)}
           value={props.cell.text}

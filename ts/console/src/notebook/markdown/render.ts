@@ -1,13 +1,13 @@
 /**
- * Renders Markdown as elements. The library parses the text into tokens. Each kind of token becomes
- * one kind of element here, and texts become text nodes: HTML in the text is shown literally, and
- * nothing is loaded.
+ * Renders Markdown as elements. The library parses the text into tokens, and each kind of token
+ * becomes one kind of element. Text becomes text nodes: HTML in it is shown literally, and nothing
+ * is loaded.
  */
 import { Lexer, type Token, type Tokens } from 'marked';
 
-/** Deeper nesting is shown as source. */
+/** Maximum nesting depth; deeper Markdown is shown as source. */
 const DEEPEST = 16;
-/** Longer texts are shown as source: parsing them would block the page. */
+/** Maximum length; longer texts are shown as source, because parsing them would block the page. */
 const LONGEST = 64 * 1024;
 
 export function render(text: string): Node[] {
@@ -98,7 +98,7 @@ function entities(text: string): string {
   });
 }
 
-/** A notebook is below the page's own heading. */
+/** Headings in a notebook start one level below the page's own heading. */
 function heading({ depth }: Tokens.Heading, inner: readonly Node[]): HTMLElement {
   const level = Math.min(6, depth + 1) as 2 | 3 | 4 | 5 | 6;
   const made = element(`h${level}`, ...inner);
@@ -127,7 +127,7 @@ function table({ header, rows }: Tokens.Table, depth: number): HTMLElement {
 
 const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:']);
 
-/** A link to another page; other kinds of addresses are shown as text. */
+/** A link to another page; addresses of any other kind are shown as text. */
 function link({ href }: Tokens.Link, inner: readonly Node[]): HTMLElement {
   const address = URL.canParse(href) ? new URL(href) : undefined;
   if (!address || !SCHEMES.has(address.protocol)) {

@@ -1,4 +1,4 @@
-//! `pg_stat_activity`: running queries, which are what a client can cancel.
+//! `pg_stat_activity`: the running queries, which clients can cancel.
 //!
 //! A row is a query, not a session: its `pid` is the query id, as in `query_activity()`.
 

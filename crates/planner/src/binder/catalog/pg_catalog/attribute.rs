@@ -4,7 +4,7 @@ use super::cell::{Cell, Row};
 use super::numbers::COLLATION_OID;
 use super::types::PgType;
 
-/// The values common to all rows of `pg_attribute`.
+/// Returns the values common to all rows of `pg_attribute`.
 pub(super) fn attribute(relation: i32, index: usize, name: Cell, of: &PgType) -> Row {
     let text = of.category == "S";
     row!(

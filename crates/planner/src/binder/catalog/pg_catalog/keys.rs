@@ -18,8 +18,8 @@ use crate::binder::names::quoted;
 pub(super) const OPERATOR_CLASS_OID: i32 = 1_978;
 
 /// The keys and indexes of a table: the declared ones, and DEDUP UPSERT KEYS unless an equal key is
-/// declared. `seen` lists the columns that the user may read; a key is included only if all its
-/// columns are.
+/// declared. `seen` lists the columns that the user may read. A key is included only if the user
+/// may read all its columns.
 pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec<Constraint> {
     let sees = |name: &String| seen.iter().any(|column| identifier::same(&column.name, name));
     let mut constraints = schema.constraints.clone();
@@ -108,7 +108,7 @@ impl<'a> Key<'a> {
         !matches!(self.kind(), ConstraintKind::ForeignKey | ConstraintKind::Index)
     }
 
-    /// Whether it is a constraint and not just an index.
+    /// Whether the key is a constraint and not just an index.
     fn is_constraint(&self) -> bool {
         !matches!(self.kind(), ConstraintKind::Index | ConstraintKind::UniqueIndex)
     }
@@ -125,7 +125,7 @@ impl<'a> Key<'a> {
         index_oid(self.table.oid, self.name())
     }
 
-    /// Its OID as a constraint.
+    /// The key's OID as a constraint.
     pub(crate) fn oid(&self) -> i32 {
         self.index_oid() | 1
     }
@@ -152,7 +152,7 @@ impl<'a> Key<'a> {
         format!("CREATE {unique}INDEX {name} ON public.{table} USING btree ({columns})")
     }
 
-    /// The name of its `number`th column, from 1.
+    /// Name of the key's `number`th column, counted from 1.
     pub(crate) fn column(&self, number: usize) -> Option<&str> {
         self.constraint.columns.get(number.checked_sub(1)?).map(String::as_str)
     }
@@ -162,7 +162,7 @@ impl<'a> Key<'a> {
         definition(self.constraint, self.other.map(|other| other.name.as_str()))
     }
 
-    /// Its row of `pg_class`.
+    /// The key's row in `pg_class`.
     pub(super) fn class(&self) -> Row {
         row!(
             oid: self.index_oid(), relname: self.name().to_owned(), relnamespace: PUBLIC_OID,
@@ -174,7 +174,7 @@ impl<'a> Key<'a> {
         )
     }
 
-    /// Its rows of `pg_attribute`.
+    /// The key's rows in `pg_attribute`.
     pub(super) fn attributes(&self) -> Vec<Row> {
         let places = self.constraint.columns.iter().filter_map(|name| self.table.place(name));
         let row = |(index, place): (usize, usize)| {
@@ -235,7 +235,7 @@ impl<'a> Key<'a> {
         )
     }
 
-    /// Its row in the index statistics, without counts: they are not collected.
+    /// The key's row in the index statistics. Counts are null, because they are not collected.
     fn counted(&self) -> Row {
         row!(
             relid: self.table.oid, indexrelid: self.index_oid(), schemaname: "public",
@@ -262,7 +262,8 @@ impl<'a> Key<'a> {
         self.rows_of_columns(self.table, &self.constraint.columns)
     }
 
-    /// The columns that a foreign key references; for other keys, their own columns.
+    /// Rows for the columns that a foreign key references; for other keys, rows for their own
+    /// columns.
     fn meant(&self) -> Vec<Row> {
         let (table, columns) =
             self.other_columns().unwrap_or((self.table, &self.constraint.columns));
@@ -335,7 +336,7 @@ fn action(letter: char) -> &'static str {
     }
 }
 
-/// The rows of a catalog table about keys; `None` for other tables.
+/// The rows of a catalog table that describes keys; `None` for other tables.
 pub(crate) fn key_rows(table: &str, objects: &[Object]) -> Option<Vec<Row>> {
     let keys = keys(objects).into_iter();
     let indexes = |key: &Key<'_>| key.has_index();

@@ -1,6 +1,6 @@
-//! The catalog tables and their columns: those of `PostgreSQL` 15 and a few additional ones.
+//! The catalog tables and their columns: the tables of `PostgreSQL` 15 and a few more.
 //!
-//! A line of `pg_catalog.txt` and `information_schema.txt` defines a table: its OID, its name and
+//! A line in `pg_catalog.txt` or `information_schema.txt` defines a table: its OID, its name and
 //! its columns with their PostgreSQL types; `cell.rs` maps these to storage types. Tables that are
 //! always empty describe features this database does not have: triggers, comments, rules.
 
@@ -44,7 +44,7 @@ mod tests {
     use crate::binder::catalog::pg_catalog::types;
 
     #[test]
-    fn every_line_defines_a_table_with_a_unique_oid() {
+    fn every_catalog_line_defines_a_table_with_a_unique_oid() {
         let lines = include_str!("pg_catalog.txt").lines().count()
             + include_str!("information_schema.txt").lines().count();
         let all = || PG_CATALOG.iter().chain(INFORMATION_SCHEMA.iter());

@@ -1,5 +1,4 @@
-//! Marks values with a type of the `PostgreSQL` catalog in their field metadata, like the columns
-//! of the catalog.
+//! Marks values with a `PostgreSQL` catalog type in their field metadata, as for catalog columns.
 
 use std::sync::Arc;
 

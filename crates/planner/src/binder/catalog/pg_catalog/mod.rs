@@ -80,7 +80,8 @@ impl Binder<'_> {
         let rows =
             if is_pg { self.pg_rows(layout.name)? } else { self.information_rows(layout.name)? };
         let columns = layout.fields().map(|(name, of)| {
-            // The rows of a table usually list their cells in the same order.
+            // Rows usually list their cells in the same order, so the previous row's cell index is
+            // tried first.
             let mut place = 0;
             let cells = rows.iter().map(|row| {
                 if row.get(place).is_none_or(|(known, _)| *known != name) {
@@ -155,7 +156,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The roles known here: the owner and the current user.
+    /// The roles in the catalog: the owner and the current user.
     fn roles(&self) -> Vec<Row> {
         let user = self.context.user.as_str();
         let other = (user != OWNER && !user.is_empty()).then_some((OWNER_OID + 1, user));
@@ -348,9 +349,9 @@ fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a
     objects.iter().filter(move |object| object.kind == kind)
 }
 
-/// The row of `pg_class` for a table or view. `is_bound`: whether foreign keys involve it.
-/// PostgreSQL implements these as triggers, and clients look for keys only in tables that have
-/// some.
+/// The row of `pg_class` for a table or view. `is_bound` is whether a foreign key belongs to it or
+/// references it. PostgreSQL implements foreign keys as triggers, and clients look for keys only in
+/// tables that have triggers.
 fn class(object: &Object, is_bound: bool) -> Row {
     let is_table = object.kind == "r";
     let is_stored = object.is_stored();
@@ -367,7 +368,7 @@ fn class(object: &Object, is_bound: bool) -> Row {
     )
 }
 
-/// The row of `pg_class` for a column's sequence.
+/// The row of `pg_class` for the sequence of a column.
 fn sequence((oid, name, _): (i32, String, i32)) -> Row {
     row!(
         oid: oid, relname: name, relnamespace: PUBLIC_OID, reltype: 0, reloftype: 0,
@@ -377,7 +378,7 @@ fn sequence((oid, name, _): (i32, String, i32)) -> Row {
     )
 }
 
-/// Rows of `pg_sequence`.
+/// Rows in `pg_sequence`.
 fn counting(object: &Object) -> impl Iterator<Item = Row> {
     object.sequences().map(|(oid, _, place)| {
         let column = object.columns.get(place as usize - 1);
@@ -393,7 +394,7 @@ fn counting(object: &Object) -> impl Iterator<Item = Row> {
     })
 }
 
-/// Rows of `pg_depend`: a sequence depends on its column.
+/// Rows in `pg_depend`: a sequence depends on its column.
 fn dependence(object: &Object) -> impl Iterator<Item = Row> {
     object.sequences().map(|(oid, _, place)| {
         row!(
@@ -466,7 +467,7 @@ fn type_row(of: &PgType) -> Row {
     )
 }
 
-/// A type's input and output functions, then those of its binary format.
+/// Names of a type's text input and output functions, then those for its binary format.
 fn functions_of(of: &PgType) -> [String; 4] {
     let text = |suffix: &str| format!("{}{suffix}", of.io);
     [text("in"), text("out"), receive(of, "recv"), receive(of, "send")]

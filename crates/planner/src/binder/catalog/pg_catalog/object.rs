@@ -38,7 +38,7 @@ pub(crate) struct Object {
     pub(crate) columns: Vec<ColumnSchema>,
     /// Index of its designated timestamp.
     pub(crate) timestamp: Option<usize>,
-    /// Identity by which foreign keys of other tables reference it.
+    /// Identity by which foreign keys in other tables reference it.
     pub(crate) identity: TableId,
     /// Its keys and indexes whose columns are all visible.
     pub(crate) constraints: Vec<Constraint>,
@@ -59,7 +59,7 @@ impl Object {
         })
     }
 
-    /// Whether its rows are stored, as for a table or a materialized view.
+    /// Whether its rows are stored, as in a table or a materialized view.
     pub(crate) fn is_stored(&self) -> bool {
         self.kind != "v"
     }

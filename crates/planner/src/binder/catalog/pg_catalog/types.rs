@@ -8,7 +8,7 @@ pub(crate) struct PgType {
     /// Its OID, as in `PostgreSQL`.
     pub(crate) oid: i32,
     pub(crate) name: &'static str,
-    /// Its name in `format_type`.
+    /// Its name as `format_type` returns it.
     pub(crate) title: &'static str,
     /// Length in bytes; -1 if variable.
     pub(crate) length: i16,
@@ -164,7 +164,7 @@ pub(crate) fn column_modifier(column: &ColumnSchema) -> i32 {
     }
 }
 
-/// The type modifier of a type as encoded by `PostgreSQL`; -1 if it has none.
+/// The type modifier of a type in `PostgreSQL`'s encoding; -1 if it has none.
 pub(crate) fn modifier(sql_type: SqlType) -> i32 {
     match sql_type {
         SqlType::Char => 5,

@@ -107,7 +107,7 @@ impl Binder<'_> {
                 if let Some(reason) = &state.invalid {
                     let message = format!("materialized view is invalid: {reason}");
                     return Err(error::at(ErrorCode::NotSupported, message, name.span)
-                        .with_hint("REFRESH MATERIALIZED VIEW … FULL computes it anew"));
+                        .with_hint("run REFRESH MATERIALIZED VIEW … FULL to rebuild it"));
                 }
                 RefreshRequest::Incremental
             }
@@ -135,7 +135,7 @@ impl Binder<'_> {
         self.state_statement(&table, &wanted, "REFRESH MATERIALIZED VIEW")
     }
 
-    /// A statement that records a new state of a view.
+    /// Builds a statement that records a new state of a view.
     fn state_statement(
         self,
         table: &TableSnapshot,
@@ -174,8 +174,8 @@ impl Binder<'_> {
         (bound, std::mem::replace(&mut self.accesses, outer).list())
     }
 
-    /// Plans a full refresh. If objects of the query were dropped, it is bound to the objects that
-    /// have the names now; the user and the owner must be allowed to read them.
+    /// Plans a full refresh. If objects that the query references were dropped, it is bound to the
+    /// objects that have their names now. The user and the owner must be allowed to read these.
     fn full_request(
         &mut self,
         view: &IncrementalView,

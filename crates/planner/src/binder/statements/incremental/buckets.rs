@@ -1,8 +1,8 @@
 //! Queries that a materialized view can keep current: the rows of a bucket depend only on the
-//! base's rows of that bucket. Such a query reads the base once, row by row. Its only aggregation
+//! base's rows in that bucket. Such a query reads the base once, row by row. Its only aggregation
 //! groups the designated timestamp into buckets, or it returns the base's rows unchanged, as
 //! buckets of a single timestamp. With LATEST ON any row may depend on any other, so all rows are
-//! recomputed; this reads backwards until each key has its row.
+//! recomputed. This reads backwards until each key has its row.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
@@ -145,7 +145,8 @@ impl Buckets {
             match &mut shape {
                 None => shape = Some((spec, vec![found.name(index)])),
                 Some((known, names)) if *known == spec => names.push(found.name(index)),
-                // The first one is used: a group of rows lies in a single bucket of each key.
+                // The first bucket key is used: a group of rows lies in a single bucket of each
+                // key.
                 Some(_) => {}
             }
         }
@@ -153,14 +154,15 @@ impl Buckets {
         Ok(Self { spec, is_whole: false, time: Time::Buckets(names) })
     }
 
-    /// Checks that the aggregation's input has one row per row of the base, and that the bucketed
-    /// timestamp is the base's own. Returns the timestamp's type.
+    /// Checks that the aggregation's input has one row per row of the base table, and that the
+    /// bucketed timestamp is the base table's own. Returns the timestamp's type.
     fn check_input(found: &Aggregation<'_>, base: TableId) -> EngineResult<SqlType> {
         let time = match found.bucket {
             Some(bucket) => column_of(&bucket.timestamp),
             None => found.keys.iter().find_map(floored).map(|(_, column)| column),
         };
-        let time = time.ok_or_else(|| refused("its buckets are not those of a timestamp"))?;
+        let time =
+            time.ok_or_else(|| refused("its buckets are not based on a timestamp column"))?;
         follow(found.input, &time, base)
     }
 
@@ -192,8 +194,8 @@ fn columns_of(plan: &LogicalPlan) -> Vec<Column> {
     plan.schema().columns()
 }
 
-/// The input column behind a column of a plan that only projects, filters, renames or sorts rows;
-/// an error if the column is computed, `None` for other plans.
+/// For a plan that only projects, filters, renames or sorts rows, returns the input column behind
+/// one of its columns. Fails if the column is computed; `None` for other plans.
 fn below<'a>(
     plan: &'a LogicalPlan,
     column: &Column,
@@ -230,7 +232,7 @@ fn is_bucket(names: &[String], plan: &LogicalPlan, column: &Column) -> bool {
     }
 }
 
-/// The only aggregation of a query, by any operator.
+/// The only aggregation in a query, whichever operator computes it.
 struct Aggregation<'a> {
     bucket: Option<&'a Bucket>,
     keys: &'a [Expr],
@@ -244,23 +246,23 @@ impl<'a> Aggregation<'a> {
         self.schema.field(index).name().clone()
     }
 
-    /// Finds the aggregation below nodes that only return its rows.
+    /// Finds the aggregation below nodes that pass its rows on unchanged.
     fn of(plan: &'a LogicalPlan) -> EngineResult<Self> {
         match plan {
             LogicalPlan::Projection(projection) => {
                 if projection.expr.iter().any(has_subquery) {
-                    return Err(refused("it has a sub-query beside its aggregates"));
+                    return Err(refused("it has a sub-query outside its aggregates"));
                 }
                 Self::of(&projection.input)
             }
             LogicalPlan::Filter(filter) if !has_subquery(&filter.predicate) => {
                 Self::of(&filter.input)
             }
-            LogicalPlan::Filter(_) => Err(refused("it has a sub-query beside its aggregates")),
+            LogicalPlan::Filter(_) => Err(refused("it has a sub-query outside its aggregates")),
             LogicalPlan::SubqueryAlias(alias) => Self::of(&alias.input),
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => Self::of(&sort.input),
             LogicalPlan::Sort(_) | LogicalPlan::Limit(_) => Err(refused("it has a LIMIT")),
-            LogicalPlan::Union(_) => Err(refused("it unites several queries")),
+            LogicalPlan::Union(_) => Err(refused("it combines several queries with UNION")),
             LogicalPlan::Distinct(_) => Err(refused("it has DISTINCT")),
             LogicalPlan::Window(_) => Err(refused("it has window functions")),
             LogicalPlan::Aggregate(found) => Ok(Self {
@@ -288,8 +290,8 @@ impl<'a> Aggregation<'a> {
 
 fn needs_buckets() -> EngineError {
     refused(
-        "it needs SAMPLE BY, GROUP BY timestamp_floor(…) of the base's timestamp, or the base's \
-         rows with their timestamp",
+        "it requires SAMPLE BY, GROUP BY timestamp_floor(…) of the base timestamp, or the \
+         rows of the base table with their timestamp",
     )
 }
 
@@ -308,7 +310,7 @@ fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlT
             let designated = schema.and_then(|schema| schema.timestamp_column());
             let designated = designated.filter(|column| is_base && column.name == time.name);
             designated.map(|column| column.sql_type).ok_or_else(|| {
-                refused("its buckets are not those of the base table's designated timestamp")
+                refused("its buckets are not based on the designated timestamp of the base table")
             })
         }
         LogicalPlan::Join(join) => {
@@ -326,7 +328,7 @@ fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlT
                 JoinType::Full => false,
             };
             if !keeps {
-                return Err(refused("rows of other tables come without a row of the base"));
+                return Err(refused("a join returns rows that have no row of the base table"));
             }
             follow(side, time, base)
         }
@@ -338,10 +340,10 @@ fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlT
             let left = extension.node.inputs().first().copied().filter(|_| is_paired);
             match left.filter(|left| left.schema().maybe_index_of_column(time).is_some()) {
                 Some(left) => follow(left, time, base),
-                None => Err(refused("it looks beyond the rows of one bucket")),
+                None => Err(refused("it reads rows outside its bucket")),
             }
         }
-        _ => Err(refused("it looks beyond the rows of one bucket")),
+        _ => Err(refused("it reads rows outside its bucket")),
     }
 }
 
@@ -368,7 +370,7 @@ pub(crate) fn has_subquery(expr: &Expr) -> bool {
     .unwrap_or(true)
 }
 
-/// Buckets and column of `timestamp_floor('5m', ts)` or `date_trunc('hour', ts)`.
+/// The bucket definition and the column in `timestamp_floor('5m', ts)` or `date_trunc('hour', ts)`.
 pub(crate) fn floored(key: &Expr) -> Option<(BucketSpec, Column)> {
     let mut key = key;
     while let Expr::Alias(alias) = key {

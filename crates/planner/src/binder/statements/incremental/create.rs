@@ -45,7 +45,7 @@ pub(crate) struct Definition<'a> {
     pub(crate) clauses: WrittenClauses<'a>,
 }
 
-/// The clauses of one form of view.
+/// The clauses of one kind of view.
 #[derive(Clone, Copy)]
 pub(crate) enum WrittenClauses<'a> {
     Materialized(&'a MaterialClauses),
@@ -84,7 +84,7 @@ impl Binder<'_> {
         Ok(self.view_statement(action, command))
     }
 
-    /// Why a name is in use: whether such a view has it, and the error.
+    /// If a name is in use: whether a view of this kind has it, and the error message.
     fn taken(&self, name: &str, form: ViewForm) -> Option<(bool, String)> {
         let table = self.snapshot.table(name);
         if table.is_none() && self.view(name).is_none() {
@@ -185,7 +185,7 @@ impl Binder<'_> {
         Ok((schema, IncrementalView { live: Some(live), ..view }))
     }
 
-    /// The definition of a view that is refreshed after each change of its base.
+    /// The definition of a view that is refreshed after each change to its base.
     fn definition(
         &self,
         given: &Definition<'_>,
@@ -230,8 +230,8 @@ impl Binder<'_> {
         if is_volatile || is_random(&found.plan)? {
             return match form {
                 ViewForm::Materialized => refuse(
-                    "a materialized view reads tables alone: no clock, no random values, no files \
-                     and no settings",
+                    "a materialized view can only read tables: no clock, no random values, \
+                     no files and no settings",
                     at,
                 ),
                 ViewForm::Live => {
@@ -282,13 +282,14 @@ impl Binder<'_> {
         for source in sources.values() {
             match source {
                 ViewSource::Table { id, .. } if is_live(*id) => {
-                    let message = "a materialized view reads tables, not live views";
+                    let message = "a materialized view can only read tables, not live views";
                     return Err(error::at(ErrorCode::NotSupported, message, at));
                 }
                 ViewSource::Table { id, .. } if tables.contains(id) => {}
                 ViewSource::Table { id, .. } => tables.push(*id),
                 ViewSource::View { name, .. } => {
-                    let message = format!("a materialized view reads tables, not views: {name}");
+                    let message =
+                        format!("a materialized view can only read tables, not views: {name}");
                     return Err(error::at(ErrorCode::NotSupported, message, at));
                 }
             }
@@ -312,11 +313,12 @@ impl Binder<'_> {
                 return Err(error::at(ErrorCode::NotSupported, message, at));
             }
             (None, _) => {
-                let message = "the query reads several tables: name the base table by WITH BASE";
+                let message =
+                    "the query reads several tables: specify the base table with WITH BASE";
                 return Err(error::at(ErrorCode::NotSupported, message, given.name.span));
             }
         };
-        base.ok_or_else(|| EngineError::internal("a base that is gone"))
+        base.ok_or_else(|| EngineError::internal("the base table no longer exists"))
     }
 
     /// Rejects clauses of SAMPLE BY whose rows depend on more than their own bucket.
@@ -362,7 +364,7 @@ impl Binder<'_> {
                 let index = schema.column_index(&name.text);
                 Some(index.filter(|index| is_bucket(*index)).ok_or_else(|| {
                     let message = format!(
-                        "the timestamp of a materialized view is the time of its buckets, found \
+                        "the timestamp of a materialized view must be its bucket timestamp, found \
                          '{}'",
                         name.text
                     );
@@ -372,7 +374,7 @@ impl Binder<'_> {
             None => buckets.first().copied(),
         };
         if schema.timestamp.is_none() {
-            let message = "the query of a materialized view selects the time of its buckets";
+            let message = "the query of a materialized view must select its bucket timestamp";
             return Err(error::at(ErrorCode::NotSupported, message, at));
         }
         schema.partition_by = match &clauses.partition_by {
@@ -459,7 +461,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The base's columns that were read so far.
+    /// The base table's columns that have been read so far.
     fn used_columns(&self, base: &TableSnapshot) -> Vec<UsedColumn> {
         let schema = base.schema();
         let accesses = self.accesses.list();

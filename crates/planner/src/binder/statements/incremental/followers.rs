@@ -12,17 +12,17 @@ use crate::binder::Binder;
 use crate::binder::clauses::query::Clauses;
 use crate::{BindContext, BoundSchemaChange};
 
-/// The views affected by a change of a table.
+/// The views affected by a change to a table.
 enum Reach {
-    /// Views whose base it is.
+    /// Views whose base is this table.
     Followers,
-    /// All views that read it.
+    /// All views that read this table.
     Readers,
     /// Views that read one of these columns, by identity.
     Columns(Vec<u32>),
 }
 
-/// The events for views that a new definition of a table causes.
+/// Events that a new table definition causes for views.
 fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &'static str)> {
     let mut events = Vec::new();
     if !identifier::same(&old.name, &new.name) {
@@ -50,7 +50,7 @@ fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &
 }
 
 impl Binder<'_> {
-    /// Marks each view as invalid that can no longer follow its base after this change.
+    /// Marks as invalid each view that can no longer follow its base after this change.
     pub(crate) fn invalidate_followers(&self, change: &mut BoundSchemaChange) -> EngineResult<()> {
         if IncrementalView::all(self.snapshot).next().is_none() {
             return Ok(());

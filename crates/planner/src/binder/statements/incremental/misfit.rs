@@ -7,9 +7,9 @@ use tidemark_types::identifier;
 /// Why a view does not match its base.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
-    /// An object it reads does not exist.
+    /// An object that the view reads does not exist.
     Missing,
-    /// Another object has its name.
+    /// A different object now has the name that the view reads.
     Differs(String),
 }
 
@@ -20,18 +20,15 @@ pub(crate) fn misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misf
     let Some(base) = snapshot.table_by_id(view.base) else {
         let is_taken = snapshot.table(name).is_some();
         return Some(if is_taken {
-            Misfit::Differs(format!(
-                "another table has the name of the base table now [table={name}]"
-            ))
+            Misfit::Differs(format!("another table has the name of the base table [table={name}]"))
         } else {
             Misfit::Missing
         });
     };
     let schema = base.schema();
     if !identifier::same(&schema.name, name) {
-        let differs = || {
-            format!("the base table was renamed, and another one has its name now [table={name}]")
-        };
+        let differs =
+            || format!("the base table was renamed, and another one has its name [table={name}]");
         let is_other = another(snapshot, name, view.base);
         return Some(if is_other { Misfit::Differs(differs()) } else { Misfit::Missing });
     }
@@ -43,7 +40,7 @@ pub(crate) fn misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misf
         let (now, then) = (column.sql_type.name(), &used.type_name);
         if now != *then && found.is_none() {
             found = Some(Misfit::Differs(format!(
-                "column is of another type now [column={}, type={now}, expected={then}]",
+                "column is of another type [column={}, type={now}, expected={then}]",
                 used.name
             )));
         }

@@ -1,6 +1,6 @@
-//! Materialized and live views: both forms are defined, bound, created and changed in the same way.
-//! [`ViewShape`] describes the properties of the query that a form needs. The engine executes a
-//! refresh and gets the rows from [`rows`].
+//! Materialized and live views: both kinds are defined, bound, created and changed in the same way.
+//! [`ViewShape`] describes the properties of the query that a kind of view needs. The engine
+//! executes a refresh and gets the rows from [`rows`].
 
 mod alter;
 pub(crate) mod buckets;
@@ -23,12 +23,13 @@ use crate::BindContext;
 use crate::binder::Binder;
 use crate::binder::clauses::query::Clauses;
 
-/// Properties of a query that a form of view needs to keep its rows current.
+/// Properties of a query that one kind of view needs to keep its rows current.
 pub trait ViewShape: Sized {
-    /// The shape of a query over a base table, or why no view can be defined by it.
+    /// Derives the shape of a query over a base table. The error says why the query cannot define a
+    /// view.
     fn of(plan: &LogicalPlan, base: TableId, tree: &Tree) -> EngineResult<Self>;
 
-    /// Whether a column of the query, with its current type, still fits the column of the view's
+    /// Whether a column of the query, with its current type, still fits the column in the view's
     /// table.
     fn fits(now: SqlType, then: SqlType) -> bool;
 }
@@ -36,9 +37,9 @@ pub trait ViewShape: Sized {
 /// The rows of a view's query.
 #[derive(Debug, Clone)]
 pub struct IncrementalRows<S> {
-    /// All rows, in the types and order of the view's table.
+    /// Plan for all rows, with the column types and order of the view's table.
     pub plan: LogicalPlan,
-    /// How changes of the base affect its rows.
+    /// How changes to the base affect its rows.
     pub shape: S,
     /// The base as read by the plan.
     pub base: Arc<TableSnapshot>,
@@ -56,7 +57,8 @@ pub(crate) fn rows<S: ViewShape>(
 ) -> EngineResult<IncrementalRows<S>> {
     let tree = tree_of(view)?;
     let table = snapshot.table_by_id(view.table);
-    let table = table.ok_or_else(|| EngineError::internal("a view without its table"))?;
+    let table =
+        table.ok_or_else(|| EngineError::internal("the table of the view does not exist"))?;
     let mut binder = Binder::new(&tree, snapshot, context, &Clauses);
     binder.beneath_view = true;
     let sources = if by_names { binder.sources_of(&tree) } else { view.sources.clone() };
@@ -75,7 +77,7 @@ pub(crate) fn rows<S: ViewShape>(
     let fits = found.columns.len() == schema.columns.len()
         && pairs.all(|(now, then)| S::fits(now.sql_type, then.sql_type));
     if !fits {
-        let message = "the columns of the query are others than those of the view";
+        let message = "the columns of the query do not match the columns of the view";
         return Err(EngineError::new(ErrorCode::TypeMismatch, message));
     }
     let plan = binder.conformed_source(found, schema)?;
@@ -85,7 +87,7 @@ pub(crate) fn rows<S: ViewShape>(
 /// The tree of a view's query.
 fn tree_of(view: &IncrementalView) -> EngineResult<Tree> {
     serde_json::from_str(&view.tree).map_err(|_| {
-        EngineError::new(ErrorCode::NotSupported, "the view was made by another version")
+        EngineError::new(ErrorCode::NotSupported, "the view was created by a different version")
     })
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn apply_policy(
         Some(WrittenTrigger::Every { interval }) => {
             let every = interval_of(interval)?;
             if every.unit == 's' {
-                let message = "invalid interval: a timer ticks once a minute at most, such as 1m";
+                let message = "invalid interval: the shortest interval of a timer is 1m";
                 return Err(error::at(ErrorCode::InvalidValue, message, interval.span));
             }
             RefreshTrigger::Every(every)

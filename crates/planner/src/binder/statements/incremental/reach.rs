@@ -1,5 +1,5 @@
 //! Queries that a live view can keep current: one row for each row of a single table, with window
-//! functions that read earlier rows. The plan determines how far a change of the table reaches.
+//! functions that read earlier rows. The plan determines how far a change to the table reaches.
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, ScalarValue};
@@ -19,17 +19,17 @@ use crate::binder::state::relation;
 use crate::binder::statements::incremental::buckets::{column_of, floored, restricted};
 use crate::binder::statements::incremental::{IncrementalRows, ViewShape, stored};
 
-/// How far in time a row of the base affects rows of the view.
+/// How far in time a row in the base table affects rows in the view.
 #[derive(Debug, Clone, Default)]
 pub struct LiveReach {
     /// The longest RANGE, in units of the designated timestamp.
     span: i64,
     periods: Vec<Period>,
-    /// Whether an effect reaches from the first row to the last one.
+    /// Whether effects are unbounded: the first row can affect the last one.
     is_endless: bool,
     /// Whether the query has window functions.
     has_windows: bool,
-    /// Whether all of them are computed in a single pass with a state that can be saved.
+    /// Whether all window functions are computed in a single pass with a state that can be saved.
     is_one_pass: bool,
 }
 
@@ -79,7 +79,7 @@ impl LiveReach {
         }
     }
 
-    /// The last timestamp whose rows depend on rows at this timestamp.
+    /// The last timestamp whose rows depend on rows at `last`.
     #[must_use]
     pub fn until(&self, last: i64) -> i64 {
         if self.is_endless {
@@ -89,7 +89,7 @@ impl LiveReach {
         ends.fold(last.saturating_add(self.span), i64::max)
     }
 
-    /// The first timestamp whose rows affect rows at this timestamp.
+    /// The first timestamp whose rows affect rows at `first`.
     #[must_use]
     pub fn since(&self, first: i64) -> i64 {
         if self.is_endless {
@@ -101,7 +101,7 @@ impl LiveReach {
 }
 
 impl IncrementalRows<LiveReach> {
-    /// Its rows within the time ranges `shown`, computed from the base's rows within the ranges
+    /// Plans the view's rows within the time ranges `shown`, from the base's rows within the ranges
     /// `read`.
     pub fn within(
         &self,
@@ -143,7 +143,7 @@ fn refused_at(message: &str, at: Span) -> EngineError {
 const SIMPLE: &str = "live view select must be a simple scan of a single table with an optional \
                       WHERE";
 
-/// The only SELECT of a live view's query and its table, from the syntax tree.
+/// Returns the only SELECT in a live view's query and its table, from the syntax tree.
 pub(crate) fn simple_select(tree: &Tree, query: NodeId) -> EngineResult<(&SelectNode, &Name)> {
     let Some(Node::Query { declarations, with, body, order_by, limit }) = tree.get(query) else {
         return Err(refused_at(SIMPLE, tree.span(query)));
@@ -208,14 +208,14 @@ pub(crate) fn refuse_time_filter(
         let is_time = path.last().is_some_and(|name| name.text.eq_ignore_ascii_case(timestamp));
         if is_time && span.start >= within.start && span.end <= within.end {
             let message = "a filter on the designated timestamp is not supported in live view: \
-                           START FROM says where it begins";
+                           use START FROM to set where it starts";
             return Err(refused_at(message, *span));
         }
     }
     Ok(())
 }
 
-/// Position of a call that is not repeatable; that of the query if none is found.
+/// Position of a call that is not repeatable; the query's position if none is found.
 pub(crate) fn changing_call(tree: &Tree, query: NodeId) -> Span {
     const CLOCKS: &[&str] =
         &["now", "now_ns", "systimestamp", "systimestamp_ns", "sysdate", "today", "yesterday"];
@@ -230,7 +230,7 @@ pub(crate) fn changing_call(tree: &Tree, query: NodeId) -> Span {
     found.unwrap_or_else(|| tree.span(query))
 }
 
-/// Position of a window function with this name; that of the query if it is not found.
+/// Position of a window function with this name; the query's position if none is found.
 fn call_of(tree: &Tree, name: &str) -> Span {
     let spans = tree.nodes.iter().zip(&tree.spans);
     let mut calls = spans.filter_map(|(node, span)| match node {
@@ -249,7 +249,7 @@ struct Parts {
     time: Option<(Column, i64)>,
     /// Whether all windows are computed in a single pass.
     is_one_pass: bool,
-    /// Whether the plan contains nothing else.
+    /// Whether the plan contains nothing but these components.
     is_simple: bool,
 }
 
@@ -361,7 +361,7 @@ fn unaliased(expr: &Expr) -> (String, Option<&WindowFunction>) {
     }
 }
 
-/// The periods given by an anchor's expression, if they follow time.
+/// Derives the periods from an anchor's expression, if they follow time.
 fn period_of(value: &Expr, time: &Column, nanoseconds: bool) -> Option<Period> {
     let mut value = value;
     loop {
@@ -385,7 +385,7 @@ fn check_function(function: &WindowFunction, time: &Column) -> Result<(), &'stat
     let params = &function.params;
     let ahead = ["percent_rank", "cume_dist", "ntile", "lead", "interpolate", "lttb"];
     if ahead.contains(&function.fun.name()) {
-        return Err("live view window functions cannot look at later rows");
+        return Err("live view window functions cannot read later rows");
     }
     let by_time = |expr: &Expr| column_of(expr).is_some_and(|column| column.name == time.name);
     let ignores_frame = matches!(function.fun.name(), "row_number" | "rank" | "dense_rank" | "lag");
@@ -394,7 +394,7 @@ fn check_function(function: &WindowFunction, time: &Column) -> Result<(), &'stat
         [] => {}
         [key] if key.asc && by_time(&key.expr) => {}
         _ => {
-            return Err("live view windows are ordered by the designated timestamp, ascending");
+            return Err("live view windows must be ordered by the designated timestamp, ascending");
         }
     }
     let is_now = |distance: &ScalarValue| match distance {
@@ -406,13 +406,14 @@ fn check_function(function: &WindowFunction, time: &Column) -> Result<(), &'stat
     };
     match &params.window_frame.end_bound {
         WindowFrameBound::Following(distance) if !is_now(distance) => {
-            Err("live view window functions cannot look at later rows")
+            Err("live view window functions cannot read later rows")
         }
         _ => Ok(()),
     }
 }
 
-/// Nanoseconds of a RANGE; `None` if the frame counts rows or includes all preceding rows.
+/// Length of a RANGE frame in nanoseconds; `None` if the frame counts rows or includes all
+/// preceding rows.
 fn span_of(function: &WindowFunction) -> Option<i64> {
     let frame = &function.params.window_frame;
     let ignores_frame = matches!(
