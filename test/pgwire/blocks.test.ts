@@ -256,7 +256,7 @@ test('the memory of scrollable cursors is limited, individually and in total', (
         }
       },
       {
-        message: /at most (?:64|256) MiB/,
+        message: /limited to (?:64|256) MiB/,
       },
     );
     return rows;

@@ -186,7 +186,7 @@ real('a number that has places is none where whole ones are counted', async (t) 
   t.is(await answer(client, series, { values: ['0', '1', '0.5'] }), 'number expected');
   const steps =
     'WITH RECURSIVE x (n) AS (SELECT $1 UNION SELECT (n + 2) % 7 FROM x) SELECT * FROM x';
-  t.regex(String(await answer(client, steps, { values: ['1'] })), /is VARCHAR in the first part/);
+  t.regex(String(await answer(client, steps, { values: ['1'] })), /is VARCHAR in the first term/);
   client.close();
 });
 

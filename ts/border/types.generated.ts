@@ -26,15 +26,16 @@ export type OpenOptions = {
    */
   readonly exportRoot?: string;
   /**
-   * Maximum bytes of the process; default the memory of the machine or of its control group.
+   * Maximum memory of the process in bytes; default the memory of the machine or of its control
+   * group.
    */
   readonly processMemoryBytes?: number;
   /**
-   * Maximum bytes of all queries together; default half of `processMemoryBytes`.
+   * Maximum memory of all queries together in bytes; default half of `processMemoryBytes`.
    */
   readonly memoryLimitBytes?: number;
   /**
-   * Maximum bytes of one query; default a quarter of `memoryLimitBytes`.
+   * Maximum memory of one query in bytes; default a quarter of `memoryLimitBytes`.
    */
   readonly queryMemoryLimitBytes?: number;
   /**
@@ -73,7 +74,7 @@ export type OpenOptions = {
    */
   readonly liveViews?: boolean;
   /**
-   * Maximum IN MEMORY of a live view in microseconds; default one hour.
+   * Maximum IN MEMORY interval of a live view, in microseconds; default one hour.
    */
   readonly liveViewMemoryMicros?: number;
   /**
@@ -86,17 +87,17 @@ export type OpenOptions = {
    */
   readonly answersFromViews?: boolean;
   /**
-   * Maximum bytes of recent changes of followed tables cached in memory; default a 64th of
+   * Maximum memory in bytes for caching recent changes of followed tables; default a 64th of
    * `processMemoryBytes`, at most 64 MiB.
    */
   readonly recentChangesBytes?: number;
   /**
-   * Milliseconds between two checks of the partitions of a table with a storage policy; default
-   * five minutes.
+   * How often the partitions of a table with a storage policy are checked, in milliseconds;
+   * default five minutes.
    */
   readonly policyCheckMs?: number;
   /**
-   * Milliseconds for which a table stays followed without a change feed; default one week.
+   * How long a table stays followed without a change feed, in milliseconds; default one week.
    */
   readonly followedForMs?: number;
   /**
@@ -112,7 +113,8 @@ export type OpenOptions = {
    */
   readonly diskWatermarkBytes?: number;
   /**
-   * Disk bytes reserved for the last checkpoint; default 64 MiB, at most 2 % of the disk.
+   * Disk space in bytes reserved for the last checkpoint; default 64 MiB, at most 2 % of the
+   * disk.
    */
   readonly diskReserveBytes?: number;
   /**
@@ -120,7 +122,7 @@ export type OpenOptions = {
    */
   readonly spillLimitBytes?: number;
   /**
-   * Maximum rows of an import that a new table holds in memory; default 500,000.
+   * Maximum number of imported rows that a new table holds in memory; default 500,000.
    */
   readonly maxUncommittedRows?: number;
   /**
@@ -140,7 +142,7 @@ export type OpenOptions = {
    */
   readonly maxColumns?: number;
   /**
-   * Maximum bytes of a string or BINARY value.
+   * Maximum size of a string or BINARY value in bytes.
    */
   readonly maxCellBytes?: number;
   /**
@@ -148,7 +150,7 @@ export type OpenOptions = {
    */
   readonly maxArrayElements?: number;
   /**
-   * Maximum bytes of a line in an import.
+   * Maximum length of an imported line in bytes.
    */
   readonly maxLineBytes?: number;
 };
@@ -190,11 +192,11 @@ export type StatementContext = {
    */
   readonly user: string;
   /**
-   * Distinguishes users of the same name; absent: the name does.
+   * Distinguishes users of the same name. If absent, the name alone identifies the user.
    */
   readonly identity?: string;
   /**
-   * Owner of a view that the statement creates; absent: the user.
+   * Owner of a view that the statement creates. If absent, the user owns it.
    */
   readonly owner?: Owner;
   /**
@@ -227,17 +229,17 @@ export type StatementContext = {
   readonly visibility?: Visibility;
   /**
    * Rows of `SHOW USERS` and similar statements, by key (`Users:`, `Permissions:name`,
-   * `all_permissions`). Only the lists that the statement requests.
+   * `all_permissions`). Contains only the lists that the statement requests.
    */
   readonly lists?: { [key in string]?: ListedRows };
   /**
-   * The last value the session got from each sequence, least recent first. Only the sequences
-   * that the statement requests.
+   * The last value that the session got from each sequence, least recent first. Contains only
+   * the sequences that the statement requests.
    */
   readonly numbers?: ReadonlyArray<DrawnNumber>;
   /**
-   * Results of the permission checks that an earlier binding requested, by key; absent: binding
-   * cannot request checks.
+   * Results of the permission checks that an earlier binding requested, by key. If absent,
+   * binding cannot request checks.
    */
   readonly answers?: { [key in string]?: boolean };
   /**
@@ -248,7 +250,7 @@ export type StatementContext = {
 
 export type DrawnNumber = {
   /**
-   * Name of the sequence, as used elsewhere.
+   * Name of the sequence, as in other statements.
    */
   readonly sequence: string;
   /**
@@ -270,11 +272,12 @@ export type Owner = {
 
 export type Visibility = {
   /**
-   * Folded column names by folded table name. Null columns: all columns; null map: every table.
+   * Folded column names by folded table name. A null list means all columns; a null map means
+   * all tables.
    */
   readonly tables: { [key in string]?: ReadonlyArray<string> | null } | null;
   /**
-   * The same for readable columns, which require SELECT.
+   * The same for readable columns, on which the user has SELECT.
    */
   readonly reads: { [key in string]?: ReadonlyArray<string> | null } | null;
   /**
@@ -318,7 +321,7 @@ export type StatementDescription = {
    */
   readonly columns: ReadonlyArray<ResultColumn>;
   /**
-   * Index of the designated timestamp in `columns`, or -1.
+   * Index of the designated timestamp in `columns`; -1 if the result has none.
    */
   readonly timestamp: number;
   /**
@@ -326,21 +329,21 @@ export type StatementDescription = {
    */
   readonly parameters: ReadonlyArray<string>;
   /**
-   * The tables and columns it accesses.
+   * The tables and columns that the statement accesses.
    */
   readonly accesses: ReadonlyArray<Access>;
   /**
-   * Notice to send with success, when a requested option has no effect here.
+   * Notice to send on success if a requested option has no effect in this database.
    */
   readonly notice?: string;
   /**
-   * Permissions to check before binding, because binding already reads data. Prepare the
-   * statement again with the results.
+   * Permissions to check before binding, because binding already reads data. The caller must
+   * prepare the statement again with the results.
    */
   readonly asks?: ReadonlyArray<Ask>;
   /**
-   * Text files whose format must be detected before binding. Prepare the statement again with
-   * the results.
+   * Text files whose format must be detected before binding. The caller must prepare the
+   * statement again with the results.
    */
   readonly texts?: ReadonlyArray<TextAsk>;
 };
@@ -432,7 +435,7 @@ export type TextShape = {
    */
   readonly files: ReadonlyArray<TextFile>;
   /**
-   * Why the files cannot be read, if so.
+   * Why the files cannot be read; absent if they can.
    */
   readonly problem?: string;
 };
@@ -443,8 +446,8 @@ export type TextFile = {
    */
   readonly name: string;
   /**
-   * Version of the file that was examined: device, inode, size in bytes and modification time in
-   * nanoseconds since 1970, separated by colons.
+   * Version of the file when it was examined: device, inode, size in bytes and modification time
+   * in nanoseconds since 1970, separated by colons.
    */
   readonly version: string;
   /**
@@ -452,7 +455,8 @@ export type TextFile = {
    */
   readonly lookedAt: number;
   /**
-   * Its first and last 64 bytes in hexadecimal; a file that only grew still contains them there.
+   * The first and last 64 bytes in hexadecimal. A file that has only grown still contains them
+   * at the same offsets.
    */
   readonly edges: string;
   /**
@@ -479,7 +483,8 @@ export type Access = {
    */
   readonly permission: Permission;
   /**
-   * The view whose query accesses it; the view's owner then needs the permission.
+   * The view whose query makes this access, if any. In that case the view's owner needs the
+   * permission.
    */
   readonly view?: string;
   /**
@@ -594,11 +599,11 @@ export type ChangesOptions = {
    */
   readonly all?: boolean;
   /**
-   * Whether to omit the rows.
+   * Whether to omit the rows from the report.
    */
   readonly withoutRows?: boolean;
   /**
-   * Maximum milliseconds to wait for a change.
+   * Maximum time to wait for a change, in milliseconds.
    */
   readonly waitMs: number;
 };
@@ -684,7 +689,7 @@ export type RowFormat =
        */
       readonly maxRows: number;
       /**
-       * Number of bytes after which a message is closed.
+       * A message is closed once it has this many bytes.
        */
       readonly maxBytes: number;
       /**
@@ -796,7 +801,7 @@ export type ActiveQuery = {
    */
   readonly queryId: number;
   /**
-   * Name of the user who runs it.
+   * Name of the user who runs the query.
    */
   readonly user: string;
   /**
@@ -815,7 +820,7 @@ export type Observed = {
    */
   readonly numbers: { readonly [name: string]: number };
   /**
-   * Known damage. A table counts as intact until a damaged file of it is read.
+   * Known damage. A table counts as intact until one of its damaged files is read.
    */
   readonly damages: ReadonlyArray<Damage>;
   /**
@@ -830,7 +835,7 @@ export type Damage = {
    */
   readonly table: string;
   /**
-   * The file and the error.
+   * The damaged file and the error.
    */
   readonly what: string;
 };
@@ -883,7 +888,7 @@ export type AppenderSpec = {
    */
   readonly partitionBy?: string;
   /**
-   * Number of staged rows after which they are written to disk.
+   * Staged rows are written to disk once there are this many.
    */
   readonly maxUncommittedRows?: number;
   /**
@@ -942,11 +947,11 @@ export type CsvColumnSpec = {
    */
   readonly pattern?: string;
   /**
-   * Whether the type was guessed. A value that does not fit then requests a wider type.
+   * Whether the type was guessed. If so, a value that does not fit requests a wider type.
    */
   readonly guessed?: boolean;
   /**
-   * Strings that are read as null unless they are values of the type.
+   * Strings that are read as null, unless they are valid values of the type.
    */
   readonly nullTexts?: ReadonlyArray<string>;
 };
@@ -961,7 +966,7 @@ export type AppendProgress = {
    */
   readonly rows: number;
   /**
-   * Set when the result is already known and further bytes are ignored.
+   * Set once the result is already known. Further bytes are then ignored.
    */
   readonly ended?: boolean;
 };
@@ -984,8 +989,8 @@ export type TextReport = {
    */
   readonly badLines: ReadonlyArray<string>;
   /**
-   * Per column of the input, the type it needs if the guess was too narrow. In that case the
-   * input must be read again: an appender that read it commits nothing.
+   * For each input column, the wider type it needs if the guess was too narrow. The input must
+   * then be read again; an appender that read it commits nothing.
    */
   readonly widened: ReadonlyArray<WidenedColumn | null>;
 };
@@ -1027,8 +1032,8 @@ export type AppendReport = {
    */
   readonly badLines: ReadonlyArray<string>;
   /**
-   * Per column of the input, the type it needs if the guess was too narrow. In that case the
-   * input must be read again: an appender that read it commits nothing.
+   * For each input column, the wider type it needs if the guess was too narrow. The input must
+   * then be read again; an appender that read it commits nothing.
    */
   readonly widened: ReadonlyArray<WidenedColumn | null>;
 };
@@ -1050,7 +1055,7 @@ export type MessagesProgress = {
    */
   readonly messages: number;
   /**
-   * Bytes of these messages.
+   * Total bytes of these messages.
    */
   readonly bytes: number;
   /**
@@ -1058,15 +1063,15 @@ export type MessagesProgress = {
    */
   readonly left: number;
   /**
-   * Bytes of these messages.
+   * Total bytes of these messages.
    */
   readonly leftBytes: number;
   /**
-   * Whether there is something to commit.
+   * Whether a commit has been requested and is waiting to run.
    */
   readonly whole: boolean;
   /**
-   * Whether it must be committed before more is read.
+   * Whether the pending rows must be committed before more is read.
    */
   readonly full: boolean;
   /**
@@ -1077,7 +1082,7 @@ export type MessagesProgress = {
 
 export type AskedCommit = {
   /**
-   * Number of messages that it answers.
+   * Number of messages that this commit acknowledges.
    */
   readonly messages: number;
   /**
@@ -1089,7 +1094,8 @@ export type AskedCommit = {
    */
   readonly tables: ReadonlyArray<number>;
   /**
-   * Whether the commit was forced although the client deferred it, because too much was pending.
+   * Whether the commit was forced although the client had deferred it, because too much was
+   * pending.
    */
   readonly forced: boolean;
 };
@@ -1116,15 +1122,15 @@ export type LinesSpec = {
    */
   readonly partitionBy: string;
   /**
-   * Maximum bytes of a line.
+   * Maximum length of a line in bytes.
    */
   readonly mostLineBytes: number;
   /**
-   * Maximum bytes of all rows in memory.
+   * Maximum size in bytes of all rows held in memory.
    */
   readonly mostHeldBytes: number;
   /**
-   * Whether another message follows; an incomplete last line then belongs to it.
+   * Whether another message follows. If so, an incomplete last line continues in that message.
    */
   readonly goesOn: boolean;
 };
@@ -1147,27 +1153,27 @@ export type ColumnsSpec = {
    */
   readonly partitionBy: string;
   /**
-   * Maximum rows of one table in a message.
+   * Maximum number of rows per table in a message.
    */
   readonly mostRows: number;
   /**
-   * Maximum number of tables that a connection names.
+   * Maximum number of tables that a connection may name.
    */
   readonly mostTables: number;
   /**
-   * Maximum bytes of the strings in a connection's dictionary.
+   * Maximum total bytes of the strings in a connection's dictionary.
    */
   readonly mostDictionaryBytes: number;
   /**
-   * Number of pending rows from which a commit is required.
+   * Once this many rows are pending, they must be committed.
    */
   readonly mostWaitingRows: number;
   /**
-   * Maximum bytes of pending rows in memory.
+   * Maximum bytes of pending rows held in memory.
    */
   readonly mostHeldBytes: number;
   /**
-   * Maximum bytes of pending rows and dictionaries of all connections together.
+   * Maximum bytes of pending rows and dictionaries over all connections.
    */
   readonly mostOpenBytes: number;
 };
@@ -1182,7 +1188,7 @@ export type RowsReply =
        */
       readonly line: number;
       /**
-       * Offset of the line or message in bytes.
+       * Byte offset of the line or message.
        */
       readonly at: number;
       /**
@@ -1194,7 +1200,7 @@ export type RowsReply =
        */
       readonly isTooLarge: boolean;
       /**
-       * Table of the line, if known; the reason may reveal facts about it.
+       * Table that the line names, if known. The reason may reveal facts about this table.
        */
       readonly table?: string;
       /**
@@ -1202,7 +1208,7 @@ export type RowsReply =
        */
       readonly exists: boolean;
       /**
-       * Status code of the columnar protocol for the error.
+       * The columnar protocol's status code for the error.
        */
       readonly status?: number;
     }
@@ -1217,8 +1223,8 @@ export type RowsReply =
        */
       readonly read?: LinesRead;
       /**
-       * Columnar protocol only: the requested commits that become this one transaction, in
-       * order.
+       * Columnar protocol only: the requested commits that are combined into this transaction,
+       * in order.
        */
       readonly commits?: ReadonlyArray<AskedCommit>;
     }
@@ -1248,30 +1254,30 @@ export type RowsReply =
        */
       readonly transaction?: number;
       /**
-       * Columnar protocol only: the requested commits, when there was nothing to plan.
+       * Columnar protocol only: the requested commits for which there was nothing to plan.
        */
       readonly commits?: ReadonlyArray<AskedCommit>;
       /**
-       * Columnar protocol only: whether there is more to commit or to report.
+       * Columnar protocol only: whether more remains to be committed or reported.
        */
       readonly more: boolean;
     };
 
 export type PlannedTable = {
   /**
-   * Its name.
+   * The table's name.
    */
   readonly table: string;
   /**
-   * Whether it is created.
+   * Whether the message creates the table.
    */
   readonly creates: boolean;
   /**
-   * Columns that are added; empty when the table is created.
+   * Columns that the message adds to the table; empty if it creates the table.
    */
   readonly adds: ReadonlyArray<string>;
   /**
-   * Number of rows.
+   * Number of rows for the table.
    */
   readonly rows: number;
 };
@@ -1294,7 +1300,7 @@ export type CopySpec = {
    */
   readonly quote: string;
   /**
-   * CSV only: the character that escapes a quote inside a value.
+   * CSV only: the character that escapes a quote character inside a value.
    */
   readonly escape: string;
   /**
@@ -1336,7 +1342,7 @@ export type CopyReply = {
    */
   readonly rows: number;
   /**
-   * Why no rows were written, on failure.
+   * If the COPY failed, why no rows were written.
    */
   readonly failure?: CopyMistake;
 };
@@ -1359,7 +1365,7 @@ export type CopyMistake = {
    */
   readonly detail?: string;
   /**
-   * Hint how to fix the error, if any.
+   * Line number from 1; for binary data, the row number.
    */
   readonly hint?: string;
 };
@@ -1395,7 +1401,7 @@ export type PgHandoff = {
 
 export type HandoffStatement = {
   /**
-   * Body of the Bind message up to the number of values.
+   * Body of the Bind message up to and including the number of values.
    */
   readonly head: ReadonlyArray<number>;
   /**
@@ -1403,7 +1409,7 @@ export type HandoffStatement = {
    */
   readonly tail: ReadonlyArray<number>;
   /**
-   * Header of the parameter row for values sent this way.
+   * Header of the parameter row that describes values sent this way.
    */
   readonly header: ReadonlyArray<number>;
   /**
@@ -1426,7 +1432,7 @@ export type HttpHandoff = {
    */
   readonly after: string;
   /**
-   * Maximum bytes of a request.
+   * Maximum length of a request in bytes.
    */
   readonly longest: number;
   /**
@@ -1435,7 +1441,7 @@ export type HttpHandoff = {
    */
   readonly head: [string, string, string];
   /**
-   * Maximum bytes of a response body.
+   * Maximum length of a response body in bytes.
    */
   readonly largest: number;
   /**
@@ -1455,7 +1461,7 @@ export type HttpHandoff = {
    */
   readonly take: number | null;
   /**
-   * Whether rows beyond `take` are counted, too.
+   * Whether rows beyond `take` are counted as well.
    */
   readonly countAll: boolean;
   /**
@@ -1474,7 +1480,7 @@ export type HandoffQuery = {
    */
   readonly text: string;
   /**
-   * Types of the literals, which are the statement's parameters; `None` for strings.
+   * Types of the literals, which become the statement's parameters; `None` for strings.
    */
   readonly types: ReadonlyArray<string | null>;
   /**

@@ -178,7 +178,7 @@ export type Name = {
    */
   quoted: boolean;
   /**
-   * Its span in the SQL text, including quotes.
+   * Span of the identifier in the SQL text, including quotes.
    */
   span: Span;
 };
@@ -197,7 +197,7 @@ export type TypeName = {
    */
   dimensions: number;
   /**
-   * Its span in the SQL text.
+   * Span of the type in the SQL text.
    */
   span: Span;
 };
@@ -303,7 +303,7 @@ export type Anchor = {
    */
   period: AnchorPeriod;
   /**
-   * Its span in the SQL text.
+   * Span of the clause in the SQL text.
    */
   span: Span;
 };
@@ -329,7 +329,7 @@ export type Frame = {
    */
   exclude_current_row: boolean;
   /**
-   * Its span in the SQL text.
+   * Span of the frame in the SQL text.
    */
   span: Span;
 };
@@ -469,7 +469,7 @@ export type LatestOn = {
 
 export type SampleBy = {
   /**
-   * Duration, Variable or another expression.
+   * A Duration node, a Variable node or another expression.
    */
   interval: number;
   /**
@@ -485,7 +485,7 @@ export type SampleBy = {
    */
   fill: Array<Fill>;
   /**
-   * ALIGN TO; `None` when there is no such clause.
+   * ALIGN TO; `None` if absent.
    */
   align: SampleAlign | null;
   /**
@@ -594,7 +594,8 @@ export type PivotNode = {
    */
   aggregates: Array<SelectItem>;
   /**
-   * FOR columns and their values; a list of one Query node is a sub-query for the values.
+   * FOR columns and their values. A value list that consists of one Query node is a sub-query
+   * that supplies the values.
    */
   axes: Array<[number, Array<SelectItem>]>;
   /**
@@ -619,7 +620,7 @@ export type CreateTableNode = {
    */
   columns: Array<ColumnDefinition>;
   /**
-   * (LIKE other).
+   * The table named in `(LIKE other)`.
    */
   like: Name | null;
   /**
@@ -647,7 +648,7 @@ export type CreateTableNode = {
    */
   dedup_keys: Array<Name>;
   /**
-   * PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK, of the table and of its columns.
+   * PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK constraints, on the table and on single columns.
    */
   constraints: Array<ConstraintNode>;
   /**
@@ -670,7 +671,7 @@ export type ColumnDefinition = {
    */
   name: Name;
   /**
-   * Its type.
+   * The column's type.
    */
   type_name: TypeName;
   /**
@@ -706,15 +707,15 @@ export type ConstraintNode = {
    */
   name: Name | null;
   /**
-   * Its kind.
+   * Kind of the constraint.
    */
   constraint: ConstraintKind;
   /**
-   * Its columns; empty for CHECK and for an index over expressions.
+   * Columns of the constraint; empty for CHECK and for an index over expressions.
    */
   columns: Array<Name>;
   /**
-   * REFERENCES of a foreign key.
+   * REFERENCES clause of a foreign key.
    */
   references: ReferenceNode | null;
   /**
@@ -722,7 +723,7 @@ export type ConstraintNode = {
    */
   if_not_exists: boolean;
   /**
-   * Its span in the SQL text.
+   * Span of the constraint in the SQL text.
    */
   span: Span;
 };
@@ -757,7 +758,7 @@ export type OptionValue = {
    */
   name: Name;
   /**
-   * Its value as written, quotes removed.
+   * The option's value as written, quotes removed.
    */
   value: Name | null;
 };
@@ -823,7 +824,7 @@ export type Conflict = {
    */
   filter: number | null;
   /**
-   * Its span in the SQL text.
+   * Span of the clause in the SQL text.
    */
   span: Span;
 };
@@ -1014,7 +1015,7 @@ export type MaterialClauses = {
    */
   base: Name | null;
   /**
-   * REFRESH …; `None` without such a clause.
+   * REFRESH clause; `None` if absent.
    */
   refresh: RefreshPolicy | null;
   /**
@@ -1215,11 +1216,11 @@ export type Permission = {
    */
   name: string;
   /**
-   * The account of ASSUME SERVICE ACCOUNT.
+   * Account name in ASSUME SERVICE ACCOUNT.
    */
   account: Name | null;
   /**
-   * Its span in the SQL text.
+   * Span of the permission in the SQL text.
    */
   span: Span;
 };

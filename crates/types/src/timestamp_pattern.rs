@@ -1,6 +1,6 @@
 //! Timestamp patterns such as `yyyy-MM-dd HH:mm:ss.SSSUUU`, compiled once. Used for parsing (CSV
 //! columns, `to_timestamp`) and formatting (`to_str`). The letters have the same meaning as in
-//! QuestDB. All other characters, and text between quotes, match themselves.
+//! `QuestDB`. All other characters, and text between quotes, match themselves.
 
 use crate::calendar::CivilDate;
 use crate::error::{EngineError, EngineResult, ErrorCode};
@@ -16,7 +16,7 @@ pub struct TimestampPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Literal(String),
-    /// Written literally, as in QuestDB, and skipped when parsing.
+    /// Written literally, as in `QuestDB`, and skipped when parsing.
     Quote,
     Field(Field),
 }

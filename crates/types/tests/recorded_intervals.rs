@@ -16,7 +16,7 @@ struct Recorded {
     /// The first start, then lengths and gaps in alternation; `None` for a refusal.
     peer: Option<Vec<i64>>,
     ours: Option<Vec<i64>>,
-    /// Reason for the difference from QuestDB, if there is one.
+    /// Reason for the difference from `QuestDB`, if there is one.
     why: Option<String>,
     /// Recording time, if the result depends on it.
     #[serde(default)]

@@ -99,9 +99,9 @@ impl UnnestItem {
     }
 }
 
-/// Returns the input's columns, then the element columns, then the element's number, counted from
-/// 1. The argument is a separate column below, so that a source column is repeated per element only
-/// if the plan above reads it.
+/// Returns the input's columns, then the element columns, then the element's number (from 1 on).
+/// The argument is a separate column below, so that a source column is repeated per element only if
+/// the plan above reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UnnestNode {
     input: LogicalPlan,

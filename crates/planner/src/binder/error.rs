@@ -1,4 +1,4 @@
-//! Binding errors in QuestDB's wording, with positions.
+//! Binding errors in `QuestDB`'s wording, with positions.
 
 use datafusion::error::DataFusionError;
 use tidemark_types::{EngineError, ErrorCode, Span};

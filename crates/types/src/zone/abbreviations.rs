@@ -1,4 +1,4 @@
-//! Time zone abbreviations that stand for exactly one zone, as in QuestDB. Both the standard and
+//! Time zone abbreviations that stand for exactly one zone, as in `QuestDB`. Both the standard and
 //! the daylight abbreviation of a zone include daylight time. Ambiguous abbreviations (`IST`,
 //! `AMT`, `ACT`) are not listed.
 

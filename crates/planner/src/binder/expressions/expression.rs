@@ -317,7 +317,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The type with this name. INTERVAL means `PostgreSQL`'s: QuestDB's INTERVAL, a pair of
+    /// The type with this name. INTERVAL means `PostgreSQL`'s: `QuestDB`'s INTERVAL, a pair of
     /// timestamps, has no literals.
     pub(crate) fn type_name(type_name: &TypeName) -> EngineResult<SqlType> {
         let TypeName { name, arguments, dimensions, span } = type_name;

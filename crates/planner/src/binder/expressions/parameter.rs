@@ -192,7 +192,7 @@ pub(crate) fn scalar_of(value: &ParameterValue<'_>) -> ScalarValue {
     }
 }
 
-/// The error for a parameter without a value; as in QuestDB, it has no position.
+/// The error for a parameter without a value; as in `QuestDB`, it has no position.
 pub(crate) fn not_provided() -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, "bind variable service is not provided")
 }

@@ -1,8 +1,8 @@
 //! Two-valued logic: AND, OR, NOT, IS NULL. A predicate is never null, so `DataFusion`'s
 //! three-valued logic has no effect.
 //!
-//! NOT is pushed inwards by QuestDB's rules: `NOT (a > 1)` is `a <= 1`, which drops null rows, but
-//! `NOT (a = 1)` is `a != 1`, which keeps them.
+//! NOT is pushed inwards by `QuestDB`'s rules: `NOT (a > 1)` is `a <= 1`, which drops null rows,
+//! but `NOT (a = 1)` is `a != 1`, which keeps them.
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{BinaryOperator, LogicalOperator, Node, NodeId, UnaryOperator};

@@ -18,7 +18,7 @@ use crate::binder::{Binder, Typed, error};
 
 impl Typed {
     /// Evaluates the expression if it is constant. An evaluation error is left to run time, as in
-    /// QuestDB.
+    /// `QuestDB`.
     pub(crate) fn folded(self) -> Self {
         match folding(|| constant::evaluate(&self.expr)) {
             Ok(value) => Self::literal(value, self.sql_type),

@@ -407,7 +407,7 @@ struct Merged {
 
 /// The columns that USING, NATURAL and `ON (a, b)` merge, and the columns of `*` after merging. In
 /// each row the merged columns are equal, or one side has no row. In a FULL JOIN either side may
-/// have no row, so an additional column at the end holds whichever value exists. As in QuestDB,
+/// have no row, so an additional column at the end holds whichever value exists. As in `QuestDB`,
 /// time-based joins merge no columns. `None` if nothing changes.
 fn merged_by(
     on: Option<&JoinOn>,

@@ -72,7 +72,7 @@ impl Typed {
         }
     }
 
-    /// Replaces null by false or 0 in types that have no null in QuestDB.
+    /// Replaces null by false or 0 in types that have no null in `QuestDB`.
     pub(crate) fn never_null(self) -> Self {
         let zero = match self.sql_type {
             SqlType::Boolean => lit(false),

@@ -58,8 +58,8 @@ impl Binder<'_> {
         Ok(bound)
     }
 
-    /// The partitions selected by CONVERT. As in QuestDB, the active partition is not converted to
-    /// Parquet.
+    /// The partitions selected by CONVERT. As in `QuestDB`, the active partition is not converted
+    /// to Parquet.
     pub(crate) fn formats(
         &mut self,
         table: &Arc<TableSnapshot>,

@@ -7,7 +7,8 @@ use super::cell::{Cell, Row};
 use super::object::{DATABASE, Object, shown_default};
 use super::types;
 
-/// Rows of `information_schema.columns`; `native` uses QuestDB type names instead of PostgreSQL's.
+/// Rows of `information_schema.columns`; `native` uses `QuestDB` type names instead of
+/// `PostgreSQL`'s.
 pub(super) fn information_columns(object: &Object, native: bool) -> Vec<Row> {
     let columns = object.columns.iter().enumerate();
     let row = |(index, column): (usize, &ColumnSchema)| {

@@ -350,8 +350,8 @@ fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a
 }
 
 /// The row of `pg_class` for a table or view. `is_bound` is whether a foreign key belongs to it or
-/// references it. PostgreSQL implements foreign keys as triggers, and clients look for keys only in
-/// tables that have triggers.
+/// references it. `PostgreSQL` implements foreign keys as triggers, and clients look for keys only
+/// in tables that have triggers.
 fn class(object: &Object, is_bound: bool) -> Row {
     let is_table = object.kind == "r";
     let is_stored = object.is_stored();

@@ -49,7 +49,7 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// The sequences that PostgreSQL would have for its numbered columns: OID, name and column
+    /// The sequences that `PostgreSQL` would have for its numbered columns: OID, name and column
     /// number, from 1.
     pub(crate) fn sequences(&self) -> impl Iterator<Item = (i32, String, i32)> {
         let columns = self.columns.iter().zip(1..);
