@@ -3,7 +3,7 @@ import test from 'ava';
 
 const ROOT = new URL('../../../', import.meta.url);
 interface Script {
-  faultsOf(message: string): string[];
+  readonly faultsOf: (message: string) => string[];
 }
 const { faultsOf } = (await import(new URL('scripts/commit-messages.mjs', ROOT).href)) as Script;
 
