@@ -15,6 +15,12 @@ interface Setup {
   readonly headers?: Record<string, string>;
   /** Languages of the blocks that this test runs; all of them if absent. */
   readonly languages?: readonly string[];
+  /** Minimum number of outputs that the page shows and this test compares; 0 if absent. */
+  readonly minOutputs?: number;
+  /** Whether the page shows the output of every example. */
+  readonly showsAll?: boolean;
+  /** Whether the page queries views, which follow their base with a delay. */
+  readonly lags?: boolean;
 }
 
 const table = (columns: string): string =>
@@ -40,6 +46,16 @@ export const SETUPS: Readonly<Record<string, Setup>> = {
   'get-started/install.md': { args: ['--demo'] },
   'get-started/first-hour.md': { args: ['--demo'] },
   'get-started/first-dashboard.md': { args: ['--demo'] },
+  'http.md': { minOutputs: 10, showsAll: true },
+  'time-series.md': { minOutputs: 3 },
+  'materialized-views.md': { minOutputs: 3, lags: true },
+  'live-views.md': { minOutputs: 3, lags: true },
+  // A check that runs before the rows arrive must not delay the next one by minutes.
+  'storage-policies.md': {
+    set: ['storage.policy.check.interval=1s'],
+    minOutputs: 3,
+    lags: true,
+  },
   'views.md': { sql: [TRADES] },
   'copy.md': { sql: [TRADES], files: { 'trades.csv': CSV } },
   // The page shows a notebook cell, which has a test of its own.

@@ -9,7 +9,8 @@ import { promisify } from 'node:util';
 
 import test from 'ava';
 
-import { chromiumPath, launchBrowser } from '../browser/console-page.js';
+import { launchBrowser, leavePicture } from '../browser/console-page.js';
+import { browserTest } from '../browser/person.js';
 import { picture } from '../browser/suite.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
@@ -61,55 +62,52 @@ test('every link of the site leads to a page, and every anchor to a heading', (t
   t.true(anchors > 500, `${anchors} anchors`);
 });
 
-(chromiumPath === undefined ? test.skip : test)(
-  'the site is searched and shown in the dark without any other host',
-  async (t) => {
-    const server = createServer((request, response) => {
-      const { pathname } = new URL(request.url ?? '/', 'http://site');
-      const file = extname(pathname) === '' ? join(pathname, 'index.html') : pathname;
-      const names = [file, `${pathname}.html`];
-      for (const name of names) {
-        try {
-          const body = readFileSync(join(SITE, name));
-          response.setHeader('content-type', TYPES[extname(name)] ?? 'application/octet-stream');
-          return void response.end(body);
-        } catch {
-          // The next name may exist.
-        }
+browserTest('the site is searched and shown in the dark without any other host', async (t) => {
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://site');
+    const file = extname(pathname) === '' ? join(pathname, 'index.html') : pathname;
+    const names = [file, `${pathname}.html`];
+    for (const name of names) {
+      try {
+        const body = readFileSync(join(SITE, name));
+        response.setHeader('content-type', TYPES[extname(name)] ?? 'application/octet-stream');
+        return void response.end(body);
+      } catch {
+        // The next name may exist.
       }
-      response.statusCode = 404;
-      response.end();
-    });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const browser = await launchBrowser();
-    t.teardown(async () => {
-      await browser.close();
-      server.close();
-    });
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
-    const complaints: string[] = [];
-    page.on('pageerror', (error) => complaints.push(error.message));
-    page.on('request', (request) => {
-      if (!request.url().startsWith(url)) {
-        complaints.push(request.url());
-      }
-    });
-    await page.goto(`${url}/`);
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.screenshot({ path: picture('documentation-start') });
-    await page.goto(`${url}/joins`);
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.screenshot({ path: picture('documentation-joins') });
-    await page.getByRole('switch', { name: /dark/i }).first().click();
-    await page.locator('html.dark').waitFor();
-    await page.screenshot({ path: picture('documentation-dark') });
-    await page.getByRole('button', { name: 'Search' }).click();
-    await page.locator('#localsearch-input').fill('ASOF JOIN tolerance');
-    await page.locator('.VPLocalSearchBox .result').first().waitFor();
-    await page.screenshot({ path: picture('documentation-search') });
-    await page.keyboard.press('Enter');
-    await page.getByText('TOLERANCE').first().waitFor();
-    t.deepEqual(complaints, []);
-  },
-);
+    }
+    response.statusCode = 404;
+    response.end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const browser = await launchBrowser();
+  t.teardown(async () => {
+    await browser.close();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  const complaints: string[] = [];
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('request', (request) => {
+    if (!request.url().startsWith(url)) {
+      complaints.push(request.url());
+    }
+  });
+  await page.goto(`${url}/`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await leavePicture(page, picture('documentation-start'));
+  await page.goto(`${url}/joins`);
+  await page.getByRole('heading', { level: 1 }).waitFor();
+  await leavePicture(page, picture('documentation-joins'));
+  await page.getByRole('switch', { name: /dark/i }).first().click();
+  await page.locator('html.dark').waitFor();
+  await leavePicture(page, picture('documentation-dark'));
+  await page.getByRole('button', { name: 'Search' }).click();
+  await page.locator('#localsearch-input').fill('ASOF JOIN tolerance');
+  await page.locator('.VPLocalSearchBox .result').first().waitFor();
+  await leavePicture(page, picture('documentation-search'));
+  await page.keyboard.press('Enter');
+  await page.getByText('TOLERANCE').first().waitFor();
+  t.deepEqual(complaints, []);
+});

@@ -104,8 +104,8 @@ test('anchored windows restart at their anchor in views and queries', async (t) 
     const refused: readonly (readonly [string, RegExp])[] = [
       ["DAILY '25:00'", /^66: invalid time of day: 25:00, expected HH:MM/],
       ["DAILY '02:30' 'Mars/Base'", /invalid timezone: Mars\/Base/],
-      ['EXPRESSION 7', /must be deterministic per row/],
-      ['EXPRESSION rnd_long()', /must be deterministic per row/],
+      ['EXPRESSION 7', /must depend on the row, and only on it/],
+      ['EXPRESSION rnd_long()', /must depend on the row, and only on it/],
       ['EXPRESSION x', /must be TIMESTAMP, LONG or INT, found DOUBLE/],
     ];
     for (const [anchor, message] of refused) {

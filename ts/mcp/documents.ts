@@ -3,12 +3,12 @@
  * first use.
  */
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, posix, sep } from 'node:path';
 
 import { PassageIndex } from './passage-index.js';
 
-/** Directories with user documentation, without decisions and images. */
-const FOLDERS = ['', 'get-started/', 'guides/', 'connect/', 'migration/'];
+/** Paths that are not user documentation: decision records, the site's start page and its files. */
+const NOT_PAGES = /^(?:decisions\/|index\.md$|\.)/;
 /** Maximum UTF-16 code units of a passage. */
 const PASSAGE_UNITS = 1_200;
 const HEADING = /^(#{1,6}) (.+)$/;
@@ -47,7 +47,7 @@ export class Documents {
   /** `folder` is the directory of the pages; if it does not exist, there are no pages. */
   constructor(folder: string) {
     this.#folder = folder;
-    this.names = FOLDERS.flatMap((below) => markdownFiles(folder, below));
+    this.names = markdownFiles(folder);
   }
 
   get pages(): readonly Page[] {
@@ -76,15 +76,20 @@ export class Documents {
   }
 }
 
-function markdownFiles(folder: string, below: string): string[] {
+/** Lists the pages, directory by directory, those of the top level first. */
+function markdownFiles(folder: string): string[] {
   try {
-    return readdirSync(join(folder, below))
-      .filter((name) => name.endsWith('.md') && name !== 'index.md')
-      .sort()
-      .map((name) => below + name);
+    return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .map((name) => name.replaceAll(sep, '/'))
+      .filter((name) => name.endsWith('.md') && !NOT_PAGES.test(name))
+      .sort((one, other) => (directoryFirst(one) < directoryFirst(other) ? -1 : 1));
   } catch {
     return [];
   }
+}
+
+function directoryFirst(name: string): string {
+  return `${posix.dirname(name)}/${name}`;
 }
 
 function readPage(folder: string, name: string): Page {

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join, posix } from 'node:path';
 
+import { MIN_COMPRESSED_BYTES } from './compression.js';
 import { compressFile, type FileCoding } from './file-compression.js';
 
 export interface StaticFile {
@@ -43,7 +44,6 @@ const COMPRESSED = new Set(['.html', '.js', '.mjs', '.css', '.json', '.svg', '.t
  */
 const ICON = /^\/assets\/icon\b.*\.svg$/;
 const HASHED_NAME = /[.-][A-Za-z0-9_-]{8,}\.\w+$/;
-const MIN_COMPRESSED_BYTES = 1024;
 
 /**
  * Loads the files. Returns none if the directory does not exist, as in a server without the

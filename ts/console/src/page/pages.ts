@@ -20,7 +20,7 @@ interface Spot {
   readonly page: PageName;
   /** The object that the page shows, if it shows one of many; otherwise empty. */
   readonly subject: string;
-  /** Whether the address names the page, or the page is the default. */
+  /** Whether the address names the page; false if the page is the default. */
   readonly isNamed: boolean;
 }
 

@@ -151,7 +151,7 @@ impl Binder<'_> {
                 let at = self.tree.span(*value);
                 let found = self.expression(*value, scope)?;
                 if found.constant.is_some() || found.expr.is_volatile() {
-                    return refuse("ANCHOR EXPRESSION must be deterministic per row", at);
+                    return refuse("ANCHOR EXPRESSION must depend on the row, and only on it", at);
                 }
                 let is_known = found.sql_type.is_timestamp()
                     || matches!(found.sql_type, SqlType::Long | SqlType::Int);
