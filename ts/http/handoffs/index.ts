@@ -3,8 +3,7 @@ import type { Socket } from 'node:net';
 
 import { type Authenticator, readCredentials } from '../../auth/index.js';
 import { KEYS } from '../../config/index.js';
-import { chooseCoding } from '../request/negotiation.js';
-import { MIN_COMPRESSED_BYTES } from '../response/compression.js';
+import { chooseCoding, MIN_COMPRESSED_BYTES } from '../request/negotiation.js';
 import type { HttpContext, HttpServices } from '../route.js';
 import { type HandoffLimits, RepeatedRequests } from './repeated-requests.js';
 

@@ -3,6 +3,9 @@
 /** A content coding by its registered name. */
 export type Coding = 'zstd' | 'br' | 'gzip';
 
+/** Minimum length of a compressed response; shorter ones do not benefit. */
+export const MIN_COMPRESSED_BYTES = 1024;
+
 /**
  * Chooses the content coding for `Accept-Encoding: accepted`, or `null` for none: the one in
  * `offered` that the client rates highest, the first on a tie. A coding must be named explicitly;

@@ -4,14 +4,11 @@ import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';
 import * as zlib from 'node:zlib';
 
-import { chooseCoding, type Coding } from '../request/negotiation.js';
+import { chooseCoding, type Coding, MIN_COMPRESSED_BYTES } from '../request/negotiation.js';
 import type { HttpContext } from '../route.js';
 
 /** A compressing stream; `flush` sends its buffered data. */
 export type Compressor = Transform & { flush(done: () => void): void };
-
-/** Minimum length of a compressed response; shorter ones do not benefit. */
-export const MIN_COMPRESSED_BYTES = 1024;
 
 /** Part of Node since 22.15; with older versions zstd is not offered. */
 interface Zstd {

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname, join, posix } from 'node:path';
 
-import { MIN_COMPRESSED_BYTES } from './compression.js';
+import { MIN_COMPRESSED_BYTES } from '../request/negotiation.js';
 import { compressFile, type FileCoding } from './file-compression.js';
 
 export interface StaticFile {

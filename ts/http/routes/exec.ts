@@ -16,7 +16,8 @@ import {
 } from '../../session/index.js';
 import { KEYS } from '../../config/index.js';
 import { BodyWriter, ClientGone } from '../response/body-writer.js';
-import { setBody, MIN_COMPRESSED_BYTES, streamedCoding } from '../response/compression.js';
+import { MIN_COMPRESSED_BYTES } from '../request/negotiation.js';
+import { setBody, streamedCoding } from '../response/compression.js';
 import { type Answered, requestHandoffs } from '../handoffs/index.js';
 import { followSession } from '../login-cookie.js';
 import type { Parameters } from '../request/parameters.js';
