@@ -82,6 +82,6 @@ test('columns of an outer query are refused with their name', async (t) => {
   const { error } = await ask(server, query);
   t.regex(
     error ?? '',
-    /a random and correlated WITH query, 'x', that is referenced more than once/,
+    /referencing the random and correlated WITH query 'x' more than once is not supported/
   );
 });
