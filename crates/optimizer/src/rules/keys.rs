@@ -1,6 +1,6 @@
 //! Logical rule: normalises values to keys, so that groups, partitions, peers and sorts treat
-//! values that compare equal with different bits (both zeros of DOUBLE, FLOAT and DOUBLE[]) as one.
-//! Joins do the same when they read their keys.
+//! values that compare equal with different bits (both zeros of DOUBLE, FLOAT and DOUBLE[], PERIOD
+//! in different units) as one. Joins normalise DOUBLE and FLOAT keys themselves.
 
 use std::borrow::Cow;
 
@@ -48,6 +48,7 @@ pub(crate) fn equal_keys(plan: &LogicalPlan) -> Result<Cow<'_, LogicalPlan>> {
             LogicalPlan::Aggregate(_)
                 | LogicalPlan::Window(_)
                 | LogicalPlan::Sort(_)
+                | LogicalPlan::Join(_)
                 | LogicalPlan::Extension(_)
         );
         Ok(may_have_keys && with_keys(node.clone())?.transformed)
@@ -83,6 +84,16 @@ fn with_keys(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             let order = sort_keys(node.expr, node.input.schema())?;
             node.expr = order.data;
             Ok(Transformed::new_transformed(LogicalPlan::Sort(node), order.transformed))
+        }
+        LogicalPlan::Join(mut node) => {
+            let (left, right) = (node.left.schema(), node.right.schema());
+            let on = all(&node.on, |(one, other)| {
+                let (one, other) = (join_key(one, left)?, join_key(other, right)?);
+                let is_any = one.transformed || other.transformed;
+                Ok(Transformed::new_transformed((one.data, other.data), is_any))
+            })?;
+            node.on = on.data;
+            Ok(Transformed::new_transformed(LogicalPlan::Join(node), on.transformed))
         }
         LogicalPlan::Extension(node) => own_node(node),
         other => Ok(Transformed::no(other)),
@@ -132,10 +143,10 @@ fn own_node(extension: Extension) -> Result<Transformed<LogicalPlan>> {
     Ok(Transformed::yes(LogicalPlan::Extension(Extension { node })))
 }
 
-fn all(
-    exprs: &[Expr],
-    mut change: impl FnMut(Expr) -> Result<Transformed<Expr>>,
-) -> Result<Transformed<Vec<Expr>>> {
+fn all<E: Clone>(
+    exprs: &[E],
+    mut change: impl FnMut(E) -> Result<Transformed<E>>,
+) -> Result<Transformed<Vec<E>>> {
     let mut changed = Vec::with_capacity(exprs.len());
     let mut is_any = false;
     for expr in exprs {
@@ -152,6 +163,14 @@ fn key(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Some(made) => Transformed::yes(made),
         None => Transformed::no(expr),
     })
+}
+
+/// Normalises a join key, except numbers: every join treats both zeros as equal.
+fn join_key(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    if expr.get_type(schema)?.is_floating() {
+        return Ok(Transformed::no(expr));
+    }
+    key(expr, schema)
 }
 
 /// Normalises a key under the name of its expression.
