@@ -7,7 +7,7 @@ import { type Copy, createCopy } from './copy/index.js';
 import type { Database } from './engine/index.js';
 import { TextFiles } from './ingest/index.js';
 import type { Logger } from './observability/index.js';
-import type { Guard, Looks } from './session/index.js';
+import type { Guard, TextShapeDetector } from './session/index.js';
 import { EXIT_CONFIG, StartError } from './start-error.js';
 
 /** Absolute paths. */
@@ -32,11 +32,15 @@ export function openCopy(
   directories: CopyDirectories,
   database: Database,
   config: Config,
-  { logger, guard, looks }: { logger: Logger; guard: Guard | undefined; looks: Looks },
+  {
+    logger,
+    guard,
+    detectTextShape,
+  }: { logger: Logger; guard: Guard | undefined; detectTextShape: TextShapeDetector },
 ): Copy {
   return createCopy({
     guard,
-    looks,
+    detectTextShape,
     ...directories,
     database,
     logRetentionDays: config.get(KEYS.copyLogRetention),
@@ -49,14 +53,14 @@ export function openCopy(
 }
 
 /** Creates the schema detection for text files that queries read. */
-export function openTexts(root: string, config: Config): Looks {
+export function openTexts(root: string, config: Config): TextShapeDetector {
   const texts = new TextFiles({
     // The engine clears this directory when it opens the root.
     directory: resolve(root, 'tmp', 'texts'),
     linesMax: config.get(KEYS.textAnalysisLines),
     diskKept: config.get(KEYS.diskWatermark),
   });
-  return (ask, signal) => texts.look(ask, signal);
+  return (ask, signal) => texts.detectShape(ask, signal);
 }
 
 /**

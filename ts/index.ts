@@ -23,7 +23,7 @@ import {
 import { arenaToBatch } from './engine/arrow.js';
 import { TextFiles } from './ingest/index.js';
 import {
-  type Looks,
+  type TextShapeDetector,
   type ParameterValues,
   type PreparedStatement,
   type Session,
@@ -50,11 +50,16 @@ export class EmbeddedDatabase {
   readonly #session: Session;
 
   /** Internal; call `open` instead. */
-  constructor(database: Database, copy: Copy, looks: Looks) {
+  constructor(database: Database, copy: Copy, detectTextShape: TextShapeDetector) {
     this.#database = database;
     this.#copy = copy;
     const server = { Copy: copy.statements };
-    this.#session = new SessionHost({ database, parse: readStatement, server, looks }).open(USER);
+    this.#session = new SessionHost({
+      database,
+      parse: readStatement,
+      server,
+      detectTextShape,
+    }).open(USER);
   }
 
   /**
@@ -116,14 +121,14 @@ export async function open(options: OpenOptions): Promise<EmbeddedDatabase> {
   const database = await openDatabase(options);
   const root = resolve(options.root);
   const texts = new TextFiles({ directory: join(root, 'tmp', 'texts') });
-  const looks: Looks = (ask, signal) => texts.look(ask, signal);
+  const detectTextShape: TextShapeDetector = (ask, signal) => texts.detectShape(ask, signal);
   const copy = createCopy({
     database,
-    looks,
+    detectTextShape,
     importRoot: resolve(options.importRoot ?? join(root, 'import')),
     exportRoot: join(root, 'export'),
   });
-  return new EmbeddedDatabase(database, copy, looks);
+  return new EmbeddedDatabase(database, copy, detectTextShape);
 }
 
 /** JavaScript callers can pass values of any type. */

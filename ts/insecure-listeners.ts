@@ -7,13 +7,13 @@ import { certificateFiles, type TlsEndpoint } from './tls/index.js';
 import { EXIT_CONFIG, StartError } from './start-error.js';
 
 /** An endpoint that other machines may reach. */
-interface Door {
+interface PublicListener {
   readonly tls: TlsEndpoint;
   readonly enabled: Key<boolean>;
   readonly bindTo: Key<Endpoint>;
 }
 
-const DOORS: readonly Door[] = [
+const LISTENERS: readonly PublicListener[] = [
   { tls: 'http', enabled: KEYS.httpEnabled, bindTo: KEYS.httpBindTo },
   { tls: 'http.min', enabled: KEYS.httpMinEnabled, bindTo: KEYS.httpMinBindTo },
   { tls: 'pg', enabled: KEYS.pgEnabled, bindTo: KEYS.pgBindTo },
@@ -82,7 +82,7 @@ function refuseKnownAdministrator(config: Config, override: string): void {
   const isKnown =
     config.get(KEYS.aclAdminEnabled) &&
     config.get(KEYS.aclAdminPassword) === KEYS.aclAdminPassword.defaultText;
-  const open = DOORS.find(({ enabled, bindTo }) => isReachable(config, enabled, bindTo));
+  const open = LISTENERS.find(({ enabled, bindTo }) => isReachable(config, enabled, bindTo));
   if (isKnown && open !== undefined) {
     throw new StartError(
       `${shown(config, open.bindTo)} can be reached by other machines with the administrator's ` +
@@ -94,7 +94,7 @@ function refuseKnownAdministrator(config: Config, override: string): void {
 
 /** Endpoints that other machines can reach without encryption, as `key=address`. */
 export function plainTextListeners(config: Config): string[] {
-  return DOORS.filter(({ enabled, bindTo }) => isReachable(config, enabled, bindTo))
+  return LISTENERS.filter(({ enabled, bindTo }) => isReachable(config, enabled, bindTo))
     .filter(({ tls }) => certificateFiles(config, tls) === null)
     .map(({ bindTo }) => shown(config, bindTo));
 }

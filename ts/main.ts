@@ -21,7 +21,7 @@ import {
   type RunningHttp,
   startHttp,
   startMinimalHttp,
-  type WireDoor,
+  type WireEndpoint,
 } from './http/index.js';
 import {
   KeyFileError,
@@ -38,7 +38,7 @@ import {
 import { Documents } from './mcp/documents.js';
 import { plainTextListeners, refuseInsecureListeners } from './insecure-listeners.js';
 import { type RunningPgWire, startPgWire } from './pgwire/index.js';
-import { type Looks, type Operations, SessionHost } from './session/index.js';
+import { type TextShapeDetector, type Operations, SessionHost } from './session/index.js';
 import { readStatement } from './sql/index.js';
 import { type StopStep, stopServing } from './stop.js';
 import { EXIT_CONFIG, packageVersion, reasonOf, StartError } from './start-error.js';
@@ -136,10 +136,10 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
       },
       reload_tls: () => Promise.resolve(encryption.reload()),
     };
-    const looks = openTexts(options.root, config);
-    copy = openCopy(directories, database, config, { logger, guard: access, looks });
+    const detectTextShape = openTexts(options.root, config);
+    copy = openCopy(directories, database, config, { logger, guard: access, detectTextShape });
     const services = {
-      ...createServices({ database, copy, access, config, logger, operations, looks }),
+      ...createServices({ database, copy, access, config, logger, operations, detectTextShape }),
       ...createMetrics(options.root, database, listeners),
       importRoot: directories.importRoot,
     };
@@ -334,7 +334,7 @@ interface Parts {
   readonly config: Config;
   readonly logger: Logger;
   readonly operations: Operations;
-  readonly looks: Looks;
+  readonly detectTextShape: TextShapeDetector;
 }
 
 type ServerFigures = Pick<HttpServices, 'metrics' | 'ingest' | 'statements'>;
@@ -357,13 +357,13 @@ function createMetrics(root: string, database: Database, listeners: Listeners): 
 }
 
 function createServices(parts: Parts): Omit<HttpServices, 'importRoot' | keyof ServerFigures> {
-  const { database, copy, access, config, logger, operations, looks } = parts;
+  const { database, copy, access, config, logger, operations, detectTextShape } = parts;
   showParameters(database, config);
   const sessions = new SessionHost({
     database,
     parse: readStatement,
     operations,
-    looks,
+    detectTextShape,
     server: {
       Copy: copy.statements,
       Access: access?.statements ?? refusedStatements(database),
@@ -423,7 +423,7 @@ async function startListeners(
     running.set(name, listener);
     return listener.address;
   };
-  let wire: WireDoor | null = null;
+  let wire: WireEndpoint | null = null;
   const http = await start('http', config.get(KEYS.httpEnabled), () =>
     startHttp({ ...services, wire: () => wire }, encryption.of('http')),
   );

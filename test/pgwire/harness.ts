@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { SILENT } from '../silent.js';
 import { listenPgWire, type PgWireOptions } from '../../ts/pgwire/server.js';
-import { type Seconds, SessionHost } from '../../ts/session/index.js';
+import { type DurationObserver, SessionHost } from '../../ts/session/index.js';
 import type { CredentialStore } from '../../ts/tls/index.js';
 import { fakeOrSession } from '../fake-statement.js';
 import { type FakeEngine, fakeEngine } from './fake-engine.js';
@@ -23,7 +23,7 @@ interface Harness {
 export async function start(
   options: Partial<PgWireOptions> = {},
   credentials: CredentialStore | null = null,
-  pgwire: Seconds = { observe: () => undefined },
+  pgwire: DurationObserver = { observe: () => undefined },
 ): Promise<Harness> {
   const engine = fakeEngine();
   const sessions = new SessionHost({ database: engine, parse: fakeOrSession });

@@ -16,7 +16,7 @@ import {
   type Principal,
   principalKey,
   type TableMetadata,
-  WriteDoor,
+  WriteAuthorizer,
   type WriteTarget,
 } from '../session/index.js';
 import type { Work } from './jobs.js';
@@ -67,14 +67,14 @@ export class ImportWork implements Work {
   readonly #services: ImportServices;
   readonly #request: ImportRequest;
   readonly #fileName: string;
-  readonly #door: WriteDoor;
+  readonly #writeAuthorizer: WriteAuthorizer;
   #phase: ImportPhase | null = null;
 
   constructor(services: ImportServices, request: ImportRequest) {
     this.#services = services;
     this.#request = request;
     this.#fileName = request.file.join(sep);
-    this.#door = new WriteDoor(services.guard, request);
+    this.#writeAuthorizer = new WriteAuthorizer(services.guard, request);
     this.target = `from ${request.table.toLowerCase()}`;
     this.name = `COPY ${request.table} FROM ${this.#fileName}`;
   }
@@ -147,7 +147,7 @@ export class ImportWork implements Work {
       throw new ImportError(`invalid table name [table=${table}]`);
     }
     // The table may have been created or dropped since the statement was authorised.
-    this.#door.authorise(importTarget(table, existing));
+    this.#writeAuthorizer.authorise(importTarget(table, existing));
     const isParquet = settings.fileFormat === 'parquet' || (await this.#seemsParquet(file));
     return isParquet
       ? await this.#importParquet(id, existing, signal)
@@ -155,7 +155,7 @@ export class ImportWork implements Work {
   }
 
   async #commit<T>(existing: TableMetadata | null, run: () => Promise<T>): Promise<T> {
-    return await this.#door.commit(importTarget(this.#request.table, existing), run);
+    return await this.#writeAuthorizer.commit(importTarget(this.#request.table, existing), run);
   }
 
   async #seemsParquet(file: FileHandle): Promise<boolean> {

@@ -9,7 +9,7 @@ import {
   type Database,
   type ServerStatements,
   type Guard,
-  type Looks,
+  type TextShapeDetector,
 } from '../session/index.js';
 import { leftOver, removeLeftOver } from './export-work.js';
 import { Jobs } from './jobs.js';
@@ -36,7 +36,7 @@ interface CopyOptions {
    */
   readonly diskKept?: number;
   /** Schema detection for text files in queries. */
-  readonly looks?: Looks;
+  readonly detectTextShape?: TextShapeDetector;
   readonly logger?: Logger;
   /** Absent without access control. */
   readonly guard?: Guard | undefined;
@@ -64,7 +64,7 @@ export function createCopy(options: CopyOptions): Copy {
     ...DEFAULTS,
     ...options,
   };
-  const sql = new Sql(database, options.looks);
+  const sql = new Sql(database, options.detectTextShape);
   const log = new CopyLog(sql, logRetentionDays);
   const root = {
     directory: exportRoot,

@@ -5,8 +5,8 @@ import {
   type Database,
   DatabaseError,
   type ExecuteReply,
-  type Looks,
-  looksWithin,
+  type TextShapeDetector,
+  textShapeContext,
   type ParameterValues,
   type RowFormat,
   type Statement,
@@ -37,12 +37,12 @@ const BACKGROUND: JobContext = {
 
 export class Sql {
   readonly database: Database;
-  readonly #looks: Looks | undefined;
+  readonly #detectTextShape: TextShapeDetector | undefined;
 
-  /** Without `looks`, no text files can be read. */
-  constructor(database: Database, looks?: Looks) {
+  /** Without `detectTextShape`, no text files can be read. */
+  constructor(database: Database, detectTextShape?: TextShapeDetector) {
     this.database = database;
-    this.#looks = looks;
+    this.#detectTextShape = detectTextShape;
   }
 
   async prepare(
@@ -51,7 +51,7 @@ export class Sql {
   ): Promise<Statement> {
     const node = typeof tree === 'string' ? parse(tree) : tree;
     const limits = { timeoutMs: 0, elapsedMs: 0, cancelled: setting.signal };
-    const context = { ...settingOf(setting), ...looksWithin(this.#looks, limits) };
+    const context = { ...settingOf(setting), ...textShapeContext(this.#detectTextShape, limits) };
     return await this.database.prepare(Buffer.from(JSON.stringify(node)), context);
   }
 

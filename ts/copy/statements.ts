@@ -13,7 +13,7 @@ import {
   principalKey,
   type Statement,
   type StatementContext,
-  WriteDoor,
+  WriteAuthorizer,
 } from '../session/index.js';
 import { type CopyStatement, type Name, parse, type Tree } from '../sql/index.js';
 import { type ExportServices, type ExportSource, ExportWork } from './export-work.js';
@@ -95,7 +95,7 @@ export class CopyStatements implements ServerStatements {
     const existing = await sql.database.tableMetadata(copy.table.text);
     const target = importTarget(copy.table.text, existing);
     const accesses: readonly Access[] = [
-      ...new WriteDoor(imports.guard, { principal }).accesses(target),
+      ...new WriteAuthorizer(imports.guard, { principal }).accesses(target),
       { table: '', columns: [], permission: 'READ FILES' },
     ];
     // Checked before the reply reveals anything about the table.

@@ -116,24 +116,24 @@ type Described = StatementDescription & {
 };
 
 /** Maximum number of schema detections per statement, in case its files keep changing. */
-const MAX_LOOKS = 8;
+const MAX_DETECTIONS = 8;
 
 /** Adds answers to the questions of a statement. */
 async function answered(
   { asks, texts: files }: EngineStatement,
-  { allows, looks }: StatementContext,
+  { allows, detectTextShape }: StatementContext,
   { answers, texts }: Known,
 ): Promise<Known> {
   const granted = asks.map(({ key, access }) => [key, allows?.(access) === true] as const);
   let more = texts;
   for (const ask of files) {
-    if (looks === undefined) {
+    if (detectTextShape === undefined) {
       throw new DatabaseError({
         code: 'NotSupported',
         message: 'reading text files is not supported here',
       });
     }
-    more = { ...more, [ask.key]: await looks(ask) };
+    more = { ...more, [ask.key]: await detectTextShape(ask) };
   }
   return {
     ...(answers === undefined ? {} : { answers: { ...answers, ...Object.fromEntries(granted) } }),
@@ -160,7 +160,7 @@ class EngineDatabase implements Database {
     const prepared = (known: Known): Promise<EngineStatement> =>
       this.#prepared(tree, { ...context, ...known }, inner);
     const nothing: Known = context.allows === undefined ? {} : { answers: {} };
-    let looks = 0;
+    let detections = 0;
     for (let known = nothing; ;) {
       try {
         const statement = await prepared(known);
@@ -168,11 +168,11 @@ class EngineDatabase implements Database {
           return statement;
         }
         statement.close();
-        looks += statement.texts.length > 0 && known.texts === undefined ? 1 : 0;
+        detections += statement.texts.length > 0 && known.texts === undefined ? 1 : 0;
         known = await answered(statement, context, known);
       } catch (error) {
         const isOther = error instanceof DatabaseError && error.code === 'Replan';
-        if (!isOther || looks === 0 || looks === MAX_LOOKS) {
+        if (!isOther || detections === 0 || detections === MAX_DETECTIONS) {
           throw error;
         }
         // A file changed, so the schema of all files is detected again.
@@ -381,11 +381,11 @@ class EngineStatement implements Statement {
 
   async executeBatch(rows: ParameterBatch): Promise<BatchReply> {
     const call = decodedSync(() => this.native.executeBatch(rows.bytes));
-    const { summary, drawn } = reply(await decoded(call));
+    const { summary, sequenceValues } = reply(await decoded(call));
     if (summary === null) {
       throw new DatabaseError({ code: 'Internal', message: 'the batch has no summary' });
     }
-    return { summary, ...(drawn === undefined ? {} : { drawn }) };
+    return { summary, ...(sequenceValues === undefined ? {} : { sequenceValues }) };
   }
 
   async openCopy(form: CopyForm): Promise<CopyAppender> {
@@ -437,7 +437,7 @@ function reply(native: NativeReply): ExecuteReply {
     summary: summaryOf(native),
     stream: native.stream == null ? null : new EngineResultStream(native.stream),
     ...(native.change == null ? {} : { change: JSON.parse(native.change) as TableChange }),
-    ...(native.drawn == null ? {} : { drawn: JSON.parse(native.drawn) as DrawnNumber[] }),
+    ...(native.drawn == null ? {} : { sequenceValues: JSON.parse(native.drawn) as DrawnNumber[] }),
   };
 }
 

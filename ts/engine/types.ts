@@ -50,7 +50,7 @@ export interface StatementContext extends Omit<border.StatementContext, 'answers
    */
   readonly allows?: (access: Access) => boolean;
   /** Detects the schema of text files; without it, statements that read text files are refused. */
-  readonly looks?: (ask: border.TextAsk) => Promise<border.TextShape>;
+  readonly detectTextShape?: (ask: border.TextAsk) => Promise<border.TextShape>;
 }
 
 export interface ExecuteOptions extends Loose<Omit<border.ExecuteOptions, 'queryId'>> {
@@ -85,11 +85,11 @@ export interface ExecuteReply {
   /** The kind of change that the rows represent, if requested. */
   readonly change?: TableChange;
   /** The sequence values that SERIAL and IDENTITY columns assigned. */
-  readonly drawn?: readonly DrawnNumber[];
+  readonly sequenceValues?: readonly DrawnNumber[];
 }
 
 /** The reply to a batch of rows. */
-export interface BatchReply extends Pick<ExecuteReply, 'drawn'> {
+export interface BatchReply extends Pick<ExecuteReply, 'sequenceValues'> {
   readonly summary: Summary;
 }
 

@@ -1,4 +1,4 @@
 /** The HTTP interface. */
 export { type RunningHttp, startHttp, startMinimalHttp } from './server.js';
-export { type HttpServices, type WireDoor } from './route.js';
+export { type HttpServices, type WireEndpoint } from './route.js';
 export { loadStaticFiles } from './response/static-files.js';

@@ -43,11 +43,11 @@ export interface HttpServices {
   /** Whether the line protocol is also served over TCP. */
   readonly takesLinesOverTcp: boolean;
   /** The wire protocol's address; returns `null` while it is closed. */
-  readonly wire?: () => WireDoor | null;
+  readonly wire?: () => WireEndpoint | null;
 }
 
 /** The address for PostgreSQL clients. */
-export interface WireDoor {
+export interface WireEndpoint {
   readonly port: number;
   readonly isEncrypted: boolean;
 }

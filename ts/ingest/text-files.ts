@@ -76,14 +76,14 @@ export class TextFiles {
    * Returns the shape in which to read the requested files. Rejects with a `DatabaseError`, or with
    * the reason of `signal`.
    */
-  async look(ask: TextAsk, signal: AbortSignal): Promise<TextShape> {
+  async detectShape(ask: TextAsk, signal: AbortSignal): Promise<TextShape> {
     const files: TextFile[] = [];
     let about = '';
     try {
       const options = readTextOptions(ask);
       for (const file of ask.files) {
         about = `cannot read '${file.name}': `;
-        files.push(await this.#lookAt(file, options, signal));
+        files.push(await this.#textFile(file, options, signal));
       }
     } catch (error) {
       if (error instanceof ImportError) {
@@ -97,7 +97,7 @@ export class TextFiles {
     return { files };
   }
 
-  async #lookAt(place: TextPlace, options: TextOptions, signal: AbortSignal): Promise<TextFile> {
+  async #textFile(place: TextPlace, options: TextOptions, signal: AbortSignal): Promise<TextFile> {
     // A FIFO would block the thread that opens it, and a link could lead elsewhere.
     const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
     const file = await open(place.path, flags);
@@ -111,18 +111,18 @@ export class TextFiles {
       const found = await this.#found({ file, bytes, signal }, place.name, options);
       const now = await versionOf(file);
       const edges = await edgesOf(file, bytes);
-      const looked = { name: place.name, version, lookedAt: Date.now(), edges, ...found };
+      const current = { name: place.name, version, lookedAt: Date.now(), edges, ...found };
       if (now.version !== version && now.bytes <= bytes) {
-        await remove(looked);
+        await remove(current);
         throw new DatabaseError({
           code: 'Replan',
           message: `file '${place.name}' changed while its schema was detected`,
         });
       }
-      if (looked.converted !== undefined) {
-        this.#converted.set(key, looked);
+      if (current.converted !== undefined) {
+        this.#converted.set(key, current);
       }
-      return looked;
+      return current;
     } finally {
       await file.close();
     }

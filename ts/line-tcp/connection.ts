@@ -12,7 +12,7 @@ import {
   type Database,
   errorMeaning,
   type LineOptions,
-  WriteDoor,
+  WriteAuthorizer,
 } from '../session/index.js';
 import type { Slot } from '../sockets/index.js';
 import type { KeyLogin } from './key-login.js';
@@ -160,7 +160,7 @@ export class Connection {
       database,
       lines,
       mostRows,
-      door: new WriteDoor(entrance.guard, {
+      writeAuthorizer: new WriteAuthorizer(entrance.guard, {
         principal: entered.principal,
         commitSeconds: metrics.commitSeconds,
       }),

@@ -9,7 +9,7 @@ import {
 } from '../auth/index.js';
 import { type Config, KEYS } from '../config/index.js';
 import { type Logger, refusedLogins } from '../observability/index.js';
-import type { Seconds, SessionHost } from '../session/index.js';
+import type { DurationObserver, SessionHost } from '../session/index.js';
 import { type SlotLimits, Slots, stopListening } from '../sockets/index.js';
 import type { CredentialStore } from '../tls/index.js';
 import { CancelBook } from './connection/cancel-book.js';
@@ -21,7 +21,7 @@ import { type Account, LoginBook, type LoginMethod } from './login/login.js';
 interface PgWireServices {
   readonly sessions: SessionHost;
   /** Records the duration of statements. */
-  readonly statements?: { readonly pgwire: Seconds };
+  readonly statements?: { readonly pgwire: DurationObserver };
   readonly config: Config;
   readonly logger: Logger;
   /** The users of the database; absent without access control. */

@@ -7,7 +7,7 @@ import type { Access, Owner, Statement, StatementContext, Transaction } from '..
 import type { Tree } from '../sql/index.js';
 import { asDatabaseError } from './error.js';
 import { allowing, type Listed, type Principal, principalKey } from './guard.js';
-import { looksWithin } from './looks.js';
+import { textShapeContext } from './text-shape.js';
 import { type Operated, operated, typesWithResults } from './operations.js';
 import { withoutSecrets } from './secrets.js';
 import type { StatementHost, StatementSession } from './statement-host.js';
@@ -78,7 +78,7 @@ export async function newBinding(
   wanted: Wanted,
   { timeoutMs, elapsedMs, signal }: PrepareOptions,
 ): Promise<Binding> {
-  const { database, guard, looks, statements } = wanted.host;
+  const { database, guard, detectTextShape, statements } = wanted.host;
   const queryId = database.newQueryId();
   const cancel = (): void => void database.cancelQuery(queryId);
   signal?.addEventListener('abort', cancel);
@@ -88,7 +88,7 @@ export async function newBinding(
     const bounds = {
       ...limits,
       queryId: `${queryId}`,
-      ...looksWithin(looks, { ...limits, cancelled: signal }),
+      ...textShapeContext(detectTextShape, { ...limits, cancelled: signal }),
     };
     const statement = await prepare(wanted, terms, bounds);
     // A statement that depends on more than tables is not shared.
@@ -133,7 +133,7 @@ function termsOf({ host, session, read, types }: Wanted): Terms {
     principal,
     visibilityVersion,
     transaction,
-    isListing: read.listing !== null || read.asksNumbers,
+    isListing: read.listing !== null || read.readsSequenceValues,
     serverAccesses: read.accesses,
     operated: read.operated,
   };
@@ -147,7 +147,7 @@ function boundText({ text, lifted }: ParsedStatement): string {
 async function prepare(
   wanted: Wanted,
   { principal, transaction }: Terms,
-  bounds: Pick<StatementContext, 'timeoutMs' | 'elapsedMs' | 'queryId' | 'looks'>,
+  bounds: Pick<StatementContext, 'timeoutMs' | 'elapsedMs' | 'queryId' | 'detectTextShape'>,
 ): Promise<Statement> {
   const { host, session, read } = wanted;
   const { database, guard, server } = host;
@@ -199,6 +199,6 @@ function contextOf(
       ? {}
       : { allows: allowing(guard, principal) }),
     ...(listed === null ? {} : { lists: listed.lists }),
-    ...(read.asksNumbers ? { numbers: session.drawn.list() } : {}),
+    ...(read.readsSequenceValues ? { numbers: session.sequenceValues.list() } : {}),
   };
 }

@@ -19,9 +19,9 @@ export {
 } from './change-feed.js';
 export { type Notification } from './channels.js';
 export { type LiftedQuery, liftLiterals } from '../engine/literals.js';
-export { type Looks, looksWithin } from './looks.js';
-export type { Seconds } from './seconds.js';
-export { WriteDoor, type WriteTarget } from './write-door.js';
+export { type TextShapeDetector, textShapeContext } from './text-shape.js';
+export type { DurationObserver } from './duration-observer.js';
+export { WriteAuthorizer, type WriteTarget } from './write-authorizer.js';
 export { OwnStatement, type OwnAction } from './own-statement.js';
 export { withoutSecrets } from './secrets.js';
 export { refuseIfLate, timeBounds, type TimeBounds } from './time-bounds.js';

@@ -159,7 +159,7 @@ export class PreparedStatement {
         return statement.execute(this.#lifted?.values ?? values, all);
       };
       const reply = await this.#run(step, { mayChange, bounds });
-      this.#session.drawn.note(reply.drawn);
+      this.#session.sequenceValues.note(reply.sequenceValues);
       if (reply.stream === null) {
         this.#observe(sinceMs);
       }
@@ -196,8 +196,10 @@ export class PreparedStatement {
     }
     const began = performance.now();
     try {
-      const { summary, drawn } = await this.#run((statement) => statement.executeBatch(rows));
-      this.#session.drawn.note(drawn);
+      const { summary, sequenceValues } = await this.#run((statement) =>
+        statement.executeBatch(rows),
+      );
+      this.#session.sequenceValues.note(sequenceValues);
       return summary;
     } finally {
       this.#observe(began);

@@ -20,15 +20,15 @@ import type { ParameterTypes, PrepareOptions } from './binding.js';
 import { ChangeFeed } from './change-feed.js';
 import { Channels } from './channels.js';
 import { FeedSlots } from './feed-slots.js';
-import { DrawnNumbers } from './drawn-numbers.js';
+import { SequenceValues } from './sequence-values.js';
 import { refuseWithoutConnection, type ServerKind } from './dispatch.js';
-import type { Looks } from './looks.js';
+import type { TextShapeDetector } from './text-shape.js';
 import type { Guard, Principal } from './guard.js';
 import type { Operations } from './operations.js';
 import { isOfText, PreparedStatement } from './prepared-statement.js';
 import type { ServerStatements, StatementHost, StatementSession } from './statement-host.js';
 import { refuseTemporary } from './temporary.js';
-import type { Seconds } from './seconds.js';
+import type { DurationObserver } from './duration-observer.js';
 import { ALL_TIME } from './time-bounds.js';
 import { type Parse, type ParsedStatement, StatementCache } from './statement-cache.js';
 
@@ -51,7 +51,7 @@ interface SessionHostOptions {
   /** Absent if the database is embedded without a server. */
   readonly operations?: Operations;
   /** Schema detection of text files; absent if none can be read. */
-  readonly looks?: Looks;
+  readonly detectTextShape?: TextShapeDetector;
   /** Timeout for statements for which the client sets none. */
   readonly defaultTimeoutMs?: number;
   /** Maximum timeout that a client can request. */
@@ -67,7 +67,7 @@ export class SessionHost implements StatementHost {
   readonly server: Readonly<Partial<Record<ServerKind, ServerStatements>>>;
   readonly guard: Guard | undefined;
   readonly operations: Operations | null;
-  readonly looks: Looks | undefined;
+  readonly detectTextShape: TextShapeDetector | undefined;
   /** Connections in all protocols whose clients know their process id. */
   readonly backends = new Backends();
   readonly feeds: FeedSlots;
@@ -88,7 +88,7 @@ export class SessionHost implements StatementHost {
       serverAccesses: (tree) => options.guard?.serverAccesses(tree) ?? [],
     });
     this.operations = options.operations ?? null;
-    this.looks = options.looks;
+    this.detectTextShape = options.detectTextShape;
     this.feeds = new FeedSlots(options.mostFeeds ?? (() => DEFAULT_FEEDS));
     // Connections that were handed off are revoked, so that their rights are checked again.
     options.guard?.watch(() => {
@@ -102,7 +102,7 @@ export class SessionHost implements StatementHost {
    * `isLasting` states whether the session runs several statements. `seconds` records their
    * durations.
    */
-  open(principal: Principal, isLasting = false, seconds?: Seconds): Session {
+  open(principal: Principal, isLasting = false, seconds?: DurationObserver): Session {
     return new Session(this, principal, isLasting, seconds);
   }
 
@@ -162,7 +162,7 @@ function stopped(): DatabaseError {
 
 export class Session implements StatementSession {
   readonly isLasting: boolean;
-  readonly seconds: Seconds | undefined;
+  readonly seconds: DurationObserver | undefined;
   /**
    * The open BEGIN … COMMIT block, set by the protocol. Statements prepared earlier are rebound at
    * their next execution.
@@ -171,12 +171,17 @@ export class Session implements StatementSession {
   /** Process id of the session's connection, if its client receives one. */
   backend = 0;
   /** Sequence values that `lastval()` returns. */
-  readonly drawn = new DrawnNumbers();
+  readonly sequenceValues = new SequenceValues();
   readonly #host: SessionHost;
   readonly #login: Principal;
   #principal: Principal;
 
-  constructor(host: SessionHost, principal: Principal, isLasting: boolean, seconds?: Seconds) {
+  constructor(
+    host: SessionHost,
+    principal: Principal,
+    isLasting: boolean,
+    seconds?: DurationObserver,
+  ) {
     this.#host = host;
     this.seconds = seconds;
     this.#login = principal;

@@ -8,7 +8,7 @@ import { type LiftedQuery, liftLiterals } from '../engine/literals.js';
 import type { Access, Statement } from '../engine/types.js';
 import type { Statement as ReadStatement, Tree } from '../sql/index.js';
 import { type Dispatch, dispatch } from './dispatch.js';
-import { asksNumbers } from './drawn-numbers.js';
+import { readsSequenceValues } from './sequence-values.js';
 import { asSyntaxError } from './error.js';
 import { type Operated, operated } from './operations.js';
 import { type TemporaryTable, temporaryTable } from './temporary.js';
@@ -28,7 +28,7 @@ export interface ParsedStatement {
   /** The syntax tree, if the statement reads lists of users and rights. */
   readonly listing: object | null;
   /** Whether the statement reads the session's sequence values. */
-  readonly asksNumbers: boolean;
+  readonly readsSequenceValues: boolean;
   /** The syntax tree, if the statement creates a view, which needs an owner. */
   readonly view: object | null;
   /** The setting that the statement shows, if any. */
@@ -214,7 +214,7 @@ export class StatementCache {
         tree: Buffer.from(JSON.stringify(bound)),
         operated: calls.length === 0 ? null : { calls, parameters },
         listing: this.#questions.asksLists(tree) ? tree : null,
-        asksNumbers: asksNumbers(tree),
+        readsSequenceValues: readsSequenceValues(tree),
         view: this.#questions.makesView(tree) ? tree : null,
         shows: shownSetting(tree),
         temporary: temporaryTable(tree),
@@ -228,8 +228,15 @@ export class StatementCache {
 }
 
 /** Whether the engine can evaluate the query without the server, from table data only. */
-function isPlainQuery({ dispatch, operated, listing, asksNumbers }: ParsedStatement): boolean {
-  return dispatch.runner === 'engine' && operated === null && listing === null && !asksNumbers;
+function isPlainQuery({
+  dispatch,
+  operated,
+  listing,
+  readsSequenceValues,
+}: ParsedStatement): boolean {
+  return (
+    dispatch.runner === 'engine' && operated === null && listing === null && !readsSequenceValues
+  );
 }
 
 /** The setting that a statement shows, in lower case. */

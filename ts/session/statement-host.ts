@@ -4,11 +4,11 @@ import type { Database, Statement, StatementContext, Transaction } from '../engi
 import type { Tree } from '../sql/index.js';
 import type { Backends } from './backends.js';
 import type { ServerKind } from './dispatch.js';
-import type { DrawnNumbers } from './drawn-numbers.js';
+import type { SequenceValues } from './sequence-values.js';
 import type { Guard, Principal } from './guard.js';
-import type { Looks } from './looks.js';
+import type { TextShapeDetector } from './text-shape.js';
 import type { Operations } from './operations.js';
-import type { Seconds } from './seconds.js';
+import type { DurationObserver } from './duration-observer.js';
 import type { StatementCache } from './statement-cache.js';
 
 /** The session interface for statements that the server runs. */
@@ -33,7 +33,7 @@ export interface StatementHost {
   readonly server: Readonly<Partial<Record<ServerKind, ServerStatements>>>;
   readonly guard: Guard | undefined;
   readonly operations: Operations | null;
-  readonly looks: Looks | undefined;
+  readonly detectTextShape: TextShapeDetector | undefined;
   readonly backends: Backends;
   timeoutMs(asked: number | undefined): number;
   /** Throws if the server is stopping. */
@@ -44,10 +44,10 @@ export interface StatementHost {
 
 /** The session's interface for statements. */
 export interface StatementSession extends Actor {
-  readonly seconds: Seconds | undefined;
+  readonly seconds: DurationObserver | undefined;
   /** The open BEGIN … COMMIT block. */
   readonly transaction: Transaction | null;
   /** Process id of the session's connection, if its client receives one. */
   readonly backend: number;
-  readonly drawn: DrawnNumbers;
+  readonly sequenceValues: SequenceValues;
 }

@@ -4,7 +4,7 @@
  */
 import {
   asDatabaseError,
-  type Seconds,
+  type DurationObserver,
   type SessionHost,
   errorMeaning,
 } from '../../session/index.js';
@@ -33,7 +33,7 @@ interface ConversationParts {
   readonly sessions: SessionHost;
   readonly login: LastingLogin;
   /** Records the duration of statements. */
-  readonly seconds?: Seconds;
+  readonly seconds?: DurationObserver;
   readonly limits: RequestLimits;
   /** Returns the current options; called when a statement starts. */
   readonly batches: () => BatchOptions;

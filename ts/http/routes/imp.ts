@@ -12,7 +12,7 @@ import {
   asDatabaseError,
   type DatabaseError,
   httpStatusOf,
-  WriteDoor,
+  WriteAuthorizer,
 } from '../../session/index.js';
 import { UPLOADS } from './import-file.js';
 import { principalOf } from '../response/statement-answer.js';
@@ -71,14 +71,17 @@ async function answerImport(
   const asked = context.state.parameters.get('owner') ?? '';
   const owner = asked === '' ? null : asked;
   const { database, guard } = services.sessions;
-  const door = new WriteDoor(guard, { principal: principalOf(context, readOnly), owner });
+  const writeAuthorizer = new WriteAuthorizer(guard, {
+    principal: principalOf(context, readOnly),
+    owner,
+  });
   const result = await importCsv(database, parameters, parts, {
     authorise: (target) => {
-      door.authorise(target);
+      writeAuthorizer.authorise(target);
     },
     commit: async (target, run) => {
-      const report = await door.commit(target, run);
-      door.committed(`import into '${target.table}'`, 'IMPORT');
+      const report = await writeAuthorizer.commit(target, run);
+      writeAuthorizer.committed(`import into '${target.table}'`, 'IMPORT');
       return report;
     },
     analysedLines: services.config.get(KEYS.textAnalysisLines),

@@ -13,7 +13,7 @@ import {
   errorMeaning,
   type LineOptions,
   type LinePrecision,
-  WriteDoor,
+  WriteAuthorizer,
 } from '../../session/index.js';
 import { ClientGone } from '../response/body-writer.js';
 import { principalOf } from '../response/statement-answer.js';
@@ -114,13 +114,13 @@ async function takeLines(
     throw new BodyError(503, 'this server is read-only');
   }
   const options = lineOptions(config, context.state.parameters.get('precision') ?? 'n');
-  const door = new WriteDoor(sessions.guard, {
+  const writeAuthorizer = new WriteAuthorizer(sessions.guard, {
     principal: principalOf(context, readOnly),
     commitSeconds: services.ingest.of('line_http').commitSeconds,
   });
   const content = new BoundedContent(context, config.get(KEYS.lineBodyLimit), open);
   try {
-    const rows = await writeLines(sessions.database, options, content.read(), door);
+    const rows = await writeLines(sessions.database, options, content.read(), writeAuthorizer);
     return { rows, bytes: content.bytes };
   } finally {
     content.release();

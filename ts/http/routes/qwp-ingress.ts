@@ -14,7 +14,7 @@ import {
   asDatabaseError,
   type ColumnOptions,
   type Database,
-  WriteDoor,
+  WriteAuthorizer,
 } from '../../session/index.js';
 import { ClientGone } from '../response/body-writer.js';
 import { STATUS } from '../qwp-status.js';
@@ -80,8 +80,15 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
   const options = columnOptions(config);
   const metrics = services.ingest.of('qwp');
   const { commitSeconds } = metrics;
-  const door = new WriteDoor(sessions.guard, { principal: login, commitSeconds });
-  const setting = { database: sessions.database, options, login, door, tellsDurable, metrics };
+  const writeAuthorizer = new WriteAuthorizer(sessions.guard, { principal: login, commitSeconds });
+  const setting = {
+    database: sessions.database,
+    options,
+    login,
+    writeAuthorizer,
+    tellsDurable,
+    metrics,
+  };
   return {
     mostMessageBytes,
     keepsMessages: true,
@@ -113,7 +120,7 @@ interface Setting {
   readonly database: Database;
   readonly options: ColumnOptions;
   readonly login: LastingLogin;
-  readonly door: WriteDoor;
+  readonly writeAuthorizer: WriteAuthorizer;
   readonly tellsDurable: boolean;
   readonly metrics: ProtocolMetrics;
 }
@@ -137,8 +144,8 @@ class Sender implements ColumnSender {
   }
 
   async run(): Promise<void> {
-    const { database, options, login, door, metrics } = this.#setting;
-    const flow = await ColumnFlow.open(database, options, door, this);
+    const { database, options, login, writeAuthorizer, metrics } = this.#setting;
+    const flow = await ColumnFlow.open(database, options, writeAuthorizer, this);
     try {
       for await (const messages of this.#connection.kept()) {
         const refusal = await login.refusal();

@@ -99,8 +99,10 @@ function publicConfig(services: HttpServices): Record<string, unknown> {
 
 /** Returns the port for PostgreSQL clients, so that the console can show how to connect them. */
 function wireConfig({ wire }: HttpServices): Record<string, unknown> {
-  const door = wire?.() ?? null;
-  return door === null ? {} : { 'pg.port': door.port, 'pg.tls.enabled': door.isEncrypted };
+  const endpoint = wire?.() ?? null;
+  return endpoint === null
+    ? {}
+    : { 'pg.port': endpoint.port, 'pg.tls.enabled': endpoint.isEncrypted };
 }
 
 /**

@@ -11,7 +11,7 @@ import type {
   RowsReply,
 } from '../../engine/types.js';
 import type { WebSocketReader } from '../../engine/websocket.js';
-import type { WriteDoor } from '../../session/write-door.js';
+import type { WriteAuthorizer } from '../../session/write-authorizer.js';
 import { type CommittedRows, commitRows, type RowsProtocol } from './commit-rows.js';
 
 /** The database API for columnar messages. */
@@ -47,7 +47,7 @@ export interface ColumnSender {
 /** Processes the messages of one connection in order. */
 export class ColumnFlow {
   readonly #appender: ColumnsAppender;
-  readonly #door: WriteDoor;
+  readonly #writeAuthorizer: WriteAuthorizer;
   readonly #sender: ColumnSender;
   /** Pending as long as there is something to commit. */
   #commits: Promise<void> | null = null;
@@ -62,19 +62,23 @@ export class ColumnFlow {
   /** Commits in the current plan; empty without a plan. */
   #planned: readonly AskedCommit[] = [];
 
-  private constructor(appender: ColumnsAppender, door: WriteDoor, sender: ColumnSender) {
+  private constructor(
+    appender: ColumnsAppender,
+    writeAuthorizer: WriteAuthorizer,
+    sender: ColumnSender,
+  ) {
     this.#appender = appender;
-    this.#door = door;
+    this.#writeAuthorizer = writeAuthorizer;
     this.#sender = sender;
   }
 
   static async open(
     database: ColumnDatabase,
     options: ColumnOptions,
-    door: WriteDoor,
+    writeAuthorizer: WriteAuthorizer,
     sender: ColumnSender,
   ): Promise<ColumnFlow> {
-    return new ColumnFlow(await database.openColumns(options), door, sender);
+    return new ColumnFlow(await database.openColumns(options), writeAuthorizer, sender);
   }
 
   /**
@@ -161,7 +165,7 @@ export class ColumnFlow {
       this.#note(reply);
       return reply;
     };
-    return await commitRows(finish, this.#door, COLUMNS);
+    return await commitRows(finish, this.#writeAuthorizer, COLUMNS);
   }
 
   #note(reply: RowsReply): void {

@@ -10,7 +10,7 @@ import type {
   PlannedTable,
   RowsReply,
 } from '../../engine/types.js';
-import type { WriteDoor, WriteTarget } from '../../session/write-door.js';
+import type { WriteAuthorizer, WriteTarget } from '../../session/write-authorizer.js';
 
 /** Maximum number of times that a commit is replanned because other users changed its tables. */
 const MAX_PLANS = 100;
@@ -45,7 +45,7 @@ type Finish = () => Promise<RowsReply>;
 /** Commits all rows of an appender, or none. */
 export async function commitRows(
   finish: Finish,
-  door: WriteDoor,
+  writeAuthorizer: WriteAuthorizer,
   protocol: RowsProtocol,
 ): Promise<CommittedRows> {
   let reply = await finish();
@@ -56,10 +56,10 @@ export async function commitRows(
     read = reply.read ?? read;
     commits = reply.commits ?? [];
     targets = reply.tables.map(targetOf);
-    door.authorise(...targets);
-    reply = await door.commitAll(targets, finish);
+    writeAuthorizer.authorise(...targets);
+    reply = await writeAuthorizer.commitAll(targets, finish);
     if (reply.state === 'committed') {
-      recordChanges(targets, door, protocol);
+      recordChanges(targets, writeAuthorizer, protocol);
     }
   }
   switch (reply.state) {
@@ -76,7 +76,11 @@ export async function commitRows(
       // The reason may reveal details of a table, so only users who may write to the table receive
       // it.
       if (reply.table !== undefined) {
-        door.authorise({ table: reply.table, creates: !reply.exists, overwrites: false });
+        writeAuthorizer.authorise({
+          table: reply.table,
+          creates: !reply.exists,
+          overwrites: false,
+        });
       }
       throw protocol.refused(reply);
     case 'failed':
@@ -100,14 +104,17 @@ function targetOf({ table, creates, adds }: PlannedTable): WriteTarget {
  */
 function recordChanges(
   targets: readonly WriteTarget[],
-  door: WriteDoor,
+  writeAuthorizer: WriteAuthorizer,
   { name }: RowsProtocol,
 ): void {
   for (const { table, creates, adds = [] } of targets) {
     if (creates) {
-      door.committed(`${name}: table '${table}'`, 'CREATE TABLE');
+      writeAuthorizer.committed(`${name}: table '${table}'`, 'CREATE TABLE');
     } else if (adds.length > 0) {
-      door.committed(`${name}: columns of '${table}': ${adds.join(', ')}`, 'ALTER TABLE');
+      writeAuthorizer.committed(
+        `${name}: columns of '${table}': ${adds.join(', ')}`,
+        'ALTER TABLE',
+      );
     }
   }
 }

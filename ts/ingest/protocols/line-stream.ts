@@ -3,7 +3,7 @@
  * engine splits the lines and reports where the last complete one ended.
  */
 import type { LineOptions } from '../../engine/types.js';
-import type { WriteDoor } from '../../session/write-door.js';
+import type { WriteAuthorizer } from '../../session/write-authorizer.js';
 import { commitLines, type LineDatabase, LineError } from './lines.js';
 
 /** Maximum bytes of a batch; other senders wait while it is committed. */
@@ -22,7 +22,7 @@ const LINE_FEED = 0x0a;
 interface LineStreamOptions {
   readonly database: LineDatabase;
   readonly lines: Omit<LineOptions, 'goesOn'>;
-  readonly door: WriteDoor;
+  readonly writeAuthorizer: WriteAuthorizer;
   /** Number of rows after which a batch ends. */
   readonly mostRows: number;
   /** Receives the number of committed rows. */
@@ -107,7 +107,7 @@ export class LineStream {
   }
 
   async #commit(mostBytes: number): Promise<void> {
-    const { database, lines, door, committed } = this.#options;
+    const { database, lines, writeAuthorizer, committed } = this.#options;
     const appender = await database.openLines({ ...lines, goesOn: true });
     const batch: Buffer[] = [];
     let isWritten = false;
@@ -126,7 +126,7 @@ export class LineStream {
           break;
         }
       }
-      const { rows, read } = await commitLines(appender, door);
+      const { rows, read } = await commitLines(appender, writeAuthorizer);
       isWritten = true;
       this.#lines += read.lines;
       this.#restore(batch, read.bytes);

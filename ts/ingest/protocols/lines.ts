@@ -1,6 +1,6 @@
 /** Ingestion of lines: reads bytes, and writes one commit across all tables. */
 import type { LineOptions, RowsAppender } from '../../engine/types.js';
-import type { WriteDoor } from '../../session/write-door.js';
+import type { WriteAuthorizer } from '../../session/write-authorizer.js';
 import { commitRows, type CommittedRows, type RowsProtocol } from './commit-rows.js';
 
 /** The database API for lines. */
@@ -43,7 +43,7 @@ export async function writeLines(
   database: LineDatabase,
   options: LineOptions,
   content: AsyncIterable<Buffer>,
-  door: WriteDoor,
+  writeAuthorizer: WriteAuthorizer,
 ): Promise<number> {
   const appender = await database.openLines(options);
   try {
@@ -53,7 +53,7 @@ export async function writeLines(
         break;
       }
     }
-    return (await commitLines(appender, door)).rows;
+    return (await commitLines(appender, writeAuthorizer)).rows;
   } catch (error) {
     await appender.abort();
     throw error;
@@ -61,6 +61,9 @@ export async function writeLines(
 }
 
 /** Commits the rows of an appender. */
-export async function commitLines(appender: RowsAppender, door: WriteDoor): Promise<CommittedRows> {
-  return await commitRows(() => appender.finish(), door, LINES);
+export async function commitLines(
+  appender: RowsAppender,
+  writeAuthorizer: WriteAuthorizer,
+): Promise<CommittedRows> {
+  return await commitRows(() => appender.finish(), writeAuthorizer, LINES);
 }

@@ -12,7 +12,7 @@ import {
   type HandoffResult,
   type Handoff,
   principalKey,
-  type Seconds,
+  type DurationObserver,
   type SessionHost,
 } from '../../session/index.js';
 import { busyPoll, type Pace, type Slot, stopReading } from '../../sockets/index.js';
@@ -45,7 +45,7 @@ const REFUSAL_DELAY_MS = 200;
 export interface ConnectionServices {
   readonly sessions: SessionHost;
   /** Records statement durations. */
-  readonly seconds: Seconds | undefined;
+  readonly seconds: DurationObserver | undefined;
   readonly observer: LoginObserver | undefined;
   readonly authenticator: Authenticator | undefined;
   readonly logins: LoginBook;

@@ -52,7 +52,10 @@ import { describeRows } from '../protocol/type-oids.js';
 interface ConversationSession
   extends
     BlockSession,
-    Pick<Session, 'prepare' | 'read' | 'drawn' | 'backend' | 'channels' | 'follow' | 'handOff'> {
+    Pick<
+      Session,
+      'prepare' | 'read' | 'sequenceValues' | 'backend' | 'channels' | 'follow' | 'handOff'
+    > {
   readonly principal: Principal;
   readonly database: Pick<Database, 'begin' | 'tableMetadata'>;
   /** Switches to another user; `null` restores the user who logged in. */

@@ -34,7 +34,7 @@ interface CommandSetting {
   readonly notifications: Notifications;
   readonly outlet: { queue(bytes: Buffer): void };
   readonly limits: ConversationLimits;
-  readonly session: Pick<Session, 'principal' | 'drawn' | 'become'>;
+  readonly session: Pick<Session, 'principal' | 'sequenceValues' | 'become'>;
   prepare(text: string): Promise<PreparedStatement>;
 }
 
@@ -135,7 +135,7 @@ export class SessionCommands {
       await this.setting.temporary.dropAll();
     }
     if (what === 'ALL' || what === 'SEQUENCES') {
-      this.setting.session.drawn.forget();
+      this.setting.session.sequenceValues.forget();
     }
     if (what === 'ALL') {
       this.setting.portals.closeAll();

@@ -1,7 +1,7 @@
 /** The steps that every protocol takes around external rows, as an authorizer sees them. */
 import test from 'ava';
 
-import { DatabaseError, type Guard, WriteDoor } from '../../ts/session/index.js';
+import { DatabaseError, type Guard, WriteAuthorizer } from '../../ts/session/index.js';
 
 const FILLS = { table: 't', creates: false, overwrites: false };
 const CREATES = { table: 't', creates: true, overwrites: false };
@@ -29,13 +29,16 @@ function watching(denied = false): { guard: Guard; seen: string[] } {
 
 test('the write authorizer checks rights, owner and audit', async (t) => {
   const { guard, seen } = watching();
-  const door = new WriteDoor(guard, { principal: { name: 'u', readOnly: false }, owner: 'o' });
-  door.authorise(CREATES);
-  t.is(await door.commit(CREATES, () => Promise.resolve(7)), 7);
-  t.is(await door.commit(FILLS, () => Promise.resolve(8)), 8);
+  const authorizer = new WriteAuthorizer(guard, {
+    principal: { name: 'u', readOnly: false },
+    owner: 'o',
+  });
+  authorizer.authorise(CREATES);
+  t.is(await authorizer.commit(CREATES, () => Promise.resolve(7)), 7);
+  t.is(await authorizer.commit(FILLS, () => Promise.resolve(8)), 8);
   const more = { ...FILLS, table: 'm', adds: ['c'] };
-  t.is(await door.commitAll([FILLS, CREATES, more], () => Promise.resolve(9)), 9);
-  door.committed('rows', 'IMPORT');
+  t.is(await authorizer.commitAll([FILLS, CREATES, more], () => Promise.resolve(9)), 9);
+  authorizer.committed('rows', 'IMPORT');
   t.deepEqual(seen, [
     'u may INSERT for o',
     't made for o',
@@ -49,18 +52,18 @@ test('unauthorized writes are refused; read-only is checked before rights', (t) 
   const { guard } = watching(true);
   const refused = (readOnly: boolean): unknown =>
     t.throws(() => {
-      new WriteDoor(guard, { principal: { name: 'u', readOnly } }).authorise(FILLS);
+      new WriteAuthorizer(guard, { principal: { name: 'u', readOnly } }).authorise(FILLS);
     });
   t.like(refused(false), { code: 'AccessDenied' });
   t.like(refused(true), { code: 'ReadOnly' });
 });
 
 test('without access control all users may write unless the server is read-only', async (t) => {
-  const door = (readOnly: boolean): WriteDoor =>
-    new WriteDoor(undefined, { principal: { name: 'u', readOnly } });
-  door(false).authorise(CREATES);
-  t.is(await door(false).commit(CREATES, () => Promise.resolve(1)), 1);
+  const authorizer = (readOnly: boolean): WriteAuthorizer =>
+    new WriteAuthorizer(undefined, { principal: { name: 'u', readOnly } });
+  authorizer(false).authorise(CREATES);
+  t.is(await authorizer(false).commit(CREATES, () => Promise.resolve(1)), 1);
   t.throws(() => {
-    door(true).authorise(CREATES);
+    authorizer(true).authorise(CREATES);
   });
 });

@@ -4,7 +4,7 @@ import type { StatementContext, TextAsk, TextShape } from '../engine/types.js';
 import { timedOut } from './time-bounds.js';
 
 /** Detects how to read text files; aborts with `signal`. */
-export type Looks = (ask: TextAsk, signal: AbortSignal) => Promise<TextShape>;
+export type TextShapeDetector = (ask: TextAsk, signal: AbortSignal) => Promise<TextShape>;
 
 interface Limits {
   /** Timeout in milliseconds; 0 means no limit. */
@@ -15,15 +15,17 @@ interface Limits {
 }
 
 /** The part of a statement's context for schema detection. */
-export function looksWithin(
-  looks: Looks | undefined,
+export function textShapeContext(
+  detectTextShape: TextShapeDetector | undefined,
   limits: Limits,
-): Pick<StatementContext, 'looks'> {
-  return looks === undefined ? {} : { looks: (ask) => limited(looks, ask, limits) };
+): Pick<StatementContext, 'detectTextShape'> {
+  return detectTextShape === undefined
+    ? {}
+    : { detectTextShape: (ask) => limited(detectTextShape, ask, limits) };
 }
 
 async function limited(
-  looks: Looks,
+  detectTextShape: TextShapeDetector,
   ask: TextAsk,
   { timeoutMs, elapsedMs, cancelled }: Limits,
 ): Promise<TextShape> {
@@ -31,7 +33,7 @@ async function limited(
     timeoutMs > 0 ? [AbortSignal.timeout(Math.max(Math.ceil(timeoutMs - elapsedMs), 1))] : [];
   const signal = AbortSignal.any(cancelled === undefined ? late : [cancelled, ...late]);
   try {
-    return await looks(ask, signal);
+    return await detectTextShape(ask, signal);
   } catch (error) {
     if (!signal.aborted) {
       throw error;

@@ -5,7 +5,7 @@ import type { Tree } from '../sql/index.js';
 /** Maximum sequences whose last value a session remembers; the least recently used is evicted. */
 const MAX_SEQUENCES = 1_000;
 
-export class DrawnNumbers {
+export class SequenceValues {
   /** Last value by sequence, in order of use. */
   readonly #last = new Map<string, DrawnNumber>();
 
@@ -33,7 +33,7 @@ export class DrawnNumbers {
 }
 
 /** Whether a syntax tree reads sequence values. */
-export function asksNumbers({ nodes = [] }: Partial<Tree>): boolean {
+export function readsSequenceValues({ nodes = [] }: Partial<Tree>): boolean {
   return nodes.some(
     (node) =>
       node.kind === 'Call' && /^(?:pg_catalog\.)?(?:lastval|currval)$/i.test(node.name.text),

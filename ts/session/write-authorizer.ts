@@ -5,7 +5,7 @@
 import type { Access } from '../engine/types.js';
 import { DatabaseError } from '../engine/error.js';
 import type { Guard, ImportTarget, Principal } from './guard.js';
-import type { Seconds } from './seconds.js';
+import type { DurationObserver } from './duration-observer.js';
 
 /** A table that receives rows. */
 export type WriteTarget = Omit<ImportTarget, 'owner'>;
@@ -16,14 +16,14 @@ interface Writer {
   /** Owner of a new table; `null` for the writing user. */
   readonly owner?: string | null;
   /** Records the duration of each commit. */
-  readonly commitSeconds?: Seconds;
+  readonly commitSeconds?: DurationObserver;
 }
 
-export class WriteDoor {
+export class WriteAuthorizer {
   readonly #guard: Guard | undefined;
   readonly #principal: Principal;
   readonly #owner: string | null;
-  readonly #commitSeconds: Seconds | undefined;
+  readonly #commitSeconds: DurationObserver | undefined;
 
   /** Without a guard every user may do everything. */
   constructor(guard: Guard | undefined, { principal, owner = null, commitSeconds }: Writer) {
@@ -35,7 +35,7 @@ export class WriteDoor {
 
   /** The permissions that the rows require. */
   accesses(target: WriteTarget): readonly Access[] {
-    return this.#guard?.importAccesses(this.#principal, this.#whole(target)) ?? [];
+    return this.#guard?.importAccesses(this.#principal, this.#withOwner(target)) ?? [];
   }
 
   /** Throws if the rows may not be written; called before anything about the tables is revealed. */
@@ -67,7 +67,7 @@ export class WriteDoor {
     return this.#guard !== undefined && changing.length > 0
       ? await this.#guard.creating(
           this.#principal,
-          changing.map((target) => this.#whole(target)),
+          changing.map((target) => this.#withOwner(target)),
           run,
         )
       : await run();
@@ -78,7 +78,7 @@ export class WriteDoor {
     this.#guard?.ran(this.#principal, text, { command });
   }
 
-  #whole(target: WriteTarget): ImportTarget {
+  #withOwner(target: WriteTarget): ImportTarget {
     return { ...target, owner: this.#owner };
   }
 }

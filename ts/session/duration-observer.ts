@@ -1,4 +1,4 @@
 /** Records a duration. */
-export interface Seconds {
+export interface DurationObserver {
   observe(seconds: number): void;
 }
