@@ -47,7 +47,7 @@ export function openCopy(
     queueCapacity: config.get(KEYS.copyQueue),
     bufferBytes: config.get(KEYS.copyBuffer),
     analysedLines: config.get(KEYS.textAnalysisLines),
-    diskKept: config.get(KEYS.diskWatermark),
+    reservedDiskBytes: config.get(KEYS.diskWatermark),
     logger: logger.child('copy'),
   });
 }
@@ -58,7 +58,7 @@ export function openTexts(root: string, config: Config): TextShapeDetector {
     // The engine clears this directory when it opens the root.
     directory: resolve(root, 'tmp', 'texts'),
     linesMax: config.get(KEYS.textAnalysisLines),
-    diskKept: config.get(KEYS.diskWatermark),
+    reservedDiskBytes: config.get(KEYS.diskWatermark),
   });
   return (ask, signal) => texts.detectShape(ask, signal);
 }

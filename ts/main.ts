@@ -349,7 +349,9 @@ function createMetrics(root: string, database: Database, listeners: Listeners): 
     connections: (name) => listeners.get(name)?.connections ?? null,
     waitingLines: () => {
       const listener = listeners.get('line_tcp');
-      return listener !== undefined && 'heldBytes' in listener ? listener.heldBytes : null;
+      return listener !== undefined && 'uncommittedBytes' in listener
+        ? listener.uncommittedBytes
+        : null;
     },
     root,
   });

@@ -1,21 +1,28 @@
 /**
- * Screenshots for the README and the notebook documentation. They are saved in build/screenshots
- * and, with TIDEMARK_SCREENSHOTS=1, in docs/images. Commit them after changes to the console.
+ * Screenshots for the README and the documentation. They are saved in build/screenshots and, with
+ * TIDEMARK_SCREENSHOTS=1, in docs/images. Commit them after changes to the console.
  */
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { join } from 'node:path';
+
+import test from 'ava';
 
 import { until } from '../until.js';
 import { browserSuite, picture } from './suite.js';
 
-const { browserTest, onPage } = browserSuite('pictures of the console', { args: ['--demo'] });
+const { browserTest, onPage, rows } = browserSuite('pictures of the console', { args: ['--demo'] });
 
-const IMAGES = fileURLToPath(new URL('../../../docs/images', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const IMAGES = join(ROOT, 'docs', 'images');
 const SIZE = { width: 1280, height: 800 };
+const taken = new Set<string>();
 
+/** Returns the path of a screenshot, and notes that this run made it. */
 function target(name: string): string {
-  const isAsked = process.env['TIDEMARK_SCREENSHOTS'] === '1';
-  return isAsked ? join(IMAGES, `${name}.png`) : picture(name);
+  taken.add(`${name}.png`);
+  const isRequested = process.env['TIDEMARK_SCREENSHOTS'] === '1';
+  return isRequested ? join(IMAGES, `${name}.png`) : picture(name);
 }
 
 const CANDLES = `-- Candles of a quarter of an hour, and what was traded
@@ -127,4 +134,69 @@ browserTest('screenshot: a file during its import', async (t) => {
     },
     { ...SIZE, page: 'import', scheme: 'dark' },
   );
+});
+
+browserTest('screenshot: the partitions of a table', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      const details = shown.page.locator('.details');
+      await details.getByRole('tab', { name: 'Partitions' }).click();
+      await details.locator('tbody tr').first().waitFor();
+      t.true((await details.locator('tbody tr').count()) >= 1);
+      await shown.screenshot(target('console-tables'));
+    },
+    { ...SIZE, page: 'tables/trades' },
+  );
+});
+
+browserTest('screenshot: a measured query plan', async (t) => {
+  await onPage(
+    t,
+    async (shown) => {
+      await shown.write(
+        "SELECT symbol, avg(price) FROM trades WHERE side = 'buy' SAMPLE BY 1h ORDER BY 2 DESC",
+      );
+      await shown.page.keyboard.press('Alt+E');
+      await shown.page.getByRole('button', { name: 'Run and measure' }).click();
+      await shown.page.locator('.plan-cost').first().waitFor();
+      t.true((await shown.page.locator('.plan li').count()) >= 2);
+      await shown.screenshot(target('console-plan'));
+    },
+    SIZE,
+  );
+});
+
+browserTest('screenshot: a materialized view', async (t) => {
+  await rows(
+    `CREATE MATERIALIZED VIEW trades_hourly REFRESH IMMEDIATE AS (
+       SELECT timestamp, symbol, sum(amount) AS volume FROM trades SAMPLE BY 1h)
+     PARTITION BY DAY`,
+  );
+  await onPage(
+    t,
+    async (shown) => {
+      await shown.page
+        .locator('.view-state', { hasText: 'up to date with its base table' })
+        .waitFor();
+      t.true((await shown.page.locator('.view-facts > div').count()) > 3);
+      await shown.screenshot(target('console-view'));
+    },
+    { ...SIZE, page: 'tables/trades_hourly' },
+  );
+});
+
+test('every image of the documentation is made here and used by a page', (t) => {
+  const pages = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.md'))
+    .map((file) => join(ROOT, 'docs', file));
+  const text = [join(ROOT, 'README.md'), ...pages].map((file) => readFileSync(file, 'utf8'));
+  const used = text.flatMap((page) =>
+    [...page.matchAll(/!\[[^\]]+\]\([^)]*?images\/([^)]+)\)/g)].map(([, name]) => name),
+  );
+  const files = readdirSync(IMAGES).toSorted();
+  t.deepEqual([...new Set(used)].toSorted(), files);
+  if (taken.size > 0) {
+    t.deepEqual([...taken].toSorted(), files);
+  }
 });

@@ -8,7 +8,7 @@ import test from 'ava';
 
 import { Jobs, type Work } from '../../ts/copy/jobs.js';
 import { partitionAt } from '../../ts/copy/partitions.js';
-import { Room } from '../../ts/ingest/bytes/room.js';
+import { FreeSpace } from '../../ts/ingest/bytes/free-space.js';
 import { DatabaseError } from '../../ts/session/index.js';
 
 /** Work that runs until it is stopped. */
@@ -154,10 +154,10 @@ test('partition names and end timestamps are correct', (t) => {
 });
 
 test('an export checks free space regularly and stops before the disk is full', async (t) => {
-  const none = new Room(tmpdir(), Number.MAX_SAFE_INTEGER, 'the export directory');
-  const error = await t.throwsAsync(none.take(1), { instanceOf: DatabaseError });
+  const none = new FreeSpace(tmpdir(), Number.MAX_SAFE_INTEGER, 'the export directory');
+  const error = await t.throwsAsync(none.check(1), { instanceOf: DatabaseError });
   t.is(error.code, 'DiskFull');
-  await none.take(1024);
-  await t.throwsAsync(none.take(64 * 1024 * 1024), { instanceOf: DatabaseError });
-  await t.notThrowsAsync(new Room(tmpdir(), 1, 'the export directory').take(1));
+  await none.check(1024);
+  await t.throwsAsync(none.check(64 * 1024 * 1024), { instanceOf: DatabaseError });
+  await t.notThrowsAsync(new FreeSpace(tmpdir(), 1, 'the export directory').check(1));
 });

@@ -6,7 +6,7 @@
 import { type FileHandle, link, mkdir, open, readdir, rename, rm, unlink } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
 
-import { Room } from '../ingest/index.js';
+import { FreeSpace } from '../ingest/index.js';
 import {
   type Access,
   allowing,
@@ -59,7 +59,7 @@ export interface ExportServices {
   readonly log: CopyLog;
   readonly root: Root;
   /** Bytes to leave free on the disk; 0 means 5 % of the disk, at most 1 GiB. */
-  readonly diskKept: number;
+  readonly reservedDiskBytes: number;
   /** Absent without access control. */
   readonly guard?: Guard;
 }
@@ -231,11 +231,15 @@ export class ExportWork implements Work {
     try {
       const rows = this.#format();
       await sql.execute(query, parameters, rows, context, async ({ chunk, stream }) => {
-        const room = new Room(path, this.#services.diskKept, 'the export directory');
-        await append(file, chunk?.bytes, room);
+        const freeSpace = new FreeSpace(
+          path,
+          this.#services.reservedDiskBytes,
+          'the export directory',
+        );
+        await append(file, chunk?.bytes, freeSpace);
         for (let next = await stream?.next(); next != null; next = await stream?.next()) {
           context.signal.throwIfAborted();
-          await append(file, next.bytes, room);
+          await append(file, next.bytes, freeSpace);
         }
       });
       await file.sync().catch(asIo);
@@ -359,9 +363,13 @@ async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-async function append(file: FileHandle, bytes: Buffer | undefined, room: Room): Promise<void> {
+async function append(
+  file: FileHandle,
+  bytes: Buffer | undefined,
+  freeSpace: FreeSpace,
+): Promise<void> {
   if (bytes !== undefined && bytes.length > 0) {
-    await room.take(bytes.length);
+    await freeSpace.check(bytes.length);
     await file.appendFile(bytes).catch(asIo);
   }
 }

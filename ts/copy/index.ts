@@ -34,7 +34,7 @@ interface CopyOptions {
    * Bytes that an export leaves free on the disk; 0, the default, means 5 % of the disk, at most 1
    * GiB.
    */
-  readonly diskKept?: number;
+  readonly reservedDiskBytes?: number;
   /** Schema detection for text files in queries. */
   readonly detectTextShape?: TextShapeDetector;
   readonly logger?: Logger;
@@ -54,13 +54,13 @@ const DEFAULTS = {
   queueCapacity: 32,
   bufferBytes: 2 * 1024 * 1024,
   analysedLines: 1000,
-  diskKept: 0,
+  reservedDiskBytes: 0,
 };
 
 /** First removes the remains of jobs that a previous process left unfinished. */
 export function createCopy(options: CopyOptions): Copy {
   const { database, importRoot, exportRoot, logger } = options;
-  const { logRetentionDays, queueCapacity, bufferBytes, analysedLines, diskKept } = {
+  const { logRetentionDays, queueCapacity, bufferBytes, analysedLines, reservedDiskBytes } = {
     ...DEFAULTS,
     ...options,
   };
@@ -72,7 +72,7 @@ export function createCopy(options: CopyOptions): Copy {
     purpose: 'export',
   } as const;
   const guard = options.guard === undefined ? {} : { guard: options.guard };
-  const exports = { sql, log, root, diskKept, ...guard };
+  const exports = { sql, log, root, reservedDiskBytes, ...guard };
   const imports = {
     sql,
     log,

@@ -109,11 +109,11 @@ export class ParameterBatch {
 
   /** Appends a row of strings, or of bytes in the header's formats. */
   add(row: readonly (string | Buffer | null)[]): void {
-    this.makeRoom(COUNT_BYTES);
+    this.ensureCapacity(COUNT_BYTES);
     this.used = this.buffer.writeUInt16BE(row.length, this.used);
     for (const value of row) {
       const isText = typeof value === 'string';
-      this.makeRoom(LENGTH_BYTES + (value?.length ?? 0) * (isText ? UNIT_BYTES : 1));
+      this.ensureCapacity(LENGTH_BYTES + (value?.length ?? 0) * (isText ? UNIT_BYTES : 1));
       const start = this.used + LENGTH_BYTES;
       const length =
         value === null
@@ -128,7 +128,7 @@ export class ParameterBatch {
 
   /** Appends a row that is already encoded. */
   addBytes(source: Buffer, start: number, end: number): void {
-    this.makeRoom(end - start);
+    this.ensureCapacity(end - start);
     this.used += source.copy(this.buffer, this.used, start, end);
   }
 
@@ -187,7 +187,7 @@ export class ParameterBatch {
     return length < 0 ? null : this.buffer.subarray(at, at + length);
   }
 
-  private makeRoom(bytes: number): void {
+  private ensureCapacity(bytes: number): void {
     const needed = this.used + bytes;
     if (needed > this.buffer.length) {
       const larger = Buffer.allocUnsafe(Math.max(needed, this.buffer.length * 2));

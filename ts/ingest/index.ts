@@ -6,7 +6,7 @@
  */
 export { isEncoding } from './bytes/encoding.js';
 export { inflatesTooFar } from './bytes/inflation.js';
-export { Room } from './bytes/room.js';
+export { FreeSpace } from './bytes/free-space.js';
 export { importCsv, importText } from './import.js';
 export { ImportError } from './import-error.js';
 export { cleanTableName } from './names.js';

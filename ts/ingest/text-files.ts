@@ -16,7 +16,7 @@ import { isUtf8 } from './bytes/encoding.js';
 import { isGzip } from './bytes/gzip.js';
 import { inflatesTooFar } from './bytes/inflation.js';
 import { prepare } from './bytes/prepare.js';
-import { Room } from './bytes/room.js';
+import { FreeSpace } from './bytes/free-space.js';
 import { withoutComments } from './comments.js';
 import { ImportError } from './import-error.js';
 import { ANALYSED_LINES } from './limits.js';
@@ -31,7 +31,7 @@ interface TextFilesOptions {
   /** Lines used for detection; 1000 by default. */
   readonly linesMax?: number;
   /** Bytes to leave free on the disk; 0, the default, means 5 % of the disk, at most 1 GiB. */
-  readonly diskKept?: number;
+  readonly reservedDiskBytes?: number;
 }
 
 const CHUNK_BYTES = 256 * 1024;
@@ -69,7 +69,7 @@ export class TextFiles {
   });
 
   constructor(options: TextFilesOptions) {
-    this.#options = { linesMax: ANALYSED_LINES, diskKept: 0, ...options };
+    this.#options = { linesMax: ANALYSED_LINES, reservedDiskBytes: 0, ...options };
   }
 
   /**
@@ -177,9 +177,9 @@ export class TextFiles {
 
   /** Writes the converted text to a new file. */
   async #convert(chunks: AsyncIterable<Buffer>, { bytes, signal }: Source): Promise<string> {
-    const { directory, diskKept } = this.#options;
+    const { directory, reservedDiskBytes } = this.#options;
     await mkdir(directory, { recursive: true, mode: 0o700 });
-    const room = new Room(directory, diskKept, 'converted files');
+    const freeSpace = new FreeSpace(directory, reservedDiskBytes, 'converted files');
     const path = join(directory, `${randomBytes(NAME_BYTES).toString('hex')}.csv`);
     const file = await open(path, 'wx', 0o600);
     let written = 0;
@@ -190,7 +190,7 @@ export class TextFiles {
         if (inflatesTooFar(written, bytes)) {
           throw new ImportError('the decompressed text is too large');
         }
-        await room.take(chunk.length);
+        await freeSpace.check(chunk.length);
         await file.writeFile(chunk);
       }
       return path;

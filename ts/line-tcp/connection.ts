@@ -17,20 +17,20 @@ import {
 import type { Slot } from '../sockets/index.js';
 import type { KeyLogin } from './key-login.js';
 import type { Entered, Entrance } from './entrance.js';
-import type { Room } from './room.js';
-import type { Turns } from './turns.js';
+import type { BufferBudget } from './buffer-budget.js';
+import type { CommitSlots } from './commit-slots.js';
 
 /** Number of uncommitted bytes from which on a commit does not wait for the interval. */
 const COMMIT_BYTES = 256 * 1024;
 /** After an idle interval, the first lines wait this long for more lines. */
 const GATHER_MS = 10;
 /** Maximum buffered bytes; more only if two lines of the maximum length need it. */
-const HELD_BYTES = 1024 * 1024;
+const MAX_BUFFERED_BYTES = 1024 * 1024;
 /** First and maximum pause before a failed write is retried. */
 const RETRY_MS = 100;
 const MAX_RETRY_MS = 2_000;
 /** Time after which retries end. */
-const GIVE_UP_MS = 60_000;
+const RETRY_TIMEOUT_MS = 60_000;
 /** Login timeout. */
 const LOGIN_MS = 10_000;
 /** Time during which a stopping server still accepts bytes that arrive. */
@@ -39,14 +39,14 @@ const LAST_BYTES_MS = 100;
 export interface ConnectionServices {
   readonly database: Database;
   readonly entrance: Entrance;
-  readonly turns: Turns;
-  readonly room: Room;
+  readonly commitSlots: CommitSlots;
+  readonly bufferBudget: BufferBudget;
   readonly metrics: ProtocolMetrics;
   readonly logger: Logger;
   readonly refusals: BoundedLog;
   readonly refusedLogins: BoundedLog;
   readonly lines: Omit<LineOptions, 'goesOn'>;
-  readonly mostRows: number;
+  readonly maxRows: number;
   readonly intervalMs: number;
   readonly idleMs: number;
   /** Whether an invalid line closes the connection; otherwise the line is skipped. */
@@ -61,7 +61,7 @@ export class Connection {
   readonly #socket: Socket;
   readonly #slot: Slot;
   readonly #services: ConnectionServices;
-  readonly #left: () => void;
+  readonly #onEnded: () => void;
   #login: KeyLogin | null;
   #entered: Entered | null = null;
   #stream: LineStream | null = null;
@@ -72,12 +72,12 @@ export class Connection {
   #committedAt = -Infinity;
   #wake: (() => void) | null = null;
 
-  /** `left` is called when the connection has ended completely. */
-  constructor(socket: Socket, slot: Slot, services: ConnectionServices, left: () => void) {
+  /** `onEnded` is called when the connection has ended completely. */
+  constructor(socket: Socket, slot: Slot, services: ConnectionServices, onEnded: () => void) {
     this.#socket = socket;
     this.#slot = slot;
     this.#services = services;
-    this.#left = left;
+    this.#onEnded = onEnded;
     this.#login = services.entrance.login();
     socket.setTimeout(services.idleMs, () => {
       this.#close();
@@ -90,7 +90,7 @@ export class Connection {
       }, LOGIN_MS).unref();
     }
     socket.on('data', (chunk: Buffer) => {
-      this.#take(chunk);
+      this.#receive(chunk);
     });
     socket.on('error', () => undefined);
     socket.on('end', () => {
@@ -112,13 +112,18 @@ export class Connection {
 
   /** Resumes reading if possible. */
   readonly resume = (): void => {
-    const { room } = this.#services;
-    if (this.#end === 'open' && this.#socket.isPaused() && !this.#isFull() && !room.isFull) {
+    const { bufferBudget } = this.#services;
+    if (
+      this.#end === 'open' &&
+      this.#socket.isPaused() &&
+      !this.#isFull() &&
+      !bufferBudget.isFull
+    ) {
       this.#socket.resume();
     }
   };
 
-  #take(chunk: Buffer): void {
+  #receive(chunk: Buffer): void {
     if (this.#end !== 'open') {
       return;
     }
@@ -150,7 +155,7 @@ export class Connection {
   }
 
   #enter(entered: Entered): void {
-    const { database, lines, mostRows, metrics, room, entrance } = this.#services;
+    const { database, lines, maxRows, metrics, bufferBudget, entrance } = this.#services;
     clearTimeout(this.#timer ?? undefined);
     this.#timer = null;
     this.#login = null;
@@ -159,7 +164,7 @@ export class Connection {
     this.#stream = new LineStream({
       database,
       lines,
-      mostRows,
+      maxRows,
       writeAuthorizer: new WriteAuthorizer(entrance.guard, {
         principal: entered.principal,
         commitSeconds: metrics.commitSeconds,
@@ -168,8 +173,8 @@ export class Connection {
         metrics.rows.increment(rows);
         metrics.commits.increment();
       },
-      held: (change) => {
-        room.hold(change);
+      buffered: (change) => {
+        bufferBudget.add(change);
       },
     });
   }
@@ -189,7 +194,7 @@ export class Connection {
       return;
     }
     stream.push(chunk);
-    const isOverfull = this.#services.room.isFull;
+    const isOverfull = this.#services.bufferBudget.isFull;
     if (this.#isFull() || isOverfull) {
       this.#socket.pause();
     }
@@ -201,18 +206,18 @@ export class Connection {
   }
 
   #isFull(): boolean {
-    const most = Math.max(HELD_BYTES, 2 * this.#services.lines.mostLineBytes);
-    return (this.#stream?.size ?? 0) >= most;
+    const limit = Math.max(MAX_BUFFERED_BYTES, 2 * this.#services.lines.mostLineBytes);
+    return (this.#stream?.size ?? 0) >= limit;
   }
 
   #schedule(): void {
     if (this.#timer === null && !this.#isWorking && (this.#stream?.unread ?? 0) > 0) {
-      const due = this.#committedAt + this.#services.intervalMs - performance.now();
+      const delayMs = this.#committedAt + this.#services.intervalMs - performance.now();
       this.#timer = setTimeout(
         () => {
           void this.#work();
         },
-        Math.max(due, GATHER_MS),
+        Math.max(delayMs, GATHER_MS),
       );
     }
   }
@@ -228,7 +233,7 @@ export class Connection {
     this.#isWorking = true;
     try {
       do {
-        await this.#services.turns.run(() => this.#commit(stream));
+        await this.#services.commitSlots.run(() => this.#commit(stream));
         this.#committedAt = performance.now();
         this.resume();
       } while (stream.isBehind || stream.unread >= (this.#end === 'ending' ? 1 : COMMIT_BYTES));
@@ -237,7 +242,7 @@ export class Connection {
     }
     this.#isWorking = false;
     if (this.#end === 'ending') {
-      this.#leave();
+      this.#finish();
     } else if (this.#end === 'open') {
       this.#schedule();
     }
@@ -245,7 +250,7 @@ export class Connection {
 
   /** Writes one commit; retries while writes fail temporarily. */
   async #commit(stream: LineStream): Promise<void> {
-    const givesUpAt = performance.now() + GIVE_UP_MS;
+    const retriesEndAt = performance.now() + RETRY_TIMEOUT_MS;
     for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_RETRY_MS)) {
       try {
         if (this.#entered !== null) {
@@ -255,11 +260,11 @@ export class Connection {
         return;
       } catch (error) {
         if (error instanceof LineError && !this.#services.disconnects) {
-          this.#tell(error);
+          this.#report(error);
           stream.skipLine();
           return;
         }
-        if (!isPassing(error) || this.#isStopping || performance.now() > givesUpAt) {
+        if (!isTemporary(error) || this.#isStopping || performance.now() > retriesEndAt) {
           throw error;
         }
         await this.#pause(pauseMs);
@@ -276,11 +281,11 @@ export class Connection {
   }
 
   #fail(error: unknown): void {
-    this.#tell(error);
+    this.#report(error);
     this.#abandon();
   }
 
-  #tell(error: unknown): void {
+  #report(error: unknown): void {
     const { metrics, logger, refusals, showsReason } = this.#services;
     metrics.errors.increment();
     const { address } = this.#slot;
@@ -304,7 +309,7 @@ export class Connection {
     this.#socket.destroy();
     this.#stream?.close();
     if (!this.#isWorking) {
-      this.#leave();
+      this.#finish();
     }
   }
 
@@ -316,24 +321,24 @@ export class Connection {
     this.#end = 'ending';
     if (!this.#isWorking) {
       void this.#work().then(() => {
-        this.#leave();
+        this.#finish();
       });
     }
   }
 
-  #leave(): void {
+  #finish(): void {
     if (this.#end !== 'ended') {
       this.#end = 'ended';
       clearTimeout(this.#timer ?? undefined);
       this.#stream?.close();
       this.#socket.end();
-      this.#left();
+      this.#onEnded();
     }
   }
 }
 
 /** Whether the error is temporary, and the lines are valid. */
-function isPassing(error: unknown): boolean {
+function isTemporary(error: unknown): boolean {
   if (error instanceof LineError) {
     return false;
   }

@@ -20,8 +20,8 @@ import { Connection, type ConnectionServices } from './connection.js';
 import { Entrance } from './entrance.js';
 import { KeyBook, KeyFileError, readKeys } from './key-book.js';
 import { lineTcpRefusal } from './need.js';
-import { Room } from './room.js';
-import { Turns } from './turns.js';
+import { BufferBudget } from './buffer-budget.js';
+import { CommitSlots } from './commit-slots.js';
 
 /** Dependencies of the listener. */
 interface LineTcpServices {
@@ -41,7 +41,7 @@ export interface RunningLineTcp {
   readonly address: string;
   readonly connections: number;
   /** Number of uncommitted bytes. */
-  readonly heldBytes: number;
+  readonly uncommittedBytes: number;
   /** Applies limits and keys that a configuration reload changed. */
   reconfigure(): void;
   /**
@@ -62,7 +62,7 @@ const HANDSHAKE_MS = 10_000;
 /** Maximum time for a sender to read what the server writes, which is only the challenge. */
 const STALL_MS = 10_000;
 /** Maximum bytes of one batch's rows in memory; the batch itself has at most 4 MiB. */
-const HELD_BYTES = 64 * 1024 * 1024;
+const MAX_BATCH_ROW_BYTES = 64 * 1024 * 1024;
 
 /** Serves at `line.tcp.net.bind.to`; encrypted if there are `credentials`. */
 export async function startLineTcp(
@@ -102,8 +102,8 @@ class LineListener implements RunningLineTcp, Acceptance {
       ...readOptions(config),
       database: sessions.database,
       entrance: new Entrance(keys, { guard: sessions.guard, directory, observer }),
-      turns: new Turns(availableParallelism()),
-      room: new Room(config.get(KEYS.lineTcpOpen), () => {
+      commitSlots: new CommitSlots(availableParallelism()),
+      bufferBudget: new BufferBudget(config.get(KEYS.lineTcpOpen), () => {
         for (const connection of this.#connections) {
           connection.resume();
         }
@@ -130,8 +130,8 @@ class LineListener implements RunningLineTcp, Acceptance {
     return this.#slots.size;
   }
 
-  get heldBytes(): number {
-    return this.#shared.room.bytes;
+  get uncommittedBytes(): number {
+    return this.#shared.bufferBudget.bytes;
   }
 
   admit(socket: Socket): Slot | null {
@@ -220,7 +220,7 @@ function readOptions(
   config: Config,
 ): Pick<
   ConnectionServices,
-  'lines' | 'mostRows' | 'intervalMs' | 'idleMs' | 'disconnects' | 'showsReason'
+  'lines' | 'maxRows' | 'intervalMs' | 'idleMs' | 'disconnects' | 'showsReason'
 > {
   const lines: Omit<LineOptions, 'goesOn'> = {
     precision: config.get(KEYS.lineTcpUnit),
@@ -228,11 +228,11 @@ function readOptions(
     createColumns: config.get(KEYS.lineCreateColumns),
     partitionBy: config.get(KEYS.linePartitionBy),
     mostLineBytes: config.get(KEYS.lineTcpLimit),
-    mostHeldBytes: HELD_BYTES,
+    mostHeldBytes: MAX_BATCH_ROW_BYTES,
   };
   return {
     lines,
-    mostRows: config.get(KEYS.maxUncommittedRows),
+    maxRows: config.get(KEYS.maxUncommittedRows),
     intervalMs: config.get(KEYS.lineTcpInterval),
     idleMs: config.get(KEYS.lineTcpIdle),
     disconnects: config.get(KEYS.lineTcpDisconnect),

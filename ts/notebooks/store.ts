@@ -249,7 +249,7 @@ export class NotebookStore {
     before: StoredNotebook | undefined,
     text?: Buffer,
   ): Promise<void> {
-    this.#checkRoom(next, before);
+    this.#checkQuota(next, before);
     const { id } = next;
     if (text !== undefined) {
       const texts = new Map<string, Buffer | null>([[key(id, current(next).number), text]]);
@@ -277,7 +277,7 @@ export class NotebookStore {
     this.#take(next);
   }
 
-  #checkRoom(next: StoredNotebook, before: StoredNotebook | undefined): void {
+  #checkQuota(next: StoredNotebook, before: StoredNotebook | undefined): void {
     const more = sizeOf(next) - (before === undefined ? 0 : sizeOf(before));
     if (more <= 0) {
       return;

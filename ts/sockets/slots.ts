@@ -196,7 +196,7 @@ export class Slot {
   }
 
   /** Displaces the connection; only its last message is still sent. */
-  makeRoom(): void {
+  evict(): void {
     this.leave();
     this.displace();
     setTimeout(() => this.cut(), GRACE_MS).unref();
@@ -304,14 +304,14 @@ export class Slots {
     const { all, perAddress, withoutLogin } = this.#limits();
     const machine = machineOf(address);
     const ofMachine = (this.#byMachine.get(machine) ?? 0) >= perAddress && !isLoopback(address);
-    if (ofMachine && !this.#makeRoom(now, machine)) {
+    if (ofMachine && !this.#evict(now, machine)) {
       return `too many connections from ${address} [limit=${perAddress}]`;
     }
     const isFull = this.size >= all;
     const hasPart = this.#withoutLogin() >= withoutLogin;
-    if ((isFull || hasPart) && !this.#makeRoom(now)) {
+    if ((isFull || hasPart) && !this.#evict(now)) {
       // If none is idle, connections without a login are still limited to their quota.
-      return isFull && !(hasPart && this.#makeRoom(now, null, true))
+      return isFull && !(hasPart && this.#evict(now, null, true))
         ? `too many connections [limit=${all}]`
         : null;
     }
@@ -331,7 +331,7 @@ export class Slots {
    * idle longest. Returns false if none is idle. With `anyWay`, displaces the one open longest,
    * even if it was active recently.
    */
-  #makeRoom(now: number, machine: string | null = null, anyWay = false): boolean {
+  #evict(now: number, machine: string | null = null, anyWay = false): boolean {
     const idle = new Map<string, { count: number; slot: Slot; since: number }>();
     for (const slot of this.#open.values()) {
       const isMeant = machine === null || slot.machine === machine;
@@ -343,7 +343,7 @@ export class Slots {
       }
     }
     const [most] = [...idle.values()].sort((a, b) => b.count - a.count || a.since - b.since);
-    most?.slot.makeRoom();
+    most?.slot.evict();
     return most !== undefined;
   }
 

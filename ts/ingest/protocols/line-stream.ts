@@ -14,7 +14,7 @@ const BATCH_BYTES = 4 * 1024 * 1024;
  */
 const CAREFUL_BYTES = 16 * 1024;
 /** Above this number, buffers are merged into one, because a sender may send single bytes. */
-const MAX_PIECES = 64;
+const MAX_CHUNKS = 64;
 /** Maximum size up to which the remainder of a batch is copied. */
 const COPIED_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
@@ -24,11 +24,11 @@ interface LineStreamOptions {
   readonly lines: Omit<LineOptions, 'goesOn'>;
   readonly writeAuthorizer: WriteAuthorizer;
   /** Number of rows after which a batch ends. */
-  readonly mostRows: number;
+  readonly maxRows: number;
   /** Receives the number of committed rows. */
   readonly committed: (rows: number) => void;
   /** Receives changes in the number of buffered bytes. */
-  readonly held: (change: number) => void;
+  readonly buffered: (change: number) => void;
 }
 
 export class LineStream {
@@ -67,10 +67,10 @@ export class LineStream {
     const bytes = this.#isSkipping ? this.#skipped(chunk) : chunk;
     if (bytes.length > 0) {
       this.#chunks.push(bytes);
-      if (this.#chunks.length >= MAX_PIECES) {
+      if (this.#chunks.length >= MAX_CHUNKS) {
         this.#chunks = [Buffer.concat(this.#chunks)];
       }
-      this.#hold(bytes.length);
+      this.#resize(bytes.length);
     }
   }
 
@@ -92,11 +92,11 @@ export class LineStream {
 
   /** Discards the first line of the buffer. */
   skipLine(): void {
-    const held = this.#chunks;
+    const buffered = this.#chunks;
     this.#forget();
     this.#lines += 1;
     this.#isSkipping = true;
-    for (const chunk of held) {
+    for (const chunk of buffered) {
       this.push(chunk);
     }
   }
@@ -106,23 +106,23 @@ export class LineStream {
     this.#forget();
   }
 
-  async #commit(mostBytes: number): Promise<void> {
+  async #commit(maxBytes: number): Promise<void> {
     const { database, lines, writeAuthorizer, committed } = this.#options;
     const appender = await database.openLines({ ...lines, goesOn: true });
     const batch: Buffer[] = [];
     let isWritten = false;
     this.#isBehind = true;
     try {
-      for (let left = mostBytes; left > 0;) {
-        const chunk = this.#next(left);
+      for (let remainingBytes = maxBytes; remainingBytes > 0;) {
+        const chunk = this.#next(remainingBytes);
         if (chunk === null) {
           this.#isBehind = false;
           break;
         }
         batch.push(chunk);
-        left -= chunk.length;
+        remainingBytes -= chunk.length;
         const { ended, rows } = await appender.write(chunk);
-        if (ended === true || rows >= this.#options.mostRows) {
+        if (ended === true || rows >= this.#options.maxRows) {
           break;
         }
       }
@@ -158,37 +158,37 @@ export class LineStream {
     }
   }
 
-  /** Removes at most `mostBytes` from the front. */
-  #next(mostBytes: number): Buffer | null {
+  /** Removes at most `maxBytes` from the front. */
+  #next(maxBytes: number): Buffer | null {
     const chunk = this.#chunks.shift();
     if (chunk === undefined) {
       return null;
     }
-    const taken = chunk.subarray(0, mostBytes);
-    if (taken.length < chunk.length) {
-      this.#chunks.unshift(chunk.subarray(mostBytes));
+    const part = chunk.subarray(0, maxBytes);
+    if (part.length < chunk.length) {
+      this.#chunks.unshift(chunk.subarray(maxBytes));
     }
-    return taken;
+    return part;
   }
 
   /** Returns a batch to the front of the buffer, without its first `consumed` bytes. */
   #restore(batch: readonly Buffer[], consumed: number): void {
     let done = consumed;
-    const rest: Buffer[] = [];
+    const remainder: Buffer[] = [];
     for (const chunk of batch) {
       if (done < chunk.length) {
-        rest.push(chunk.subarray(done));
+        remainder.push(chunk.subarray(done));
       }
       done = Math.max(done - chunk.length, 0);
     }
-    const left = rest.reduce((sum, { length }) => sum + length, 0);
-    if (left > 0 && left <= COPIED_BYTES) {
+    const remainingBytes = remainder.reduce((sum, { length }) => sum + length, 0);
+    if (remainingBytes > 0 && remainingBytes <= COPIED_BYTES) {
       // Copied, so that a few bytes do not keep a large buffer in memory.
-      this.#chunks.unshift(Buffer.concat(rest));
+      this.#chunks.unshift(Buffer.concat(remainder));
     } else {
-      this.#chunks.unshift(...rest);
+      this.#chunks.unshift(...remainder);
     }
-    this.#hold(-consumed);
+    this.#resize(-consumed);
   }
 
   #skipped(chunk: Buffer): Buffer {
@@ -200,11 +200,11 @@ export class LineStream {
   #forget(): void {
     this.#chunks = [];
     this.#begun = 0;
-    this.#hold(-this.#size);
+    this.#resize(-this.#size);
   }
 
-  #hold(change: number): void {
+  #resize(change: number): void {
     this.#size += change;
-    this.#options.held(change);
+    this.#options.buffered(change);
   }
 }

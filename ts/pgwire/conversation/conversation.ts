@@ -417,7 +417,7 @@ export class Conversation {
 
   private async parse(name: string, text: string, types: readonly number[]): Promise<void> {
     this.sinceMs ??= performance.now();
-    this.statements.makeRoom(name);
+    this.statements.reserve(name);
     this.statements.add(
       name,
       await storedOf(text, types, {

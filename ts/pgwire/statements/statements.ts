@@ -11,7 +11,7 @@ export class Statements {
   }
 
   /** Throws if the name is in use; closes the previous unnamed statement. */
-  makeRoom(name: string): void {
+  reserve(name: string): void {
     if (name !== '' && this.byName.has(name)) {
       throw new ProtocolError('42P05', `prepared statement "${name}" already exists`);
     }

@@ -1,6 +1,6 @@
 /** Limits concurrent commits; the one that has waited longest is next. */
 
-export class Turns {
+export class CommitSlots {
   #free: number;
   readonly #waiting: (() => void)[] = [];
 
@@ -21,7 +21,7 @@ export class Turns {
       if (next === undefined) {
         this.#free += 1;
       } else {
-        next(); // it has the turn
+        next(); // it has the slot
       }
     }
   }

@@ -1,6 +1,6 @@
 /** Limits the uncommitted bytes of all senders together. */
 
-export class Room {
+export class BufferBudget {
   readonly #limit: number;
   readonly #freed: () => void;
   #bytes = 0;
@@ -19,7 +19,7 @@ export class Room {
     return this.#bytes >= this.#limit;
   }
 
-  hold(change: number): void {
+  add(change: number): void {
     const before = this.#bytes;
     this.#bytes += change;
     if (before >= this.#limit && this.#bytes < this.#limit) {
