@@ -50,7 +50,7 @@ export interface PageOptions {
 
 /** Saves a screenshot for review, if screenshots are requested. */
 export async function leavePicture(page: Page, path: string, fullPage = false): Promise<void> {
-  if (process.env['TIDEMARK_PICTURES'] === '1') {
+  if (process.env['TIDEMARK_PICTURES'] !== undefined) {
     await mkdir(dirname(path), { recursive: true });
     // Playwright's default caret hiding uses an inline style, which the content policy forbids.
     await page.screenshot({ path, caret: 'initial', fullPage });

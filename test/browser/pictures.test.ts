@@ -1,6 +1,7 @@
 /**
- * Screenshots for the README and the documentation. They are saved in build/screenshots and, with
- * TIDEMARK_SCREENSHOTS=1, in docs/images. Commit them after changes to the console.
+ * Screenshots for the README and the documentation. With TIDEMARK_PICTURES=1 they are saved in
+ * build/screenshots, with TIDEMARK_PICTURES=docs in docs/images. Commit them after changes to the
+ * console.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -21,7 +22,7 @@ const taken = new Set<string>();
 /** Returns the path of a screenshot, and notes that this run made it. */
 function target(name: string): string {
   taken.add(`${name}.png`);
-  const isRequested = process.env['TIDEMARK_SCREENSHOTS'] === '1';
+  const isRequested = process.env['TIDEMARK_PICTURES'] === 'docs';
   return isRequested ? join(IMAGES, `${name}.png`) : picture(name);
 }
 
