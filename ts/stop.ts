@@ -28,21 +28,21 @@ interface Stop {
  * Milliseconds of the total time that are reserved: some for the responses to cancelled statements,
  * and 3 s for the last checkpoint.
  */
-const REST_MS = 3_800;
-const ANSWERS_MS = 400;
+const RESERVED_MS = 3_800;
+const RESPONSES_MS = 400;
 
 export async function stopServing({ listeners: named, ...stop }: Stop): Promise<void> {
   const { stopWork, stopMs, step } = stop;
   const listeners = [...named.values()];
   step('running statements');
   const drained = Promise.all(listeners.map((listener) => listener.drain()));
-  if (!(await within(drained, Math.max(stopMs - REST_MS, stopMs / 4)))) {
+  if (!(await within(drained, Math.max(stopMs - RESERVED_MS, stopMs / 4)))) {
     step('responses of cancelled statements');
     stopWork();
     for (const listener of listeners) {
       listener.interrupt();
     }
-    await within(drained, Math.min(ANSWERS_MS, stopMs / 8));
+    await within(drained, Math.min(RESPONSES_MS, stopMs / 8));
   }
   await Promise.all(listeners.map((listener) => listener.close()));
 }

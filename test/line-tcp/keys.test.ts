@@ -17,7 +17,7 @@ import test, { type ExecutionContext } from 'ava';
 import { rows as rowsAs, run } from '../access/harness.js';
 import { runCli, exitCode, startTestServer, type TestServer } from '../golden/server.js';
 import { rows } from '../line/harness.js';
-import { readKeys } from '../../ts/line-tcp/key-book.js';
+import { readKeys } from '../../ts/line-tcp/key-store.js';
 import { CertificateFolder } from '../tls/certificates.js';
 import { until } from '../until.js';
 import { events, open, portOf, Sender, shows } from './harness.js';

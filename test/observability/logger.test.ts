@@ -65,7 +65,7 @@ test('metrics are in the Prometheus text format', (t) => {
   metrics.gauge('open', 'Open.', () => 4);
   metrics.gauge('unknown', 'Not known here.', () => null);
   let looks = 0;
-  metrics.beforeText(() => {
+  metrics.beforeRender(() => {
     looks += 1;
   });
   metrics.common('process_looks_total', { kind: 'counter', help: 'Looks.' }, () => looks);

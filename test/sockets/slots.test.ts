@@ -30,7 +30,7 @@ async function place(
   const taken: Slot[] = [];
   const server: Server = createServer({ allowHalfOpen }, (socket) => {
     socket.on('error', () => undefined).resume();
-    const slot = slots.take(socket);
+    const slot = slots.admit(socket);
     if (slot !== null) {
       taken.push(slot);
       accepted(socket, slot);

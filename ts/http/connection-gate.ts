@@ -25,9 +25,9 @@ export interface Application {
 }
 
 /** Maximum pause while the remaining request body arrives, after the reply was sent. */
-const REST_IDLE_MS = 2_000;
+const REMAINING_BODY_IDLE_MS = 2_000;
 /** Maximum time for the remaining request body to arrive, for clients without a login. */
-const REST_MS = 10_000;
+const REMAINING_BODY_MS = 10_000;
 
 const STOPPING = 'the server is shutting down';
 
@@ -53,7 +53,7 @@ export class ConnectionGate {
   }
 
   readonly opened = (socket: Socket): void => {
-    this.#slots.take(socket);
+    this.#slots.admit(socket);
   };
 
   readonly encrypted = (socket: Socket): void => {
@@ -91,7 +91,7 @@ export class ConnectionGate {
     for (const connection of this.#application.webSockets) {
       connection.stop();
     }
-    await this.#slots.comeBack();
+    await this.#slots.revokeHandoffs();
     if (this.#running.size > 0) {
       await new Promise<void>((resolve) => {
         this.#idle = resolve;
@@ -184,7 +184,7 @@ export class ConnectionGate {
       await slot.during(() => this.#application.answer(request, response));
     }
     if (!request.complete && !request.destroyed) {
-      watchRest(request, response, slot);
+      watchRemainingBody(request, response, slot);
     }
     if (response.writableEnded || response.destroyed) {
       this.#answered(response);
@@ -222,7 +222,7 @@ function refuse(
 /**
  * Lets the client finish a body that no handler reads, but not keep the connection open with it.
  */
-function watchRest(
+function watchRemainingBody(
   request: IncomingMessage,
   response: ServerResponse,
   slot: Slot | undefined,
@@ -237,8 +237,9 @@ function watchRest(
         request.socket.destroy();
       }
     };
-    const stop = watchBody(request, REST_IDLE_MS, cut);
-    const late = slot?.hasEntered === false ? setTimeout(cut, REST_MS).unref() : undefined;
+    const stop = watchBody(request, REMAINING_BODY_IDLE_MS, cut);
+    const late =
+      slot?.hasEntered === false ? setTimeout(cut, REMAINING_BODY_MS).unref() : undefined;
     request.once('close', () => {
       stop();
       clearTimeout(late);

@@ -16,7 +16,7 @@ import {
 } from '../session/index.js';
 import type { Slot } from '../sockets/index.js';
 import type { KeyLogin } from './key-login.js';
-import type { Entered, Entrance } from './entrance.js';
+import type { Sender, SenderAuthenticator } from './sender-authenticator.js';
 import type { BufferBudget } from './buffer-budget.js';
 import type { CommitSlots } from './commit-slots.js';
 
@@ -38,7 +38,7 @@ const LAST_BYTES_MS = 100;
 
 export interface ConnectionServices {
   readonly database: Database;
-  readonly entrance: Entrance;
+  readonly authenticator: SenderAuthenticator;
   readonly commitSlots: CommitSlots;
   readonly bufferBudget: BufferBudget;
   readonly metrics: ProtocolMetrics;
@@ -63,7 +63,7 @@ export class Connection {
   readonly #services: ConnectionServices;
   readonly #onEnded: () => void;
   #login: KeyLogin | null;
-  #entered: Entered | null = null;
+  #sender: Sender | null = null;
   #stream: LineStream | null = null;
   #timer: NodeJS.Timeout | null = null;
   #end: End = 'open';
@@ -78,12 +78,12 @@ export class Connection {
     this.#slot = slot;
     this.#services = services;
     this.#onEnded = onEnded;
-    this.#login = services.entrance.login();
+    this.#login = services.authenticator.login();
     socket.setTimeout(services.idleMs, () => {
       this.#close();
     });
     if (this.#login === null) {
-      this.#enter(services.entrance.anyone());
+      this.#enter(services.authenticator.anonymous());
     } else {
       this.#timer = setTimeout(() => {
         this.#refuseLogin('', 'the login timed out');
@@ -132,7 +132,7 @@ export class Connection {
       this.#push(chunk);
       return;
     }
-    const step = this.#login.take(chunk);
+    const step = this.#login.receive(chunk);
     switch (step.state) {
       case 'more':
         if (step.send !== undefined) {
@@ -143,30 +143,30 @@ export class Connection {
         this.#refuseLogin(step.name, step.reason);
         break;
       case 'entered': {
-        const entered = this.#services.entrance.enter(step.proof, this.#slot.address);
-        if (entered === null) {
+        const sender = this.#services.authenticator.authenticate(step.proof, this.#slot.address);
+        if (sender === null) {
           this.#refuseLogin(step.proof.name, 'the user may not send lines');
           return;
         }
-        this.#enter(entered);
-        this.#push(step.rest);
+        this.#enter(sender);
+        this.#push(step.remainder);
       }
     }
   }
 
-  #enter(entered: Entered): void {
-    const { database, lines, maxRows, metrics, bufferBudget, entrance } = this.#services;
+  #enter(sender: Sender): void {
+    const { database, lines, maxRows, metrics, bufferBudget, authenticator } = this.#services;
     clearTimeout(this.#timer ?? undefined);
     this.#timer = null;
     this.#login = null;
-    this.#entered = entered;
+    this.#sender = sender;
     this.#slot.enter();
     this.#stream = new LineStream({
       database,
       lines,
       maxRows,
-      writeAuthorizer: new WriteAuthorizer(entrance.guard, {
-        principal: entered.principal,
+      writeAuthorizer: new WriteAuthorizer(authenticator.guard, {
+        principal: sender.principal,
         commitSeconds: metrics.commitSeconds,
       }),
       committed: (rows) => {
@@ -180,9 +180,9 @@ export class Connection {
   }
 
   #refuseLogin(name: string, reason: string): void {
-    const { entrance, refusedLogins } = this.#services;
+    const { authenticator, refusedLogins } = this.#services;
     if (this.#end === 'open') {
-      entrance.refused(name, this.#slot.address);
+      authenticator.refused(name, this.#slot.address);
       refusedLogins.add({ user: name, address: this.#slot.address, reason });
       this.#abandon();
     }
@@ -253,8 +253,8 @@ export class Connection {
     const retriesEndAt = performance.now() + RETRY_TIMEOUT_MS;
     for (let pauseMs = RETRY_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_RETRY_MS)) {
       try {
-        if (this.#entered !== null) {
-          this.#services.entrance.check(this.#entered);
+        if (this.#sender !== null) {
+          this.#services.authenticator.check(this.#sender);
         }
         await stream.commit();
         return;
@@ -289,7 +289,7 @@ export class Connection {
     const { metrics, logger, refusals, showsReason } = this.#services;
     metrics.errors.increment();
     const { address } = this.#slot;
-    const user = this.#entered?.principal.name ?? '';
+    const user = this.#sender?.principal.name ?? '';
     if (error instanceof LineError) {
       const { line, message } = error;
       refusals.add({ address, user, line, ...(showsReason ? { message } : {}) });

@@ -1,4 +1,4 @@
 /** The line protocol over TCP: the listener, connections and keys. */
-export { KeyFileError } from './key-book.js';
-export { hasSenderKeys, lineTcpRefusal } from './need.js';
+export { KeyFileError } from './key-store.js';
+export { hasSenderKeys, lineTcpRefusal } from './listener-policy.js';
 export { type RunningLineTcp, startLineTcp } from './server.js';

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 
 import type { PublicKey } from '../auth/index.js';
-import type { KeyBook } from './key-book.js';
+import type { KeyStore } from './key-store.js';
 
 /** Random bytes; 512 characters in base64. */
 const CHALLENGE_BYTES = 384;
@@ -19,23 +19,23 @@ export interface Proof {
   readonly key: PublicKey;
 }
 
-/** The state after the received bytes; `rest` contains the bytes after the login. */
+/** The state after the received bytes; `remainder` contains the bytes after the login. */
 type LoginStep =
   | { readonly state: 'more'; readonly send?: Buffer }
-  | { readonly state: 'entered'; readonly proof: Proof; readonly rest: Buffer }
+  | { readonly state: 'entered'; readonly proof: Proof; readonly remainder: Buffer }
   | { readonly state: 'refused'; readonly name: string; readonly reason: string };
 
 export class KeyLogin {
-  readonly #keys: KeyBook;
+  readonly #keys: KeyStore;
   readonly #challenge = Buffer.from(randomBytes(CHALLENGE_BYTES).toString('base64'), 'latin1');
   #name: string | null = null;
   #pending: Buffer = Buffer.alloc(0);
 
-  constructor(keys: KeyBook) {
+  constructor(keys: KeyStore) {
     this.#keys = keys;
   }
 
-  take(chunk: Buffer): LoginStep {
+  receive(chunk: Buffer): LoginStep {
     const bytes = Buffer.concat([this.#pending, chunk]);
     const end = bytes.indexOf(LINE_FEED);
     const length = end < 0 ? bytes.length : end;
@@ -48,11 +48,11 @@ export class KeyLogin {
       return { state: 'more' };
     }
     const word = bytes.toString('utf8', 0, end).replace(/\r$/, '');
-    const rest = bytes.subarray(end + 1);
+    const remainder = bytes.subarray(end + 1);
     if (this.#name !== null) {
-      return this.#judge(Buffer.from(word, 'base64'), rest);
+      return this.#judge(Buffer.from(word, 'base64'), remainder);
     }
-    if (rest.length > 0) {
+    if (remainder.length > 0) {
       return this.#refused('data was sent before the challenge');
     }
     this.#name = word;
@@ -60,12 +60,12 @@ export class KeyLogin {
     return { state: 'more', send: Buffer.concat([this.#challenge, Buffer.from('\n')]) };
   }
 
-  #judge(signature: Buffer, rest: Buffer): LoginStep {
+  #judge(signature: Buffer, remainder: Buffer): LoginStep {
     const name = this.#name ?? '';
     const key = this.#keys.proves(name, this.#challenge, signature);
     return key === null
       ? this.#refused('wrong signature or unknown key')
-      : { state: 'entered', proof: { name, key }, rest };
+      : { state: 'entered', proof: { name, key }, remainder };
   }
 
   #refused(reason: string): LoginStep {

@@ -17,9 +17,9 @@ import type { LineOptions, SessionHost } from '../session/index.js';
 import { type Slot, type SlotLimits, slotOf, Slots, stopListening } from '../sockets/index.js';
 import type { CredentialStore } from '../tls/index.js';
 import { Connection, type ConnectionServices } from './connection.js';
-import { Entrance } from './entrance.js';
-import { KeyBook, KeyFileError, readKeys } from './key-book.js';
-import { lineTcpRefusal } from './need.js';
+import { SenderAuthenticator } from './sender-authenticator.js';
+import { KeyStore, KeyFileError, readKeys } from './key-store.js';
+import { lineTcpRefusal } from './listener-policy.js';
 import { BufferBudget } from './buffer-budget.js';
 import { CommitSlots } from './commit-slots.js';
 
@@ -94,14 +94,14 @@ class LineListener implements RunningLineTcp, Acceptance {
     this.#log = log;
     this.#slots = new Slots(() => slotLimits(config));
     this.#refused = new BoundedLog(log, {
-      one: 'connection_refused',
-      more: 'connections_refused',
+      single: 'connection_refused',
+      omitted: 'connections_refused',
     });
     const keys = currentKeys(services);
     this.#shared = {
       ...readOptions(config),
       database: sessions.database,
-      entrance: new Entrance(keys, { guard: sessions.guard, directory, observer }),
+      authenticator: new SenderAuthenticator(keys, { guard: sessions.guard, directory, observer }),
       commitSlots: new CommitSlots(availableParallelism()),
       bufferBudget: new BufferBudget(config.get(KEYS.lineTcpOpen), () => {
         for (const connection of this.#connections) {
@@ -110,7 +110,7 @@ class LineListener implements RunningLineTcp, Acceptance {
       }),
       metrics,
       logger: log,
-      refusals: new BoundedLog(log, { one: 'lines_refused', more: 'more_lines_refused' }),
+      refusals: new BoundedLog(log, { single: 'lines_refused', omitted: 'more_lines_refused' }),
       refusedLogins: refusedLogins(log),
     };
   }
@@ -139,7 +139,7 @@ class LineListener implements RunningLineTcp, Acceptance {
       socket.destroy();
       return null;
     }
-    const slot = this.#slots.take(socket);
+    const slot = this.#slots.admit(socket);
     if (slot !== null && slot.refusal !== null) {
       this.#refused.add({ address: slot.address, reason: slot.refusal });
       slot.cut();
@@ -155,14 +155,14 @@ class LineListener implements RunningLineTcp, Acceptance {
   serve(socket: Socket, slot: Slot): void {
     const connection = new Connection(socket, slot, this.#shared, () => {
       this.#connections.delete(connection);
-      this.#drained.look();
+      this.#drained.check();
     });
     this.#connections.add(connection);
   }
 
   reconfigure(): void {
     try {
-      this.#shared.entrance.keys = currentKeys(this.#services);
+      this.#shared.authenticator.keys = currentKeys(this.#services);
     } catch (error) {
       if (!(error instanceof KeyFileError)) {
         throw error;
@@ -205,11 +205,11 @@ class Drained {
       for (const connection of this.#connections) {
         connection.shutdown();
       }
-      this.look();
+      this.check();
     });
   }
 
-  look(): void {
+  check(): void {
     if (this.#connections.size === 0) {
       this.#done?.();
     }
@@ -241,19 +241,19 @@ function readOptions(
 }
 
 /** Keys from the file and those of stored users. Throws `KeyFileError`. */
-function currentKeys({ config, root, directory }: LineTcpServices): KeyBook | null {
+function currentKeys({ config, root, directory }: LineTcpServices): KeyStore | null {
   const path = config.get(KEYS.lineTcpKeys);
   const refusal = lineTcpRefusal(config);
   if (refusal !== null) {
     throw new KeyFileError(refusal);
   }
   if (path === '') {
-    return directory === undefined ? null : new KeyBook((name) => directory.publicKey(name));
+    return directory === undefined ? null : new KeyStore((name) => directory.publicKey(name));
   }
   const file = resolve(root, path);
   try {
     const keys = readKeys(readFileSync(file, 'utf8'));
-    return new KeyBook(
+    return new KeyStore(
       (name) => keys.get(name) ?? null,
       (name) => directory?.publicKey(name) ?? null,
     );

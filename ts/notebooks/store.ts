@@ -101,7 +101,7 @@ export class NotebookStore {
   }
 
   /** Returns the current version; omits its text if its number is `known`. */
-  async look(person: Person, id: string, known: number): Promise<Listed | OpenedNotebook> {
+  async openIfChanged(person: Person, id: string, known: number): Promise<Listed | OpenedNotebook> {
     await this.#open();
     const { notebook, access } = this.#find(person, id, 'read');
     const isKnown = current(notebook).number === known;

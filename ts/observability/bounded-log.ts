@@ -9,15 +9,15 @@ const MAX_LINES = 60;
 
 /** Names of the log events: for a single event, and for the count. */
 interface BoundedEvents {
-  readonly one: string;
-  readonly more: string;
+  readonly single: string;
+  readonly omitted: string;
 }
 
 export class BoundedLog {
   readonly #logger: Pick<Logger, 'info'>;
   readonly #events: BoundedEvents;
   #lines = 0;
-  #more = 0;
+  #omitted = 0;
   #timer: NodeJS.Timeout | null = null;
 
   constructor(logger: Pick<Logger, 'info'>, events: BoundedEvents) {
@@ -31,9 +31,9 @@ export class BoundedLog {
     }, WINDOW_MS).unref();
     if (this.#lines < MAX_LINES) {
       this.#lines += 1;
-      this.#logger.info(this.#events.one, fields);
+      this.#logger.info(this.#events.single, fields);
     } else {
-      this.#more += 1;
+      this.#omitted += 1;
     }
   }
 
@@ -41,15 +41,15 @@ export class BoundedLog {
   flush(): void {
     clearTimeout(this.#timer ?? undefined);
     this.#timer = null;
-    if (this.#more > 0) {
-      this.#logger.info(this.#events.more, { count: this.#more });
+    if (this.#omitted > 0) {
+      this.#logger.info(this.#events.omitted, { count: this.#omitted });
     }
     this.#lines = 0;
-    this.#more = 0;
+    this.#omitted = 0;
   }
 }
 
 /** Log of refused logins. */
 export function refusedLogins(logger: Pick<Logger, 'info'>): BoundedLog {
-  return new BoundedLog(logger, { one: 'login_failed', more: 'logins_failed' });
+  return new BoundedLog(logger, { single: 'login_failed', omitted: 'logins_failed' });
 }

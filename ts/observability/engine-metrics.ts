@@ -36,7 +36,7 @@ export function registerEngineMetrics(
   read: () => Readonly<Record<string, number>>,
 ): void {
   let numbers: Readonly<Record<string, number>> = {};
-  registry.beforeText(() => {
+  registry.beforeRender(() => {
     numbers = read();
   });
   for (const [name, meaning] of Object.entries(MEANINGS)) {

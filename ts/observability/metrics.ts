@@ -133,9 +133,9 @@ export class MetricsRegistry {
     family.series.push({ labels, read });
   }
 
-  /** Runs `look` before each export. */
-  beforeText(look: () => void): void {
-    this.#before.push(look);
+  /** Runs `refresh` before each export. */
+  beforeRender(refresh: () => void): void {
+    this.#before.push(refresh);
   }
 
   list(): ListedMetric[] {
@@ -149,8 +149,8 @@ export class MetricsRegistry {
 
   /** Exports in Prometheus text format 0.0.4. */
   text(): string {
-    for (const look of this.#before) {
-      look();
+    for (const refresh of this.#before) {
+      refresh();
     }
     const lines = [...this.#families].flatMap(([name, { kind, help, series }]) => {
       const shown = series.flatMap(({ labels, read }) =>

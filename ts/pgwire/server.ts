@@ -12,7 +12,7 @@ import { type Logger, refusedLogins } from '../observability/index.js';
 import type { DurationObserver, SessionHost } from '../session/index.js';
 import { type SlotLimits, Slots, stopListening } from '../sockets/index.js';
 import type { CredentialStore } from '../tls/index.js';
-import { CancelBook } from './connection/cancel-book.js';
+import { CancelKeys } from './connection/cancel-keys.js';
 import { Connection, type ConnectionServices } from './connection/connection.js';
 import { Drain } from './connection/drain.js';
 import { type Account, LoginBook, type LoginMethod } from './login/login.js';
@@ -151,7 +151,7 @@ export async function listenPgWire(
     ...given,
     handsOff,
     seconds: statements?.pgwire,
-    cancels: new CancelBook(),
+    cancelKeys: new CancelKeys(),
     logger: log,
     refusals: refusedLogins(log),
     loginMs: options.loginMs ?? LOGIN_MS,
@@ -162,7 +162,7 @@ export async function listenPgWire(
   const slots = new Slots(() => slotLimits(limits, options.stallMs ?? STALL_MS));
   const drain = new Drain(connections);
   const accept = (socket: Socket): void => {
-    const slot = slots.take(socket);
+    const slot = slots.admit(socket);
     if (slot === null) {
       return;
     }
@@ -179,7 +179,7 @@ export async function listenPgWire(
     connections.add(connection);
     socket.on('close', () => {
       connections.delete(connection);
-      drain.look();
+      drain.check();
     });
   };
   const server = createServer(accept);

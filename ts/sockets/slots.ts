@@ -31,16 +31,16 @@ const GRACE_MS = 1_000;
  */
 export const REFUSED_AT_ONCE = 64;
 const REFUSED_MS = 2_000;
-const LOOK_MS = 250;
+const POLL_MS = 250;
 /**
  * Numbers of polls after which a client can be displaced: one that has not sent anything yet, and
  * one that pauses later. Between two polls all sockets are read, so that delays in the server do
  * not count against clients.
  */
-const SILENT_LOOKS = 2;
-const PAUSE_LOOKS = 5;
+const SILENT_POLLS = 2;
+const PAUSE_POLLS = 5;
 /** Limit in polls that applies even to an active client, because no login takes that long. */
-const WITHOUT_LOGIN_LOOKS = 40;
+const WITHOUT_LOGIN_POLLS = 40;
 
 const slots = new WeakMap<object, Slot>();
 
@@ -66,7 +66,7 @@ interface SlotSetting {
   readonly now: number;
   readonly stopping: AbortSignal;
   readonly mayHandOff: () => boolean;
-  readonly left: (slot: Slot) => void;
+  readonly onReleased: (slot: Slot) => void;
 }
 
 /** A connection. */
@@ -84,33 +84,33 @@ export class Slot {
   displace: () => void;
   readonly #socket: Socket;
   readonly #mayHandOff: () => boolean;
-  readonly #left: (slot: Slot) => void;
+  readonly #onReleased: (slot: Slot) => void;
   /** The socket to write to: the encrypted one, after a TLS handshake. */
   #outer: Socket;
   #hasEntered = false;
   #work = 0;
-  #hasLeft = false;
+  #isReleased = false;
   #moved = 0;
   #movedAt: number;
-  #looks = 0;
-  #idleLooks = 0;
+  #polls = 0;
+  #idlePolls = 0;
   #waiting = 0;
-  #takenAt: number;
+  #readAt: number;
   #endedAt = Infinity;
 
   /** Internal; call `Slots.take` instead. */
-  constructor(socket: Socket, { refusal, now, stopping, mayHandOff, left }: SlotSetting) {
+  constructor(socket: Socket, { refusal, now, stopping, mayHandOff, onReleased }: SlotSetting) {
     this.#socket = socket;
     this.#outer = socket;
     this.#mayHandOff = mayHandOff;
-    this.#left = left;
+    this.#onReleased = onReleased;
     this.refusal = refusal;
     this.stopping = stopping;
     this.address = plainAddress(socket.remoteAddress);
     this.machine = machineOf(this.address);
     this.openedAt = now;
     this.#movedAt = now;
-    this.#takenAt = now;
+    this.#readAt = now;
     this.displace = () => socket.destroy();
   }
 
@@ -145,10 +145,10 @@ export class Slot {
   }
 
   /** Stops counting the connection, whatever happens to its socket. */
-  leave(): void {
-    if (!this.#hasLeft) {
-      this.#hasLeft = true;
-      this.#left(this);
+  release(): void {
+    if (!this.#isReleased) {
+      this.#isReleased = true;
+      this.#onReleased(this);
     }
   }
 
@@ -159,45 +159,45 @@ export class Slot {
   }
 
   /** Closes the connection if it hangs. */
-  look(now: number, stallMs: number): void {
-    this.#looks += 1;
-    this.#idleLooks += 1;
+  poll(now: number, stallMs: number): void {
+    this.#polls += 1;
+    this.#idlePolls += 1;
     this.#follow(now);
     const outer = this.#outer;
     const { writableLength } = outer;
     if (writableLength === 0 || writableLength !== this.#waiting) {
-      this.#takenAt = now;
+      this.#readAt = now;
     }
     this.#waiting = writableLength;
     if (outer.writableEnded || this.#socket.writableEnded) {
       this.#endedAt = Math.min(this.#endedAt, now);
     }
     const isLate = this.refusal !== null && now - this.openedAt >= REFUSED_MS;
-    if (isLate || now - this.#endedAt >= GRACE_MS || now - this.#takenAt >= stallMs) {
+    if (isLate || now - this.#endedAt >= GRACE_MS || now - this.#readAt >= stallMs) {
       this.cut();
     }
   }
 
   /**
-   * Time since which the connection could be displaced; `null` if it cannot. With `anyWay`, it can
-   * even if it was active recently.
+   * Time since which the connection could be displaced; `null` if it cannot. With `evenIfActive`,
+   * it can even if it was active recently.
    */
-  idleSince(now: number, anyWay = false): number | null {
+  idleSince(now: number, evenIfActive = false): number | null {
     if (this.#hasEntered || this.refusal !== null || this.#work > 0) {
       return null;
     }
-    if (anyWay) {
+    if (evenIfActive) {
       return this.openedAt;
     }
     this.#follow(now);
-    const pause = this.#socket.bytesRead === 0 ? SILENT_LOOKS : PAUSE_LOOKS;
-    const isIdle = this.#idleLooks >= pause || this.#looks >= WITHOUT_LOGIN_LOOKS;
+    const pause = this.#socket.bytesRead === 0 ? SILENT_POLLS : PAUSE_POLLS;
+    const isIdle = this.#idlePolls >= pause || this.#polls >= WITHOUT_LOGIN_POLLS;
     return isIdle ? this.#movedAt : null;
   }
 
   /** Displaces the connection; only its last message is still sent. */
   evict(): void {
-    this.leave();
+    this.release();
     this.displace();
     setTimeout(() => this.cut(), GRACE_MS).unref();
   }
@@ -208,7 +208,7 @@ export class Slot {
     if (moved !== this.#moved) {
       this.#moved = moved;
       this.#movedAt = now;
-      this.#idleLooks = 0;
+      this.#idlePolls = 0;
     }
   }
 }
@@ -225,7 +225,7 @@ export class Slots {
   readonly #stop = new AbortController();
   #refused = 0;
   #isHandingOff = true;
-  #looking: NodeJS.Timeout | null = null;
+  #poller: NodeJS.Timeout | null = null;
 
   /** `limits` returns the current configuration. */
   constructor(limits: () => SlotLimits, now: () => number = () => performance.now()) {
@@ -241,7 +241,7 @@ export class Slots {
   }
 
   /** The slot of a new connection; `null` if it was dropped. */
-  take(socket: Socket): Slot | null {
+  admit(socket: Socket): Slot | null {
     if (socket.remoteAddress === undefined) {
       socket.destroy();
       return null;
@@ -253,7 +253,7 @@ export class Slots {
       return null;
     }
     const end = endOf(socket);
-    const left = (slot: Slot): void => {
+    const onReleased = (slot: Slot): void => {
       this.#count(slot, -1);
       if (this.#open.get(end) === slot) {
         this.#open.delete(end);
@@ -261,13 +261,13 @@ export class Slots {
     };
     const mayHandOff = (): boolean => this.#isHandingOff;
     const stopping = this.#stop.signal;
-    const slot = new Slot(socket, { refusal, now, stopping, mayHandOff, left });
+    const slot = new Slot(socket, { refusal, now, stopping, mayHandOff, onReleased });
     this.#open.set(end, slot);
     this.#count(slot, 1);
     slots.set(socket, slot);
     socket.setNoDelay(true);
     socket.once('close', () => {
-      slot.leave();
+      slot.release();
     });
     this.#watch();
     return slot;
@@ -284,13 +284,13 @@ export class Slots {
   }
 
   /** Revokes all handoffs and prevents new ones; running statements may finish. */
-  async comeBack(): Promise<void> {
+  async revokeHandoffs(): Promise<void> {
     this.#isHandingOff = false;
     const handedOff = [...this.#open.values()].flatMap((slot) => slot.handedOff ?? []);
-    for (const one of handedOff) {
-      one.revoke(true);
+    for (const handoff of handedOff) {
+      handoff.revoke(true);
     }
-    await Promise.all(handedOff.map((one) => one.ended));
+    await Promise.all(handedOff.map((handoff) => handoff.ended));
   }
 
   /** Closes every connection immediately. */
@@ -308,10 +308,10 @@ export class Slots {
       return `too many connections from ${address} [limit=${perAddress}]`;
     }
     const isFull = this.size >= all;
-    const hasPart = this.#withoutLogin() >= withoutLogin;
-    if ((isFull || hasPart) && !this.#evict(now)) {
+    const isQuotaFull = this.#withoutLogin() >= withoutLogin;
+    if ((isFull || isQuotaFull) && !this.#evict(now)) {
       // If none is idle, connections without a login are still limited to their quota.
-      return isFull && !(hasPart && this.#evict(now, null, true))
+      return isFull && !(isQuotaFull && this.#evict(now, null, true))
         ? `too many connections [limit=${all}]`
         : null;
     }
@@ -328,23 +328,23 @@ export class Slots {
 
   /**
    * Displaces a connection without a login: of the machine with the most such connections, the one
-   * idle longest. Returns false if none is idle. With `anyWay`, displaces the one open longest,
-   * even if it was active recently.
+   * idle longest. Returns false if none is idle. With `evenIfActive`, displaces the one open
+   * longest, even if it was active recently.
    */
-  #evict(now: number, machine: string | null = null, anyWay = false): boolean {
+  #evict(now: number, machine: string | null = null, evenIfActive = false): boolean {
     const idle = new Map<string, { count: number; slot: Slot; since: number }>();
     for (const slot of this.#open.values()) {
-      const isMeant = machine === null || slot.machine === machine;
-      const since = isMeant ? slot.idleSince(now, anyWay) : null;
+      const isCandidate = machine === null || slot.machine === machine;
+      const since = isCandidate ? slot.idleSince(now, evenIfActive) : null;
       if (since !== null) {
         const known = idle.get(slot.machine) ?? { count: 0, slot, since };
         const first = since < known.since ? { slot, since } : known;
         idle.set(slot.machine, { ...first, count: known.count + 1 });
       }
     }
-    const [most] = [...idle.values()].sort((a, b) => b.count - a.count || a.since - b.since);
-    most?.slot.evict();
-    return most !== undefined;
+    const [candidate] = [...idle.values()].sort((a, b) => b.count - a.count || a.since - b.since);
+    candidate?.slot.evict();
+    return candidate !== undefined;
   }
 
   #count({ machine, refusal }: Slot, change: number): void {
@@ -361,17 +361,17 @@ export class Slots {
   }
 
   #watch(): void {
-    this.#looking ??= setInterval(() => {
+    this.#poller ??= setInterval(() => {
       const now = this.#now();
       const { stallMs } = this.#limits();
       for (const slot of this.#open.values()) {
-        slot.look(now, stallMs);
+        slot.poll(now, stallMs);
       }
-      if (this.#open.size === 0 && this.#looking !== null) {
-        clearInterval(this.#looking);
-        this.#looking = null;
+      if (this.#open.size === 0 && this.#poller !== null) {
+        clearInterval(this.#poller);
+        this.#poller = null;
       }
-    }, LOOK_MS).unref();
+    }, POLL_MS).unref();
   }
 }
 

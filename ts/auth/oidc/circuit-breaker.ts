@@ -28,7 +28,7 @@ export class CircuitBreaker implements Transport {
   #failures = 0;
   /** On the monotonic clock; `null` while the provider is called. */
   #openUntil: number | null = null;
-  #looking: Promise<void> | null = null;
+  #probing: Promise<void> | null = null;
 
   constructor(transport: Transport, clocks: Clocks, logger: Logger) {
     this.#transport = transport;
@@ -38,10 +38,10 @@ export class CircuitBreaker implements Transport {
 
   async call(call: ProviderCall): Promise<ProviderAnswer> {
     if (this.#openUntil !== null) {
-      if (this.#looking !== null || this.#clocks.monotonic() < this.#openUntil) {
+      if (this.#probing !== null || this.#clocks.monotonic() < this.#openUntil) {
         throw this.#refusal();
       }
-      await this.#look(call.url);
+      await this.#probe(call.url);
       if (this.#isOpen()) {
         throw this.#refusal();
       }
@@ -54,8 +54,8 @@ export class CircuitBreaker implements Transport {
   }
 
   #refusal(): ProviderUnavailable {
-    const left = (this.#openUntil ?? 0) - this.#clocks.monotonic();
-    const seconds = Math.max(Math.ceil(left / 1000), 1);
+    const remainingMs = (this.#openUntil ?? 0) - this.#clocks.monotonic();
+    const seconds = Math.max(Math.ceil(remainingMs / 1000), 1);
     return new ProviderUnavailable('the identity provider is not responding', {
       seconds,
     });
@@ -80,19 +80,19 @@ export class CircuitBreaker implements Transport {
   async #failed({ url }: ProviderCall): Promise<void> {
     this.#failures += 1;
     if (this.#failures >= FAILURES_IN_A_ROW && !this.#isOpen()) {
-      await this.#look(url);
+      await this.#probe(url);
     }
   }
 
   /** Probes whether the provider responds; concurrent callers share one probe. */
-  async #look(url: string): Promise<void> {
-    this.#looking ??= this.#ask(url).finally(() => {
-      this.#looking = null;
+  async #probe(url: string): Promise<void> {
+    this.#probing ??= this.#call(url).finally(() => {
+      this.#probing = null;
     });
-    await this.#looking;
+    await this.#probing;
   }
 
-  async #ask(url: string): Promise<void> {
+  async #call(url: string): Promise<void> {
     const status = await this.#transport.call({ url }).then(
       (answer) => answer.status,
       () => null,

@@ -15,13 +15,13 @@ const MAX_REQUEST_LENGTH = 8_192;
 class RequestHandoffs {
   readonly #services: HttpServices;
   /** Maximum bytes of a response that is sent in one write. */
-  readonly #largest: number;
+  readonly #maxResponseBytes: number;
   /** Keyed by socket, because other code owns the sockets. */
   readonly #known = new WeakMap<Socket, RepeatedRequests>();
 
   constructor(services: HttpServices, largest: number) {
     this.#services = services;
-    this.#largest = largest;
+    this.#maxResponseBytes = largest;
   }
 
   /**
@@ -52,7 +52,7 @@ class RequestHandoffs {
     const isCompressed = chooseCoding(context.req.headers['accept-encoding'], ['gzip']) !== null;
     return {
       longest: Math.min(MAX_REQUEST_LENGTH, config.get(KEYS.httpHeaderBytes) - 1),
-      largest: isCompressed ? MIN_COMPRESSED_BYTES - 1 : this.#largest,
+      largest: isCompressed ? MIN_COMPRESSED_BYTES - 1 : this.#maxResponseBytes,
     };
   }
 }

@@ -91,7 +91,7 @@ export class RepeatedRequests {
    * Notes a request while Node's parser is reading it. Returns the error if the engine has just
    * failed to answer the same request.
    */
-  asked(request: IncomingMessage): DatabaseError | null {
+  received(request: IncomingMessage): DatabaseError | null {
     const { url = '' } = request;
     const failure = this.#failure;
     this.#failure = null;
@@ -104,7 +104,7 @@ export class RepeatedRequests {
     }
     // Starts one request early, so that two frames are available for comparison.
     if (address !== '' && this.#patience.isTimeIn(2)) {
-      this.#look(request);
+      this.#compare(request);
     }
     return failure?.url === url ? failure.error : null;
   }
@@ -137,14 +137,14 @@ export class RepeatedRequests {
     }
   }
 
-  #look(request: IncomingMessage): void {
+  #compare(request: IncomingMessage): void {
     const before = this.#frame;
     const frame = frameOf(request);
     this.#frame = frame;
     this.#bytesRead = this.#socket.bytesRead;
     if (frame !== null && before !== null) {
-      const isAlike = frame.before === before.before && frame.after === before.after;
-      this.#likeness = isAlike ? 'alike' : 'other';
+      const isSame = frame.before === before.before && frame.after === before.after;
+      this.#likeness = isSame ? 'alike' : 'other';
     }
   }
 
@@ -185,15 +185,15 @@ export class RepeatedRequests {
     // Node's idle timeout is not aware of the bytes that the engine reads.
     const { timeout = 0 } = socket;
     socket.setTimeout(0);
-    const gone = (): void => {
+    const revoke = (): void => {
       handoff.revoke(false);
     };
-    socket.once('close', gone);
+    socket.once('close', revoke);
     const ended = handoff.ended.then(
       (back) => {
         slot.handedOff = null;
-        socket.off('close', gone);
-        this.#takeBack(back, timeout, () => {
+        socket.off('close', revoke);
+        this.#endHandoff(back, timeout, () => {
           stopped.resume();
         });
       },
@@ -211,7 +211,7 @@ export class RepeatedRequests {
    * Resumes with the bytes that the engine did not answer. Node parses them as if they had just
    * arrived.
    */
-  #takeBack(back: HandoffResult, timeoutMs: number, resume: () => void): void {
+  #endHandoff(back: HandoffResult, timeoutMs: number, resume: () => void): void {
     const socket = this.#socket;
     const { bytes, error, unsent, micros } = back;
     this.#patience.returned(micros.length);

@@ -71,7 +71,7 @@ export function execRoute(services: HttpServices, paths: HttpPaths): Route {
     handle: async (context) => {
       // Called first, while the request's bytes are still in the parser's buffer.
       const repeated = handoffs?.of(context) ?? null;
-      const failure = repeated?.asked(context.req) ?? null;
+      const failure = repeated?.received(context.req) ?? null;
       followSession(context, services, `${paths.base}/`);
       const text = readStatement(context, keepAlive);
       if (text === null) {

@@ -102,7 +102,7 @@ function textRoutes(
         const [id, known] = [idOf(context), numberOf(context, 'known')];
         return known === undefined
           ? store.read(person, id, numberOf(context, 'version'))
-          : store.look(person, id, known);
+          : store.openIfChanged(person, id, known);
       },
     },
     {

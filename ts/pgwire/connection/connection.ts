@@ -16,7 +16,7 @@ import {
   type SessionHost,
 } from '../../session/index.js';
 import { busyPoll, type Pace, type Slot, stopReading } from '../../sockets/index.js';
-import type { CancelBook } from './cancel-book.js';
+import type { CancelKeys } from './cancel-keys.js';
 import {
   type ClientMessage,
   readMessage,
@@ -49,7 +49,7 @@ export interface ConnectionServices {
   readonly observer: LoginObserver | undefined;
   readonly authenticator: Authenticator | undefined;
   readonly logins: LoginBook;
-  readonly cancels: CancelBook;
+  readonly cancelKeys: CancelKeys;
   readonly logger: Logger;
   readonly refusals: BoundedLog;
   readonly readOnly: boolean;
@@ -64,7 +64,7 @@ export interface ConnectionServices {
   /** Whether connections may be handed off to the engine. */
   readonly handsOff: boolean;
   /** The state of the server's shutdown. */
-  readonly drain: Pick<Drain, 'isOn' | 'look'>;
+  readonly drain: Pick<Drain, 'isOn' | 'check'>;
 }
 
 /** Messages that start a statement, for which the login must still be valid. */
@@ -144,7 +144,7 @@ export class Connection implements Drained {
     }
   }
 
-  comeBack(): void {
+  revokeHandoff(): void {
     this.handoff?.revoke(true);
   }
 
@@ -194,7 +194,7 @@ export class Connection implements Drained {
         this.setTimer(this.services.idleMs, 'the session was idle for too long');
       }
     }
-    this.services.drain.look();
+    this.services.drain.check();
   }
 
   // ---- handoffs ----
@@ -225,7 +225,7 @@ export class Connection implements Drained {
         this.handoff = null;
         socket.resume();
       })
-      .then((back) => this.takeBack(back))
+      .then((back) => this.endHandoff(back))
       .catch((error: unknown) => {
         this.failConnection(error);
       });
@@ -233,7 +233,7 @@ export class Connection implements Drained {
   }
 
   /** Resumes with the bytes that the engine did not answer. */
-  private async takeBack(back: HandoffResult): Promise<void> {
+  private async endHandoff(back: HandoffResult): Promise<void> {
     if (this.hasEnded()) {
       back.reply?.stream?.cancel();
       return;
@@ -250,7 +250,7 @@ export class Connection implements Drained {
     this.reader.push(back.bytes);
     this.working = true;
     try {
-      await this.conversation?.takeBack(back);
+      await this.conversation?.endHandoff(back);
     } finally {
       this.working = false;
     }
@@ -350,7 +350,7 @@ export class Connection implements Drained {
         this.answerEncryption(message.kind);
         break;
       case 'cancel':
-        this.services.cancels.cancel(message.processId, message.secret);
+        this.services.cancelKeys.cancel(message.processId, message.secret);
         this.finish();
         break;
       case 'startup':
@@ -557,12 +557,12 @@ export class Connection implements Drained {
     for (const [name, value] of statusParameters(entered, this.parameters)) {
       this.write(reply.parameterStatus(name, value));
     }
-    const ticket = services.cancels.register(() => {
+    const cancelKey = services.cancelKeys.register(() => {
       conversation.cancel();
     });
-    this.processId = ticket.processId;
-    session.backend = ticket.processId;
-    services.sessions.backends.add(ticket.processId, {
+    this.processId = cancelKey.processId;
+    session.backend = cancelKey.processId;
+    services.sessions.backends.add(cancelKey.processId, {
       key: principalKey(visitor),
       cancel: () => {
         conversation.cancel();
@@ -571,7 +571,7 @@ export class Connection implements Drained {
         this.terminate();
       },
     });
-    this.write(reply.backendKeyData(ticket.processId, ticket.secret));
+    this.write(reply.backendKeyData(cancelKey.processId, cancelKey.secret));
     this.write(reply.readyForQuery('I'));
     this.flush();
   }
@@ -671,7 +671,7 @@ export class Connection implements Drained {
     }
     this.stage = 'ended';
     this.clearTimer();
-    this.services.cancels.forget(this.processId);
+    this.services.cancelKeys.forget(this.processId);
     this.services.sessions.backends.remove(this.processId);
     const { conversation } = this;
     this.conversation = null;

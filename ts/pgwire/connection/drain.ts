@@ -10,7 +10,7 @@ export interface Drained {
   /** Ends the conversation with an error message. */
   shutdown(): void;
   /** Ends a handoff to the engine after the running statement. */
-  comeBack(): void;
+  revokeHandoff(): void;
 }
 
 export class Drain {
@@ -31,16 +31,16 @@ export class Drain {
   begin(): Promise<void> {
     this.#isOn = true;
     for (const connection of this.#connections) {
-      connection.comeBack();
+      connection.revokeHandoff();
     }
     return new Promise((resolve) => {
       this.#done = resolve;
-      this.look();
+      this.check();
     });
   }
 
   /** To be called when a connection may have become idle. */
-  look(): void {
+  check(): void {
     if (!this.#isOn) {
       return;
     }

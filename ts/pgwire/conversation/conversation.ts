@@ -216,7 +216,7 @@ export class Conversation {
 
   /** Handles a Bind that was accepted as bytes but that was not followed by its Execute. */
   private finishBind(): void {
-    const body = this.inserts.takeBack();
+    const body = this.inserts.takeUnexecutedBind();
     if (body !== null) {
       this.bind(readMessage({ type: 'B', body }) as BindMessage);
     }
@@ -544,7 +544,7 @@ export class Conversation {
   }
 
   /** Resumes after a handoff. */
-  async takeBack({ last, error, reply: more, micros }: HandoffResult): Promise<void> {
+  async endHandoff({ last, error, reply: more, micros }: HandoffResult): Promise<void> {
     const pattern = last === null ? undefined : this.handedOff?.eligible.patterns[last];
     this.handedOff = null;
     this.repetition?.returned(micros.length);

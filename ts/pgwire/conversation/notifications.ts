@@ -22,7 +22,7 @@ const MAX_WAITING_BYTES = 1_048_576;
 /** Maximum messages that a block can send at its commit. */
 const MAX_UNSENT = 10_000;
 /** Interval between login checks on a connection that only listens. */
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 
 /** The connection interface for notifications. */
 export interface Line {
@@ -49,7 +49,7 @@ interface NotificationSetting {
 }
 
 /** A channel with a listener. */
-interface Heard {
+interface Listener {
   readonly stop: () => void;
   /** Changes to the table that has the channel's name, if it exists. */
   readonly feed: ChangeFeed | null;
@@ -57,7 +57,7 @@ interface Heard {
 
 export class Notifications {
   readonly #setting: NotificationSetting;
-  readonly #heard = new Map<string, Heard>();
+  readonly #listeners = new Map<string, Listener>();
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
   /** Called when all buffered notifications have been sent. */
@@ -70,17 +70,17 @@ export class Notifications {
   }
 
   get isListening(): boolean {
-    return this.#heard.size > 0;
+    return this.#listeners.size > 0;
   }
 
   /** Starts listening; once it resolves, no notification is missed. */
   async listen(channel: string): Promise<void> {
     const { session } = this.#setting;
     checkLength('channel name', channel, MAX_CHANNEL_LENGTH);
-    if (this.#heard.has(channel)) {
+    if (this.#listeners.has(channel)) {
       return;
     }
-    if (this.#heard.size >= MAX_CHANNELS) {
+    if (this.#listeners.size >= MAX_CHANNELS) {
       const message = `too many channels [limit=${MAX_CHANNELS}]`;
       throw new ProtocolError('54000', message);
     }
@@ -88,7 +88,7 @@ export class Notifications {
     const stop = session.channels.listen(channel, (notification) => {
       this.#receive(notification);
     });
-    this.#heard.set(channel, { stop, feed });
+    this.#listeners.set(channel, { stop, feed });
     if (feed !== null) {
       void this.#follow(channel, feed);
     }
@@ -96,12 +96,12 @@ export class Notifications {
 
   /** Stops listening to a channel, or to all if `channel` is `null`. */
   unlisten(channel: string | null): void {
-    const names = channel === null ? [...this.#heard.keys()] : [channel];
+    const names = channel === null ? [...this.#listeners.keys()] : [channel];
     for (const name of names) {
-      const heard = this.#heard.get(name);
-      this.#heard.delete(name);
-      heard?.stop();
-      heard?.feed?.close();
+      const listener = this.#listeners.get(name);
+      this.#listeners.delete(name);
+      listener?.stop();
+      listener?.feed?.close();
     }
   }
 
@@ -183,7 +183,7 @@ export class Notifications {
     const { line } = this.#setting;
     try {
       while (!feed.isClosed) {
-        const { change } = await feed.next(LOOK_MS, true);
+        const { change } = await feed.next(POLL_MS, true);
         const refusal = (await line?.refusal()) ?? null;
         if (refusal !== null) {
           line?.fail(refusal);
@@ -191,7 +191,7 @@ export class Notifications {
         }
         if (change.kind !== 'none') {
           this.#receive({ channel, payload: payloadOf(change), backend: 0 });
-          await this.#taken();
+          await this.#delivered();
         }
       }
     } catch (error) {
@@ -219,7 +219,7 @@ export class Notifications {
     }
   }
 
-  async #taken(): Promise<void> {
+  async #delivered(): Promise<void> {
     if (this.#waiting.length > 0) {
       await new Promise<void>((resolve) => this.#emptied.push(resolve));
     }
@@ -232,9 +232,9 @@ function payloadOf({ table, txn, kind, rows, ranges }: TableChange): string {
   return JSON.stringify({ table, txn, kind, rows, from, to });
 }
 
-function checkLength(what: string, text: string, most: number): void {
+function checkLength(what: string, text: string, limit: number): void {
   const length = Buffer.byteLength(text);
-  if (length > most) {
-    throw new ProtocolError('22023', `${what} too long [length=${length}, limit=${most}]`);
+  if (length > limit) {
+    throw new ProtocolError('22023', `${what} too long [length=${length}, limit=${limit}]`);
   }
 }

@@ -147,7 +147,7 @@ export class InsertRun {
   }
 
   /** Returns the accepted Bind whose Execute did not follow. */
-  takeBack(): Buffer | null {
+  takeUnexecutedBind(): Buffer | null {
     const bind = this.bound?.subarray(this.boundStart, this.boundEnd) ?? null;
     this.bound = null;
     return bind;

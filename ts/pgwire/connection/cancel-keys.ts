@@ -9,15 +9,15 @@ interface Entry {
 }
 
 /** The key data that a client needs to cancel. */
-interface CancelTicket {
+interface CancelKey {
   readonly processId: number;
   readonly secret: Buffer;
 }
 
-export class CancelBook {
+export class CancelKeys {
   private readonly entries = new Map<number, Entry>();
 
-  register(cancel: () => void): CancelTicket {
+  register(cancel: () => void): CancelKey {
     let processId = 0;
     do {
       processId = randomInt(1, 0x7fff_ffff);

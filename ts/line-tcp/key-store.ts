@@ -21,11 +21,11 @@ export class KeyFileError extends Error {
 export function readKeys(text: string): ReadonlyMap<string, PublicKey> {
   const keys = new Map<string, PublicKey>();
   for (const [index, line] of text.split(/\r?\n/).entries()) {
-    const words = line.replace(/#.*$/, '').trim();
-    if (words === '') {
+    const content = line.replace(/#.*$/, '').trim();
+    if (content === '') {
       continue;
     }
-    const [name = '', kind, x = '', y = '', ...more] = words.split(/\s+/);
+    const [name = '', kind, x = '', y = '', ...more] = content.split(/\s+/);
     const problem = (reason: string): KeyFileError =>
       new KeyFileError(`line ${index + 1}: ${reason}`);
     if (kind !== KIND || more.length > 0 || !COORDINATE.test(x) || !COORDINATE.test(y)) {
@@ -48,10 +48,10 @@ export function readKeys(text: string): ReadonlyMap<string, PublicKey> {
 /** Looks up the key of a name. */
 type KeySource = (name: string) => PublicKey | null;
 
-export class KeyBook {
+export class KeyStore {
   readonly #sources: readonly KeySource[];
   /** A random key for unknown names, so that senders cannot detect whether a name exists. */
-  readonly #other = newPublicKey();
+  readonly #decoyKey = newPublicKey();
 
   constructor(...sources: readonly KeySource[]) {
     this.#sources = sources;
@@ -65,14 +65,14 @@ export class KeyBook {
     let proved: PublicKey | null = null;
     for (const keyOf of this.#sources) {
       const known = keyOf(name);
-      const isRight = fits(known ?? this.#other, challenge, signature);
+      const isRight = fits(known ?? this.#decoyKey, challenge, signature);
       proved = isRight && known !== null ? known : proved;
     }
     return proved;
   }
 
   /** Whether `key` is still a key of `name`. */
-  holds(name: string, key: PublicKey): boolean {
+  has(name: string, key: PublicKey): boolean {
     return this.#sources.some((keyOf) => {
       const now = keyOf(name);
       return now?.x === key.x && now.y === key.y;

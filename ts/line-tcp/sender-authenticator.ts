@@ -4,28 +4,28 @@
  */
 import type { Directory, LoginObserver } from '../auth/index.js';
 import { DatabaseError, type Guard, type Principal } from '../session/index.js';
-import type { KeyBook } from './key-book.js';
+import type { KeyStore } from './key-store.js';
 import { KeyLogin, type Proof } from './key-login.js';
 
 /** A sender that passed the login. */
-export interface Entered {
+export interface Sender {
   readonly principal: Principal;
   /** Absent if no login is required. */
   readonly proof?: Proof;
 }
 
-interface EntranceOptions {
+interface SenderAuthenticatorOptions {
   readonly guard: Guard | undefined;
   readonly directory: Directory | undefined;
   readonly observer: LoginObserver | undefined;
 }
 
-export class Entrance {
+export class SenderAuthenticator {
   /** `null` if no login is required. */
-  keys: KeyBook | null;
-  readonly #options: EntranceOptions;
+  keys: KeyStore | null;
+  readonly #options: SenderAuthenticatorOptions;
 
-  constructor(keys: KeyBook | null, options: EntranceOptions) {
+  constructor(keys: KeyStore | null, options: SenderAuthenticatorOptions) {
     this.keys = keys;
     this.#options = options;
   }
@@ -39,12 +39,12 @@ export class Entrance {
     return this.keys === null ? null : new KeyLogin(this.keys);
   }
 
-  anyone(): Entered {
+  anonymous(): Sender {
     return { principal: { name: 'admin', readOnly: false } };
   }
 
   /** Returns the sender that owns a key; `null` if its owner may not send lines. */
-  enter(proof: Proof, address: string): Entered | null {
+  authenticate(proof: Proof, address: string): Sender | null {
     const { directory, observer } = this.#options;
     const { name } = proof;
     if (directory === undefined) {
@@ -63,9 +63,9 @@ export class Entrance {
   }
 
   /** Throws if a sender's access was revoked. */
-  check({ principal: { identity }, proof }: Entered): void {
+  check({ principal: { identity }, proof }: Sender): void {
     const { directory } = this.#options;
-    if (this.keys !== null && (proof === undefined || !this.keys.holds(proof.name, proof.key))) {
+    if (this.keys !== null && (proof === undefined || !this.keys.has(proof.name, proof.key))) {
       throw denied('the key is no longer valid');
     }
     if (directory === undefined || identity === undefined) {
