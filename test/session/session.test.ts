@@ -47,7 +47,7 @@ test('rights are checked at prepare and at every execution', async (t) => {
       },
       visibility: () => undefined,
       visibilityVersion: () => 0,
-      asksLists: () => false,
+      readsLists: () => false,
       makesView: () => false,
       viewOwner: () => ({ name: '', id: null }),
       serverAccesses: () => [],

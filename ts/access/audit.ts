@@ -222,8 +222,8 @@ interface Entry {
 function parsed(line: string): Entry | null {
   try {
     const entry = JSON.parse(line) as Partial<Entry>;
-    const isWhole = typeof entry.hash === 'string' && typeof entry.sequence === 'number';
-    return isWhole ? (entry as Entry) : null;
+    const isComplete = typeof entry.hash === 'string' && typeof entry.sequence === 'number';
+    return isComplete ? (entry as Entry) : null;
   } catch {
     return null;
   }

@@ -4,7 +4,7 @@ import { refusal } from './model.js';
 import type { Rights } from './store.js';
 
 /** Denotes the whole object (a view or a definition), which column grants do not cover. */
-export const WHOLE = '*';
+export const ALL_COLUMNS = '*';
 const NO_OWNER: Owner = { name: '', id: '' };
 
 /**
@@ -34,7 +34,7 @@ function check(rights: Rights, access: Access): void {
   if (no === null) {
     return;
   }
-  const column = no.column === null || no.column === WHOLE ? '' : `(${no.column})`;
+  const column = no.column === null || no.column === ALL_COLUMNS ? '' : `(${no.column})`;
   throw denied(permission, `${table}${column}`);
 }
 

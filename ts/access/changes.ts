@@ -120,12 +120,12 @@ export class Changes {
   }
 
   #next<T>(principal: Principal, effects: readonly Effect[], run: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(() => this.#inTurn(principal, effects, run));
-    this.#last = turn.catch(() => undefined);
-    return turn;
+    const queued = this.#last.then(() => this.#run(principal, effects, run));
+    this.#last = queued.catch(() => undefined);
+    return queued;
   }
 
-  async #inTurn<T>(
+  async #run<T>(
     principal: Principal,
     effects: readonly Effect[],
     run: () => Promise<T>,
@@ -223,27 +223,27 @@ function moves(before: readonly Column[], now: readonly Column[]): Map<string, s
  * unknown which object they apply to.
  */
 function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
-  const left = new Map(
-    effects.reduce((held, effect) => {
+  const remaining = new Map(
+    effects.reduce((grants, effect) => {
       switch (effect.effect) {
         case 'rename':
-          return dropTable(dropTable(held, effect.table), effect.to);
+          return dropTable(dropTable(grants, effect.table), effect.to);
         case 'move columns':
-          return withoutColumns(held, effect.table, effect.names);
+          return withoutColumns(grants, effect.table, effect.names);
         default:
-          return held;
+          return grants;
       }
     }, grants),
   );
   // The user keeps these permissions, so that the change itself may continue. No other change
   // starts before it ends.
   for (const permission of ['RENAME TABLE', 'RENAME COLUMN', 'DROP COLUMN']) {
-    const held = grants.get(permission);
-    if (held !== undefined) {
-      left.set(permission, held);
+    const current = grants.get(permission);
+    if (current !== undefined) {
+      remaining.set(permission, current);
     }
   }
-  return left;
+  return remaining;
 }
 
 function hasColumn(schema: CurrentSchema, table: string, column: string): boolean {
@@ -291,9 +291,9 @@ function own(
   const key = creator?.identity === undefined ? null : identityKey(creator.identity);
   const self = creator === null ? undefined : draft.find(creator.name);
   const isSame = self !== undefined && keyOf(self) === key;
-  const holder = owner === null ? (isSame ? self : undefined) : draft.find(owner);
-  if (holder !== undefined) {
-    draft.put({ ...holder, grants: change(holder.grants) });
+  const principal = owner === null ? (isSame ? self : undefined) : draft.find(owner);
+  if (principal !== undefined) {
+    draft.put({ ...principal, grants: change(principal.grants) });
   }
 }
 
@@ -301,7 +301,7 @@ function own(
 function ownerGrants(grants: Grants, table: string, column: string | null): Grants {
   const target = column === null ? { table } : { table, columns: [column] };
   const names = permissionsAt(column === null ? 'table' : 'column');
-  return names.reduce((held, name) => grant(held, name, target, true), grants);
+  return names.reduce((grants, name) => grant(grants, name, target, true), grants);
 }
 
 // ---- from statements ----

@@ -13,7 +13,7 @@ import {
 } from '../auth/index.js';
 import type { AuditLog } from './audit.js';
 import type { RestToken, StoredPrincipal } from './principals.js';
-import { holds, type AccessSetting } from './setting.js';
+import { hasPermission, type AccessSetting } from './setting.js';
 import { type AccessStore, keyOf } from './store.js';
 import { refreshed, tokenDigest } from './tokens.js';
 
@@ -124,26 +124,26 @@ export class StoredDirectory implements Directory {
   verifyRestToken(token: string): Identity | null {
     const digest = tokenDigest(token);
     const owner = digest === null ? undefined : this.#store.ownerOfToken(digest);
-    const found = owner?.tokens.find((one) => one.digest === digest);
+    const stored = owner?.tokens.find((token) => token.digest === digest);
     const now = this.#now();
-    if (owner === undefined || found === undefined) {
+    if (owner === undefined || stored === undefined) {
       return null;
     }
-    if (found.expires <= now) {
-      this.#tellEnd(owner.name, found);
+    if (stored.expires <= now) {
+      this.#reportExpiry(owner.name, stored);
       return null;
     }
     if (!owner.enabled) {
       return null;
     }
-    if (refreshed(found, now, this.#refreshMs) !== found) {
-      void this.#refresh(owner.name, found.digest, now);
+    if (refreshed(stored, now, this.#refreshMs) !== stored) {
+      void this.#refresh(owner.name, stored.digest, now);
     }
     return identityOf(owner);
   }
 
   /** Reports an expired token once, even if its owner keeps using it. */
-  #tellEnd(owner: string, { digest, expires }: RestToken): void {
+  #reportExpiry(owner: string, { digest, expires }: RestToken): void {
     if (!this.#reported.has(digest)) {
       this.#reported.set(digest, true);
       this.#audit.write('token_expired', owner, { expired: new Date(expires).toISOString() });
@@ -153,10 +153,10 @@ export class StoredDirectory implements Directory {
   async #refresh(owner: string, digest: string, now: number): Promise<void> {
     await this.#store.change((draft) => {
       const principal = draft.find(owner);
-      const tokens = principal?.tokens.map((one) =>
-        one.digest === digest ? refreshed(one, now, this.#refreshMs) : one,
+      const tokens = principal?.tokens.map((token) =>
+        token.digest === digest ? refreshed(token, now, this.#refreshMs) : token,
       );
-      const isChanged = tokens?.some((one, at) => one !== principal?.tokens[at]) === true;
+      const isChanged = tokens?.some((token, at) => token !== principal?.tokens[at]) === true;
       if (principal !== undefined && tokens !== undefined && isChanged) {
         draft.put({ ...principal, tokens });
       }
@@ -164,7 +164,7 @@ export class StoredDirectory implements Directory {
   }
 
   mayConnect(identity: Identity, endpoint: LoginEndpoint): boolean {
-    return holds(this.#store.rightsOf(identity), endpoint);
+    return hasPermission(this.#store.rightsOf(identity), endpoint);
   }
 
   isKnown(name: string): boolean {
@@ -172,8 +172,8 @@ export class StoredDirectory implements Directory {
   }
 
   principal(name: string): { readonly key: string; readonly kind: string } | null {
-    const found = this.#store.find(name);
-    return found === undefined ? null : { key: keyOf(found), kind: found.kind };
+    const principal = this.#store.find(name);
+    return principal === undefined ? null : { key: keyOf(principal), kind: principal.kind };
   }
 
   groupKeys(identity: Identity): readonly string[] {

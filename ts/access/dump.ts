@@ -3,7 +3,7 @@ import type { Tree } from '../sql/index.js';
 import { denied } from './authorise.js';
 import { type GrantRow, grantRows } from './model.js';
 import type { StoredPrincipal } from './principals.js';
-import { type AccessContext, holds } from './setting.js';
+import { type AccessContext, hasPermission } from './setting.js';
 import type { Rights } from './store.js';
 
 type Node = Tree['nodes'][number];
@@ -24,21 +24,23 @@ export function dumpOf(node: Node): Shown | null {
 
 /** One statement per line. A principal follows the principals it depends on. */
 export function dumped(context: AccessContext, rights: Rights, shown: Shown): readonly string[] {
-  const parts = new Set(
-    (Object.keys(CATEGORIES) as Category[]).filter((part) => isWanted(shown, part, rights)),
+  const included = new Set(
+    (Object.keys(CATEGORIES) as Category[]).filter((category) =>
+      isIncluded(shown, category, rights),
+    ),
   );
   const all = [...context.store.list()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  const of = (kind: StoredPrincipal['kind'], part: Category): readonly StoredPrincipal[] =>
-    parts.has(part) ? all.filter((one) => one.kind === kind) : [];
+  const of = (kind: StoredPrincipal['kind'], category: Category): readonly StoredPrincipal[] =>
+    included.has(category) ? all.filter((principal) => principal.kind === kind) : [];
   const users = of('user', 'USERS');
   return [
     ...of('group', 'GROUPS').flatMap(groupStatements),
-    ...users.flatMap((one) => loginStatements('USER', one)),
-    ...of('service account', 'SERVICE_ACCOUNTS').flatMap((one) =>
-      loginStatements('SERVICE ACCOUNT', one),
+    ...users.flatMap((principal) => loginStatements('USER', principal)),
+    ...of('service account', 'SERVICE_ACCOUNTS').flatMap((principal) =>
+      loginStatements('SERVICE ACCOUNT', principal),
     ),
-    ...(parts.has('GROUPS') ? users : []).flatMap(memberStatements),
-    ...(parts.has('PERMISSIONS') ? all : []).flatMap(grantStatements),
+    ...(included.has('GROUPS') ? users : []).flatMap(memberStatements),
+    ...(included.has('PERMISSIONS') ? all : []).flatMap(grantStatements),
   ];
 }
 
@@ -46,15 +48,15 @@ export function dumped(context: AccessContext, rights: Rights, shown: Shown): re
  * A category that is named explicitly requires its permission; otherwise a category without
  * permission is omitted.
  */
-function isWanted({ exclude, categories }: Shown, part: Category, rights: Rights): boolean {
+function isIncluded({ exclude, categories }: Shown, category: Category, rights: Rights): boolean {
   const names = categories.map(({ text }) => text.toUpperCase());
-  const isNamed = [part, 'ACL', 'ALL'].some((name) => names.includes(name));
+  const isNamed = [category, 'ACL', 'ALL'].some((name) => names.includes(name));
   if (names.length > 0 && isNamed === exclude) {
     return false;
   }
-  const isPermitted = holds(rights, CATEGORIES[part]);
-  if (!isPermitted && !exclude && (names.includes(part) || names.includes('ACL'))) {
-    throw denied(CATEGORIES[part]);
+  const isPermitted = hasPermission(rights, CATEGORIES[category]);
+  if (!isPermitted && !exclude && (names.includes(category) || names.includes('ACL'))) {
+    throw denied(CATEGORIES[category]);
   }
   return isPermitted;
 }
@@ -71,8 +73,8 @@ function loginStatements(
   kind: 'USER' | 'SERVICE ACCOUNT',
   { name, enabled }: StoredPrincipal,
 ): readonly string[] {
-  const made = `CREATE ${kind} ${quoted(name)};`;
-  return enabled ? [made] : [made, `ALTER ${kind} ${quoted(name)} DISABLE;`];
+  const statement = `CREATE ${kind} ${quoted(name)};`;
+  return enabled ? [statement] : [statement, `ALTER ${kind} ${quoted(name)} DISABLE;`];
 }
 
 function memberStatements({ name, groups }: StoredPrincipal): readonly string[] {
@@ -94,14 +96,14 @@ function grantStatements({ name, grants, accounts }: StoredPrincipal): readonly 
   for (const { row, names } of columns.values()) {
     const list = names.length === 0 ? '' : `(${names.map(quoted).join(', ')})`;
     const on = row.table === null ? '' : `ON ${quoted(row.table)}${list} `;
-    const rest = `${on}${to(row.option)}`;
-    permissions.set(rest, [...(permissions.get(rest) ?? []), row.permission]);
+    const clause = `${on}${to(row.option)}`;
+    permissions.set(clause, [...(permissions.get(clause) ?? []), row.permission]);
   }
   return [
-    ...[...permissions].map(([rest, names]) => `GRANT ${names.join(', ')} ${rest}`),
+    ...[...permissions].map(([clause, names]) => `GRANT ${names.join(', ')} ${clause}`),
     ...[...accounts]
       .sort()
-      .map(([one, option]) => `GRANT ASSUME SERVICE ACCOUNT ${quoted(one)} ${to(option)}`),
+      .map(([account, option]) => `GRANT ASSUME SERVICE ACCOUNT ${quoted(account)} ${to(option)}`),
   ];
 }
 

@@ -33,7 +33,7 @@ export function grantSteps(request: GrantRequest): readonly Step[] {
   const targets: readonly (readonly [Level, Target])[] =
     on === null || on.target === 'AllTables'
       ? [['database', 'database']]
-      : on.tables.map((table) => checkedPlace(request, table));
+      : on.tables.map((table) => checkedTarget(request, table));
   const onTables = on?.target === 'AllTables';
   return permissions
     .filter(({ name }) => name !== ASSUME)
@@ -45,11 +45,11 @@ export function grantSteps(request: GrantRequest): readonly Step[] {
 }
 
 /** Resolves the target. Its errors are shown only to users who may grant on the whole table. */
-function checkedPlace(request: GrantRequest, one: GrantTable): readonly [Level, Target] {
+function checkedTarget(request: GrantRequest, table: GrantTable): readonly [Level, Target] {
   try {
-    return place(one, request.schema, request.verification);
+    return targetOf(table, request.schema, request.verification);
   } catch (error) {
-    const target = { table: one.table.text };
+    const target = { table: table.table.text };
     requireOption(
       request.rights,
       request.permissions.map(({ name }) => ({ permission: name, target })),
@@ -62,25 +62,25 @@ function checkedPlace(request: GrantRequest, one: GrantTable): readonly [Level, 
 function named(permission: Permission, level: Level, onTables: boolean): readonly string[] {
   const { name, span } = permission;
   if (name === ALL) {
-    return permissionsAt(level).filter((one) => !onTables || hasLevel(one, 'table'));
+    return permissionsAt(level).filter((permission) => !onTables || hasLevel(permission, 'table'));
   }
   if (permissionKind(name) === undefined) {
     throw refused(`unknown permission '${name}': see all_permissions()`, span);
   }
-  const needed = onTables ? 'table' : level;
-  if (!hasLevel(name, needed)) {
-    const place = needed === 'database' ? 'database' : `${needed}s`;
-    throw refused(`permission '${name}' cannot be granted on ${place}`, span);
+  const requiredLevel = onTables ? 'table' : level;
+  if (!hasLevel(name, requiredLevel)) {
+    const levelName = requiredLevel === 'database' ? 'database' : `${requiredLevel}s`;
+    throw refused(`permission '${name}' cannot be granted on ${levelName}`, span);
   }
   return [name];
 }
 
-function place(
-  one: GrantTable,
+function targetOf(
+  grantTable: GrantTable,
   schema: CurrentSchema,
   verification: boolean,
 ): readonly [Level, Target] {
-  const { table, columns, all_columns: isAll, exclude } = one;
+  const { table, columns, all_columns: isAll, exclude } = grantTable;
   const isThere = schema.has(table.text);
   if (!isThere && (verification || isAll)) {
     throw refused(`table or view '${table.text}' does not exist`, table.span);
@@ -99,9 +99,9 @@ function place(
   if (missing !== undefined) {
     throw refused(`column '${missing.text}' does not exist in '${table.text}'`, missing.span);
   }
-  const left = new Set(exclude.map(({ text }) => fold(text)));
+  const excluded = new Set(exclude.map(({ text }) => fold(text)));
   const chosen = isAll
-    ? there.filter((name) => !left.has(fold(name)))
+    ? there.filter((name) => !excluded.has(fold(name)))
     : columns.map(({ text }) => text);
   if (chosen.length === 0) {
     throw refused(`EXCLUDE removes all columns of '${table.text}'`, table.span);
@@ -128,7 +128,7 @@ export function requireOption(rights: Rights, steps: readonly Step[]): void {
 
 export function granted(grants: Grants, steps: readonly Step[], option: boolean): Grants {
   return steps.reduce(
-    (held, { permission, target }) => grant(held, permission, target, option),
+    (grants, { permission, target }) => grant(grants, permission, target, option),
     grants,
   );
 }
@@ -140,10 +140,10 @@ export function revoked(
   steps: readonly Step[],
   schema: CurrentSchema,
 ): Grants {
-  return steps.reduce((held, { permission, target }) => {
-    const after = revoke(held, permission, target, schema);
-    const giver = groups.find(({ grants }) => gives(grants, permission, target));
-    if (giver !== undefined && !gives(held, permission, target) && steps.length === 1) {
+  return steps.reduce((current, { permission, target }) => {
+    const after = revoke(current, permission, target, schema);
+    const giver = groups.find(({ grants }) => grantsAny(grants, permission, target));
+    if (giver !== undefined && !grantsAny(current, permission, target) && steps.length === 1) {
       throw refused(
         `'${from.name}' has '${permission}' through group '${giver.name}': revoke it there, ` +
           'or remove the user from the group',
@@ -154,7 +154,7 @@ export function revoked(
 }
 
 /** Whether any part of the target is granted. */
-function gives(grants: Grants, permission: string, target: Target): boolean {
+function grantsAny(grants: Grants, permission: string, target: Target): boolean {
   const known = grants.get(permission);
   if (known === undefined || target === 'database') {
     return known !== undefined;

@@ -1,7 +1,7 @@
 /** The permissions that an import requires. */
 import type { Access, ImportTarget } from '../session/index.js';
 import { refusal } from './model.js';
-import { holds } from './setting.js';
+import { hasPermission } from './setting.js';
 import type { Rights } from './store.js';
 
 /**
@@ -19,7 +19,7 @@ export function importAccesses(
     return adds.length === 0 ? fill : [...fill, add];
   }
   const mayFill = rights.all || fill.every((access) => refusal(rights.sets, access) === null);
-  return mayFill || holds(rights, 'CREATE TABLE')
+  return mayFill || hasPermission(rights, 'CREATE TABLE')
     ? [{ table: '', columns: [], permission: 'CREATE TABLE' }]
     : fill;
 }

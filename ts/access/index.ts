@@ -27,8 +27,8 @@ import { authorise } from './authorise.js';
 import { Changes } from './changes.js';
 import { type Administrator, StoredDirectory } from './directory.js';
 import { importAccesses } from './imports.js';
-import { asksLists, Lists } from './lists.js';
-import { neededAtLeast } from './needed.js';
+import { readsLists, Lists } from './lists.js';
+import { minimumAccesses } from './minimum-accesses.js';
 import { described, makesView, viewOwner } from './owners.js';
 import { recordRefusals } from './refreshes.js';
 import { Refusals } from './refusals.js';
@@ -128,8 +128,8 @@ export class Access implements Guard {
 
   authorise(principal: Principal, accesses: Parameters<Guard['authorise']>[1]): void {
     const { store } = this.#context;
-    authorise(store.atPresent(rightsOf(store, principal)), accesses, (owner) =>
-      store.atPresent(rightsOfOwner(this.#context, owner)),
+    authorise(store.effective(rightsOf(store, principal)), accesses, (owner) =>
+      store.effective(rightsOfOwner(this.#context, owner)),
     );
   }
 
@@ -161,8 +161,8 @@ export class Access implements Guard {
     return serverAccesses(tree);
   }
 
-  asksLists(tree: object): boolean {
-    return asksLists(tree);
+  readsLists(tree: object): boolean {
+    return readsLists(tree);
   }
 
   lists(principal: Principal, tree: object, text: string): ReturnType<Guard['lists']> {
@@ -183,7 +183,7 @@ export class Access implements Guard {
   }
 
   authoriseUnbound(principal: Principal, tree: object): void {
-    this.authorise(principal, neededAtLeast(tree));
+    this.authorise(principal, minimumAccesses(tree));
   }
 
   importAccesses(principal: Principal, target: ImportTarget): readonly NeededAccess[] {

@@ -10,17 +10,17 @@ import { dumped, dumpOf } from './dump.js';
 import { fold, type GrantRow, grantRows, type Grants, NO_GRANTS } from './model.js';
 import type { StoredPrincipal } from './principals.js';
 import { isSelf } from './owners.js';
-import { answeredPrivileges, asksPrivilege } from './privileges.js';
-import { replaced, type Replacement } from './replaced.js';
+import { answeredPrivileges, isPrivilegeCall } from './privileges.js';
+import { parseWithReplacements, type Replacement } from './replacements.js';
 import { type CurrentSchema, readSchema } from './schema.js';
-import { type AccessContext, holds, rightsOf } from './setting.js';
+import { type AccessContext, hasPermission, rightsOf } from './setting.js';
 import { refused, type Rights } from './store.js';
 
 type Rows = ListedRows['rows'];
 type Columns = ListedRows['columns'];
 
 /** One list that a statement requests. */
-interface Asked {
+interface ListRequest {
   readonly list: AccessList;
   readonly of: string | null;
   readonly span: { readonly start: number; readonly end: number } | undefined;
@@ -29,13 +29,13 @@ interface Asked {
 const CATALOGUE = 'all_permissions';
 
 /** Whether a syntax tree refers to any of the lists. */
-export function asksLists(tree: object): boolean {
+export function readsLists(tree: object): boolean {
   return nodesOf(tree).some(
     (node) =>
       (node.kind === 'Show' && node.subject.subject === 'Access') ||
       isCatalogue(node) ||
       dumpOf(node) !== null ||
-      asksPrivilege(node),
+      isPrivilegeCall(node),
   );
 }
 
@@ -70,8 +70,8 @@ export class Lists {
         lists[CATALOGUE] = catalogue();
       } else if (node.kind === 'Show' && node.subject.subject === 'Access') {
         const { list, of } = node.subject;
-        const asked = { list, of: of?.text ?? null, span: of?.span };
-        lists[`${list}:${of?.text ?? ''}`] = await this.#rows(principal, asked);
+        const request = { list, of: of?.text ?? null, span: of?.span };
+        lists[`${list}:${of?.text ?? ''}`] = await this.#rows(principal, request);
       } else if (dump !== null && span !== undefined) {
         const rows = dumped(this.#context, rightsOf(this.#context.store, principal), dump);
         // The only list that a query can read like a table.
@@ -81,32 +81,32 @@ export class Lists {
     }
     const answers = await answeredPrivileges(this.#context, principal, tree, text);
     const changes = [...dumps, ...answers];
-    return { lists, tree: changes.length === 0 ? null : replaced(text, changes) };
+    return { lists, tree: changes.length === 0 ? null : parseWithReplacements(text, changes) };
   }
 
-  async #rows(principal: Principal, asked: Asked): Promise<ListedRows> {
+  async #rows(principal: Principal, request: ListRequest): Promise<ListedRows> {
     const rights = rightsOf(this.#context.store, principal);
-    switch (asked.list) {
+    switch (request.list) {
       case 'Users':
         return names(listed(rights, [this.#context.setting.adminName, ...this.#named('user')]));
       case 'Groups':
-        return this.#groups(principal, rights, asked);
+        return this.#groups(principal, rights, request);
       case 'ServiceAccounts':
-        return this.#accounts(principal, rights, asked);
+        return this.#accounts(principal, rights, request);
       case 'User':
       case 'ServiceAccount':
-        return this.#logins(principal, rights, asked);
+        return this.#logins(principal, rights, request);
       case 'Permissions':
-        return await this.#permissions(principal, rights, asked);
+        return await this.#permissions(principal, rights, request);
     }
   }
 
   #named(kind: StoredPrincipal['kind']): readonly string[] {
-    const all = [...this.#context.store.list()].filter((one) => one.kind === kind);
+    const all = [...this.#context.store.list()].filter((principal) => principal.kind === kind);
     return all.map(({ name }) => name).sort();
   }
 
-  #groups(principal: Principal, rights: Rights, { of, span }: Asked): ListedRows {
+  #groups(principal: Principal, rights: Rights, { of, span }: ListRequest): ListedRows {
     const { store } = this.#context;
     const all = of === null ? listed(rights, this.#named('group')) : null;
     if (all === null) {
@@ -117,16 +117,17 @@ export class Lists {
     return { columns: strings('name', 'external_aliases'), rows };
   }
 
-  #accounts(principal: Principal, rights: Rights, { of, span }: Asked): ListedRows {
+  #accounts(principal: Principal, rights: Rights, { of, span }: ListRequest): ListedRows {
     if (of === null) {
       return names(listed(rights, this.#named('service account')));
     }
     requireDetails(principal, rights, of, 'LIST USERS');
-    const held = this.#find(of, span);
-    const groups = held?.groups.flatMap((name) => this.#context.store.find(name) ?? []) ?? [];
+    const listedPrincipal = this.#find(of, span);
+    const groups =
+      listedPrincipal?.groups.flatMap((name) => this.#context.store.find(name) ?? []) ?? [];
     const accounts = new Map<string, boolean>();
-    for (const one of held === null ? [] : [held, ...groups]) {
-      one.accounts.forEach((option, name) => {
+    for (const source of listedPrincipal === null ? [] : [listedPrincipal, ...groups]) {
+      source.accounts.forEach((option, name) => {
         accounts.set(name, option || accounts.get(name) === true);
       });
     }
@@ -135,11 +136,11 @@ export class Lists {
   }
 
   /** The login methods of a principal. */
-  #logins(principal: Principal, rights: Rights, { of, span }: Asked): ListedRows {
+  #logins(principal: Principal, rights: Rights, { of, span }: ListRequest): ListedRows {
     requireDetails(principal, rights, of, 'USER DETAILS');
-    const isGuest = of === null && principal.identity?.kind === 'external';
-    const found = isGuest ? undefined : this.#find(of ?? principal.name, span);
-    const has = found === null ? [true, false, false] : waysIn(found);
+    const isExternal = of === null && principal.identity?.kind === 'external';
+    const stored = isExternal ? undefined : this.#find(of ?? principal.name, span);
+    const has = stored === null ? [true, false, false] : loginMethods(stored);
     const rows = ['Password', 'JWK Token', 'REST Token'].map((type, at) => [
       type,
       has[at] ?? false,
@@ -150,7 +151,7 @@ export class Lists {
   async #permissions(
     principal: Principal,
     rights: Rights,
-    { of, span }: Asked,
+    { of, span }: ListRequest,
   ): Promise<ListedRows> {
     const columns: Columns = [
       ...strings('permission', 'table_name', 'column_name'),
@@ -164,25 +165,25 @@ export class Lists {
       const schema = await readSchema(this.#context.database);
       return { columns, rows: shown([...granted, assumed], schema) };
     }
-    const found = this.#find(of ?? principal.name, span);
-    if (found === null) {
+    const stored = this.#find(of ?? principal.name, span);
+    if (stored === null) {
       return { columns, rows: [[DATABASE_ADMIN, null, null, true, 'G', principal.name]] };
     }
-    const groups = found.groups.flatMap((group) => this.#context.store.find(group) ?? []);
+    const groups = stored.groups.flatMap((group) => this.#context.store.find(group) ?? []);
     const schema = await readSchema(this.#context.database);
-    return { columns, rows: shown([found, ...groups], schema) };
+    return { columns, rows: shown([stored, ...groups], schema) };
   }
 
   /** Returns `null` for the configured administrator. */
-  #find(name: string, span: Asked['span']): StoredPrincipal | null {
+  #find(name: string, span: ListRequest['span']): StoredPrincipal | null {
     if (name === this.#context.setting.adminName) {
       return null;
     }
-    const found = this.#context.store.find(name);
-    if (found === undefined) {
+    const principal = this.#context.store.find(name);
+    if (principal === undefined) {
       throw refused(`user, group or service account '${name}' does not exist`, span);
     }
-    return found;
+    return principal;
   }
 }
 
@@ -200,12 +201,12 @@ const NO_ACCOUNTS: Rights['accounts'] = new Map();
  * grants.
  */
 function shown(sources: readonly GrantSource[], schema: CurrentSchema): Rows {
-  const held = merged(sources, ({ grants }) => grantRows(grants).filter(isThere(schema)));
+  const explicit = merged(sources, ({ grants }) => grantRows(grants).filter(isThere(schema)));
   const accounts = merged(sources, (source) => assumed(source.accounts));
-  return [...held.map(listing), ...implied(held, schema), ...accounts.map(listing)];
+  return [...explicit.map(listing), ...implied(explicit, schema), ...accounts.map(listing)];
 }
 
-interface HeldRow extends GrantRow {
+interface EffectiveGrantRow extends GrantRow {
   readonly grantedTo: readonly string[];
 }
 
@@ -213,8 +214,8 @@ interface HeldRow extends GrantRow {
 function merged(
   sources: readonly GrantSource[],
   rowsOf: (source: GrantSource) => readonly GrantRow[],
-): HeldRow[] {
-  const rows = new Map<string, HeldRow>();
+): EffectiveGrantRow[] {
+  const rows = new Map<string, EffectiveGrantRow>();
   for (const source of sources) {
     for (const row of rowsOf(source)) {
       const key = JSON.stringify([row.permission, row.table?.toLowerCase(), row.column]);
@@ -230,7 +231,13 @@ function merged(
   return [...rows.values()];
 }
 
-function listing({ permission, table, column, option, grantedTo }: HeldRow): Rows[number] {
+function listing({
+  permission,
+  table,
+  column,
+  option,
+  grantedTo,
+}: EffectiveGrantRow): Rows[number] {
   const by = grantedTo.length === 0 ? null : grantedTo.join(', ');
   return [permission, table, column, option, 'G', by];
 }
@@ -275,7 +282,7 @@ function implied(rows: readonly GrantRow[], schema: CurrentSchema): Rows {
 }
 
 /** The login methods of a principal; a principal that is not stored here has none. */
-function waysIn(principal: StoredPrincipal | undefined): readonly boolean[] {
+function loginMethods(principal: StoredPrincipal | undefined): readonly boolean[] {
   if (principal === undefined) {
     return [false, false, false];
   }
@@ -302,7 +309,7 @@ function strings(...all: readonly string[]): Columns {
 }
 
 function listed(rights: Rights, rows: readonly string[]): readonly string[] {
-  if (!holds(rights, 'LIST USERS')) {
+  if (!hasPermission(rights, 'LIST USERS')) {
     throw denied('LIST USERS');
   }
   return rows;
@@ -315,7 +322,7 @@ function requireDetails(
   of: string | null,
   permission: string,
 ): void {
-  if (of !== null && !isSelf(principal, of) && !holds(rights, permission)) {
+  if (of !== null && !isSelf(principal, of) && !hasPermission(rights, permission)) {
     throw denied(permission);
   }
 }

@@ -8,24 +8,24 @@
 import { DATABASE_ADMIN } from './catalogue.js';
 
 /** Not granted, granted, or granted with the grant option. */
-type Held = 'no' | 'yes' | 'option';
+type GrantState = 'no' | 'yes' | 'option';
 
 interface ColumnGrant {
   readonly name: string;
-  readonly held: Held;
+  readonly state: GrantState;
 }
 
 interface TableGrant {
   readonly name: string;
   /** The grant on the whole table, which includes future columns. */
-  readonly whole: Held;
+  readonly state: GrantState;
   readonly columns: ReadonlyMap<string, ColumnGrant>;
 }
 
 /** Grants of one permission. Tables and columns are keyed by folded name. */
 interface PermissionGrant {
   /** The grant on all tables, which includes future tables. */
-  readonly database: Held;
+  readonly database: GrantState;
   readonly tables: ReadonlyMap<string, TableGrant>;
 }
 
@@ -52,10 +52,10 @@ export function fold(name: string): string {
 const NOTHING: PermissionGrant = { database: 'no', tables: new Map() };
 
 export function grant(grants: Grants, permission: string, target: Target, option: boolean): Grants {
-  const held: Held = option ? 'option' : 'yes';
+  const state: GrantState = option ? 'option' : 'yes';
   const before = grants.get(permission) ?? NOTHING;
   if (target === 'database') {
-    return withPermission(grants, permission, { database: held, tables: new Map() });
+    return withPermission(grants, permission, { database: state, tables: new Map() });
   }
   if (before.database === 'option') {
     return grants;
@@ -64,35 +64,35 @@ export function grant(grants: Grants, permission: string, target: Target, option
   const known = before.tables.get(fold(target.table));
   const after =
     target.columns === undefined
-      ? grantWhole(target.table, held, isCovered)
-      : grantColumns(known ?? emptyTable(target.table), target.columns, held, isCovered);
+      ? grantTable(target.table, state, isCovered)
+      : grantColumns(known ?? emptyTable(target.table), target.columns, state, isCovered);
   return withPermission(grants, permission, withTable(before, target.table, after));
 }
 
 function emptyTable(name: string): TableGrant {
-  return { name, whole: 'no', columns: new Map() };
+  return { name, state: 'no', columns: new Map() };
 }
 
-function grantWhole(name: string, held: Held, isCovered: boolean): TableGrant {
-  return { ...emptyTable(name), whole: isCovered && held === 'yes' ? 'no' : held };
+function grantTable(name: string, state: GrantState, isCovered: boolean): TableGrant {
+  return { ...emptyTable(name), state: isCovered && state === 'yes' ? 'no' : state };
 }
 
 function grantColumns(
   table: TableGrant,
   names: readonly string[],
-  held: Held,
+  state: GrantState,
   isCoveredAbove: boolean,
 ): TableGrant {
-  if (table.whole === 'option') {
+  if (table.state === 'option') {
     return table;
   }
-  const isCovered = isCoveredAbove || table.whole === 'yes';
+  const isCovered = isCoveredAbove || table.state === 'yes';
   const columns = new Map(table.columns);
   for (const name of names) {
-    if (isCovered && held === 'yes') {
+    if (isCovered && state === 'yes') {
       columns.delete(fold(name));
     } else {
-      columns.set(fold(name), { name, held });
+      columns.set(fold(name), { name, state });
     }
   }
   return { ...table, columns };
@@ -119,7 +119,7 @@ export function revoke(grants: Grants, permission: string, target: Target, schem
   for (const name of target.columns) {
     columns.delete(fold(name));
   }
-  const after: TableGrant = { ...table, whole: 'no', columns };
+  const after: TableGrant = { ...table, state: 'no', columns };
   return withPermission(grants, permission, withTable(spread, target.table, after));
 }
 
@@ -132,22 +132,22 @@ function spreadOverTables(known: PermissionGrant, schema: Schema): PermissionGra
   const tables = new Map<string, TableGrant>();
   for (const name of schema.tables()) {
     const table = known.tables.get(fold(name)) ?? emptyTable(name);
-    tables.set(fold(name), { ...table, whole: table.whole === 'no' ? database : table.whole });
+    tables.set(fold(name), { ...table, state: table.state === 'no' ? database : table.state });
   }
   return { database: 'no', tables };
 }
 
 /** Replaces a table grant by grants on every existing column. */
 function spreadOverColumns(table: TableGrant, schema: Schema): TableGrant {
-  if (table.whole === 'no') {
+  if (table.state === 'no') {
     return table;
   }
   const columns = new Map<string, ColumnGrant>();
   for (const name of schema.columns(table.name)) {
     const known = table.columns.get(fold(name));
-    columns.set(fold(name), known ?? { name, held: table.whole });
+    columns.set(fold(name), known ?? { name, state: table.state });
   }
-  return { ...table, whole: 'no', columns };
+  return { ...table, state: 'no', columns };
 }
 
 function withPermission(grants: Grants, permission: string, after: PermissionGrant): Grants {
@@ -166,7 +166,7 @@ function withTable(
   after: TableGrant | null,
 ): PermissionGrant {
   const tables = new Map(before.tables);
-  if (after === null || (after.whole === 'no' && after.columns.size === 0)) {
+  if (after === null || (after.state === 'no' && after.columns.size === 0)) {
     tables.delete(fold(name));
   } else {
     tables.set(fold(name), after);
@@ -226,14 +226,14 @@ export function moveColumns(
   moves: ReadonlyMap<string, string | null>,
 ): Grants {
   const names = new Map([...moves].map(([from, to]) => [fold(from), to]));
-  const taken = new Set([...names.values()].map((to) => fold(to ?? '')));
+  const reassigned = new Set([...names.values()].map((to) => fold(to ?? '')));
   return mapTable(grants, table, (known) => {
     const columns = new Map<string, ColumnGrant>();
     for (const [key, column] of known.columns) {
       const to = names.get(key);
       if (typeof to === 'string') {
         columns.set(fold(to), { ...column, name: to });
-      } else if (to === undefined && !taken.has(key)) {
+      } else if (to === undefined && !reassigned.has(key)) {
         columns.set(key, column);
       }
     }
@@ -245,7 +245,7 @@ export function moveColumns(
 const WITH_TIMESTAMP: ReadonlySet<string> = new Set(['SELECT', 'UPDATE']);
 
 /** An access to check: a permission on the database, a table or columns. */
-interface Question {
+interface RequiredGrant {
   readonly permission: string;
   /** Empty for the database. */
   readonly table: string;
@@ -261,57 +261,60 @@ interface Refusal {
 }
 
 /**
- * Returns `null` if the grants together cover the access. `least` is the minimum grant required.
+ * Returns `null` if the grants together cover the access. `required` is the minimum grant required.
  */
 export function refusal(
   sets: readonly Grants[],
-  question: Question,
-  least: 'yes' | 'option' = 'yes',
+  question: RequiredGrant,
+  required: 'yes' | 'option' = 'yes',
 ): Refusal | null {
   const { permission, table, columns } = question;
   const key = fold(table);
-  const found: TableGrant[] = [];
+  const tableGrants: TableGrant[] = [];
   for (const grants of sets) {
-    if (covers(grants.get(DATABASE_ADMIN)?.database, least)) {
+    if (covers(grants.get(DATABASE_ADMIN)?.database, required)) {
       return null;
     }
     const known = grants.get(permission);
     if (known === undefined) {
       continue;
     }
-    if (covers(known.database, least)) {
+    if (covers(known.database, required)) {
       return null;
     }
     const grantOfTable = table === '' ? undefined : known.tables.get(key);
-    if (covers(grantOfTable?.whole, least)) {
+    if (covers(grantOfTable?.state, required)) {
       return null;
     }
     if (grantOfTable !== undefined) {
-      found.push(grantOfTable);
+      tableGrants.push(grantOfTable);
     }
   }
-  const some = found.some(({ columns: held }) =>
-    [...held.values()].some((column) => covers(column.held, least)),
+  const hasColumnGrant = tableGrants.some(({ columns: columnGrants }) =>
+    [...columnGrants.values()].some((column) => covers(column.state, required)),
   );
   if (columns.length === 0) {
-    return some && permission === 'SELECT' && least === 'yes' ? null : { column: null };
+    return hasColumnGrant && permission === 'SELECT' && required === 'yes'
+      ? null
+      : { column: null };
   }
   const isImplied = (column: string): boolean =>
-    least === 'yes' &&
-    some &&
+    required === 'yes' &&
+    hasColumnGrant &&
     WITH_TIMESTAMP.has(permission) &&
     question.timestamp !== undefined &&
     fold(question.timestamp) === fold(column);
   const missing = columns.find(
     (column) =>
-      !found.some((one) => covers(one.columns.get(fold(column))?.held, least)) &&
-      !isImplied(column),
+      !tableGrants.some((tableGrant) =>
+        covers(tableGrant.columns.get(fold(column))?.state, required),
+      ) && !isImplied(column),
   );
   return missing === undefined ? null : { column: missing };
 }
 
-function covers(held: Held | undefined, least: 'yes' | 'option'): boolean {
-  return held === 'option' || (held === 'yes' && least === 'yes');
+function covers(state: GrantState | undefined, required: 'yes' | 'option'): boolean {
+  return state === 'option' || (state === 'yes' && required === 'yes');
 }
 
 /** Whether the grants include DATABASE ADMIN, which allows everything. */
@@ -334,18 +337,18 @@ export function grantRows(grants: Grants): readonly GrantRow[] {
     permission: string,
     table: string | null,
     column: string | null,
-    held: Held,
+    state: GrantState,
   ): void => {
-    if (held !== 'no') {
-      rows.push({ permission, table, column, option: held === 'option' });
+    if (state !== 'no') {
+      rows.push({ permission, table, column, option: state === 'option' });
     }
   };
   for (const [permission, { database, tables }] of sorted(grants)) {
     add(permission, null, null, database);
     for (const [, table] of sorted(tables)) {
-      add(permission, table.name, null, table.whole);
+      add(permission, table.name, null, table.state);
       for (const [, column] of sorted(table.columns)) {
-        add(permission, table.name, column.name, column.held);
+        add(permission, table.name, column.name, column.state);
       }
     }
   }
@@ -357,9 +360,9 @@ export function grantsOf(rows: readonly GrantRow[]): Grants {
   let grants = NO_GRANTS;
   for (const { permission, table, column, option } of rows) {
     const target = table === null ? 'database' : { table };
-    const place =
+    const fullTarget =
       target === 'database' || column === null ? target : { ...target, columns: [column] };
-    grants = grant(grants, permission, place, option);
+    grants = grant(grants, permission, fullTarget, option);
   }
   return grants;
 }

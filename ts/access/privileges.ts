@@ -6,12 +6,12 @@
  */
 import type { Principal } from '../session/index.js';
 import type { NodeId, Tree } from '../sql/index.js';
-import { denied, WHOLE } from './authorise.js';
+import { denied, ALL_COLUMNS } from './authorise.js';
 import { fold, refusal } from './model.js';
 import { isSelf } from './owners.js';
-import type { Replacement } from './replaced.js';
+import type { Replacement } from './replacements.js';
 import { type CurrentSchema, readRows, readSchema } from './schema.js';
-import { type AccessContext, holds, rightsOf } from './setting.js';
+import { type AccessContext, hasPermission, rightsOf } from './setting.js';
 import { EVERYTHING, keyOf, refused, type Rights } from './store.js';
 
 type Node = Tree['nodes'][number];
@@ -40,9 +40,9 @@ const ON_ALL: ReadonlyMap<string, string | null> = new Map([
 ]);
 
 /** One privilege to check. */
-interface Asked {
+interface RequestedPrivilege {
   readonly permission: string | null;
-  readonly least: 'yes' | 'option';
+  readonly required: 'yes' | 'option';
 }
 
 /** A parsed call. */
@@ -50,12 +50,12 @@ interface Call {
   readonly kind: string;
   readonly rights: Rights;
   /** Any one of these privileges suffices. */
-  readonly asked: readonly Asked[];
+  readonly requested: readonly RequestedPrivilege[];
   /** The table, followed by the column if any. */
   readonly objects: readonly NodeId[];
 }
 
-export function asksPrivilege(node: Node): boolean {
+export function isPrivilegeCall(node: Node): boolean {
   return node.kind === 'Call' && NAME.test(node.name.text);
 }
 
@@ -93,22 +93,25 @@ function callOf(context: AccessContext, principal: Principal, tree: Tree, node: 
     return null;
   }
   const objects = kind === 'column' ? 2 : 1;
-  const given = node.arguments.length - 1;
-  const words = textOf(tree, node.arguments.at(-1));
-  if (words === null || given < objects || given > objects + 1) {
+  const count = node.arguments.length - 1;
+  const list = textOf(tree, node.arguments.at(-1));
+  if (list === null || count < objects || count > objects + 1) {
     return null;
   }
-  const of = given > objects ? textOf(tree, node.arguments[0]) : null;
+  const of = count > objects ? textOf(tree, node.arguments[0]) : null;
   const known = kind === 'schema' || kind === 'database' ? ON_ALL : ON_TABLES;
   return {
     kind,
     rights: rightsOfUser(context, principal, of),
-    asked: words.split(',').flatMap((word) => askedBy(word.trim(), known)),
-    objects: node.arguments.slice(given - objects, given),
+    requested: list.split(',').flatMap((word) => parsePrivilege(word.trim(), known)),
+    objects: node.arguments.slice(count - objects, count),
   };
 }
 
-function askedBy(word: string, known: ReadonlyMap<string, string | null>): readonly Asked[] {
+function parsePrivilege(
+  word: string,
+  known: ReadonlyMap<string, string | null>,
+): readonly RequestedPrivilege[] {
   const name = word.replace(OPTION, '').toUpperCase();
   if (name === 'USAGE' && known === ON_ALL) {
     return [];
@@ -117,7 +120,7 @@ function askedBy(word: string, known: ReadonlyMap<string, string | null>): reado
   if (permission === undefined) {
     throw refused(`unrecognized privilege type: '${word}', expected a privilege such as 'SELECT'`);
   }
-  return [{ permission, least: OPTION.test(word) ? 'option' : 'yes' }];
+  return [{ permission, required: OPTION.test(word) ? 'option' : 'yes' }];
 }
 
 /** Rights of other users require permission to see their details. */
@@ -126,7 +129,7 @@ function rightsOfUser(context: AccessContext, principal: Principal, of: string |
   if (of === null || isSelf(principal, of)) {
     return own;
   }
-  if (!holds(own, 'USER DETAILS')) {
+  if (!hasPermission(own, 'USER DETAILS')) {
     throw denied('USER DETAILS');
   }
   const found = context.store.find(of);
@@ -168,46 +171,49 @@ class Answer {
     if (name !== null) {
       return String(this.#on(bareName(name), textOf(tree, column)));
     }
-    const without = this.#schema.tables().filter((one) => !this.#on(one, null));
-    const named = without.flatMap((one) => [one, this.#numbers.get(fold(one)) ?? one]);
+    const without = this.#schema.tables().filter((table) => !this.#on(table, null));
+    const named = without.flatMap((table) => [table, this.#numbers.get(fold(table)) ?? table]);
     const span = table === undefined ? undefined : tree.spans[table];
-    const list = named.map((one) => `'${one.replaceAll("'", "''")}'`).join(', ');
-    const asked = text.slice(span?.start, span?.end);
-    return list === '' ? 'true' : `((${asked})::string NOT IN (${list}))`;
+    const list = named.map((table) => `'${table.replaceAll("'", "''")}'`).join(', ');
+    const argument = text.slice(span?.start, span?.end);
+    return list === '' ? 'true' : `((${argument})::string NOT IN (${list}))`;
   }
 
   /** Whether a privilege on the database is held; every user has USAGE. */
   #onAll(): boolean {
-    const { asked, rights } = this.#call;
-    return asked.length === 0 || asked.some((one) => isHeld(rights, one, '', []));
+    const { requested, rights } = this.#call;
+    return (
+      requested.length === 0 || requested.some((privilege) => isGranted(rights, privilege, '', []))
+    );
   }
 
   #on(table: string, column: string | null): boolean {
     if (!this.#schema.has(table)) {
-      const reads = this.#call.asked.some(({ permission }) => permission === 'SELECT');
+      const reads = this.#call.requested.some(({ permission }) => permission === 'SELECT');
       return CATALOG.test(fold(table)) && reads;
     }
-    const { kind, asked, rights } = this.#call;
+    const { kind, requested, rights } = this.#call;
     const timestamp = this.#schema.timestamp(table) ?? undefined;
-    const holdsOn = (name: string): boolean =>
-      asked.some((one) => isHeld(rights, one, table, [name], timestamp));
-    if (kind === 'table' || holdsOn(WHOLE)) {
-      return holdsOn(WHOLE);
+    const isGrantedOn = (name: string): boolean =>
+      requested.some((privilege) => isGranted(rights, privilege, table, [name], timestamp));
+    if (kind === 'table' || isGrantedOn(ALL_COLUMNS)) {
+      return isGrantedOn(ALL_COLUMNS);
     }
-    return column === null ? this.#schema.columns(table).some(holdsOn) : holdsOn(column);
+    return column === null ? this.#schema.columns(table).some(isGrantedOn) : isGrantedOn(column);
   }
 }
 
-function isHeld(
+function isGranted(
   rights: Rights,
-  { permission, least }: Asked,
+  { permission, required }: RequestedPrivilege,
   table: string,
   columns: readonly string[],
   timestamp?: string,
 ): boolean {
   return (
     permission !== null &&
-    (rights.all || refusal(rights.sets, { permission, table, columns, timestamp }, least) === null)
+    (rights.all ||
+      refusal(rights.sets, { permission, table, columns, timestamp }, required) === null)
   );
 }
 

@@ -24,7 +24,7 @@ interface Repeated {
   count: number;
 }
 
-interface Others {
+interface Omitted {
   readonly examples: Set<string>;
   count: number;
 }
@@ -32,7 +32,7 @@ interface Others {
 export class Refusals {
   readonly #log: Pick<AuditLog, 'write'>;
   readonly #byName = new Map<string, Repeated>();
-  readonly #byAddress = new Map<string, Others>();
+  readonly #byAddress = new Map<string, Omitted>();
   #since = 0;
   #timer: NodeJS.Timeout | null = null;
 
@@ -57,7 +57,7 @@ export class Refusals {
       this.#byName.set(key, { name, endpoint, address, count: 0 });
       this.#log.write('sign_in_refused', name, { endpoint, address });
     } else {
-      this.#countOther(name, address);
+      this.#countOmitted(name, address);
     }
   }
 
@@ -79,14 +79,14 @@ export class Refusals {
     this.#byAddress.clear();
   }
 
-  #countOther(name: string, from: string): void {
+  #countOmitted(name: string, from: string): void {
     const isFull = this.#byAddress.size >= MAX_ADDRESSES && !this.#byAddress.has(from);
     const address = isFull ? 'others' : from;
-    const others = this.#byAddress.get(address) ?? { examples: new Set(), count: 0 };
-    others.count += 1;
-    if (others.examples.size < EXAMPLES) {
-      others.examples.add(name);
+    const omitted = this.#byAddress.get(address) ?? { examples: new Set(), count: 0 };
+    omitted.count += 1;
+    if (omitted.examples.size < EXAMPLES) {
+      omitted.examples.add(name);
     }
-    this.#byAddress.set(address, others);
+    this.#byAddress.set(address, omitted);
   }
 }

@@ -41,12 +41,12 @@ export function rightsOfOwner({ setting, store }: AccessContext, owner: Owner): 
 }
 
 /** Whether a permission on the whole database is held. */
-export function holds(rights: Rights, permission: string): boolean {
+export function hasPermission(rights: Rights, permission: string): boolean {
   return rights.all || refusal(rights.sets, { permission, table: '', columns: [] }) === null;
 }
 
 export function require(rights: Rights, permission: string): void {
-  if (!holds(rights, permission)) {
+  if (!hasPermission(rights, permission)) {
     throw denied(permission);
   }
 }

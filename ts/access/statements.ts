@@ -44,7 +44,7 @@ const KEY_COLUMNS = ['name', 'public_key_x', 'public_key_y', 'private_key'] as c
 const CONTROL = /\p{Cc}/u;
 
 /** The user who runs a statement, with their current rights. */
-interface Asker {
+interface Requester {
   readonly actor: Actor;
   readonly rights: Rights;
 }
@@ -145,33 +145,33 @@ class Action {
   async #change(
     draft: Draft,
     access: Exclude<AccessStatement, Of<'Assume'> | Of<'Exit'>>,
-    asker: Asker,
+    requester: Requester,
   ): Promise<readonly string[]> {
     switch (access.statement) {
       case 'Create':
-        await this.#create(draft, access, asker);
+        await this.#create(draft, access, requester);
         return [];
       case 'Drop':
-        this.#drop(draft, access, asker);
+        this.#drop(draft, access, requester);
         return [];
       case 'Alter':
-        return await this.#alter(draft, access, asker);
+        return await this.#alter(draft, access, requester);
       case 'AddMember':
       case 'RemoveMember':
-        this.#member(draft, access, asker);
+        this.#member(draft, access, requester);
         return [];
       case 'Grant':
-        await this.#grant(draft, access, asker);
+        await this.#grant(draft, access, requester);
         return [];
       case 'Revoke':
-        await this.#revoke(draft, access, asker);
+        await this.#revoke(draft, access, requester);
         return [];
     }
   }
 
   // ---- principals ----
 
-  async #create(draft: Draft, access: Of<'Create'>, asker: Asker): Promise<void> {
+  async #create(draft: Draft, access: Of<'Create'>, requester: Requester): Promise<void> {
     const { name, if_not_exists: isConditional, password, external_alias: alias, owner } = access;
     this.#checkName(name);
     const kind = KINDS[access.principal];
@@ -190,14 +190,14 @@ class Action {
     }
     draft.put(created);
     if (kind === 'service account') {
-      this.#own(draft, name.text, owner, asker);
+      this.#own(draft, name.text, owner, requester);
     } else if (owner !== null) {
       throw refused(`a ${kind} cannot have an owner: remove OWNED BY`, owner.span);
     }
   }
 
   /** The creator of a service account may assume it, unless another owner is named. */
-  #own(draft: Draft, account: string, owner: Name | null, { actor }: Asker): void {
+  #own(draft: Draft, account: string, owner: Name | null, { actor }: Requester): void {
     const { name, identity } = actor.principal;
     if (owner === null && identity?.kind === 'admin') {
       return;
@@ -205,21 +205,21 @@ class Action {
     if (owner === null && identity?.kind === 'external') {
       throw refused(NAME_AN_OWNER);
     }
-    const holder = this.#existing(draft, owner ?? { text: name, span: { start: 0, end: 0 } });
-    draft.put({ ...holder, accounts: new Map([...holder.accounts, [account, true]]) });
+    const principal = this.#existing(draft, owner ?? { text: name, span: { start: 0, end: 0 } });
+    draft.put({ ...principal, accounts: new Map([...principal.accounts, [account, true]]) });
   }
 
-  #drop(draft: Draft, access: Of<'Drop'>, asker: Asker): void {
+  #drop(draft: Draft, access: Of<'Drop'>, requester: Requester): void {
     const { name, if_exists: isConditional } = access;
     const kind = KINDS[access.principal];
-    const found = draft.find(name.text);
-    if (found?.kind !== kind) {
-      if (isConditional && found === undefined) {
+    const principal = draft.find(name.text);
+    if (principal?.kind !== kind) {
+      if (isConditional && principal === undefined) {
         return;
       }
       throw this.#missing(kind, name);
     }
-    requireOver(this.#context.store, asker, found);
+    requireOver(this.#context.store, requester, principal);
     draft.remove(name.text);
     for (const other of draft.list()) {
       const groups = other.groups.filter((group) => group !== name.text);
@@ -230,30 +230,34 @@ class Action {
     }
   }
 
-  async #alter(draft: Draft, access: Of<'Alter'>, asker: Asker): Promise<readonly string[]> {
+  async #alter(
+    draft: Draft,
+    access: Of<'Alter'>,
+    requester: Requester,
+  ): Promise<readonly string[]> {
     const { name, change } = access;
-    const found = this.#ofKind(draft, name, KINDS[access.principal]);
-    requireOver(this.#context.store, asker, found);
+    const principal = this.#ofKind(draft, name, KINDS[access.principal]);
+    requireOver(this.#context.store, requester, principal);
     switch (change.change) {
       case 'Enable':
       case 'Disable':
-        draft.put({ ...found, enabled: change.change === 'Enable' });
+        draft.put({ ...principal, enabled: change.change === 'Enable' });
         return [];
       case 'SetPassword':
-        draft.put({ ...found, verifier: await this.#verifier(found.name, change.to) });
+        draft.put({ ...principal, verifier: await this.#verifier(principal.name, change.to) });
         return [];
       case 'AddAlias': {
         const alias = this.#freeAlias(draft, change.alias);
-        draft.put({ ...found, aliases: [...found.aliases, alias] });
+        draft.put({ ...principal, aliases: [...principal.aliases, alias] });
         return [];
       }
       case 'DropAlias':
-        this.#dropAlias(draft, found, change.alias);
+        this.#dropAlias(draft, principal, change.alias);
         return [];
       case 'CreateToken':
-        return this.#createToken(draft, found, change);
+        return this.#createToken(draft, principal, change);
       case 'DropToken':
-        this.#dropToken(draft, found, change);
+        this.#dropToken(draft, principal, change);
         return [];
     }
   }
@@ -262,7 +266,7 @@ class Action {
     if (!group.aliases.includes(alias.text)) {
       throw refused(`group '${group.name}' has no external alias '${alias.text}'`, alias.span);
     }
-    draft.put({ ...group, aliases: group.aliases.filter((one) => one !== alias.text) });
+    draft.put({ ...group, aliases: group.aliases.filter((current) => current !== alias.text) });
   }
 
   #createToken(
@@ -283,7 +287,7 @@ class Action {
     const token = newToken();
     const expires = Date.now() + lives;
     const digest = tokenDigest(token) ?? '';
-    const alive = owner.tokens.filter((one) => one.expires > Date.now());
+    const alive = owner.tokens.filter((current) => current.expires > Date.now());
     draft.put({ ...owner, tokens: [...alive, { digest, expires, ttlMs: lives, refresh }] });
     return [owner.name, token, new Date(expires).toISOString(), String(refresh)];
   }
@@ -298,26 +302,27 @@ class Action {
       return;
     }
     const digest = value === null ? null : tokenDigest(value.text);
-    const left = value === null ? [] : owner.tokens.filter((one) => one.digest !== digest);
-    if (value !== null && left.length === owner.tokens.length) {
+    const remaining =
+      value === null ? [] : owner.tokens.filter((current) => current.digest !== digest);
+    if (value !== null && remaining.length === owner.tokens.length) {
       throw refused(`'${owner.name}' has no such token`, value.span);
     }
-    draft.put({ ...owner, tokens: left });
+    draft.put({ ...owner, tokens: remaining });
   }
 
-  #member(draft: Draft, access: Of<'AddMember'> | Of<'RemoveMember'>, asker: Asker): void {
+  #member(draft: Draft, access: Of<'AddMember'> | Of<'RemoveMember'>, requester: Requester): void {
     const user = this.#ofKind(draft, access.user, 'user');
     const groups = access.groups.map((name) => this.#ofKind(draft, name, 'group'));
     groups.forEach((group) => {
-      requireOver(this.#context.store, asker, group);
+      requireOver(this.#context.store, requester, group);
     });
     const names = new Set(groups.map(({ name }) => name));
-    const others = user.groups.filter((group) => !names.has(group));
+    const remainingGroups = user.groups.filter((group) => !names.has(group));
     const outside = access.groups.find(({ text }) => !user.groups.includes(text));
     if (access.statement === 'AddMember') {
-      draft.put({ ...user, groups: [...others, ...names] });
+      draft.put({ ...user, groups: [...remainingGroups, ...names] });
     } else if (outside === undefined) {
-      draft.put({ ...user, groups: others });
+      draft.put({ ...user, groups: remainingGroups });
     } else {
       throw refused(`user '${user.name}' is not in group '${outside.text}'`, outside.span);
     }
@@ -325,41 +330,48 @@ class Action {
 
   // ---- rights ----
 
-  async #grant(draft: Draft, access: Of<'Grant'>, { rights }: Asker): Promise<void> {
+  async #grant(draft: Draft, access: Of<'Grant'>, { rights }: Requester): Promise<void> {
     const { permissions, on, to, grant_option: option, verification } = access;
     const accounts = this.#assumed(draft, access.permissions, rights);
     const schema = await readSchema(this.#context.database);
     const steps = grantSteps({ permissions, on, schema, verification, rights });
     requireOption(rights, steps);
     // A user who may grant nothing must not learn whether the name exists.
-    const holder = this.#existing(draft, to);
-    if (accounts.length > 0 && holder.kind === 'service account') {
+    const principal = this.#existing(draft, to);
+    if (accounts.length > 0 && principal.kind === 'service account') {
       throw refused('a service account cannot assume another service account', to.span);
     }
     draft.put({
-      ...holder,
-      grants: granted(holder.grants, steps, option),
-      accounts: new Map([...holder.accounts, ...accounts.map((name) => [name, option] as const)]),
+      ...principal,
+      grants: granted(principal.grants, steps, option),
+      accounts: new Map([
+        ...principal.accounts,
+        ...accounts.map((name) => [name, option] as const),
+      ]),
     });
   }
 
-  async #revoke(draft: Draft, access: Of<'Revoke'>, { rights }: Asker): Promise<void> {
+  async #revoke(draft: Draft, access: Of<'Revoke'>, { rights }: Requester): Promise<void> {
     const { permissions, on, from } = access;
     const accounts = this.#assumed(draft, permissions, rights);
     const schema = await readSchema(this.#context.database);
     const steps = [...grantSteps({ permissions, on, schema, verification: false, rights })];
     requireOption(rights, steps);
-    const holder = this.#existing(draft, from);
+    const principal = this.#existing(draft, from);
     if (on === null && permissions.some(({ name }) => name === 'ALL')) {
-      requireOver(this.#context.store, { actor: this.#actor, rights }, holder);
+      requireOver(this.#context.store, { actor: this.#actor, rights }, principal);
       steps.push({ permission: 'DATABASE ADMIN', target: 'database' });
     }
-    const groups = holder.groups.flatMap((name) => draft.find(name) ?? []);
-    const left = new Map(holder.accounts);
+    const groups = principal.groups.flatMap((name) => draft.find(name) ?? []);
+    const remaining = new Map(principal.accounts);
     for (const account of accounts) {
-      left.delete(account);
+      remaining.delete(account);
     }
-    draft.put({ ...holder, grants: revoked(holder, groups, steps, schema), accounts: left });
+    draft.put({
+      ...principal,
+      grants: revoked(principal, groups, steps, schema),
+      accounts: remaining,
+    });
   }
 
   /**
@@ -424,17 +436,17 @@ class Action {
   }
 
   #freeAlias(draft: Draft, { text, span }: Name): string {
-    const taken = draft.list().find(({ aliases }) => aliases.includes(text));
-    if (taken !== undefined) {
-      throw refused(`external alias '${text}' belongs to group '${taken.name}'`, span);
+    const owner = draft.list().find(({ aliases }) => aliases.includes(text));
+    if (owner !== undefined) {
+      throw refused(`external alias '${text}' belongs to group '${owner.name}'`, span);
     }
     return text;
   }
 
   #existing(draft: Draft, { text, span }: Pick<Name, 'text' | 'span'>): StoredPrincipal {
-    const found = draft.find(text);
-    if (found !== undefined) {
-      return found;
+    const principal = draft.find(text);
+    if (principal !== undefined) {
+      return principal;
     }
     const message =
       text === this.#context.setting.adminName
@@ -444,11 +456,11 @@ class Action {
   }
 
   #ofKind(draft: Draft, name: Name, kind: PrincipalKind): StoredPrincipal {
-    const found = draft.find(name.text);
-    if (found?.kind !== kind) {
+    const principal = draft.find(name.text);
+    if (principal?.kind !== kind) {
       throw this.#missing(kind, name);
     }
-    return found;
+    return principal;
   }
 
   #missing(kind: PrincipalKind, { text, span }: Name): DatabaseError {
@@ -464,7 +476,7 @@ class Action {
 }
 
 /** Only a principal with all rights may change a principal that has, or can obtain, all rights. */
-function requireOver(store: AccessStore, { rights }: Asker, target: StoredPrincipal): void {
+function requireOver(store: AccessStore, { rights }: Requester, target: StoredPrincipal): void {
   const reach = store.reachOf(target).map(({ grants }) => grants);
   if (!rights.all && isDatabaseAdmin(reach)) {
     throw denied('DATABASE ADMIN');

@@ -36,7 +36,7 @@ export const EVERYTHING: Rights = { all: true, sets: [], accounts: new Map() };
 const NOTHING: Rights = { all: false, sets: [], accounts: new Map() };
 
 /** Maximum cached entries; external users have many combinations of groups. */
-const MAX_REMEMBERED = 10_000;
+const MAX_CACHED_RIGHTS = 10_000;
 
 /** A change in progress. It sees its own changes; others see them only after the commit. */
 export class Draft {
@@ -54,9 +54,9 @@ export class Draft {
   }
 
   list(): readonly StoredPrincipal[] {
-    const others = [...this.#store.list()].filter(({ name }) => !this.#changed.has(name));
+    const unchanged = [...this.#store.list()].filter(({ name }) => !this.#changed.has(name));
     const changed = [...this.#changed.values()].filter((principal) => principal !== null);
-    return [...others, ...changed];
+    return [...unchanged, ...changed];
   }
 
   put(principal: StoredPrincipal): void {
@@ -119,18 +119,18 @@ export class AccessStore {
   }
 
   static async open(records: Records): Promise<AccessStore> {
-    const kept = await records.loadRecords(RECORD_KIND);
-    const secret = kept.get(SALT_SECRET) ?? randomBytes(SECRET_BYTES);
-    if (!kept.has(SALT_SECRET)) {
+    const stored = await records.loadRecords(RECORD_KIND);
+    const secret = stored.get(SALT_SECRET) ?? randomBytes(SECRET_BYTES);
+    if (!stored.has(SALT_SECRET)) {
       // A full disk must not prevent startup; the next start stores a secret.
       await records
         .commitRecords(RECORD_KIND, new Map([[SALT_SECRET, secret]]))
         .catch(() => undefined);
     }
     const store = new AccessStore(records, secret);
-    for (const [key, bytes] of kept) {
+    for (const [key, bytes] of stored) {
       if (key.startsWith(PRINCIPAL)) {
-        store.#take(key.slice(PRINCIPAL.length), decodePrincipal(bytes));
+        store.#index(key.slice(PRINCIPAL.length), decodePrincipal(bytes));
       } else if (key.startsWith(INTENT)) {
         store.#intents.set(key.slice(INTENT.length), bytes);
       }
@@ -163,7 +163,7 @@ export class AccessStore {
 
   /** Runs one change at a time. All changes to the draft are committed together. */
   change<T>(work: (draft: Draft) => T | Promise<T>): Promise<T> {
-    const turn = this.#last.then(async () => {
+    const queued = this.#last.then(async () => {
       const draft = new Draft(this);
       const result = await work(draft);
       const records = draft.records();
@@ -174,8 +174,8 @@ export class AccessStore {
       }
       return result;
     });
-    this.#last = turn.catch(() => undefined);
-    return turn;
+    this.#last = queued.catch(() => undefined);
+    return queued;
   }
 
   /**
@@ -208,12 +208,12 @@ export class AccessStore {
   }
 
   /** Returns the rights in effect now, without withheld grants. */
-  atPresent(rights: Rights): Rights {
+  effective(rights: Rights): Rights {
     if (rights.all || this.#withheld.size === 0) {
       return rights;
     }
     const limited = (grants: Grants): Grants =>
-      [...this.#withheld].reduce((left, limit) => limit(left), grants);
+      [...this.#withheld].reduce((remaining, limit) => limit(remaining), grants);
     return { ...rights, sets: rights.sets.map(limited) };
   }
 
@@ -228,15 +228,15 @@ export class AccessStore {
     }
     if (kind === 'external') {
       const key = `x:${JSON.stringify(identity.externalGroups ?? [])}`;
-      return this.#remembered(key, () => rightsOf(this.groupsOf(identity)));
+      return this.#cached(key, () => rightsOf(this.groupsOf(identity)));
     }
-    return this.#remembered(`p:${identityKey(identity)}`, () => this.#rightsOfLogin(identity));
+    return this.#cached(`p:${identityKey(identity)}`, () => this.#rightsOfLogin(identity));
   }
 
   /** The rights of a view's owner, even if the owner may not log in. */
   rightsOfOwner(owner: Owner): Rights {
     const key = owner.id ?? idOfName(owner.name);
-    return this.#remembered(`o:${key}`, () => this.#rightsOfStored(this.#ownerOf(owner)));
+    return this.#cached(`o:${key}`, () => this.#rightsOfStored(this.#ownerOf(owner)));
   }
 
   /**
@@ -245,9 +245,14 @@ export class AccessStore {
    */
   reachOf(principal: StoredPrincipal): readonly StoredPrincipal[] {
     const reached = new Set([principal]);
-    for (const one of reached) {
-      const accounts = [...one.accounts.keys()].flatMap((name) => this.#principals.get(name) ?? []);
-      for (const next of [...one.groups.flatMap((group) => this.#group(group)), ...accounts]) {
+    for (const principal of reached) {
+      const accounts = [...principal.accounts.keys()].flatMap(
+        (name) => this.#principals.get(name) ?? [],
+      );
+      for (const next of [
+        ...principal.groups.flatMap((group) => this.#group(group)),
+        ...accounts,
+      ]) {
         reached.add(next);
       }
     }
@@ -260,7 +265,9 @@ export class AccessStore {
       return (this.#principals.get(name)?.groups ?? []).flatMap((group) => this.#group(group));
     }
     return [...this.#principals.values()].filter(
-      (one) => one.kind === 'group' && one.aliases.some((alias) => externalGroups.includes(alias)),
+      (principal) =>
+        principal.kind === 'group' &&
+        principal.aliases.some((alias) => externalGroups.includes(alias)),
     );
   }
 
@@ -275,15 +282,15 @@ export class AccessStore {
       const found = this.#principals.get(name);
       return found?.id === idOfName(name) ? found : undefined;
     }
-    return [...this.#principals.values()].find((one) => keyOf(one) === id);
+    return [...this.#principals.values()].find((principal) => keyOf(principal) === id);
   }
 
-  #remembered(key: string, make: () => Rights): Rights {
+  #cached(key: string, make: () => Rights): Rights {
     const known = this.#rights.get(key);
     if (known !== undefined) {
       return known;
     }
-    if (this.#rights.size >= MAX_REMEMBERED) {
+    if (this.#rights.size >= MAX_CACHED_RIGHTS) {
       this.#rights.clear();
     }
     const rights = make();
@@ -312,14 +319,14 @@ export class AccessStore {
 
   #apply(draft: Draft): void {
     for (const [name, principal] of draft.principals) {
-      this.#take(name, principal);
+      this.#index(name, principal);
     }
     this.#rights.clear();
     this.#epoch += 1;
     this.#notify();
   }
 
-  #take(name: string, principal: StoredPrincipal | null): void {
+  #index(name: string, principal: StoredPrincipal | null): void {
     for (const { digest } of this.#principals.get(name)?.tokens ?? []) {
       this.#tokens.delete(digest);
     }

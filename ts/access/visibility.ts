@@ -3,15 +3,15 @@ import type { Visibility } from '../session/index.js';
 import { hasLevel } from './catalogue.js';
 import type { Grants } from './model.js';
 import type { Rights } from './store.js';
-import { holds } from './setting.js';
+import { hasPermission } from './setting.js';
 
 /** For rights that do not cover everything. */
 export function visibilityOf(rights: Rights): Visibility {
   return {
     tables: tablesOf(rights.sets, (permission) => hasLevel(permission, 'table')),
     reads: tablesOf(rights.sets, (permission) => permission === 'SELECT'),
-    files: holds(rights, 'READ FILES'),
-    queries: holds(rights, 'SQL ENGINE ADMIN'),
+    files: hasPermission(rights, 'READ FILES'),
+    queries: hasPermission(rights, 'SQL ENGINE ADMIN'),
   };
 }
 
@@ -28,12 +28,15 @@ function tablesOf(
     if (known.database !== 'no') {
       return null;
     }
-    for (const [name, { whole, columns }] of known.tables) {
-      const seen = tables.get(name);
-      const isWhole = whole !== 'no' || seen === null;
-      tables.set(name, isWhole ? null : new Set([...(seen ?? []), ...columns.keys()]));
+    for (const [name, { state, columns }] of known.tables) {
+      const visibleColumns = tables.get(name);
+      const isEntire = state !== 'no' || visibleColumns === null;
+      tables.set(name, isEntire ? null : new Set([...(visibleColumns ?? []), ...columns.keys()]));
     }
   }
-  const seen = [...tables].map(([name, columns]) => [name, columns === null ? null : [...columns]]);
-  return Object.fromEntries(seen) as NonNullable<Visibility['tables']>;
+  const entries = [...tables].map(([name, columns]) => [
+    name,
+    columns === null ? null : [...columns],
+  ]);
+  return Object.fromEntries(entries) as NonNullable<Visibility['tables']>;
 }

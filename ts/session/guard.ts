@@ -59,7 +59,7 @@ export interface Guard {
   /** Permissions that a statement's accesses to the server itself require. */
   serverAccesses(tree: object): readonly Access[];
   /** Whether a statement reads users or rights. */
-  asksLists(tree: object): boolean;
+  readsLists(tree: object): boolean;
   /** Returns the lists that a statement reads; rejects with `AccessDenied`. */
   lists(principal: Principal, tree: object, text: string): Promise<Listed>;
   /** Whether a statement creates a view. */

@@ -83,7 +83,7 @@ export class SessionHost implements StatementHost {
     this.server = options.server ?? {};
     this.guard = options.guard;
     this.statements = new StatementCache(options.parse, {
-      asksLists: (tree) => options.guard?.asksLists(tree) === true,
+      readsLists: (tree) => options.guard?.readsLists(tree) === true,
       makesView: (tree) => options.guard?.makesView(tree) === true,
       serverAccesses: (tree) => options.guard?.serverAccesses(tree) ?? [],
     });

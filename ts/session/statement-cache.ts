@@ -44,7 +44,7 @@ export interface ParsedStatement {
 /** Functions that determine properties of a syntax tree. */
 interface TreeQuestions {
   /** Whether the tree reads lists of users and rights. */
-  asksLists(tree: object): boolean;
+  readsLists(tree: object): boolean;
   /** Whether the tree creates a view. */
   makesView(tree: object): boolean;
   /** Permissions that the tree's accesses to the server itself require. */
@@ -52,7 +52,7 @@ interface TreeQuestions {
 }
 
 const NO_QUESTIONS: TreeQuestions = {
-  asksLists: () => false,
+  readsLists: () => false,
   makesView: () => false,
   serverAccesses: () => [],
 };
@@ -213,7 +213,7 @@ export class StatementCache {
         dispatch: dispatch(statement),
         tree: Buffer.from(JSON.stringify(bound)),
         operated: calls.length === 0 ? null : { calls, parameters },
-        listing: this.#questions.asksLists(tree) ? tree : null,
+        listing: this.#questions.readsLists(tree) ? tree : null,
         readsSequenceValues: readsSequenceValues(tree),
         view: this.#questions.makesView(tree) ? tree : null,
         shows: shownSetting(tree),

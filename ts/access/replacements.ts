@@ -8,19 +8,23 @@ export interface Replacement {
 }
 
 /** `replacements` must not overlap. */
-export function replaced(text: string, replacements: readonly Replacement[]): Tree {
+export function parseWithReplacements(text: string, replacements: readonly Replacement[]): Tree {
   const sorted = [...replacements].sort((a, b) => a.start - b.start);
-  let made = '';
+  let output = '';
   let from = 0;
   const moved: { readonly start: number; readonly end: number; readonly of: Replacement }[] = [];
-  for (const one of sorted) {
-    made += text.slice(from, one.start);
-    moved.push({ start: made.length, end: made.length + one.text.length, of: one });
-    made += one.text;
-    from = one.end;
+  for (const replacement of sorted) {
+    output += text.slice(from, replacement.start);
+    moved.push({
+      start: output.length,
+      end: output.length + replacement.text.length,
+      of: replacement,
+    });
+    output += replacement.text;
+    from = replacement.end;
   }
-  made += text.slice(from);
-  const place = (position: number, isEnd: boolean): number => {
+  output += text.slice(from);
+  const mapPosition = (position: number, isEnd: boolean): number => {
     const before = moved.findLast(({ start }) => start <= position);
     if (before === undefined) {
       return position;
@@ -28,20 +32,25 @@ export function replaced(text: string, replacements: readonly Replacement[]): Tr
     const { end, of } = before;
     return position < end ? of[isEnd ? 'end' : 'start'] : of.end + position - end;
   };
-  return withPlaces(parse(made), place) as Tree;
+  return mapSpans(parse(output), mapPosition) as Tree;
 }
 
 /** Copies a tree with every span mapped to a new position. */
-function withPlaces(value: unknown, place: (position: number, isEnd: boolean) => number): unknown {
+function mapSpans(
+  value: unknown,
+  mapPosition: (position: number, isEnd: boolean) => number,
+): unknown {
   if (Array.isArray(value)) {
-    return value.map((one) => withPlaces(one, place));
+    return value.map((item) => mapSpans(item, mapPosition));
   }
   if (typeof value !== 'object' || value === null) {
     return value;
   }
   if ('start' in value && typeof value.start === 'number' && 'end' in value) {
-    return { start: place(value.start, false), end: place(Number(value.end), true) };
+    return { start: mapPosition(value.start, false), end: mapPosition(Number(value.end), true) };
   }
-  const moved = Object.entries(value).map(([name, one]) => [name, withPlaces(one, place)] as const);
+  const moved = Object.entries(value).map(
+    ([name, item]) => [name, mapSpans(item, mapPosition)] as const,
+  );
   return Object.fromEntries(moved);
 }

@@ -13,15 +13,15 @@ const KINDS: Readonly<Record<ViewKind, string>> = {
   LiveView: 'LIVE VIEW',
 };
 
-export function neededAtLeast({ nodes, root }: Partial<Tree>): readonly Access[] {
+export function minimumAccesses({ nodes, root }: Partial<Tree>): readonly Access[] {
   const node = root === undefined ? undefined : nodes?.[root];
   const on = (permission: string, ...tables: readonly string[]): readonly Access[] =>
     tables.map((table) => ({ table, columns: [], permission }));
   switch (node?.kind) {
     case 'Explain':
-      return neededAtLeast({ nodes: nodes ?? [], root: node.statement });
+      return minimumAccesses({ nodes: nodes ?? [], root: node.statement });
     case 'AlterTable':
-      return node.actions.flatMap((action) => neededBy(node.table.text, action));
+      return node.actions.flatMap((action) => accessesOf(node.table.text, action));
     case 'CreateTable':
       return on('CREATE TABLE', '');
     case 'CreateView':
@@ -59,7 +59,7 @@ function textsOf(names: readonly { readonly text: string }[]): readonly string[]
   return names.map(({ text }) => text);
 }
 
-function neededBy(table: string, action: AlterAction): readonly Access[] {
+function accessesOf(table: string, action: AlterAction): readonly Access[] {
   const on = (permission: string, ...columns: string[]): readonly Access[] => [
     { table, columns, permission },
   ];
