@@ -22,15 +22,15 @@ export class IngestMetrics {
     const of = (protocol: IngestProtocol): ProtocolMetrics => ({
       rows: registry.counter('ingest_rows_total', 'Rows committed.', { protocol }),
       bytes: registry.counter('ingest_bytes_total', 'Bytes received, decompressed.', { protocol }),
-      commits: registry.counter('ingest_commits_total', 'Commits of rows.', { protocol }),
+      commits: registry.counter('ingest_commits_total', 'Commits that contain rows.', { protocol }),
       errors: registry.counter(
         'ingest_errors_total',
-        'Rejected requests, or rejected lines of a connection.',
+        'Rejected requests, or rejected lines for the line protocol over TCP.',
         { protocol },
       ),
       commitSeconds: registry.histogram(
         'ingest_commit_seconds',
-        'Seconds that a commit takes after its rows have been read.',
+        'Duration of a commit in seconds, after its rows have been read.',
         { protocol },
       ),
       requestSeconds:
@@ -38,7 +38,7 @@ export class IngestMetrics {
           ? null
           : registry.histogram(
               'ingest_request_seconds',
-              'Seconds from the start of a request or message with rows to its response.',
+              'Seconds from the start of a request or message to its response.',
               { protocol },
             ),
     });

@@ -9,7 +9,7 @@ export function registerProcessMetrics(registry: MetricsRegistry): void {
   const startedSeconds = Date.now() / 1000 - process.uptime();
   registry.common(
     'process_cpu_seconds_total',
-    { kind: 'counter', help: 'Processor time of the process, in seconds.' },
+    { kind: 'counter', help: 'CPU time used by the process, in seconds.' },
     () => {
       const { user, system } = process.cpuUsage();
       return (user + system) / MICROS;
@@ -17,7 +17,7 @@ export function registerProcessMetrics(registry: MetricsRegistry): void {
   );
   registry.common(
     'process_start_time_seconds',
-    { kind: 'gauge', help: 'When the process started, in seconds since 1970.' },
+    { kind: 'gauge', help: 'Start time of the process, in seconds since 1970.' },
     () => startedSeconds,
   );
   registry.common(
@@ -27,7 +27,7 @@ export function registerProcessMetrics(registry: MetricsRegistry): void {
   );
   registry.common(
     'process_open_fds',
-    { kind: 'gauge', help: 'Open files and sockets.' },
+    { kind: 'gauge', help: 'Number of open files and sockets.' },
     openFiles,
   );
 }

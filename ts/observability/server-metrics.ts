@@ -36,7 +36,7 @@ export class ServerMetrics {
     const { registry } = this;
     registry.gauge(
       'line_tcp_waiting_bytes',
-      'Uncommitted bytes of the line protocol over TCP.',
+      'Uncommitted bytes received in the line protocol over TCP.',
       sources.waitingLines,
     );
     for (const protocol of LISTENERS) {
@@ -52,7 +52,7 @@ export class ServerMetrics {
     this.statements = { http: seconds('http'), pgwire: seconds('pgwire'), qwp: seconds('qwp') };
     registerEngineMetrics(registry, sources.engine);
     const disk = (part: 'bavail' | 'blocks') => (): number | null => diskBytes(sources.root, part);
-    registry.gauge('storage_free_bytes', 'Free bytes on the data disk.', disk('bavail'));
+    registry.gauge('storage_free_bytes', 'Free space on the data disk in bytes.', disk('bavail'));
     registry.gauge('storage_size_bytes', 'Size of the data disk in bytes.', disk('blocks'));
     registerProcessMetrics(registry);
   }
