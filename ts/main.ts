@@ -382,7 +382,7 @@ function createServices(parts: Parts): Omit<HttpServices, 'importRoot' | keyof S
     authenticator: createLogins(config, logger, access?.directory),
     ...(access === undefined ? {} : { directory: access.directory, observer: access }),
     logger,
-    takesLinesOverTcp: takesLinesOverTcp(config),
+    servesLinesOverTcp: servesLinesOverTcp(config),
     console: loadStaticFiles(consoleDirectory),
     documents: new Documents(documentDirectory()),
     version: packageVersion(),
@@ -394,7 +394,7 @@ function documentDirectory(): string {
   return fileURLToPath(new URL('../../docs', import.meta.url));
 }
 
-function takesLinesOverTcp(config: Config): boolean {
+function servesLinesOverTcp(config: Config): boolean {
   return config.get(KEYS.lineTcpEnabled) && lineTcpRefusal(config) === null;
 }
 
@@ -438,7 +438,7 @@ async function startListeners(
     wire = { port: listener.port, isEncrypted: credentials !== null };
     return listener;
   });
-  const line = await start('line_tcp', services.takesLinesOverTcp, () =>
+  const line = await start('line_tcp', services.servesLinesOverTcp, () =>
     startLineTcp(
       { ...services, metrics: services.ingest.of('line_tcp'), root },
       encryption.of('line.tcp'),

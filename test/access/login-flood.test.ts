@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os';
 
 import test from 'ava';
 
-import { CallerGone, HashPool, LoginsBusy, MAX_WAITING } from '../../ts/auth/hash-pool.js';
+import { CallerDisconnected, HashPool, LoginsBusy, MAX_WAITING } from '../../ts/auth/hash-pool.js';
 import { HashQueue, type Waiting } from '../../ts/auth/hash-queue.js';
 import type { TestServer } from '../golden/server.js';
 import { until } from '../until.js';
@@ -131,11 +131,11 @@ test('hashes of closed connections are skipped, and the hash queue is bounded', 
     end.status === 'rejected' && end.reason instanceof Error ? end.reason.name : 'hashed',
   );
   t.is(names.filter((name) => name === LoginsBusy.name).length, 5);
-  t.is(names.filter((name) => name === CallerGone.name).length, MAX_WAITING);
+  t.is(names.filter((name) => name === CallerDisconnected.name).length, MAX_WAITING);
   t.deepEqual(await first, await last);
   leaves.destroyed = true;
   await t.throwsAsync(pool.hash(request, { address: '127.0.0.1', connection: leaves }), {
-    instanceOf: CallerGone,
+    instanceOf: CallerDisconnected,
   });
 });
 

@@ -43,7 +43,7 @@ export function fakeServices(options: HarnessOptions, database: FakeDatabase): H
     metrics: metrics.registry,
     ingest: metrics.ingest,
     statements: metrics.statements,
-    takesLinesOverTcp: false,
+    servesLinesOverTcp: false,
     console: options.files ?? new Map(),
     documents: new Documents('/nowhere'),
     version: '0.1.0',

@@ -31,7 +31,7 @@ async function startEcho(options: HarnessOptions = {}): Promise<Echo> {
     accept: (context) => {
       context.set('X-Echo', context.state.identity?.name ?? 'nobody');
       return {
-        mostMessageBytes: LIMIT,
+        maxMessageBytes: LIMIT,
         run: async (connection) => {
           connection.ended.addEventListener('abort', () => heard.push('ended'));
           for await (const message of connection.messages()) {

@@ -20,7 +20,7 @@ interface Owner {
   readonly password: string;
 }
 
-interface AuthenticatorParts {
+interface AuthenticatorOptions {
   /** Used only without a directory. */
   readonly owner?: Owner;
   /** Enables users and grants. */
@@ -37,7 +37,7 @@ const UNKNOWN: Login = { kind: 'unknown' };
 /** One message for unknown names and wrong passwords. */
 const WRONG: Login = { kind: 'unknown', error: 'unknown user or wrong password' };
 const BAD_TOKEN = 'unknown, expired or revoked token';
-const REST_TOKEN = 'tdm_';
+const REST_TOKEN_PREFIX = 'tdm_';
 /** User names that mark the password as a token, in the wire protocol. */
 const TOKEN_USERS = new Set(['', '_sso']);
 /**
@@ -48,8 +48,8 @@ const SPRAYED_PER_MINUTE = 60;
 
 type NamePassword = Omit<Extract<Credentials, { scheme: 'basic' }>, 'scheme'>;
 
-export function createAuthenticator(parts: AuthenticatorParts): Authenticator {
-  return new Doorkeeper(parts);
+export function createAuthenticator(options: AuthenticatorOptions): Authenticator {
+  return new Doorkeeper(options);
 }
 
 class Doorkeeper implements Authenticator {
@@ -64,7 +64,7 @@ class Doorkeeper implements Authenticator {
   readonly #isOwner: (user: string, password: string) => boolean;
   readonly #owner: KnownLogin;
 
-  constructor({ owner, directory, provider, basicRealm, limiter }: AuthenticatorParts) {
+  constructor({ owner, directory, provider, basicRealm, limiter }: AuthenticatorOptions) {
     this.required = owner !== undefined || directory !== undefined;
     this.challenges = {
       basic: directory === undefined || basicRealm === true,
@@ -111,12 +111,12 @@ class Doorkeeper implements Authenticator {
       return false;
     }
     const asToken = settings.tokenAsPassword && TOKEN_USERS.has(user);
-    return asToken || this.#asksProvider(user);
+    return asToken || this.#usesProvider(user);
   }
 
   async passwordLogin(user: string, password: string, caller: Caller): Promise<Login> {
-    const takesTokens = this.#provider?.settings.tokenAsPassword === true;
-    return takesTokens && TOKEN_USERS.has(user)
+    const acceptsTokens = this.#provider?.settings.tokenAsPassword === true;
+    return acceptsTokens && TOKEN_USERS.has(user)
       ? await this.#token(password, 'PGWIRE')
       : await this.#password({ user, password }, caller, 'PGWIRE');
   }
@@ -129,11 +129,11 @@ class Doorkeeper implements Authenticator {
     endpoint: LoginEndpoint,
   ): Login | Promise<Login> {
     const { address } = caller;
-    const asksProvider = this.#asksProvider(user);
+    const usesProvider = this.#usesProvider(user);
     const wait = (): Login | null => {
       const seconds = Math.max(
         this.failures.waitSeconds(user, address),
-        asksProvider ? this.#sprays.waitSeconds('', address) : 0,
+        usesProvider ? this.#sprays.waitSeconds('', address) : 0,
       );
       return seconds > 0 ? { kind: 'wait', seconds } : null;
     };
@@ -146,7 +146,7 @@ class Doorkeeper implements Authenticator {
       }
       if (login.kind === 'unknown') {
         this.failures.failed(user, address);
-        if (asksProvider) {
+        if (usesProvider) {
           this.#sprays.failed('', address);
         }
       } else if (login.kind === 'known') {
@@ -158,12 +158,12 @@ class Doorkeeper implements Authenticator {
     if (before !== null) {
       return before;
     }
-    const found = this.#check({ user, password }, caller, endpoint);
-    return found instanceof Promise ? found.catch(busy).then(count) : count(found);
+    const checked = this.#check({ user, password }, caller, endpoint);
+    return checked instanceof Promise ? checked.catch(busy).then(count) : count(checked);
   }
 
   /** Whether the provider checks the password: the directory does not know the name. */
-  #asksProvider(user: string): boolean {
+  #usesProvider(user: string): boolean {
     const flow = this.#provider?.settings.passwordFlow === true;
     return flow && this.#directory?.isKnown(user) === false;
   }
@@ -177,20 +177,20 @@ class Doorkeeper implements Authenticator {
       return this.#isOwner(user, password) ? this.#owner : WRONG;
     }
     const provider = this.#provider;
-    if (provider !== undefined && this.#asksProvider(user)) {
-      const ask = (): Login | Promise<Login> =>
-        this.#judged(provider.password(user, password), WRONG, endpoint, ask);
-      return ask();
+    if (provider !== undefined && this.#usesProvider(user)) {
+      const attempt = (): Login | Promise<Login> =>
+        this.#judged(provider.password(user, password), WRONG, endpoint, attempt);
+      return attempt();
     }
     const verifier = this.#directory.scramVerifier(user);
-    const stillHolds = (identity: Identity): Login =>
+    const recheck = (identity: Identity): Login =>
       this.#directory?.scramVerifier(user) === verifier
-        ? this.#admitted(identity, endpoint, () => stillHolds(identity))
+        ? this.#admitted(identity, endpoint, () => recheck(identity))
         : WRONG;
-    const take = (identity: Identity | null): Login =>
-      identity === null ? WRONG : stillHolds(identity);
+    const loginOf = (identity: Identity | null): Login =>
+      identity === null ? WRONG : recheck(identity);
     const identity = this.#stored.check(user, password, caller);
-    return identity instanceof Promise ? identity.then(take) : take(identity);
+    return identity instanceof Promise ? identity.then(loginOf) : loginOf(identity);
   }
 
   // ---- tokens ----
@@ -201,20 +201,20 @@ class Doorkeeper implements Authenticator {
     if (directory === undefined) {
       return refused;
     }
-    if (token.startsWith(REST_TOKEN)) {
-      const ask = (): Login => {
+    if (token.startsWith(REST_TOKEN_PREFIX)) {
+      const attempt = (): Login => {
         const identity = directory.verifyRestToken(token);
-        return identity === null ? refused : this.#admitted(identity, endpoint, ask);
+        return identity === null ? refused : this.#admitted(identity, endpoint, attempt);
       };
-      return ask();
+      return attempt();
     }
     const provider = this.#provider;
     if (provider === undefined) {
       return refused;
     }
-    const ask = (): Login | Promise<Login> =>
-      this.#judged(provider.token(token), refused, endpoint, ask);
-    return ask();
+    const attempt = (): Login | Promise<Login> =>
+      this.#judged(provider.token(token), refused, endpoint, attempt);
+    return attempt();
   }
 
   // ---- verdicts ----
@@ -225,16 +225,16 @@ class Doorkeeper implements Authenticator {
     endpoint: LoginEndpoint,
     renew: () => Login | Promise<Login>,
   ): Login | Promise<Login> {
-    const judge = (found: Verdict): Login => {
-      switch (found.kind) {
+    const judge = (settled: Verdict): Login => {
+      switch (settled.kind) {
         case 'known':
-          return this.#admitted(found.identity, endpoint, renew);
+          return this.#admitted(settled.identity, endpoint, renew);
         case 'refused':
           return refused;
         case 'insufficient scope':
           return { kind: 'insufficient scope' };
         case 'unavailable':
-          return { kind: 'unavailable', seconds: found.seconds };
+          return { kind: 'unavailable', seconds: settled.seconds };
       }
     };
     return verdict instanceof Promise ? verdict.then(judge) : judge(verdict);
@@ -247,7 +247,7 @@ class Doorkeeper implements Authenticator {
     renew: () => Login | Promise<Login>,
   ): Login {
     return this.#directory?.mayConnect(identity, endpoint) === false
-      ? { kind: 'denied', identity, needs: endpoint }
+      ? { kind: 'denied', identity, permission: endpoint }
       : { kind: 'known', identity, renew };
   }
 }

@@ -37,7 +37,7 @@ export interface Directory {
   mockVerifier(name: string): ScramVerifier;
   /**
    * Takes equally long for unknown names and for users without a password. Rejects with
-   * `LoginsBusy` or `CallerGone`.
+   * `LoginsBusy` or `CallerDisconnected`.
    */
   verifyPassword(name: string, password: string, caller: Caller): Promise<Identity | null>;
   /**

@@ -47,15 +47,15 @@ class Cells {
 
 export class FailureLimiter {
   readonly #now: () => number;
-  readonly #most: number;
+  readonly #maxFailures: number;
   readonly #key = randomBytes(32);
   /** Allocated on the first failure. */
   #rows: readonly [Cells, Cells] | null = null;
   #last = -Infinity;
 
-  constructor(now: () => number = monotonicMs, most = FAILURES_PER_MINUTE) {
+  constructor(now: () => number = monotonicMs, maxFailures = FAILURES_PER_MINUTE) {
     this.#now = now;
-    this.#most = most;
+    this.#maxFailures = maxFailures;
   }
 
   /** Seconds until the next attempt is allowed; 0 if it is allowed now. */
@@ -65,28 +65,28 @@ export class FailureLimiter {
       return 0;
     }
     const [first, second] = this.#rows;
-    const [one, other] = this.#cellsOf(user, address);
-    const count = Math.min(first.count(one, now), second.count(other, now));
-    const end = Math.min(first.endOf(one), second.endOf(other));
-    return count < this.#most ? 0 : Math.ceil((end - now) / 1000);
+    const [byUser, byAddress] = this.#cellsOf(user, address);
+    const count = Math.min(first.count(byUser, now), second.count(byAddress, now));
+    const end = Math.min(first.endOf(byUser), second.endOf(byAddress));
+    return count < this.#maxFailures ? 0 : Math.ceil((end - now) / 1000);
   }
 
   failed(user: string, address: string): void {
     const now = this.#now();
     this.#rows ??= [new Cells(), new Cells()];
     const [first, second] = this.#rows;
-    const [one, other] = this.#cellsOf(user, address);
-    first.add(one, now);
-    second.add(other, now);
+    const [byUser, byAddress] = this.#cellsOf(user, address);
+    first.add(byUser, now);
+    second.add(byAddress, now);
     this.#last = now;
   }
 
   succeeded(user: string, address: string): void {
     if (this.#rows !== null && this.#now() - this.#last < WINDOW_MS) {
       const [first, second] = this.#rows;
-      const [one, other] = this.#cellsOf(user, address);
-      first.clear(one);
-      second.clear(other);
+      const [byUser, byAddress] = this.#cellsOf(user, address);
+      first.clear(byUser);
+      second.clear(byAddress);
     }
   }
 

@@ -22,7 +22,7 @@ const KNOWN_TO_SUCCEED = -1;
 /** The connection that a login arrived on. */
 export interface LoginConnection {
   readonly destroyed: boolean;
-  once(event: 'close', gone: () => void): unknown;
+  once(event: 'close', listener: () => void): unknown;
 }
 
 /** The origin of a login. */
@@ -44,8 +44,8 @@ export class LoginsBusy extends Error {
 const BUSY = new LoginsBusy();
 
 /** The client disconnected. */
-export class CallerGone extends Error {
-  override readonly name = 'CallerGone';
+export class CallerDisconnected extends Error {
+  override readonly name = 'CallerDisconnected';
 }
 
 interface Task extends Waiting {
@@ -61,22 +61,22 @@ interface Thread {
 }
 
 export class HashPool {
-  readonly #most: number;
+  readonly #maxThreads: number;
   readonly #queue = new HashQueue<Task>(MAX_WAITING);
   readonly #threads = new Set<Thread>();
   readonly #watched = new WeakSet<object>();
   /** Failures on a connection since its last success; absent before the first verdict. */
   readonly #failures = new WeakMap<object, number>();
 
-  constructor(most = availableParallelism()) {
-    this.#most = most;
+  constructor(maxThreads = availableParallelism()) {
+    this.#maxThreads = maxThreads;
   }
 
-  /** Rejects with `LoginsBusy` or `CallerGone`. */
+  /** Rejects with `LoginsBusy` or `CallerDisconnected`. */
   hash(request: HashRequest, { address, connection }: Caller): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       if (connection?.destroyed === true) {
-        reject(new CallerGone());
+        reject(new CallerDisconnected());
         return;
       }
       const machine = machineOf(address);
@@ -105,7 +105,7 @@ export class HashPool {
       this.#watched.add(connection);
       connection.once('close', () => {
         for (const { reject } of this.#queue.remove(task)) {
-          reject(new CallerGone());
+          reject(new CallerDisconnected());
         }
       });
     }
@@ -127,7 +127,7 @@ export class HashPool {
 
   /** Starts a thread; `null` if all threads are running. */
   #begin(): Thread | null {
-    if (this.#threads.size >= this.#most) {
+    if (this.#threads.size >= this.#maxThreads) {
       return null;
     }
     const worker = new Worker(new URL('./hash-worker.js', import.meta.url), { execArgv: [] });

@@ -15,19 +15,19 @@ export interface Waiting {
   readonly failures: number;
 }
 
-interface Line<T> {
+interface ConnectionQueue<T> {
   readonly items: T[];
   /** Number of requests since the queue was last empty. */
-  asked: number;
+  requests: number;
   /** Sequence number of the latest arrival, across all connections. */
   latest: number;
   failures: number;
 }
 
 interface Address<T> {
-  readonly lines: Map<object, Line<T>>;
+  readonly connections: Map<object, ConnectionQueue<T>>;
   count: number;
-  asked: number;
+  requests: number;
   latest: number;
 }
 
@@ -38,14 +38,14 @@ interface Address<T> {
 const MAX_ACCOUNTS = 1_000;
 
 export class HashQueue<T extends Waiting> {
-  readonly #most: number;
+  readonly #capacity: number;
   readonly #addresses = new Map<string, Address<T>>();
   #size = 0;
   #arrivals = 0;
-  #turns = 0;
+  #rounds = 0;
 
-  constructor(most: number) {
-    this.#most = most;
+  constructor(capacity: number) {
+    this.#capacity = capacity;
   }
 
   get size(): number {
@@ -56,25 +56,25 @@ export class HashQueue<T extends Waiting> {
   push(item: T): T | null {
     this.#arrivals += 1;
     const address = this.#addressOf(item);
-    const line = lineOf(address, item);
-    line.items.push(item);
+    const queue = connectionOf(address, item);
+    queue.items.push(item);
     address.count += 1;
-    address.asked += 1;
-    line.asked += 1;
+    address.requests += 1;
+    queue.requests += 1;
     this.#size += 1;
-    address.latest = line.latest = this.#arrivals;
-    line.failures = item.failures;
-    if (this.#size <= this.#most) {
+    address.latest = queue.latest = this.#arrivals;
+    queue.failures = item.failures;
+    if (this.#size <= this.#capacity) {
       return null;
     }
-    const largest = best(this.#waiting(), (a, b) => a.count - b.count || b.latest - a.latest);
-    const longest = best(linesOf(largest), (a, b) => {
+    const fullest = best(this.#waiting(), (a, b) => a.count - b.count || b.latest - a.latest);
+    const victim = best(connectionsOf(fullest), (a, b) => {
       return a.items.length - b.items.length || a.failures - b.failures || b.latest - a.latest;
     });
-    const last = longest?.items.pop();
-    this.#gone(largest);
-    if (largest !== undefined && largest.lines.size > MAX_ACCOUNTS) {
-      drop(largest.lines, ({ items }) => items.length === 0);
+    const last = victim?.items.pop();
+    this.#removed(fullest);
+    if (fullest !== undefined && fullest.connections.size > MAX_ACCOUNTS) {
+      drop(fullest.connections, ({ items }) => items.length === 0);
     }
     if (this.#addresses.size > MAX_ACCOUNTS) {
       drop(this.#addresses, ({ count }) => count === 0);
@@ -84,26 +84,29 @@ export class HashQueue<T extends Waiting> {
 
   /** Removes and returns the next request. */
   shift(): T | null {
-    this.#turns += 1;
-    const latestFirst = this.#turns % 2 === 0 ? 1 : -1;
-    const least = <L extends { asked: number; latest: number }>(a: L, b: L): number =>
-      b.asked - a.asked || latestFirst * (a.latest - b.latest);
-    const address = best(this.#waiting(), least);
-    const line = best(linesOf(address), (a, b) => b.failures - a.failures || least(a, b));
-    const item = line?.items.shift();
-    if (address === undefined || line === undefined || item === undefined) {
+    this.#rounds += 1;
+    const latestFirst = this.#rounds % 2 === 0 ? 1 : -1;
+    const byFewestRequests = <L extends { requests: number; latest: number }>(a: L, b: L): number =>
+      b.requests - a.requests || latestFirst * (a.latest - b.latest);
+    const address = best(this.#waiting(), byFewestRequests);
+    const queue = best(
+      connectionsOf(address),
+      (a, b) => b.failures - a.failures || byFewestRequests(a, b),
+    );
+    const item = queue?.items.shift();
+    if (address === undefined || queue === undefined || item === undefined) {
       return null;
     }
-    this.#gone(address);
+    this.#removed(address);
     return item;
   }
 
   /** Removes and returns all requests of a connection. */
   remove({ address: name, connection }: Waiting): readonly T[] {
     const address = this.#addresses.get(name);
-    const items = address?.lines.get(connection)?.items.splice(0) ?? [];
+    const items = address?.connections.get(connection)?.items.splice(0) ?? [];
     for (let count = items.length; count > 0; count -= 1) {
-      this.#gone(address);
+      this.#removed(address);
     }
     return items;
   }
@@ -111,7 +114,7 @@ export class HashQueue<T extends Waiting> {
   #addressOf({ address: name }: T): Address<T> {
     let address = this.#addresses.get(name);
     if (address === undefined) {
-      address = { lines: new Map(), count: 0, asked: 0, latest: 0 };
+      address = { connections: new Map(), count: 0, requests: 0, latest: 0 };
       this.#addresses.set(name, address);
     }
     return address;
@@ -122,7 +125,7 @@ export class HashQueue<T extends Waiting> {
   }
 
   /** Counters are reset when the queue is empty. */
-  #gone(address: Address<T> | undefined): void {
+  #removed(address: Address<T> | undefined): void {
     this.#size -= 1;
     if (address !== undefined) {
       address.count -= 1;
@@ -133,22 +136,25 @@ export class HashQueue<T extends Waiting> {
   }
 }
 
-function lineOf<T extends Waiting>(address: Address<T>, { connection }: T): Line<T> {
-  let line = address.lines.get(connection);
-  if (line === undefined) {
-    line = { items: [], asked: 0, latest: 0, failures: 0 };
-    address.lines.set(connection, line);
+function connectionOf<T extends Waiting>(
+  address: Address<T>,
+  { connection }: T,
+): ConnectionQueue<T> {
+  let queue = address.connections.get(connection);
+  if (queue === undefined) {
+    queue = { items: [], requests: 0, latest: 0, failures: 0 };
+    address.connections.set(connection, queue);
   }
-  return line;
+  return queue;
 }
 
-function linesOf<T>(address: Address<T> | undefined): Iterable<Line<T>> {
-  return [...(address?.lines.values() ?? [])].filter(({ items }) => items.length > 0);
+function connectionsOf<T>(address: Address<T> | undefined): Iterable<ConnectionQueue<T>> {
+  return [...(address?.connections.values() ?? [])].filter(({ items }) => items.length > 0);
 }
 
-function drop<K, V>(all: Map<K, V>, isOver: (one: V) => boolean): void {
-  for (const [key, one] of all) {
-    if (isOver(one)) {
+function drop<K, V>(all: Map<K, V>, isOver: (entry: V) => boolean): void {
+  for (const [key, entry] of all) {
+    if (isOver(entry)) {
       all.delete(key);
     }
   }
@@ -156,11 +162,11 @@ function drop<K, V>(all: Map<K, V>, isOver: (one: V) => boolean): void {
 
 /** The maximum by `compare`. */
 function best<T>(all: Iterable<T>, compare: (a: T, b: T) => number): T | undefined {
-  let found: T | undefined;
-  for (const one of all) {
-    if (found === undefined || compare(one, found) > 0) {
-      found = one;
+  let maximum: T | undefined;
+  for (const candidate of all) {
+    if (maximum === undefined || compare(candidate, maximum) > 0) {
+      maximum = candidate;
     }
   }
-  return found;
+  return maximum;
 }

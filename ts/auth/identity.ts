@@ -45,8 +45,8 @@ export type Login =
   | KnownLogin
   /** No identity, or no longer valid; `error` describes the problem with the token. */
   | { readonly kind: 'unknown'; readonly error?: string }
-  /** A known identity without permission for this endpoint; `needs` names the permission. */
-  | { readonly kind: 'denied'; readonly identity: Identity; readonly needs: string }
+  /** A known identity without permission for this endpoint; `permission` names the permission. */
+  | { readonly kind: 'denied'; readonly identity: Identity; readonly permission: string }
   /** A valid token whose scope is too narrow to identify its owner. */
   | { readonly kind: 'insufficient scope' }
   | { readonly kind: 'wait'; readonly seconds: number }

@@ -7,6 +7,6 @@ export type { Authenticator } from './login-rules.js';
 export { SESSION_COOKIE, SESSION_SECONDS } from './login-sessions.js';
 export { readCredentials } from './credentials.js';
 export { FailureLimiter } from './failure-limiter.js';
-export { type Caller, CallerGone, LoginsBusy } from './hash-pool.js';
+export { type Caller, CallerDisconnected, LoginsBusy } from './hash-pool.js';
 export { fitsVerifier, NameSalts, scramVerifier, type ScramVerifier } from './scram-verifier.js';
 export { IdentityProvider, oidcAdvice, readOidcSettings } from './oidc/index.js';

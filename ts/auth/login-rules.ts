@@ -24,8 +24,8 @@ export interface Authenticator {
   readonly signOn: SignOn | null;
   /**
    * `address` is that of the socket, never of a header. Synchronous if neither another service nor
-   * a password hash is needed. Rejects with `CallerGone` if `connection` closed while the login was
-   * queued.
+   * a password hash is needed. Rejects with `CallerDisconnected` if `connection` closed while the
+   * login was queued.
    */
   login(
     authorization: string | undefined,

@@ -18,7 +18,7 @@ const MAX_SESSIONS = 10_000;
 interface LoginSession {
   readonly login: KnownLogin;
   readonly since: number;
-  readonly seen: number;
+  readonly lastUsed: number;
 }
 
 const monotonicMs = (): number => performance.now();
@@ -36,7 +36,7 @@ export class LoginSessions {
   open(login: KnownLogin): string {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const now = this.#now();
-    this.#sessions.set(digest(token), { login, since: now, seen: now });
+    this.#sessions.set(digest(token), { login, since: now, lastUsed: now });
     return token;
   }
 
@@ -48,11 +48,11 @@ export class LoginSessions {
       return null;
     }
     const now = this.#now();
-    if (now - session.seen > IDLE_MS || now - session.since > SESSION_SECONDS * 1000) {
+    if (now - session.lastUsed > IDLE_MS || now - session.since > SESSION_SECONDS * 1000) {
       this.#sessions.delete(key);
       return null;
     }
-    this.#sessions.set(key, { ...session, seen: now });
+    this.#sessions.set(key, { ...session, lastUsed: now });
     return session.login;
   }
 

@@ -44,7 +44,7 @@ function verifierOf(salted: Buffer, salt: Buffer, iterations: number): ScramVeri
 
 /**
  * Whether the password matches the verifier; takes equally long for every password. Rejects with
- * `LoginsBusy` or `CallerGone`.
+ * `LoginsBusy` or `CallerDisconnected`.
  */
 export async function fitsVerifier(
   { salt, iterations, storedKey }: ScramVerifier,

@@ -8,7 +8,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 
 import type { Directory } from './directory.js';
-import { type Caller, CallerGone, hashPool } from './hash-pool.js';
+import { type Caller, CallerDisconnected, hashPool } from './hash-pool.js';
 import type { Identity } from './identity.js';
 import type { ScramVerifier } from './scram-verifier.js';
 
@@ -65,7 +65,7 @@ export class StoredPasswords {
         return await checked;
       } catch (error) {
         // The client that started the check disconnected; others may still wait for it.
-        if (under === undefined || !(error instanceof CallerGone)) {
+        if (under === undefined || !(error instanceof CallerDisconnected)) {
           throw error;
         }
       }

@@ -11,16 +11,16 @@ export interface Answered {
   rows: number;
 }
 
-interface Kept {
+interface CachedReply {
   readonly epoch: number;
-  readonly asked: string;
+  readonly key: string;
   readonly reply: ExecuteReply;
 }
 
 /** The last cacheable reply of a statement. */
 export class CachedResult {
   readonly #answered: Answered;
-  #kept: Kept | null = null;
+  #cached: CachedReply | null = null;
 
   constructor(answered: Answered) {
     this.#answered = answered;
@@ -28,31 +28,31 @@ export class CachedResult {
 
   /** Returns `null` if the request differs, or after a commit. */
   find(options: ExecuteOptions, currentEpoch: () => number | null): ExecuteReply | null {
-    const kept = this.#kept;
-    if (kept === null) {
+    const cached = this.#cached;
+    if (cached === null) {
       return null;
     }
-    const isSame = kept.asked === question(options);
-    if (!isSame || kept.epoch !== currentEpoch()) {
+    const isSame = cached.key === keyOf(options);
+    if (!isSame || cached.epoch !== currentEpoch()) {
       return null;
     }
     this.#answered.statements += 1;
-    this.#answered.rows += kept.reply.chunk?.rows ?? 0;
-    return kept.reply;
+    this.#answered.rows += cached.reply.chunk?.rows ?? 0;
+    return cached.reply;
   }
 
-  keep(epoch: number, options: ExecuteOptions, reply: ExecuteReply): void {
+  store(epoch: number, options: ExecuteOptions, reply: ExecuteReply): void {
     if (reply.summary === null) {
       return;
     }
     // A later request does not execute the query, so its execution time is zero.
     const summary = { ...reply.summary, executeNanos: 0 };
-    this.#kept = { epoch, asked: question(options), reply: { ...reply, summary } };
+    this.#cached = { epoch, key: keyOf(options), reply: { ...reply, summary } };
   }
 }
 
 /** The options that determine the bytes of a reply. */
-function question(options: ExecuteOptions): string {
+function keyOf(options: ExecuteOptions): string {
   const { rows, skip, take, countAll, last, firstChunkRows } = options;
   return JSON.stringify([rows, skip, take, countAll, last, firstChunkRows]);
 }

@@ -7,7 +7,7 @@ import type { ColumnsSpec, CopySpec, LinesSpec, HandoffSpec } from '../border/ty
 import { asEngineError, decoded, decodedSync } from './decode.js';
 import { type Answered, CachedResult } from './cached-result.js';
 import { DatabaseError } from './error.js';
-import { wholeMemory } from './memory.js';
+import { exclusiveMemory } from './memory.js';
 import { ParameterBatch } from './parameters.js';
 import type { WebSocketReader } from './websocket.js';
 import type {
@@ -120,20 +120,20 @@ const MAX_DETECTIONS = 8;
 
 /** Adds answers to the questions of a statement. */
 async function answered(
-  { asks, texts: files }: EngineStatement,
+  { questions, texts: files }: EngineStatement,
   { allows, detectTextShape }: StatementContext,
   { answers, texts }: Known,
 ): Promise<Known> {
-  const granted = asks.map(({ key, access }) => [key, allows?.(access) === true] as const);
+  const granted = questions.map(({ key, access }) => [key, allows?.(access) === true] as const);
   let more = texts;
-  for (const ask of files) {
+  for (const request of files) {
     if (detectTextShape === undefined) {
       throw new DatabaseError({
         code: 'NotSupported',
         message: 'reading text files is not supported here',
       });
     }
-    more = { ...more, [ask.key]: await detectTextShape(ask) };
+    more = { ...more, [request.key]: await detectTextShape(request) };
   }
   return {
     ...(answers === undefined ? {} : { answers: { ...answers, ...Object.fromEntries(granted) } }),
@@ -244,12 +244,12 @@ class EngineDatabase implements Database {
   handOff(descriptor: number, terms: HandoffTerms, statements: readonly Statement[]): Handoff {
     const id = this.newQueryId();
     const spec = JSON.stringify({ id: Number(id), ...terms } satisfies HandoffSpec);
-    const natives = statements.filter((one) => one instanceof EngineStatement);
+    const natives = statements.filter((statement) => statement instanceof EngineStatement);
     const ended = decodedSync(() =>
       this.#native.handOff(
         descriptor,
         spec,
-        natives.map((one) => one.native),
+        natives.map((statement) => statement.native),
       ),
     );
     return {
@@ -315,12 +315,12 @@ class EngineTransaction implements Transaction {
 class EngineStatement implements Statement {
   readonly description: StatementDescription;
   /** Questions to answer before the statement can be bound. */
-  readonly asks: readonly Ask[];
+  readonly questions: readonly Ask[];
   readonly texts: readonly TextAsk[];
   readonly native: NativeStatement;
   readonly #database: NativeDatabase;
   readonly #newQueryId: () => bigint;
-  readonly #kept: CachedResult;
+  readonly #cachedResult: CachedResult;
 
   constructor(
     prepared: NativePrepared,
@@ -331,20 +331,22 @@ class EngineStatement implements Statement {
     this.native = prepared.statement;
     this.#database = database;
     this.#newQueryId = newQueryId;
-    this.#kept = new CachedResult(answered);
+    this.#cachedResult = new CachedResult(answered);
     const described = JSON.parse(prepared.description) as Described;
     this.description = described;
-    this.asks = described.asks ?? [];
+    this.questions = described.asks ?? [];
     this.texts = described.texts ?? [];
   }
 
   get isBound(): boolean {
-    return this.asks.length === 0 && this.texts.length === 0;
+    return this.questions.length === 0 && this.texts.length === 0;
   }
 
   async execute(parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply> {
     const known =
-      options.changes === undefined ? this.#kept.find(options, () => this.#currentEpoch()) : null;
+      options.changes === undefined
+        ? this.#cachedResult.find(options, () => this.#currentEpoch())
+        : null;
     if (known !== null) {
       return known;
     }
@@ -371,7 +373,7 @@ class EngineStatement implements Statement {
       const native = await this.native.execute(row.bytes, JSON.stringify(all));
       const answer = reply(native);
       if (native.keptFor != null) {
-        this.#kept.keep(native.keptFor, options, answer);
+        this.#cachedResult.store(native.keptFor, options, answer);
       }
       return answer;
     } catch (error) {
@@ -506,8 +508,8 @@ class EngineColumnsAppender extends Input implements ColumnsAppender {
 }
 
 class EngineRowsAppender extends Chunks implements RowsAppender {
-  async give(chunk: Buffer): Promise<AppendProgress> {
-    return await this.queued(chunk, wholeMemory(chunk));
+  async transfer(chunk: Buffer): Promise<AppendProgress> {
+    return await this.queued(chunk, exclusiveMemory(chunk));
   }
 
   async finish(): Promise<RowsReply> {

@@ -4,7 +4,7 @@
  */
 
 /** The memory of a buffer; `null` if other buffers share it. */
-export function wholeMemory(bytes: Buffer): ArrayBuffer | null {
+export function exclusiveMemory(bytes: Buffer): ArrayBuffer | null {
   const { buffer } = bytes;
   return buffer instanceof ArrayBuffer && buffer.byteLength === bytes.length ? buffer : null;
 }

@@ -45,8 +45,8 @@ export function isSentAsText(header: Buffer, index: number): boolean {
 
 /** Format of the value at this index; values beyond the header are text. */
 function formatOf(header: Buffer, index: number): number {
-  const isSaid = index < header.readUInt16BE(0);
-  return isSaid ? header.readUInt8(COUNT_BYTES + index * SENT_BYTES) : 0;
+  const isInHeader = index < header.readUInt16BE(0);
+  return isInHeader ? header.readUInt8(COUNT_BYTES + index * SENT_BYTES) : 0;
 }
 
 function hex(bytes: Uint8Array): string {
@@ -163,9 +163,9 @@ export class ParameterBatch {
     if (bytes === null || isSentAsText(this.header, index)) {
       return bytes?.toString('utf8') ?? null;
     }
-    const isWhole = [2, 4, 8].includes(bytes.length);
+    const isInteger = [2, 4, 8].includes(bytes.length);
     const ordered = formatOf(this.header, index) === COLUMNAR ? bytes.toReversed() : bytes;
-    return isWhole ? String(BigInt.asIntN(bytes.length * 8, BigInt(`0x${hex(ordered)}`))) : '';
+    return isInteger ? String(BigInt.asIntN(bytes.length * 8, BigInt(`0x${hex(ordered)}`))) : '';
   }
 
   /** The part of the header that describes the first `width` values. */

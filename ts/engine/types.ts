@@ -139,7 +139,7 @@ export interface RowsAppender {
   /**
    * Like `write`; transfers the chunk's memory if nothing shares it, which leaves the chunk empty.
    */
-  give(chunk: Buffer): Promise<AppendProgress>;
+  transfer(chunk: Buffer): Promise<AppendProgress>;
   /**
    * The first call returns the changes the rows require, or their errors. The next call commits all
    * rows together, or returns the changes again if the tables changed in between.

@@ -1,14 +1,14 @@
 /** Decodes WebSocket frames in the addon. */
 import { native, type NativeWebSocket } from './addon.js';
 import { decodedSync } from './decode.js';
-import { wholeMemory } from './memory.js';
+import { exclusiveMemory } from './memory.js';
 
 /** The result of decoding received bytes. */
 interface ReceivedFrames {
   /** Complete messages; empty if the reader buffers them. */
   readonly messages: readonly Buffer[];
   /** Buffered messages that were not read yet. */
-  readonly kept: KeptMessages;
+  readonly buffered: BufferedMessages;
   /** Bytes to send to the client: replies to its ping and close frames. */
   readonly reply: Buffer | null;
   /** Whether no further message follows, for example because the client closed the connection. */
@@ -18,7 +18,7 @@ interface ReceivedFrames {
 }
 
 /** Messages buffered for an appender. */
-export interface KeptMessages {
+export interface BufferedMessages {
   readonly count: number;
   readonly bytes: number;
 }
@@ -32,8 +32,8 @@ export class WebSocketReader {
    * Messages above the maximum length are refused. Buffered messages are passed to an appender and
    * never returned here.
    */
-  constructor(mostMessageBytes: number, keepsMessages = false) {
-    this.native = new native.NativeWebSocket(mostMessageBytes, keepsMessages);
+  constructor(maxMessageBytes: number, buffersMessages = false) {
+    this.native = new native.NativeWebSocket(maxMessageBytes, buffersMessages);
   }
 
   /**
@@ -42,12 +42,12 @@ export class WebSocketReader {
    */
   receive(bytes: Buffer): ReceivedFrames {
     const received = decodedSync(() => {
-      return this.native.receive(wholeMemory(bytes) ?? Uint8Array.from(bytes).buffer);
+      return this.native.receive(exclusiveMemory(bytes) ?? Uint8Array.from(bytes).buffer);
     });
     const { messages, kept, keptBytes, reply, isOver, closeCode, reason } = received;
     return {
       messages,
-      kept: { count: kept, bytes: keptBytes },
+      buffered: { count: kept, bytes: keptBytes },
       reply: reply ?? null,
       isOver,
       failure: closeCode === undefined ? null : { code: closeCode, reason: reason ?? '' },

@@ -32,12 +32,12 @@ export function isFromOwnPage(context: HttpContext): boolean {
 export function followSession(context: HttpContext, services: HttpServices, path: string): void {
   const { login, parameters } = context.state;
   const { required, sessions } = services.authenticator;
-  const asked = required ? parameters.get('session')?.toLowerCase() : undefined;
-  if (login === null || asked === undefined) {
+  const requested = required ? parameters.get('session')?.toLowerCase() : undefined;
+  if (login === null || requested === undefined) {
     return;
   }
   const token = sessionToken(context);
-  if (asked === 'true') {
+  if (requested === 'true') {
     const isNew = context.headers.authorization !== undefined;
     if (token !== null && isNew) {
       // A request with credentials gets a new session, which replaces the previous one.
@@ -46,7 +46,7 @@ export function followSession(context: HttpContext, services: HttpServices, path
     if (isNew || token === null || sessions.find(token) === null) {
       setCookie(context, sessions.open(login), SESSION_SECONDS, path);
     }
-  } else if (asked === 'false' && token !== null) {
+  } else if (requested === 'false' && token !== null) {
     sessions.close(token);
     setCookie(context, '', 0, path);
     const { remoteAddress = '' } = context.req.socket;

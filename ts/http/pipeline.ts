@@ -9,7 +9,7 @@ import Router from '@koa/router';
 
 import { type Config, type Endpoint, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
-import { answerHeldBody } from './request/early-answer.js';
+import { answerAwaitingClient } from './request/early-answer.js';
 import { LOOPBACK_NAMES, type OriginRules } from './request/origin-guard.js';
 import type { ErrorForm, HttpContext, HttpServices, Route } from './route.js';
 import { readSmallBody } from './request/small-body.js';
@@ -30,7 +30,7 @@ import {
 } from './steps.js';
 
 /** Checks that a request must pass before its route runs. */
-type Needs = Pick<Route, 'access' | 'permission' | 'body'>;
+type RouteRequirements = Pick<Route, 'access' | 'permission' | 'body'>;
 
 /** Answers a request; never rejects. */
 type Serve = (context: HttpContext) => Promise<void>;
@@ -71,7 +71,7 @@ export function createPipelines(
     end: Route['handle'],
     errors: ErrorForm = 'text',
   ): Serve => serveThrough([...first, ...steps], end, { errors, logger });
-  const stepsOf = (route: Needs): Step[] => stepsBefore(route, access, services);
+  const stepsOf = (route: RouteRequirements): Step[] => stepsBefore(route, access, services);
 
   // Paths are matched exactly, including case and slashes.
   const router = new Router({ strict: true, sensitive: true });
@@ -130,18 +130,18 @@ function serveThrough(
     } catch (error) {
       failRequest(context, error, errors, logger);
     } finally {
-      answerHeldBody(context);
+      answerAwaitingClient(context);
     }
   };
 }
 
 function stepsBefore(
-  { access: needs, permission, body }: Needs,
+  { access: requiredAccess, permission, body }: RouteRequirements,
   access: Step,
   services: HttpServices,
 ): Step[] {
   return [
-    ...(needs === 'data' ? [access] : []),
+    ...(requiredAccess === 'data' ? [access] : []),
     ...(permission === undefined ? [] : [checkPermission(services, permission)]),
     ...(body === undefined ? [] : [readSmallBody(body)]),
   ];

@@ -18,7 +18,7 @@ import type {
 import type { Documents } from '../mcp/documents.js';
 import type { SessionHost } from '../session/index.js';
 import type { Parameters } from './request/parameters.js';
-import { holdsBody } from './request/plain-request.js';
+import { awaitsContinue } from './request/plain-request.js';
 import type { StaticFiles } from './response/static-files.js';
 
 /** Dependencies that the composition root passes to the HTTP server. */
@@ -41,7 +41,7 @@ export interface HttpServices {
   /** Directory that `read_parquet` and COPY read; absolute. */
   readonly importRoot: string;
   /** Whether the line protocol is also served over TCP. */
-  readonly takesLinesOverTcp: boolean;
+  readonly servesLinesOverTcp: boolean;
   /** The wire protocol's address; returns `null` while it is closed. */
   readonly wire?: () => WireEndpoint | null;
 }
@@ -61,7 +61,7 @@ export interface TransferTimeouts {
 }
 
 /** The statement of a request. */
-interface AskedStatement {
+interface RequestStatement {
   readonly text: string;
   /**
    * Time at which the statement had arrived completely, by `performance.now()`; its timeout starts
@@ -85,7 +85,7 @@ export interface RequestState {
   timeouts: TransferTimeouts;
   authenticationNanos: number;
   /** Set by routes that run SQL: their errors are JSON with the SQL text and a position. */
-  statement: AskedStatement | null;
+  statement: RequestStatement | null;
 }
 
 /** A request and its response, as steps and routes see them: Koa's context or an `Exchange`. */
@@ -176,7 +176,7 @@ export function keepAliveHeader(config: Config): string {
 
 /** Sets `Keep-Alive` on a connection that stays open. */
 export function promiseKeepAlive(context: HttpContext, header: string): void {
-  if (context.res.shouldKeepAlive && !holdsBody(context.req)) {
+  if (context.res.shouldKeepAlive && !awaitsContinue(context.req)) {
     context.set('Connection', 'keep-alive');
     context.set('Keep-Alive', header);
   }

@@ -1,7 +1,7 @@
 /** The steps of the request pipeline; `pipeline.ts` orders them. */
 import {
   type Authenticator,
-  CallerGone,
+  CallerDisconnected,
   type Login,
   type LoginObserver,
   readCredentials,
@@ -10,7 +10,7 @@ import { type Config, KEYS } from '../config/index.js';
 import type { Logger } from '../observability/index.js';
 import { asDatabaseError, errorMeaning } from '../session/index.js';
 import { slotOf } from '../sockets/index.js';
-import { ClientGone } from './response/body-writer.js';
+import { ClientDisconnected } from './response/body-writer.js';
 import { endBeforeBody } from './request/early-answer.js';
 import { isFromOwnPage, sessionToken } from './login-cookie.js';
 import { refuseLogin, refuseTwice } from './response/login-refusal.js';
@@ -51,7 +51,7 @@ export function failRequest(
 
 function answerError(context: HttpContext, error: unknown, form: ErrorForm, logger: Logger): void {
   context.respond = true;
-  if (error instanceof ClientGone || error instanceof CallerGone) {
+  if (error instanceof ClientDisconnected || error instanceof CallerDisconnected) {
     context.respond = false;
     return;
   }

@@ -26,7 +26,7 @@ export interface Exchange {
   readonly owner: string;
   readonly setting: Setting;
   /** Aborted when the client no longer waits for the response. */
-  readonly gone: AbortSignal;
+  readonly disconnected: AbortSignal;
 }
 
 /** A running request. */
@@ -45,7 +45,7 @@ export async function exchange({
   message,
   owner,
   setting,
-  gone,
+  disconnected,
 }: Exchange): Promise<Response> {
   const session = sessionOf(request);
   const takenBack = takenBackBy(message);
@@ -62,7 +62,7 @@ export async function exchange({
     await server.connect(transport);
     const answer = await Promise.race([
       transport.handleRequest(request, { parsedBody: message }),
-      withoutAnswer(AbortSignal.any([stop.signal, gone])),
+      withoutAnswer(AbortSignal.any([stop.signal, disconnected])),
     ]);
     if (answer.ok && isInitializeRequest(message)) {
       answer.headers.set(SESSION_HEADER, randomUUID());

@@ -59,7 +59,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
       }
     },
   });
-  const gone = new Promise<void>((resolve) => {
+  const closed = new Promise<void>((resolve) => {
     stdin.once('close', resolve).once('end', resolve);
     // The client stopped reading.
     stdout.once('error', () => {
@@ -69,7 +69,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   stdin.on('data', (chunk: Buffer) => {
     lines.take(chunk);
   });
-  await gone;
+  await closed;
   bridge.close();
 }
 

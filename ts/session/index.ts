@@ -46,7 +46,7 @@ export type {
 export { firstQuestionMark, splitStatements, type StatementText } from '../sql/lexer/split.js';
 // The engine's types and its error are re-exported, because protocols do not import the engine.
 export { DatabaseError } from '../engine/error.js';
-export { type KeptMessages, WebSocketReader } from '../engine/websocket.js';
+export { type BufferedMessages, WebSocketReader } from '../engine/websocket.js';
 export { isSentAsText, ParameterBatch, parameterHeader } from '../engine/parameters.js';
 export type {
   Access,

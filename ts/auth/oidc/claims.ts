@@ -79,12 +79,12 @@ export function parseClaims(text: string): Claims | null {
 export function peekToken(
   token: string,
 ): { readonly header: Claims; readonly claims: Claims } | null {
-  const parts = token.split('.');
-  if (parts.length !== 3) {
+  const segments = token.split('.');
+  if (segments.length !== 3) {
     return null;
   }
-  const decode = (part = ''): Claims | null =>
-    parseClaims(Buffer.from(part, 'base64url').toString('utf8'));
-  const [header, claims] = [decode(parts[0]), decode(parts[1])];
+  const decode = (segment = ''): Claims | null =>
+    parseClaims(Buffer.from(segment, 'base64url').toString('utf8'));
+  const [header, claims] = [decode(segments[0]), decode(segments[1])];
   return header === null || claims === null ? null : { header, claims };
 }

@@ -41,8 +41,8 @@ export class KeySet {
     try {
       return await keys(named, token);
     } catch (error) {
-      const mayAsk = this.#clocks.monotonic() - this.#fetchedAt > REFETCH_MS;
-      if (!(error instanceof errors.JWKSNoMatchingKey) || !mayAsk) {
+      const mayFetch = this.#clocks.monotonic() - this.#fetchedAt > REFETCH_MS;
+      if (!(error instanceof errors.JWKSNoMatchingKey) || !mayFetch) {
         throw error;
       }
       return await (

@@ -92,9 +92,9 @@ function readMetadata(
   url: string,
   settings: Pick<OidcSettings, 'allowHttp' | 'issuer'>,
 ): ProviderMetadata {
-  const found = parseDocument(body);
+  const document = parseDocument(body);
   const text = (name: string): string => {
-    const value = found[name];
+    const value = document[name];
     if (typeof value !== 'string') {
       throw new ProviderUnavailable(`the discovery document does not contain '${name}'`);
     }
@@ -114,14 +114,14 @@ function readMetadata(
       `the discovery document has a different issuer: expected '${expected}', found '${issuer}'`,
     );
   }
-  const methods = found['code_challenge_methods_supported'];
+  const methods = document['code_challenge_methods_supported'];
   return {
     issuer,
     authorization: endpoint('authorization_endpoint'),
     token: endpoint('token_endpoint'),
     userInfo: endpoint('userinfo_endpoint'),
     publicKeys: endpoint('jwks_uri'),
-    endSession: 'end_session_endpoint' in found ? endpoint('end_session_endpoint') : null,
+    endSession: 'end_session_endpoint' in document ? endpoint('end_session_endpoint') : null,
     understandsS256: !Array.isArray(methods) || methods.includes('S256'),
   };
 }

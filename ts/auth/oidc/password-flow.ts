@@ -34,7 +34,7 @@ export class PasswordFlow {
   }
 
   /** Requests a token and passes it to `identify`. Never rejects. */
-  async ask(
+  async request(
     user: string,
     password: string,
     identify: (tokens: PasswordTokens) => Promise<Verdict>,

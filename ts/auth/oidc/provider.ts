@@ -11,7 +11,7 @@ import { UserInfo } from './user-info.js';
 import { refused, type Verdict } from './verdict.js';
 import { type Clocks, SYSTEM_CLOCKS, tokenKey, VerdictCache } from './verdict-cache.js';
 
-interface ProviderParts {
+interface ProviderOptions {
   readonly transport?: Transport;
   readonly clocks?: Clocks;
 }
@@ -29,9 +29,9 @@ export class IdentityProvider {
   readonly #passwords: PasswordFlow;
   readonly #cache: VerdictCache;
 
-  constructor(settings: OidcSettings, logger: Logger, parts: ProviderParts = {}) {
-    const clocks = parts.clocks ?? SYSTEM_CLOCKS;
-    const calls = parts.transport ?? new HttpTransport(settings);
+  constructor(settings: OidcSettings, logger: Logger, options: ProviderOptions = {}) {
+    const clocks = options.clocks ?? SYSTEM_CLOCKS;
+    const calls = options.transport ?? new HttpTransport(settings);
     const transport = new CircuitBreaker(calls, clocks, logger);
     const metadata = new MetadataSource(settings, transport, logger);
     const keys = new KeySet(metadata, transport, clocks);
@@ -73,9 +73,9 @@ export class IdentityProvider {
   /** Verifies a name and password, for the flow that is off by default. */
   password(user: string, password: string): Verdict | Promise<Verdict> {
     return this.#cache.get(this.#passwords.keyOf(user, password), () =>
-      this.#passwords.ask(user, password, async ({ access, id }) => {
+      this.#passwords.request(user, password, async ({ access, id }) => {
         if (!this.settings.groupsInToken) {
-          return await this.#userInfo.ask(access);
+          return await this.#userInfo.request(access);
         }
         return id === null
           ? refused('the identity provider returned no ID token')
@@ -88,6 +88,6 @@ export class IdentityProvider {
     if (token.length > MAX_TOKEN_LENGTH || !TOKEN.test(token)) {
       return Promise.resolve(refused('malformed token'));
     }
-    return this.settings.groupsInToken ? this.#prover.prove(token) : this.#userInfo.ask(token);
+    return this.settings.groupsInToken ? this.#prover.prove(token) : this.#userInfo.request(token);
   }
 }

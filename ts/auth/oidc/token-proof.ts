@@ -90,8 +90,8 @@ export class TokenProver {
     const meant = audiences.includes(audience);
     const ours = party === clientId || payload['client_id'] === clientId;
     const isForClient = audiences.length > 1 || audiences.includes(clientId);
-    const isOthers = party !== undefined && party !== clientId;
-    if ((!meant && !ours) || (isForClient && isOthers)) {
+    const isOtherParty = party !== undefined && party !== clientId;
+    if ((!meant && !ours) || (isForClient && isOtherParty)) {
       throw new errors.JWTClaimValidationFailed('aud', payload, 'aud', 'check_failed');
     }
   }

@@ -70,7 +70,7 @@ export class HttpTransport implements Transport {
 
   async call(call: ProviderCall): Promise<ProviderAnswer> {
     const deadline = performance.now() + this.#settings.timeoutMs;
-    await this.#turn(deadline);
+    await this.#acquireSlot(deadline);
     try {
       return await this.#send(call, deadline);
     } finally {
@@ -80,7 +80,7 @@ export class HttpTransport implements Transport {
   }
 
   /** Waits for a free slot among the concurrent calls. */
-  async #turn(deadline: number): Promise<void> {
+  async #acquireSlot(deadline: number): Promise<void> {
     if (this.#running < CALLS_AT_ONCE) {
       this.#running += 1;
       return;
@@ -164,16 +164,16 @@ function formHeaders(form: string): Record<string, string> {
 }
 
 async function readBody(response: IncomingMessage): Promise<string> {
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const piece of response as AsyncIterable<Buffer>) {
-    bytes += piece.length;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
     if (bytes > BODY_BYTES) {
       throw new Error(`the response is too large [limit=${BODY_BYTES} bytes]`);
     }
-    pieces.push(piece);
+    chunks.push(chunk);
   }
-  return Buffer.concat(pieces).toString('utf8');
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 /**

@@ -30,7 +30,7 @@ export class UserInfo {
   }
 
   /** Identifies the owner of `token`. Never rejects. */
-  async ask(token: string): Promise<Verdict> {
+  async request(token: string): Promise<Verdict> {
     const { metadata, transport, settings } = this.#services;
     try {
       const provider = await metadata.get();

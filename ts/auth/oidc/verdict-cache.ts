@@ -37,7 +37,7 @@ export class VerdictCache {
   readonly #entries: LRUCache<string, Entry>;
   /** Separate, so that a flood of bad tokens does not evict good ones. */
   readonly #refusals: LRUCache<string, Entry>;
-  readonly #asking = new Map<string, Promise<Verdict>>();
+  readonly #loading = new Map<string, Promise<Verdict>>();
 
   constructor(settings: CacheSettings, clocks: Clocks = SYSTEM_CLOCKS) {
     this.#settings = settings;
@@ -56,27 +56,27 @@ export class VerdictCache {
     return entry !== undefined && this.#clocks.monotonic() < entry.until;
   }
 
-  /** Returns a cached verdict synchronously; otherwise the result of `ask`. */
-  get(key: string, ask: () => Promise<Verdict>): Verdict | Promise<Verdict> {
+  /** Returns a cached verdict synchronously; otherwise the result of `load`. */
+  get(key: string, load: () => Promise<Verdict>): Verdict | Promise<Verdict> {
     const entry = this.#entries.get(key) ?? this.#refusals.get(key);
     if (entry !== undefined && this.#clocks.monotonic() < entry.until) {
       return entry.verdict;
     }
-    const under = this.#asking.get(key);
-    if (under !== undefined) {
-      return under;
+    const running = this.#loading.get(key);
+    if (running !== undefined) {
+      return running;
     }
-    const asked = this.#ask(key, entry, ask).finally(() => this.#asking.delete(key));
-    this.#asking.set(key, asked);
-    return asked;
+    const loading = this.#load(key, entry, load).finally(() => this.#loading.delete(key));
+    this.#loading.set(key, loading);
+    return loading;
   }
 
-  async #ask(key: string, before: Entry | undefined, ask: () => Promise<Verdict>) {
-    const verdict = await ask();
+  async #load(key: string, before: Entry | undefined, load: () => Promise<Verdict>) {
+    const verdict = await load();
     const now = this.#clocks.monotonic();
     if (verdict.kind === 'unavailable') {
-      const stale = before?.verdict.kind === 'known' && now < before.staleUntil;
-      return stale ? before.verdict : verdict;
+      const isStaleUsable = before?.verdict.kind === 'known' && now < before.staleUntil;
+      return isStaleUsable ? before.verdict : verdict;
     }
     const { cacheTtlMs, negativeTtlMs, staleMs, skewMs } = this.#settings;
     if (verdict.kind !== 'known') {
@@ -84,9 +84,9 @@ export class VerdictCache {
       this.#refusals.set(key, { verdict, until: now + negativeTtlMs, staleUntil: 0 });
       return verdict;
     }
-    const left = (verdict.expires ?? Infinity) + skewMs - this.#clocks.wall();
-    const until = now + Math.min(cacheTtlMs, Math.max(left, 0));
-    const staleUntil = Math.min(until + staleMs, now + left);
+    const remainingMs = (verdict.expires ?? Infinity) + skewMs - this.#clocks.wall();
+    const until = now + Math.min(cacheTtlMs, Math.max(remainingMs, 0));
+    const staleUntil = Math.min(until + staleMs, now + remainingMs);
     this.#refusals.delete(key);
     this.#entries.set(key, { verdict, until, staleUntil });
     return verdict;

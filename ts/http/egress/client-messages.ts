@@ -106,8 +106,8 @@ function readRequest(reader: MessageReader, limits: RequestLimits): QueryRequest
 function readTimeout(reader: MessageReader, id: bigint): number {
   const timeoutMs = reader.bigVarint('the timeout');
   if (timeoutMs < 1n || timeoutMs > MAX_TIMEOUT_MS) {
-    const asked = BigInt.asIntN(64, timeoutMs);
-    const message = `the timeout must be at least 1 ms [timeout=${asked}ms]`;
+    const requestedMs = BigInt.asIntN(64, timeoutMs);
+    const message = `the timeout must be at least 1 ms [timeout=${requestedMs}ms]`;
     throw new MalformedMessage(message, id);
   }
   return Number(timeoutMs);

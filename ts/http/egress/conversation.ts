@@ -9,7 +9,7 @@ import {
   errorMeaning,
 } from '../../session/index.js';
 import type { Logger } from '../../observability/index.js';
-import { ClientGone } from '../response/body-writer.js';
+import { ClientDisconnected } from '../response/body-writer.js';
 import { type QueryRequest, readClientMessage, type RequestLimits } from './client-messages.js';
 import { STATUS } from '../qwp-status.js';
 import type { LastingLogin } from '../websocket/lasting-login.js';
@@ -20,7 +20,7 @@ import * as reply from './server-messages.js';
 /** The connection interface used here. */
 export interface Peer {
   messages(): AsyncIterable<Buffer>;
-  send(...parts: readonly Buffer[]): Promise<void>;
+  send(...buffers: readonly Buffer[]): Promise<void>;
   close(code: number, reason?: string): void;
   /** Aborted when no client waits for a reply any longer. */
   readonly ended: AbortSignal;
@@ -28,7 +28,7 @@ export interface Peer {
 }
 
 /** Dependencies of a conversation. */
-interface ConversationParts {
+interface ConversationOptions {
   readonly peer: Peer;
   readonly sessions: SessionHost;
   readonly login: LastingLogin;
@@ -45,40 +45,40 @@ const CLOSE_PROTOCOL_ERROR = 1002;
 const NO_QUERY = -1n;
 
 export class Conversation implements Outlet {
-  readonly #parts: ConversationParts;
+  readonly #options: ConversationOptions;
   #query: Query | null = null;
   #running: Promise<void> = Promise.resolve();
   /** Whether the client may still have symbols from an earlier query. */
   #holdsSymbols = false;
 
-  constructor(parts: ConversationParts) {
-    this.#parts = parts;
+  constructor(options: ConversationOptions) {
+    this.#options = options;
   }
 
   /** Resolves when the conversation ends. */
   async run(): Promise<void> {
-    const { peer } = this.#parts;
-    const gone = (): void => this.#query?.stop();
-    peer.ended.addEventListener('abort', gone);
+    const { peer } = this.#options;
+    const onClose = (): void => this.#query?.stop();
+    peer.ended.addEventListener('abort', onClose);
     try {
       await peer.send(reply.serverInfo());
       for await (const bytes of peer.messages()) {
-        if (!(await this.#take(bytes))) {
+        if (!(await this.#handle(bytes))) {
           break;
         }
       }
       if (!peer.isStopping) {
-        gone();
+        onClose();
       }
       await this.#running;
     } finally {
-      gone();
-      peer.ended.removeEventListener('abort', gone);
+      onClose();
+      peer.ended.removeEventListener('abort', onClose);
     }
   }
 
-  send(...parts: readonly Buffer[]): Promise<void> {
-    return this.#parts.peer.send(...parts);
+  send(...buffers: readonly Buffer[]): Promise<void> {
+    return this.#options.peer.send(...buffers);
   }
 
   async beginSymbols(resets: boolean, hasSymbols: boolean): Promise<void> {
@@ -89,10 +89,10 @@ export class Conversation implements Outlet {
   }
 
   /** Returns false if the connection must close. */
-  async #take(bytes: Buffer): Promise<boolean> {
+  async #handle(bytes: Buffer): Promise<boolean> {
     let message;
     try {
-      message = readClientMessage(bytes, this.#parts.limits);
+      message = readClientMessage(bytes, this.#options.limits);
     } catch (error) {
       return this.#refuse(error);
     }
@@ -126,7 +126,7 @@ export class Conversation implements Outlet {
     this.#query?.stop();
     await this.#running;
     await this.send(reply.queryError(NO_QUERY, failure));
-    this.#parts.peer.close(CLOSE_PROTOCOL_ERROR, failure.message);
+    this.#options.peer.close(CLOSE_PROTOCOL_ERROR, failure.message);
     return false;
   }
 
@@ -142,7 +142,7 @@ export class Conversation implements Outlet {
       await this.send(reply.queryError(request.id, failure));
       return;
     }
-    const { sessions, login, batches, seconds } = this.#parts;
+    const { sessions, login, batches, seconds } = this.#options;
     const limits = { ...batches(), timeoutMs: sessions.timeoutMs(request.timeoutMs) };
     const query = new Query(request, sessions.open(login, false, seconds), limits, this);
     this.#query = query;
@@ -151,7 +151,7 @@ export class Conversation implements Outlet {
 
   /** Runs the query to its end; never rejects. */
   async #finish(query: Query): Promise<void> {
-    const { login, peer, logger } = this.#parts;
+    const { login, peer, logger } = this.#options;
     let last: Buffer | null = null;
     try {
       const refusal = await login.refusal();
@@ -161,7 +161,7 @@ export class Conversation implements Outlet {
         last = reply.queryError(query.id, failureOf(refusal));
       }
     } catch (error) {
-      if (!(error instanceof ClientGone)) {
+      if (!(error instanceof ClientDisconnected)) {
         const failure = asDatabaseError(error);
         const { logLevel } = errorMeaning(failure.code);
         const { code, message, cause } = failure;

@@ -61,8 +61,8 @@ export function failureOf(error: DatabaseError, hasOwnTime = false): Failure {
   const { code, message, start, detail } = error;
   const isBind = detail?.startsWith('parameter $') === true;
   const status = isBind ? STATUS.schemaMismatch : statusOf(code, hasOwnTime);
-  const place = isBind ? ` [${detail}]` : start === undefined ? '' : ` [position=${start}]`;
-  return { status, message: message + place };
+  const location = isBind ? ` [${detail}]` : start === undefined ? '' : ` [position=${start}]`;
+  return { status, message: message + location };
 }
 
 function statusOf(code: DatabaseError['code'], hasOwnTime: boolean): Status {

@@ -51,9 +51,11 @@ export class MessageReader {
 
   /** Returns a view of the next bytes, not a copy. */
   bytes(count: number, what: string): Buffer {
-    const left = this.#bytes.length - this.#at;
-    if (count > left) {
-      throw this.malformed(`${what}: expected ${count} bytes at offset ${this.#at}, found ${left}`);
+    const available = this.#bytes.length - this.#at;
+    if (count > available) {
+      throw this.malformed(
+        `${what}: expected ${count} bytes at offset ${this.#at}, found ${available}`,
+      );
     }
     this.#at += count;
     return this.#bytes.subarray(this.#at - count, this.#at);

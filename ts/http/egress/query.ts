@@ -41,7 +41,7 @@ interface QueryLimits extends BatchOptions {
 /** The connection interface that a query needs. */
 export interface Outlet {
   /** Resolves when more may be sent; rejects when the client has disconnected. */
-  send(...parts: readonly Buffer[]): Promise<void>;
+  send(...buffers: readonly Buffer[]): Promise<void>;
   /** Called before the first message with rows, because symbols are numbered anew. */
   beginSymbols(resets: boolean, hasSymbols: boolean): Promise<void>;
 }
@@ -139,11 +139,11 @@ export class Query {
 
   #format(): RowFormat {
     const { maxRows, maxBytes, zstdLevel } = this.#limits;
-    const most = Math.max(MIN_MESSAGE_BYTES, this.#credit);
+    const messageBytes = Math.max(MIN_MESSAGE_BYTES, this.#credit);
     return {
       format: 'qwp',
       maxRows,
-      maxBytes: Math.min(maxBytes, most),
+      maxBytes: Math.min(maxBytes, messageBytes),
       ...(zstdLevel === null ? {} : { zstdLevel }),
     };
   }
@@ -155,10 +155,10 @@ export class Query {
     let chunk = answer.chunk ?? (await answer.stream?.next()) ?? null;
     while (chunk !== null) {
       await this.#waitForCredit();
-      const [head, rest] = reply.resultBatch(this.id, chunk.bytes);
-      this.#credit -= head.length + rest.length;
+      const [head, body] = reply.resultBatch(this.id, chunk.bytes);
+      this.#credit -= head.length + body.length;
       sequence += 1;
-      await this.#outlet.send(head, rest);
+      await this.#outlet.send(head, body);
       this.#refuseIfStopped();
       chunk = (await answer.stream?.next()) ?? null;
     }
@@ -184,11 +184,12 @@ export class Query {
     while (this.#credit <= 0) {
       this.#refuseIfStopped();
       const { pauseMs, timeoutMs } = this.#limits;
-      const leftMs = timeoutMs === 0 ? Infinity : timeoutMs - (performance.now() - this.#sinceMs);
-      if (await this.#grantWithin(Math.min(pauseMs, leftMs))) {
+      const remainingMs =
+        timeoutMs === 0 ? Infinity : timeoutMs - (performance.now() - this.#sinceMs);
+      if (await this.#grantWithin(Math.min(pauseMs, remainingMs))) {
         continue;
       }
-      if (leftMs < pauseMs) {
+      if (remainingMs < pauseMs) {
         // The engine checks the timeout only while it produces rows.
         const message = `timeout, query aborted [timeout=${timeoutMs}ms]`;
         throw new DatabaseError({ code: 'Timeout', message });
@@ -200,9 +201,9 @@ export class Query {
   }
 
   /** Resolves to false if neither credit nor a stop arrives in time. */
-  async #grantWithin(mostMs: number): Promise<boolean> {
+  async #grantWithin(maxMs: number): Promise<boolean> {
     const isGranted = await new Promise<boolean>((resolve) => {
-      const timer = setTimeout(resolve, mostMs, false);
+      const timer = setTimeout(resolve, maxMs, false);
       this.#granted = (): void => {
         clearTimeout(timer);
         resolve(true);

@@ -30,9 +30,9 @@ function head(flags: number, tables: number, length: number): Buffer {
   return bytes;
 }
 
-function message(...parts: readonly Buffer[]): Buffer {
-  const length = parts.reduce((sum, part) => sum + part.length, 0);
-  return Buffer.concat([head(0, 0, length), ...parts]);
+function message(...buffers: readonly Buffer[]): Buffer {
+  const length = buffers.reduce((sum, buffer) => sum + buffer.length, 0);
+  return Buffer.concat([head(0, 0, length), ...buffers]);
 }
 
 /** The message kind and the query id. */

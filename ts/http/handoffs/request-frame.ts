@@ -26,7 +26,7 @@ const QUERY = /[?&]query=/g;
  * Parameters other than the query whose effect on the response never varies. A request with any
  * further parameter is not handed off.
  */
-const OTHERS = new Set(['limit', 'count', 'nm', 'explain', 'quoteLargeNum', 'src']);
+const REPEATABLE_PARAMETERS = new Set(['limit', 'count', 'nm', 'explain', 'quoteLargeNum', 'src']);
 /** Headers that mark a request with a body, or one that ends its connection. */
 const REFUSED = new Set([
   'content-length',
@@ -54,7 +54,7 @@ export function splitAddress(url: string): readonly [before: string, after: stri
   const [before, after] = [url.slice(0, start), url.slice(end)];
   const pairs = [...before.slice(before.indexOf('?') + 1).split('&'), ...after.split('&')];
   const isKnown = (pair: string): boolean =>
-    pair === '' || pair === 'query=' || OTHERS.has(pair.split('=', 1)[0] ?? '');
+    pair === '' || pair === 'query=' || REPEATABLE_PARAMETERS.has(pair.split('=', 1)[0] ?? '');
   return pairs.every(isKnown) ? [before, after] : null;
 }
 
@@ -82,14 +82,14 @@ export function frameOf(request: IncomingMessage): RequestFrame | null {
     return isRead && mayRepeat(name, value);
   };
   // Headers from an earlier, unfinished read would appear only in the parser's headers.
-  const isWhole = headers.length * 2 === rawHeaders.length && headers.every(isSame);
+  const isComplete = headers.length * 2 === rawHeaders.length && headers.every(isSame);
   const [before, after] = split;
   const behind = text.slice(line.length - VERSION.length);
-  return isWhole ? { before: `GET ${before}`, after: `${after}${behind}` } : null;
+  return isComplete ? { before: `GET ${before}`, after: `${after}${behind}` } : null;
 }
 
 function mayRepeat(name: string, value: string): boolean {
   const lower = name.toLowerCase();
-  const isKept = lower !== 'connection' || value.toLowerCase() === 'keep-alive';
-  return isKept && !REFUSED.has(lower);
+  const isRepeatable = lower !== 'connection' || value.toLowerCase() === 'keep-alive';
+  return isRepeatable && !REFUSED.has(lower);
 }

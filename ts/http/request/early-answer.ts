@@ -3,7 +3,7 @@
  * with unread bytes resets it, and the client may lose the response. Therefore the response is sent
  * first, and the connection ends only after the body.
  */
-import { holdsBody } from './plain-request.js';
+import { awaitsContinue } from './plain-request.js';
 import { watchBody } from './request-body.js';
 import type { HttpContext } from '../route.js';
 
@@ -15,12 +15,12 @@ const MAX_MS = 30_000;
  * Sends the response to a client that waits for `100 Continue`. The body may or may not follow, so
  * no further request can be read from the connection.
  */
-export function answerHeldBody(context: HttpContext): void {
+export function answerAwaitingClient(context: HttpContext): void {
   const { req, res, body } = context;
   const isOurs = context.respond !== false && !res.headersSent;
   const bytes = body ?? '';
-  const isWhole = typeof bytes === 'string' || Buffer.isBuffer(bytes);
-  if (isOurs && isWhole && holdsBody(req)) {
+  const isBuffered = typeof bytes === 'string' || Buffer.isBuffer(bytes);
+  if (isOurs && isBuffered && awaitsContinue(req)) {
     context.set('Connection', 'close');
     context.remove('Keep-Alive');
     writeBeforeBody(context, context.status, bytes);

@@ -9,24 +9,24 @@ import { IncomingMessage, type ServerResponse } from 'node:http';
  * request.
  */
 export class PlainRequest extends IncomingMessage {
-  #asksForUpgrade = false;
+  #requestsUpgrade = false;
   /** Sends `100 Continue`; `null` if it was already sent, or if the client does not wait for it. */
   #invite: (() => void) | null = null;
 
   /** Node reads this before it looks for a body. Other upgrades (`h2c`) are never granted. */
   get upgrade(): boolean {
-    return this.#asksForUpgrade && (this.method === 'CONNECT' || asksForWebSocket(this));
+    return this.#requestsUpgrade && (this.method === 'CONNECT' || requestsWebSocket(this));
   }
 
-  set upgrade(asks: boolean | null) {
+  set upgrade(isRequested: boolean | null) {
     // Node's constructor sets it before the private fields exist.
-    if (#asksForUpgrade in this) {
-      this.#asksForUpgrade = asks === true;
+    if (#requestsUpgrade in this) {
+      this.#requestsUpgrade = isRequested === true;
     }
   }
 
   /** Whether the client waits for `100 Continue` before it sends the body. */
-  get holdsBody(): boolean {
+  get awaitsContinue(): boolean {
     return this.#invite !== null;
   }
 
@@ -63,12 +63,12 @@ export class PlainRequest extends IncomingMessage {
  * Whether it is uncertain that the client will send the body, so that no further request can follow
  * on the connection.
  */
-export function holdsBody(request: IncomingMessage): boolean {
-  return request instanceof PlainRequest && request.holdsBody;
+export function awaitsContinue(request: IncomingMessage): boolean {
+  return request instanceof PlainRequest && request.awaitsContinue;
 }
 
 /** Whether the request is for a WebSocket upgrade. */
-function asksForWebSocket({ method, headers }: IncomingMessage): boolean {
+function requestsWebSocket({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' && headers.upgrade?.trim().toLowerCase() === 'websocket';
 }
 

@@ -38,9 +38,9 @@ export function watchBody(
   stalled: (error: BodyError) => void,
 ): () => void {
   const started = performance.now();
-  let seen = request.socket.bytesRead;
+  let lastBytesRead = request.socket.bytesRead;
   let waitedMs = 0;
-  const first = seen;
+  const first = lastBytesRead;
   const stopping = slotOf(request.socket)?.stopping;
   const stop = (): void => {
     clearInterval(timer);
@@ -53,8 +53,8 @@ export function watchBody(
   const timer = setInterval(() => {
     const now = request.socket.bytesRead;
     const oursToRead = request.readableLength > 0 || request.isPaused();
-    waitedMs = now !== seen || oursToRead ? 0 : waitedMs + CHECK_MS;
-    seen = now;
+    waitedMs = now !== lastBytesRead || oursToRead ? 0 : waitedMs + CHECK_MS;
+    lastBytesRead = now;
     const elapsedMs = performance.now() - started;
     const tooSlow =
       elapsedMs > GRACE_MS &&

@@ -18,7 +18,7 @@ export function execRange(limit: string | undefined): RowRange {
     return ALL;
   }
   const bounds = limit.split(',');
-  const numbers = bounds.map(parseWhole);
+  const numbers = bounds.map(parseInteger);
   const [first, second] = numbers;
   if (first === undefined || first === null || second === null || bounds.length > 2) {
     return ALL;
@@ -36,14 +36,14 @@ export function execRange(limit: string | undefined): RowRange {
  */
 export function expRange(limit: string | undefined): RowRange {
   const bounds = (limit ?? '').split(',');
-  const low = parseWhole(bounds[0] ?? '');
+  const low = parseInteger(bounds[0] ?? '');
   if (low === null) {
     return ALL;
   }
   if (bounds.length === 1) {
     return low < 0 ? { last: -low } : { take: low };
   }
-  const high = bounds.length === 2 ? parseWhole(bounds[1] ?? '') : null;
+  const high = bounds.length === 2 ? parseInteger(bounds[1] ?? '') : null;
   if (low < 0 && high !== null && high < 0) {
     return { last: -low, take: Math.max(high - low, 0) };
   }
@@ -51,7 +51,7 @@ export function expRange(limit: string | undefined): RowRange {
   return high === null ? { skip } : { skip, take: Math.max(high - skip, 0) };
 }
 
-function parseWhole(text: string): number | null {
+function parseInteger(text: string): number | null {
   if (!/^-?\d+$/.test(text)) {
     return null;
   }

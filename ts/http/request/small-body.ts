@@ -69,7 +69,7 @@ async function read(context: HttpContext, coding: Coding, limitBytes: number): P
   // The members of Koa's context that koa-body reads; hot routes have no Koa context.
   const request: { body?: unknown } = {};
   const is = (types: readonly string[]): boolean => types.includes(coding);
-  const asked = { req, method, request, is } as unknown as Context;
+  const koaContext = { req, method, request, is } as unknown as Context;
   let stop = (): void => undefined;
   let late: NodeJS.Immediate | undefined;
   try {
@@ -79,7 +79,7 @@ async function read(context: HttpContext, coding: Coding, limitBytes: number): P
           ? bytesParser(make, limitBytes)
           : multipartParser(make, limitBytes, reject);
       onEarlyEnd(req, reject);
-      parse(asked, NEXT).then(resolve, reject);
+      parse(koaContext, NEXT).then(resolve, reject);
       // A body that arrived together with its headers needs no watch.
       late = setImmediate(() => {
         stop = watchBody(req, state.timeouts.bodyMs, reject);
@@ -124,7 +124,7 @@ function multipartParser(
 ): Parse {
   let bytes = 0;
   let fields = 0;
-  const onPart = (part: Part, keep: (part: Part) => void): void => {
+  const onPart = (part: Part, accept: (part: Part) => void): void => {
     part.on('data', (chunk: Buffer) => {
       bytes += chunk.length;
       if (bytes > limitBytes) {
@@ -135,7 +135,7 @@ function multipartParser(
       fields += 1;
       // Otherwise koa-body would treat it as a file, and write it to disk.
       part.mimetype = null;
-      keep(part);
+      accept(part);
     }
   };
   const options = { multipart: true, multipartTypes: ['multipart'] };

@@ -18,11 +18,11 @@ const STALL_CHECKS = 12;
  * Delay between the last bytes of a failed response and the end of its connection. A browser that
  * receives both together discards the unread data, including the error.
  */
-const LAST_WORDS_MS = 250;
+const LINGER_MS = 250;
 
 /** The client closed its connection, so no response is needed. */
-export class ClientGone extends Error {
-  override readonly name = 'ClientGone';
+export class ClientDisconnected extends Error {
+  override readonly name = 'ClientDisconnected';
 
   constructor() {
     super('the client closed its connection');
@@ -54,12 +54,12 @@ export class BodyWriter {
   }
 
   /**
-   * Resolves when more may be written. Rejects with `ClientGone`, or with `Closed` if the server
-   * stops.
+   * Resolves when more may be written. Rejects with `ClientDisconnected`, or with `Closed` if the
+   * server stops.
    */
   async write(bytes: Buffer | string): Promise<void> {
     if (this.#response.destroyed) {
-      throw new ClientGone();
+      throw new ClientDisconnected();
     }
     if (!this.#sink.write(bytes)) {
       await this.#drained();
@@ -78,7 +78,7 @@ export class BodyWriter {
     const closing = once(this.#response, 'close');
     this.#sink.write(bytes, () => {
       const destroy = (): void => {
-        setTimeout(() => this.#response.socket?.destroySoon(), LAST_WORDS_MS);
+        setTimeout(() => this.#response.socket?.destroySoon(), LINGER_MS);
       };
       if (this.#compressor === null) {
         destroy();
@@ -91,31 +91,35 @@ export class BodyWriter {
 
   async #drained(): Promise<void> {
     const watch = new AbortController();
-    const gone = (): void => {
+    const stopWaiting = (): void => {
       watch.abort();
     };
-    const stall = watchStall(this.#response, this.#stallMs, gone);
+    const stall = watchStall(this.#response, this.#stallMs, stopWaiting);
     const { socket } = this.#response;
     const stopping = socket === null ? undefined : slotOf(socket)?.stopping;
-    this.#response.once('close', gone);
-    stopping?.addEventListener('abort', gone);
+    this.#response.once('close', stopWaiting);
+    stopping?.addEventListener('abort', stopWaiting);
     try {
       await once(this.#sink, 'drain', { signal: watch.signal });
     } catch {
       if (stopping?.aborted === true && !this.#response.destroyed) {
         throw new DatabaseError({ code: 'Closed', message: 'the server is shutting down' });
       }
-      throw new ClientGone();
+      throw new ClientDisconnected();
     } finally {
       clearInterval(stall);
-      this.#response.off('close', gone);
-      stopping?.removeEventListener('abort', gone);
+      this.#response.off('close', stopWaiting);
+      stopping?.removeEventListener('abort', stopWaiting);
     }
   }
 }
 
 /** Destroys a response whose socket accepts no bytes for `stallMs`. */
-function watchStall(response: ServerResponse, stallMs: number, gone: () => void): NodeJS.Timeout {
+function watchStall(
+  response: ServerResponse,
+  stallMs: number,
+  onStall: () => void,
+): NodeJS.Timeout {
   let waiting = response.socket?.writableLength ?? 0;
   let since = performance.now();
   return setInterval(() => {
@@ -125,7 +129,7 @@ function watchStall(response: ServerResponse, stallMs: number, gone: () => void)
       since = performance.now();
     } else if (performance.now() - since >= stallMs) {
       response.destroy();
-      gone();
+      onStall();
     }
   }, stallMs / STALL_CHECKS).unref();
 }

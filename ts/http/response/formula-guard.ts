@@ -19,7 +19,7 @@ const BEGINNINGS: ReadonlySet<number> = new Set([
 const APOSTROPHE = Buffer.from("'");
 
 /** The parser state before the next byte. */
-type Place = 'start' | 'quoted start' | 'quoted' | 'plain';
+type Position = 'start' | 'quoted start' | 'quoted' | 'plain';
 
 export class FormulaGuard {
   readonly #isText: readonly boolean[];
@@ -27,7 +27,7 @@ export class FormulaGuard {
   /** Whether the current line is the header, in which every field is a string. */
   #isHeader: boolean;
   #column = 0;
-  #place: Place = 'start';
+  #position: Position = 'start';
 
   /** `isText`: whether each column is a string. */
   constructor(isText: readonly boolean[], delimiter: string, header: boolean) {
@@ -38,45 +38,45 @@ export class FormulaGuard {
 
   /** Processes the next bytes of the file; fields may span calls. */
   guard(bytes: Buffer): Buffer {
-    const pieces: Buffer[] = [];
+    const chunks: Buffer[] = [];
     let from = 0;
     for (let at = 0; at < bytes.length; at += 1) {
       const byte = bytes[at] ?? 0;
       if (this.#begins(byte)) {
-        pieces.push(bytes.subarray(from, at), APOSTROPHE);
+        chunks.push(bytes.subarray(from, at), APOSTROPHE);
         from = at;
       }
       this.#step(byte);
     }
-    return pieces.length === 0 ? bytes : Buffer.concat([...pieces, bytes.subarray(from)]);
+    return chunks.length === 0 ? bytes : Buffer.concat([...chunks, bytes.subarray(from)]);
   }
 
   /** Whether a formula would start with this byte. */
   #begins(byte: number): boolean {
-    const isStart = this.#place === 'start' || this.#place === 'quoted start';
+    const isStart = this.#position === 'start' || this.#position === 'quoted start';
     // Outside quotes, these bytes end the field.
     const ends = byte === this.#delimiter || byte === CARRIAGE_RETURN;
-    const isEnd = this.#place === 'start' && ends;
+    const isEnd = this.#position === 'start' && ends;
     const isText = this.#isHeader || this.#isText[this.#column] === true;
     return isStart && !isEnd && isText && BEGINNINGS.has(byte);
   }
 
   #step(byte: number): void {
-    if (this.#place === 'quoted start' || this.#place === 'quoted') {
-      this.#place = byte === QUOTE ? 'plain' : 'quoted';
+    if (this.#position === 'quoted start' || this.#position === 'quoted') {
+      this.#position = byte === QUOTE ? 'plain' : 'quoted';
     } else if (byte === QUOTE) {
       // After a quote that seemed to end the field, this quote shows that both form an escaped
       // quote inside it.
-      this.#place = this.#place === 'start' ? 'quoted start' : 'quoted';
+      this.#position = this.#position === 'start' ? 'quoted start' : 'quoted';
     } else if (byte === this.#delimiter) {
       this.#column += 1;
-      this.#place = 'start';
+      this.#position = 'start';
     } else if (byte === LINE_END) {
       this.#column = 0;
       this.#isHeader = false;
-      this.#place = 'start';
+      this.#position = 'start';
     } else {
-      this.#place = 'plain';
+      this.#position = 'plain';
     }
   }
 }

@@ -42,7 +42,7 @@ export function refuseLogin(
       forbid(context, 'the scope of the token is insufficient: request openid');
       return;
     case 'denied':
-      forbid(context, `Access denied [${login.needs}]`);
+      forbid(context, `Access denied [${login.permission}]`);
       return;
     case 'unknown':
       challenge(context, login.error, authenticator);

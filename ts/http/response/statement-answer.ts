@@ -17,7 +17,7 @@ import {
   timeBounds,
   type TimeBounds,
 } from '../../session/index.js';
-import { ClientGone } from './body-writer.js';
+import { ClientDisconnected } from './body-writer.js';
 import {
   answer,
   type HttpContext,
@@ -170,13 +170,13 @@ export async function prepareWhileConnected(
   session: Session,
   text: string,
 ): Promise<PreparedStatement> {
-  const gone = new AbortController();
+  const disconnected = new AbortController();
   const abort = (): void => {
-    gone.abort();
+    disconnected.abort();
   };
   context.res.once('close', abort);
   try {
-    const options = { ...statementBounds(context), signal: gone.signal };
+    const options = { ...statementBounds(context), signal: disconnected.signal };
     return await session.prepare(text, undefined, options);
   } finally {
     context.res.off('close', abort);
@@ -193,29 +193,29 @@ export async function whileConnected<T>(
   work: (follow: (stream: ResultStream | null) => void) => Promise<T>,
 ): Promise<T> {
   let stream: ResultStream | null = null;
-  let isGone = context.res.closed;
-  const gone = (): void => {
-    isGone = !context.res.writableFinished;
-    if (isGone) {
+  let isClosed = context.res.closed;
+  const onClose = (): void => {
+    isClosed = !context.res.writableFinished;
+    if (isClosed) {
       stream?.cancel();
       statement.cancel();
     }
   };
-  context.res.once('close', gone);
+  context.res.once('close', onClose);
   try {
-    if (isGone) {
-      throw new ClientGone();
+    if (isClosed) {
+      throw new ClientDisconnected();
     }
     return await work((next) => {
       stream = next;
-      if (isGone) {
+      if (isClosed) {
         next?.cancel();
       }
     });
   } catch (error) {
-    throw error instanceof ClientGone ? error : asDatabaseError(error);
+    throw error instanceof ClientDisconnected ? error : asDatabaseError(error);
   } finally {
-    context.res.off('close', gone);
+    context.res.off('close', onClose);
     statement.close();
   }
 }

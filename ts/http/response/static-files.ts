@@ -92,10 +92,10 @@ function readStaticFile(location: string, path: string): StaticFile {
 
 /** Compresses on first use, so that compression does not delay startup. */
 function onceEach(make: (coding: FileCoding) => Buffer): (coding: FileCoding) => Buffer {
-  const made = new Map<FileCoding, Buffer>();
+  const compressed = new Map<FileCoding, Buffer>();
   return (coding) => {
-    const bytes = made.get(coding) ?? make(coding);
-    made.set(coding, bytes);
+    const bytes = compressed.get(coding) ?? make(coding);
+    compressed.set(coding, bytes);
     return bytes;
   };
 }

@@ -20,7 +20,7 @@ import { KEYS } from '../../config/index.js';
 import type { Logger } from '../../observability/index.js';
 import { followSession } from '../login-cookie.js';
 import type { HttpPaths } from '../paths.js';
-import { BodyWriter, ClientGone } from '../response/body-writer.js';
+import { BodyWriter, ClientDisconnected } from '../response/body-writer.js';
 import {
   columnJson,
   prepareWhileConnected,
@@ -69,8 +69,8 @@ export function changesRoute(services: HttpServices, { base }: HttpPaths): Route
         await whileConnected(context, statement, async (follow) => {
           if (!refusePlaceholders(context, statement)) {
             const heartbeatMs = config.get(KEYS.changesHeartbeat);
-            const parts = { context, lasting, heartbeatMs, follow, logger };
-            await new EventFeed(statement, start, parts).run();
+            const options = { context, lasting, heartbeatMs, follow, logger };
+            await new EventFeed(statement, start, options).run();
           }
         });
       } finally {
@@ -117,7 +117,7 @@ function startOf(context: HttpContext): FeedStart | null {
   return start;
 }
 
-interface EventFeedParts {
+interface EventFeedOptions {
   readonly context: HttpContext;
   /** The login to check again; absent if no login is required. */
   readonly lasting: LastingLogin | null;
@@ -130,22 +130,22 @@ interface EventFeedParts {
 class EventFeed {
   readonly #statement: PreparedStatement;
   readonly #feed: ChangeFeed;
-  readonly #parts: EventFeedParts;
+  readonly #options: EventFeedOptions;
   #writer: BodyWriter | null = null;
   #columns = '';
   /** `id` of the last event. */
   #sentId = '';
   #checkedAt = -Infinity;
 
-  constructor(statement: PreparedStatement, start: FeedStart, parts: EventFeedParts) {
+  constructor(statement: PreparedStatement, start: FeedStart, options: EventFeedOptions) {
     this.#statement = statement;
-    const quoteLargeNumbers = parts.context.state.parameters.isTrue('quoteLargeNum');
+    const quoteLargeNumbers = options.context.state.parameters.isTrue('quoteLargeNum');
     this.#feed = new ChangeFeed(statement, start, { quoteLargeNumbers });
-    this.#parts = parts;
+    this.#options = options;
   }
 
   async run(): Promise<void> {
-    const { context, logger } = this.#parts;
+    const { context, logger } = this.#options;
     if (context.method === 'HEAD') {
       answer(context, 200, EVENT_TYPE, '');
       return;
@@ -155,11 +155,11 @@ class EventFeed {
     const writer = this.#begin();
     try {
       while (step !== null) {
-        await this.#tell(step);
-        step = context.res.closed ? null : await this.#feed.next(this.#parts.heartbeatMs);
+        await this.#send(step);
+        step = context.res.closed ? null : await this.#feed.next(this.#options.heartbeatMs);
       }
     } catch (error) {
-      if (!(error instanceof ClientGone || context.res.closed)) {
+      if (!(error instanceof ClientDisconnected || context.res.closed)) {
         const failure = asDatabaseError(error);
         const { code, message } = failure;
         logger.log(errorMeaning(code).logLevel, 'feed_failed', { code, message });
@@ -169,7 +169,7 @@ class EventFeed {
   }
 
   #begin(): BodyWriter {
-    const { context } = this.#parts;
+    const { context } = this.#options;
     const { res } = context;
     context.respond = false;
     res.statusCode = 200;
@@ -181,31 +181,31 @@ class EventFeed {
     return this.#writer;
   }
 
-  async #tell(step: FeedStep): Promise<void> {
+  async #send(step: FeedStep): Promise<void> {
     const { change, reply } = step;
-    this.#parts.follow(reply.stream);
+    this.#options.follow(reply.stream);
     try {
       await this.#checkLogin();
-      await this.#tellColumns(step);
+      await this.#sendColumns(step);
       switch (change.kind) {
         case 'none':
-          await this.#tellPosition();
+          await this.#sendPosition();
           break;
         case 'rows':
-          await this.#tellRows(step);
+          await this.#sendRows(step);
           break;
         case 'range':
-          await this.#tellRange(step);
+          await this.#sendRange(step);
           break;
       }
     } finally {
       reply.stream?.cancel();
-      this.#parts.follow(null);
+      this.#options.follow(null);
     }
   }
 
   /** Sends the columns at the start, and again after the table has changed. */
-  async #tellColumns({ change, description }: FeedStep): Promise<void> {
+  async #sendColumns({ change, description }: FeedStep): Promise<void> {
     const columns = description.columns.map((column: ResultColumn) => columnJson(column)).join(',');
     const name = JSON.stringify(change.table);
     const { timestamp } = description;
@@ -220,7 +220,7 @@ class EventFeed {
    * Sends the current position, so that a reconnecting client can resume there. This also keeps
    * idle connections alive through proxies.
    */
-  async #tellPosition(): Promise<void> {
+  async #sendPosition(): Promise<void> {
     const { position } = this.#feed;
     const id = position === null ? '' : positionText(position);
     if (position === null || id === this.#sentId) {
@@ -230,7 +230,7 @@ class EventFeed {
     }
   }
 
-  async #tellRows(step: FeedStep): Promise<void> {
+  async #sendRows(step: FeedStep): Promise<void> {
     for await (const { bytes, rows, position } of this.#feed.pieces(step)) {
       await this.#checkLogin();
       const id = position === null ? null : positionText(position);
@@ -239,11 +239,11 @@ class EventFeed {
     }
   }
 
-  async #tellRange(step: FeedStep): Promise<void> {
+  async #sendRange(step: FeedStep): Promise<void> {
     const { txn, ranges } = step.change;
     await this.#write('range', null, JSON.stringify({ txn, ranges }));
-    await this.#tellRows(step);
-    await this.#tellPosition();
+    await this.#sendRows(step);
+    await this.#sendPosition();
   }
 
   async #checkLogin(): Promise<void> {
@@ -252,7 +252,7 @@ class EventFeed {
       return;
     }
     this.#checkedAt = now;
-    const refusal = await this.#parts.lasting?.refusal();
+    const refusal = await this.#options.lasting?.refusal();
     if (refusal !== undefined && refusal !== null) {
       throw refusal;
     }
@@ -266,19 +266,19 @@ class EventFeed {
   ): Promise<void> {
     this.#sentId = id ?? this.#sentId;
     const [first = '', ...rest] = data;
-    const parts = [event(name, id, first, rest.length === 0), ...rest];
+    const chunks = [event(name, id, first, rest.length === 0), ...rest];
     if (rest.length > 0) {
-      parts.push('\n\n');
+      chunks.push('\n\n');
     }
-    const bytes = parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part));
+    const bytes = chunks.map((chunk) => (typeof chunk === 'string' ? Buffer.from(chunk) : chunk));
     await this.#writer?.write(Buffer.concat(bytes));
   }
 }
 
 /** Formats an event, or its beginning. */
-function event(name: string, id: string | null, data: string | Buffer, isWhole = true): string {
-  const place = id === null ? '' : `id: ${id}\n`;
-  return `event: ${name}\n${place}data: ${data.toString()}${isWhole ? '\n\n' : ''}`;
+function event(name: string, id: string | null, data: string | Buffer, isComplete = true): string {
+  const idLine = id === null ? '' : `id: ${id}\n`;
+  return `event: ${name}\n${idLine}data: ${data.toString()}${isComplete ? '\n\n' : ''}`;
 }
 
 function errorOf({ message, start, hint }: DatabaseError): object {

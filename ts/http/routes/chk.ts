@@ -19,10 +19,10 @@ export function chkRoute(services: HttpServices, paths: HttpPaths): Route {
         return;
       }
       const { database, guard } = services.sessions;
-      const seen = guard?.visibility(principalOf(context, true))?.tables;
+      const visibleTables = guard?.visibility(principalOf(context, true))?.tables;
       // A table that the user may not see is reported as missing.
-      const isSeen = seen == null || Object.hasOwn(seen, name.toLowerCase());
-      const table = name === '' || !isSeen ? null : await database.tableMetadata(name);
+      const isVisible = visibleTables == null || Object.hasOwn(visibleTables, name.toLowerCase());
+      const table = name === '' || !isVisible ? null : await database.tableMetadata(name);
       const status = table === null ? 'Does not exist' : 'Exists';
       if (json) {
         answer(context, 200, 'application/json', JSON.stringify({ status }));

@@ -97,7 +97,7 @@ function sendFile(context: HttpContext, file: StaticFile): void {
   context.set('Content-Type', file.type);
   context.set('Accept-Ranges', 'bytes');
   const range = context.get('Range');
-  if (range !== '' && rangeHolds(context.get('If-Range'), file)) {
+  if (range !== '' && isRangeCurrent(context.get('If-Range'), file)) {
     sendRange(context, file, range);
     return;
   }
@@ -127,7 +127,7 @@ function matchesEtag(header: string, file: StaticFile): boolean {
 }
 
 /** With `If-Range`, the whole file is sent unless the client's part is from the same version. */
-function rangeHolds(condition: string, file: StaticFile): boolean {
+function isRangeCurrent(condition: string, file: StaticFile): boolean {
   return condition === '' || condition.trim() === file.etag;
 }
 

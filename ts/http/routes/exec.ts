@@ -15,7 +15,7 @@ import {
   type Summary,
 } from '../../session/index.js';
 import { KEYS } from '../../config/index.js';
-import { BodyWriter, ClientGone } from '../response/body-writer.js';
+import { BodyWriter, ClientDisconnected } from '../response/body-writer.js';
 import { MIN_COMPRESSED_BYTES } from '../request/negotiation.js';
 import { setBody, streamedCoding } from '../response/compression.js';
 import { type Answered, requestHandoffs } from '../handoffs/index.js';
@@ -193,7 +193,7 @@ class Execution {
       // A string is sent in one write with the headers.
       answer(this.#context, 200, JSON_TYPE, head + first.toString() + tail);
     } else {
-      await answerWhole(this.#context, [Buffer.from(head), first, Buffer.from(tail)]);
+      await answerBuffered(this.#context, [Buffer.from(head), first, Buffer.from(tail)]);
     }
     this.#setting.answered(this.#howAnswered(range));
   }
@@ -261,7 +261,7 @@ class Execution {
       writer.end(summary === null ? '],"count":0}' : this.#tail(summary, range));
     } catch (error) {
       stream?.cancel();
-      if (!(error instanceof ClientGone)) {
+      if (!(error instanceof ClientDisconnected)) {
         await writer.cut(brokenTail(this.#context, asDatabaseError(error)));
       }
     }
@@ -350,12 +350,12 @@ export function chooseColumns(
   columns: readonly ResultColumn[],
   names: string,
 ): readonly number[] | null {
-  const asked = splitNames(names);
-  if (asked.length === 0) {
+  const requested = splitNames(names);
+  if (requested.length === 0) {
     return null;
   }
   const chosen: number[] = [];
-  for (const name of asked) {
+  for (const name of requested) {
     const exact = columns.findIndex((column) => column.name === name);
     const folded = name.toLowerCase();
     const index =
@@ -380,8 +380,8 @@ function splitNames(names: string): string[] {
     .map((name) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name));
 }
 
-async function answerWhole(context: HttpContext, parts: readonly Buffer[]): Promise<void> {
+async function answerBuffered(context: HttpContext, chunks: readonly Buffer[]): Promise<void> {
   context.status = 200;
   context.set('Content-Type', JSON_TYPE);
-  await setBody(context, Buffer.concat(parts));
+  await setBody(context, Buffer.concat(chunks));
 }

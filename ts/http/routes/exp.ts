@@ -12,7 +12,7 @@ import {
   type Session,
   withoutSecrets,
 } from '../../session/index.js';
-import { BodyWriter, ClientGone } from '../response/body-writer.js';
+import { BodyWriter, ClientDisconnected } from '../response/body-writer.js';
 import { setBody, streamedCoding } from '../response/compression.js';
 import { contentDisposition } from '../response/content-disposition.js';
 import { FormulaGuard } from '../response/formula-guard.js';
@@ -155,11 +155,11 @@ function readFormat(parameters: Parameters): FileFormat | string {
 }
 
 function csvFormat(parameters: Parameters): FileFormat | string {
-  const asked = parameters.get('delimiter') ?? '';
-  const delimiter = asked === '' ? ',' : asked;
+  const requested = parameters.get('delimiter') ?? '';
+  const delimiter = requested === '' ? ',' : requested;
   if (!/^[\u0001-\u007f]$/.test(delimiter) || /["\r\n]/.test(delimiter)) {
     const expected = 'one ASCII character other than quotes and line ends';
-    return `invalid delimiter: ${asked}, expected ${expected}`;
+    return `invalid delimiter: ${requested}, expected ${expected}`;
   }
   const header = !parameters.isTrue('nm');
   return {
@@ -174,10 +174,10 @@ function parquetFormat(parameters: Parameters): FileFormat | string {
   if (typeof options === 'string') {
     return options;
   }
-  const asked = parameters.get('partition_by') ?? '';
-  const partitionBy = asked === '' ? 'NONE' : asked.toUpperCase();
+  const requested = parameters.get('partition_by') ?? '';
+  const partitionBy = requested === '' ? 'NONE' : requested.toUpperCase();
   if (!PARTITIONS.includes(partitionBy)) {
-    return `invalid partition_by: ${asked}, expected one of: ${PARTITIONS.join(', ')}`;
+    return `invalid partition_by: ${requested}, expected one of: ${PARTITIONS.join(', ')}`;
   }
   const rows = { format: 'parquet', options: { ...options, partitionBy } } as const;
   return partitionBy === 'NONE'
@@ -191,8 +191,8 @@ function rowOptions({ state }: HttpContext, format: FileFormat): RowOptions {
   return { rows: format.rows, ...expRange(state.parameters.get('limit')) };
 }
 
-function setHead(context: HttpContext, format: FileFormat, asked: string): void {
-  const name = asked === '' ? `questdb-query-${Date.now()}` : asked;
+function setHead(context: HttpContext, format: FileFormat, requested: string): void {
+  const name = requested === '' ? `questdb-query-${Date.now()}` : requested;
   context.set('Content-Type', format.type);
   context.set('Content-Disposition', contentDisposition(`${name}.${format.extension}`));
 }
@@ -249,7 +249,7 @@ async function send(
     writer.end('');
   } catch (error) {
     stream.cancel();
-    if (!(error instanceof ClientGone)) {
+    if (!(error instanceof ClientDisconnected)) {
       logger.debug('answer_failed', { error });
       // A truncated file must not look complete.
       await writer.cut('');

@@ -68,8 +68,8 @@ async function answerImport(
   readOnly: boolean,
 ): Promise<void> {
   const parameters = readImportParameters(context.state.parameters.toSearchParams());
-  const asked = context.state.parameters.get('owner') ?? '';
-  const owner = asked === '' ? null : asked;
+  const requested = context.state.parameters.get('owner') ?? '';
+  const owner = requested === '' ? null : requested;
   const { database, guard } = services.sessions;
   const writeAuthorizer = new WriteAuthorizer(guard, {
     principal: principalOf(context, readOnly),

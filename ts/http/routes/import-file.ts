@@ -19,7 +19,7 @@ export const UPLOADS = 'upload';
 const NAME = /^upload\/([0-9a-f]{32}\.parquet)$/;
 const NAME_BYTES = 16;
 /** How long a file is retained if its uploader does not remove it. */
-const KEPT_MS = 24 * 60 * 60 * 1000;
+const RETENTION_MS = 24 * 60 * 60 * 1000;
 
 export function importFileRoute(services: HttpServices, paths: HttpPaths): Route {
   const folder = join(services.importRoot, UPLOADS);
@@ -37,7 +37,7 @@ export function importFileRoute(services: HttpServices, paths: HttpPaths): Route
         return;
       }
       if (context.method === 'POST') {
-        await take(context, services, folder);
+        await receive(context, services, folder);
       } else {
         await remove(context, folder);
       }
@@ -45,7 +45,11 @@ export function importFileRoute(services: HttpServices, paths: HttpPaths): Route
   };
 }
 
-async function take(context: HttpContext, services: HttpServices, folder: string): Promise<void> {
+async function receive(
+  context: HttpContext,
+  services: HttpServices,
+  folder: string,
+): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await sweep(folder);
   const { bavail, bsize } = await statfs(folder);
@@ -121,7 +125,7 @@ async function sweep(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const path = join(folder, name);
     const found = await stat(path).catch(() => null);
-    if (NAME.test(`${UPLOADS}/${name}`) && found && Date.now() - found.mtimeMs > KEPT_MS) {
+    if (NAME.test(`${UPLOADS}/${name}`) && found && Date.now() - found.mtimeMs > RETENTION_MS) {
       await rm(path, { force: true });
     }
   }

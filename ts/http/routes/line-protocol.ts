@@ -15,7 +15,7 @@ import {
   type LinePrecision,
   WriteAuthorizer,
 } from '../../session/index.js';
-import { ClientGone } from '../response/body-writer.js';
+import { ClientDisconnected } from '../response/body-writer.js';
 import { principalOf } from '../response/statement-answer.js';
 import { endBeforeBody } from '../request/early-answer.js';
 import { readContent } from '../request/raw-body.js';
@@ -26,7 +26,7 @@ import { answer, type HttpContext, type HttpServices, type Route } from '../rout
 const JSON_TYPE = 'application/json';
 
 /** Bytes of rows in memory per byte of the request limit. */
-const HELD_SHARE = 4;
+const BUFFER_FACTOR = 4;
 
 const PRECISIONS: ReadonlyMap<string, LinePrecision> = new Map([
   ['n', 'n'],
@@ -48,14 +48,14 @@ class OpenBodies {
     this.#limit = limit;
   }
 
-  take(bytes: number): void {
+  reserve(bytes: number): void {
     if (this.#bytes + bytes > this.#limit) {
       throw new BodyError(503, 'too many concurrent requests: send the lines again later');
     }
     this.#bytes += bytes;
   }
 
-  give(bytes: number): void {
+  release(bytes: number): void {
     this.#bytes -= bytes;
   }
 }
@@ -84,13 +84,13 @@ export function lineProtocolRoutes(services: HttpServices, paths: readonly strin
     handle: async (context) => {
       const began = performance.now();
       try {
-        const { rows, bytes } = await takeLines(context, services, open);
+        const { rows, bytes } = await receiveLines(context, services, open);
         metrics.bytes.increment(bytes);
         metrics.rows.increment(rows);
         metrics.commits.increment();
         context.status = 204;
       } catch (error) {
-        if (error instanceof ClientGone) {
+        if (error instanceof ClientDisconnected) {
           throw error;
         }
         metrics.errors.increment();
@@ -102,7 +102,7 @@ export function lineProtocolRoutes(services: HttpServices, paths: readonly strin
   }));
 }
 
-async function takeLines(
+async function receiveLines(
   context: HttpContext,
   services: HttpServices,
   open: OpenBodies,
@@ -139,7 +139,7 @@ function lineOptions(config: Config, unit: string): LineOptions {
     createColumns: config.get(KEYS.lineCreateColumns),
     partitionBy: config.get(KEYS.linePartitionBy),
     mostLineBytes: config.get(KEYS.lineLimit),
-    mostHeldBytes: HELD_SHARE * config.get(KEYS.lineBodyLimit),
+    mostHeldBytes: BUFFER_FACTOR * config.get(KEYS.lineBodyLimit),
     goesOn: false,
   };
 }
@@ -167,14 +167,14 @@ class BoundedContent {
     this.#check(Number(req.headers['content-length'] ?? 0));
     for await (const chunk of readContent(req, state.timeouts.bodyMs)) {
       this.#check(this.#bytes + chunk.length);
-      this.#open.take(chunk.length);
+      this.#open.reserve(chunk.length);
       this.#bytes += chunk.length;
       yield chunk;
     }
   }
 
   release(): void {
-    this.#open.give(this.#bytes);
+    this.#open.release(this.#bytes);
     this.#bytes = 0;
   }
 

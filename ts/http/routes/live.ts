@@ -15,7 +15,7 @@ import {
 } from '../../session/index.js';
 import type { HttpPaths } from '../paths.js';
 import { slotOf } from '../../sockets/index.js';
-import { BodyWriter, ClientGone } from '../response/body-writer.js';
+import { BodyWriter, ClientDisconnected } from '../response/body-writer.js';
 import { principalOf } from '../response/statement-answer.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 import { LastingLogin } from '../websocket/lasting-login.js';
@@ -61,8 +61,8 @@ export function liveRoute(services: HttpServices, { base }: HttpPaths): Route {
         const open = (): Session => sessions.open(principal, true);
         const identity = (): string =>
           JSON.stringify([principalKey(principal), principal.identity]);
-        const parts = { context, queries, lasting, open, identity, shared };
-        await new LiveAnswers(parts).run((failure) => {
+        const options = { context, queries, lasting, open, identity, shared };
+        await new LiveAnswers(options).run((failure) => {
           const { code, message } = failure;
           logger.log(errorMeaning(code).logLevel, 'live_ended', { code, message });
         });
@@ -107,7 +107,7 @@ function queriesOf({ state }: HttpContext): readonly LiveQuery[] | string {
   return [...queries.values()];
 }
 
-interface LiveParts {
+interface LiveOptions {
   readonly context: HttpContext;
   readonly queries: readonly LiveQuery[];
   /** The login to check again; absent if no login is required. */
@@ -120,15 +120,15 @@ interface LiveParts {
 
 /** The results of one client. */
 class LiveAnswers {
-  readonly #parts: LiveParts;
+  readonly #options: LiveOptions;
   readonly #writer: BodyWriter;
   readonly #over = new AbortController();
   #last: Promise<unknown> = Promise.resolve();
   #checkedAt = performance.now();
 
-  constructor(parts: LiveParts) {
-    this.#parts = parts;
-    const { context } = parts;
+  constructor(options: LiveOptions) {
+    this.#options = options;
+    const { context } = options;
     const { res } = context;
     context.respond = false;
     res.statusCode = 200;
@@ -140,33 +140,33 @@ class LiveAnswers {
   }
 
   async run(failed: (failure: DatabaseError) => void): Promise<void> {
-    const { context, queries } = this.#parts;
-    const gone = (): void => {
+    const { context, queries } = this.#options;
+    const onClose = (): void => {
       this.#over.abort();
     };
-    context.res.once('close', gone);
+    context.res.once('close', onClose);
     const stopping = slotOf(context.req.socket)?.stopping;
-    stopping?.addEventListener('abort', gone);
+    stopping?.addEventListener('abort', onClose);
     try {
-      const kept = queries.map((query) => this.#keep(query));
-      const endless = [this.#stayAlive(), this.#watchLogin(), ...kept];
+      const streams = queries.map((query) => this.#streamQuery(query));
+      const endless = [this.#sendHeartbeats(), this.#watchLogin(), ...streams];
       await Promise.all(endless);
       this.#writer.end('');
     } catch (error) {
       this.#over.abort();
-      if (!(error instanceof ClientGone || context.res.closed)) {
+      if (!(error instanceof ClientDisconnected || context.res.closed)) {
         const failure = asDatabaseError(error);
         failed(failure);
         this.#writer.end(event('error', { error: failure.message }));
       }
     } finally {
-      context.res.off('close', gone);
-      stopping?.removeEventListener('abort', gone);
+      context.res.off('close', onClose);
+      stopping?.removeEventListener('abort', onClose);
       this.#over.abort();
     }
   }
 
-  async #stayAlive(): Promise<void> {
+  async #sendHeartbeats(): Promise<void> {
     while (!this.#isOver()) {
       await this.#checkLogin();
       await this.#write(event('alive', { now: new Date().toISOString() }));
@@ -175,9 +175,9 @@ class LiveAnswers {
   }
 
   /** Sends the results of a query whenever they change, until the client is gone. */
-  async #keep({ name, ...asked }: LiveQuery): Promise<void> {
-    const { shared, identity, open } = this.#parts;
-    const member = shared.join(identity(), asked, open);
+  async #streamQuery({ name, ...spec }: LiveQuery): Promise<void> {
+    const { shared, identity, open } = this.#options;
+    const member = shared.join(identity(), spec, open);
     try {
       let sent = '';
       while (!this.#isOver()) {
@@ -199,7 +199,7 @@ class LiveAnswers {
    * share queries.
    */
   async #watchLogin(): Promise<void> {
-    const { lasting, identity } = this.#parts;
+    const { lasting, identity } = this.#options;
     const before = identity();
     while (lasting && !this.#isOver()) {
       await this.#checkLogin();
@@ -220,7 +220,7 @@ class LiveAnswers {
       return;
     }
     this.#checkedAt = now;
-    const refusal = await this.#parts.lasting?.refusal();
+    const refusal = await this.#options.lasting?.refusal();
     if (refusal !== undefined && refusal !== null) {
       throw refusal;
     }
@@ -228,9 +228,9 @@ class LiveAnswers {
 
   /** Writes are sequential: each waits until the client has accepted the previous one. */
   #write(bytes: Buffer): Promise<void> {
-    const turn = this.#last.then(() => this.#writer.write(bytes));
-    this.#last = turn.catch(() => undefined);
-    return turn;
+    const written = this.#last.then(() => this.#writer.write(bytes));
+    this.#last = written.catch(() => undefined);
+    return written;
   }
 
   async #pause(ms: number): Promise<void> {
@@ -255,7 +255,7 @@ function event(name: string, data: object): Buffer {
 }
 
 /** Formats a result as an event, with this stream's name for the query. */
-function named(name: string, { event: kind, rest }: SharedAnswer): Buffer {
+function named(name: string, { event: kind, members }: SharedAnswer): Buffer {
   const head = `event: ${kind}\ndata: {"name":"${name}",`;
-  return Buffer.concat([Buffer.from(head), ...rest, Buffer.from('\n\n')]);
+  return Buffer.concat([Buffer.from(head), ...members, Buffer.from('\n\n')]);
 }

@@ -59,9 +59,9 @@ async function answerMessage(context: HttpContext, services: HttpServices): Prom
     return;
   }
   const { exchange } = await import('../../mcp/index.js');
-  const gone = new AbortController();
+  const disconnected = new AbortController();
   const close = (): void => {
-    gone.abort();
+    disconnected.abort();
   };
   context.res.once('close', close);
   try {
@@ -70,7 +70,7 @@ async function answerMessage(context: HttpContext, services: HttpServices): Prom
       message,
       owner: principalKey(principalOf(context, true)),
       setting: settingOf(context, services),
-      gone: gone.signal,
+      disconnected: disconnected.signal,
     });
     await passOn(context, response);
   } finally {

@@ -34,7 +34,7 @@ const STATUSES: Readonly<Record<NotebookRefusal['reason'], number>> = {
  * Whether the server stores notebooks. Without logins they would be shared by everyone, so the
  * browser stores them instead.
  */
-export function keepsNotebooks({ config, authenticator }: HttpServices): boolean {
+export function storesNotebooks({ config, authenticator }: HttpServices): boolean {
   return config.get(KEYS.notebooksEnabled) && authenticator.required;
 }
 
@@ -42,8 +42,8 @@ type Answer = object | readonly object[];
 
 export function notebookRoutes(services: HttpServices, paths: HttpPaths): Route[] {
   const store = new NotebookStore(services.sessions.database, limitsOf(services.config));
-  const largest = services.config.get(KEYS.notebooksSize);
-  return [...textRoutes(store, paths, largest), ...sharingRoutes(store, paths, services)].map(
+  const maxBytes = services.config.get(KEYS.notebooksSize);
+  return [...textRoutes(store, paths, maxBytes), ...sharingRoutes(store, paths, services)].map(
     (spec) => routeOf(spec, services),
   );
 }
@@ -68,7 +68,7 @@ function routeOf(spec: Spec, services: HttpServices): Route {
     ...(limitBytes === undefined ? {} : { body: { kind: 'bytes', limitBytes } }),
     handle: (context) =>
       reply(context, status, async () => {
-        if (!keepsNotebooks(services)) {
+        if (!storesNotebooks(services)) {
           const who = 'notebooks require a login and notebooks.enabled=true';
           throw new NotebookRefusal('absent', who);
         }

@@ -16,7 +16,7 @@ import {
   type Database,
   WriteAuthorizer,
 } from '../../session/index.js';
-import { ClientGone } from '../response/body-writer.js';
+import { ClientDisconnected } from '../response/body-writer.js';
 import { STATUS } from '../qwp-status.js';
 import { answerText, type HttpContext, type HttpServices } from '../route.js';
 import { CLOSE, type WebSocketConnection } from '../websocket/connection.js';
@@ -67,12 +67,12 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
     answerText(context, 400, 'Bad Request: X-QWP-Max-Version must be a number from 1');
     return null;
   }
-  const mostMessageBytes = mostBytes(config);
+  const maxMessageBytes = maxMessageBytesOf(config);
   context.set('X-QWP-Version', String(VERSION));
-  context.set('X-QWP-Max-Batch-Size', String(mostMessageBytes));
-  const asksForDurable = context.get('X-QWP-Request-Durable-Ack').trim().toLowerCase() === 'true';
+  context.set('X-QWP-Max-Batch-Size', String(maxMessageBytes));
+  const requestsDurable = context.get('X-QWP-Request-Durable-Ack').trim().toLowerCase() === 'true';
   // In other modes the operating system writes the data at an unknown time and does not report it.
-  const tellsDurable = asksForDurable && config.get(KEYS.commitMode) === 'sync';
+  const tellsDurable = requestsDurable && config.get(KEYS.commitMode) === 'sync';
   if (tellsDurable) {
     context.set('X-QWP-Durable-Ack', 'enabled');
   }
@@ -90,13 +90,13 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
     metrics,
   };
   return {
-    mostMessageBytes,
-    keepsMessages: true,
+    maxMessageBytes,
+    buffersMessages: true,
     run: (connection) => new Sender(connection, setting, logger.child('qwp')).run(),
   };
 }
 
-function mostBytes(config: Config): number {
+function maxMessageBytesOf(config: Config): number {
   const bytes = config.get(KEYS.qwpMessageLimit) - FRAME_HEAD_BYTES;
   return Math.max(1, Math.min(bytes, MAX_MESSAGE_BYTES));
 }
@@ -147,7 +147,7 @@ class Sender implements ColumnSender {
     const { database, options, login, writeAuthorizer, metrics } = this.#setting;
     const flow = await ColumnFlow.open(database, options, writeAuthorizer, this);
     try {
-      for await (const messages of this.#connection.kept()) {
+      for await (const messages of this.#connection.bufferedMessages()) {
         const refusal = await login.refusal();
         if (refusal !== null) {
           await flow.refuse(refusal);
@@ -160,7 +160,7 @@ class Sender implements ColumnSender {
         }
         metrics.bytes.increment(progress.bytes - this.#bytes);
         this.#bytes = progress.bytes;
-        this.#connection.leaves({ count: progress.left, bytes: progress.leftBytes });
+        this.#connection.reportRemaining({ count: progress.left, bytes: progress.leftBytes });
       }
     } finally {
       await flow.close();
@@ -196,7 +196,7 @@ class Sender implements ColumnSender {
    * them all from the refused one on.
    */
   async failed(error: unknown, sequence: number): Promise<void> {
-    if (error instanceof ClientGone) {
+    if (error instanceof ClientDisconnected) {
       return;
     }
     const { status, message } = refusalOf(error);
@@ -204,13 +204,13 @@ class Sender implements ColumnSender {
     const isOurs = status === STATUS.internalError || status === STATUS.writeError;
     this.#logger.log(isOurs ? 'warn' : 'info', 'message_refused', { status, message, sequence });
     const refusal = [head(status, BigInt(sequence)), text(message)];
-    await this.#connection.send(...refusal).catch(ignoreGone);
+    await this.#connection.send(...refusal).catch(ignoreDisconnect);
     this.#connection.close(CLOSE.failure, message);
   }
 }
 
-function ignoreGone(error: unknown): void {
-  if (!(error instanceof ClientGone)) {
+function ignoreDisconnect(error: unknown): void {
+  if (!(error instanceof ClientDisconnected)) {
     throw error;
   }
 }

@@ -30,7 +30,7 @@ export function readRoutes(services: HttpServices): WebSocketRoute[] {
       answerText(context, 400, 'Bad Request: X-QWP-Max-Version must be a number from 1');
       return null;
     }
-    const level = levelAsked(context.get('X-QWP-Accept-Encoding'));
+    const level = requestedLevel(context.get('X-QWP-Accept-Encoding'));
     context.set('X-QWP-Version', VERSION);
     if (level !== null) {
       context.set('X-QWP-Content-Encoding', 'zstd');
@@ -44,7 +44,7 @@ export function readRoutes(services: HttpServices): WebSocketRoute[] {
     });
     const login = LastingLogin.of(context, readOnly);
     return {
-      mostMessageBytes: config.get(KEYS.egressRequestLimit),
+      maxMessageBytes: config.get(KEYS.egressRequestLimit),
       run: (peer) =>
         new Conversation({
           ...{ peer, sessions, login, limits, batches, logger },
@@ -57,7 +57,7 @@ export function readRoutes(services: HttpServices): WebSocketRoute[] {
 }
 
 /** Returns the zstd level; `null` if the client does not accept zstd, or prefers no compression. */
-function levelAsked(accepted: string): number | null {
+function requestedLevel(accepted: string): number | null {
   for (const choice of accepted.split(',')) {
     const [name = '', ...parameters] = choice.split(';').map((part) => part.trim().toLowerCase());
     if (name === 'raw' || name === 'identity') {
@@ -73,8 +73,8 @@ function levelAsked(accepted: string): number | null {
 }
 
 /** The client may request smaller batches; an invalid value counts as absent. */
-function batchRows(context: HttpContext, most: number): number {
+function batchRows(context: HttpContext, maximum: number): number {
   const text = context.get('X-QWP-Max-Batch-Rows').trim();
-  const asked = /^\d{1,15}$/.test(text) ? Number(text) : 0;
-  return asked === 0 ? most : Math.min(asked, most);
+  const requested = /^\d{1,15}$/.test(text) ? Number(text) : 0;
+  return requested === 0 ? maximum : Math.min(requested, maximum);
 }

@@ -5,7 +5,7 @@
  */
 import { KEYS } from '../../config/index.js';
 import type { Database } from '../../session/index.js';
-import { keepsNotebooks } from './notebooks.js';
+import { storesNotebooks } from './notebooks.js';
 import { principalOf } from '../response/statement-answer.js';
 import {
   answer,
@@ -73,10 +73,10 @@ export function settingsRoutes(services: HttpServices, path: string): Route[] {
 
 function publicConfig(services: HttpServices): Record<string, unknown> {
   const { authenticator, config, version } = services;
-  const takesLines = config.get(KEYS.lineHttpEnabled);
+  const servesLines = config.get(KEYS.lineHttpEnabled);
   const transports = [
-    ...(takesLines ? ['http'] : []),
-    ...(services.takesLinesOverTcp ? ['tcp'] : []),
+    ...(servesLines ? ['http'] : []),
+    ...(services.servesLinesOverTcp ? ['tcp'] : []),
   ];
   return {
     'release.type': 'OSS',
@@ -86,13 +86,13 @@ function publicConfig(services: HttpServices): Record<string, unknown> {
       ...(config.get(KEYS.httpReadOnly) ? [] : ['http']),
       ...(config.get(KEYS.pgReadOnly) ? [] : ['pgwire']),
     ],
-    'line.proto.support.versions': takesLines ? [1, 2, 3] : [],
+    'line.proto.support.versions': servesLines ? [1, 2, 3] : [],
     'ilp.proto.transports': transports,
     'posthog.enabled': false,
     'posthog.api.key': null,
     'cairo.max.file.name.length': 127,
     ...(authenticator.required ? { 'acl.enabled': true } : {}),
-    ...(keepsNotebooks(services) ? { 'notebooks.kept': true } : {}),
+    ...(storesNotebooks(services) ? { 'notebooks.kept': true } : {}),
     ...(config.get(KEYS.insecurePublic) ? { 'security.insecure.public': true } : {}),
   };
 }
@@ -159,9 +159,9 @@ class PreferenceSaver {
   /** Handles a request; returns whether anything was saved. */
   async handle(context: HttpContext): Promise<boolean> {
     const text = context.state.body.toString('utf8');
-    const turn = this.#last.then(() => this.#save(context, text));
-    this.#last = turn.catch(() => undefined);
-    return await turn;
+    const queued = this.#last.then(() => this.#save(context, text));
+    this.#last = queued.catch(() => undefined);
+    return await queued;
   }
 
   async #save(context: HttpContext, text: string): Promise<boolean> {

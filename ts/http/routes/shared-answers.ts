@@ -19,9 +19,9 @@ const FAILED_MS = 5_000;
  * Maximum bytes of a cached result. If a result is larger, its query runs again for each new
  * stream.
  */
-const KEPT_BYTES = 256 * 1024;
+const MAX_CACHED_BYTES = 256 * 1024;
 
-interface Asked {
+interface SharedQuerySpec {
   readonly query: string;
   readonly everyMs: number;
 }
@@ -30,11 +30,11 @@ interface Asked {
 export interface SharedAnswer {
   readonly event: 'answer' | 'failed';
   /** The members of the JSON object as text, including the closing brace. */
-  readonly rest: readonly Buffer[];
+  readonly members: readonly Buffer[];
   readonly digest: string;
 }
 
-type Latest = Omit<SharedAnswer, 'rest'> & { readonly rest: readonly Buffer[] | undefined };
+type Latest = Omit<SharedAnswer, 'members'> & { readonly members: readonly Buffer[] | undefined };
 
 interface Member {
   readonly open: () => Session;
@@ -42,20 +42,20 @@ interface Member {
 
 export class SharedAnswers {
   readonly #queries = new Map<string, SharedQuery>();
-  readonly #mostBytes: () => number;
+  readonly #maxBytes: () => number;
 
-  constructor(mostBytes: () => number) {
-    this.#mostBytes = mostBytes;
+  constructor(maxBytes: () => number) {
+    this.#maxBytes = maxBytes;
   }
 
   /**
    * Joins a query of an identity. The session is opened only if this member has to run the query.
    */
-  join(identity: string, asked: Asked, open: () => Session): Membership {
-    const key = JSON.stringify([identity, asked.query, asked.everyMs]);
+  join(identity: string, spec: SharedQuerySpec, open: () => Session): Membership {
+    const key = JSON.stringify([identity, spec.query, spec.everyMs]);
     let query = this.#queries.get(key);
     if (!query) {
-      query = new SharedQuery(asked, this.#mostBytes, () => this.#queries.delete(key));
+      query = new SharedQuery(spec, this.#maxBytes, () => this.#queries.delete(key));
       this.#queries.set(key, query);
     }
     return new Membership(query, { open });
@@ -84,8 +84,8 @@ class Membership {
 }
 
 class SharedQuery {
-  readonly #asked: Asked;
-  readonly #mostBytes: () => number;
+  readonly #spec: SharedQuerySpec;
+  readonly #maxBytes: () => number;
   readonly #ended: () => void;
   readonly #members = new Set<Member>();
   readonly #waiting = new Set<() => void>();
@@ -97,9 +97,9 @@ class SharedQuery {
   /** Ends the pause between two executions. */
   #wake: () => void = () => undefined;
 
-  constructor(asked: Asked, mostBytes: () => number, ended: () => void) {
-    this.#asked = asked;
-    this.#mostBytes = mostBytes;
+  constructor(spec: SharedQuerySpec, maxBytes: () => number, ended: () => void) {
+    this.#spec = spec;
+    this.#maxBytes = maxBytes;
     this.#ended = ended;
   }
 
@@ -128,9 +128,9 @@ class SharedQuery {
     while (!signal.aborted) {
       const latest = this.#latest;
       if (latest && latest.digest !== digest) {
-        const { event, rest } = latest;
-        if (rest) {
-          return { event, rest, digest: latest.digest };
+        const { event, members } = latest;
+        if (members) {
+          return { event, members, digest: latest.digest };
         }
         this.#wake();
       }
@@ -154,7 +154,7 @@ class SharedQuery {
   async #run(): Promise<void> {
     for (let member = this.#first(); member; member = this.#first()) {
       const began = performance.now();
-      let pauseMs = this.#asked.everyMs;
+      let pauseMs = this.#spec.everyMs;
       let latest: SharedAnswer;
       try {
         latest = await this.#answerBy(member);
@@ -192,18 +192,18 @@ class SharedQuery {
    * later.
    */
   #publish(answer: SharedAnswer): void {
-    const isSame = this.#latest?.digest === answer.digest && this.#latest.rest !== undefined;
+    const isSame = this.#latest?.digest === answer.digest && this.#latest.members !== undefined;
     this.#latest = answer;
     const waiting = isSame ? [] : [...this.#waiting];
     waiting.forEach((end) => {
       end();
     });
-    const length = answer.rest.reduce((sum, part) => sum + part.length, 0);
-    if (length > KEPT_BYTES) {
+    const length = answer.members.reduce((sum, chunk) => sum + chunk.length, 0);
+    if (length > MAX_CACHED_BYTES) {
       // Runs after the waiting members have read the result.
       setImmediate(() => {
         if (this.#latest === answer) {
-          this.#latest = { ...answer, rest: undefined };
+          this.#latest = { ...answer, members: undefined };
         }
       });
     }
@@ -219,17 +219,17 @@ class SharedQuery {
     const rows = { format: 'json', quoteLargeNumbers: true } as const;
     const reply = await statement.execute([], () => ({ rows }));
     const columns = statement.description.columns.map((column) => columnJson(column)).join(',');
-    const rest = [
+    const members = [
       Buffer.from(`"columns":[${columns}],"dataset":[`),
       ...(await this.#rowsOf(reply)),
       Buffer.from(']}'),
     ];
-    return digested('answer', rest);
+    return digested('answer', members);
   }
 
   async #prepared(member: Member): Promise<PreparedStatement> {
     const within = { signal: this.#abort.signal, elapsedMs: 0 };
-    const statement = await member.open().prepare(this.#asked.query, undefined, within);
+    const statement = await member.open().prepare(this.#spec.query, undefined, within);
     const { kind, parameters } = statement.description;
     if (kind !== 'select' || parameters.length > 0) {
       statement.close();
@@ -240,21 +240,21 @@ class SharedQuery {
   }
 
   async #rowsOf({ chunk, stream }: ExecuteReply): Promise<Buffer[]> {
-    const most = this.#mostBytes();
-    const parts: Buffer[] = [];
+    const limit = this.#maxBytes();
+    const chunks: Buffer[] = [];
     let length = 0;
     let next = chunk ?? (await stream?.next()) ?? null;
     while (next !== null) {
       length += next.bytes.length;
-      if (length > most) {
+      if (length > limit) {
         stream?.cancel();
-        const message = `the result is too large [limit=${most} bytes, key=live.max.answer.size]`;
+        const message = `the result is too large [limit=${limit} bytes, key=live.max.answer.size]`;
         throw new DatabaseError({ code: 'ResourceLimit', message });
       }
-      parts.push(next.bytes);
+      chunks.push(next.bytes);
       next = (await stream?.next()) ?? null;
     }
-    return parts;
+    return chunks;
   }
 
   async #pause(ms: number): Promise<void> {
@@ -270,14 +270,14 @@ class SharedQuery {
 
 function failureOf(error: unknown): SharedAnswer {
   const { message, start } = asDatabaseError(error);
-  const place = start === undefined ? {} : { position: start };
+  const positionMember = start === undefined ? {} : { position: start };
   // Without the opening brace, because the name is inserted after it.
-  const rest = JSON.stringify({ error: message, ...place }).slice(1);
-  return digested('failed', [Buffer.from(rest)]);
+  const member = JSON.stringify({ error: message, ...positionMember }).slice(1);
+  return digested('failed', [Buffer.from(member)]);
 }
 
-function digested(event: SharedAnswer['event'], rest: readonly Buffer[]): SharedAnswer {
+function digested(event: SharedAnswer['event'], members: readonly Buffer[]): SharedAnswer {
   const hash = createHash('sha256').update(event);
-  rest.forEach((part) => hash.update(part));
-  return { event, rest, digest: hash.digest('base64') };
+  members.forEach((chunk) => hash.update(chunk));
+  return { event, members, digest: hash.digest('base64') };
 }

@@ -5,8 +5,8 @@
 import type { Socket } from 'node:net';
 import { once } from 'node:events';
 
-import type { KeptMessages, WebSocketReader } from '../../session/index.js';
-import { ClientGone } from '../response/body-writer.js';
+import type { BufferedMessages, WebSocketReader } from '../../session/index.js';
+import { ClientDisconnected } from '../response/body-writer.js';
 
 /** Close codes. */
 export const CLOSE = { normal: 1000, goingAway: 1001, failure: 1011 } as const;
@@ -28,8 +28,8 @@ export class WebSocketConnection {
   readonly #reader: WebSocketReader;
   readonly #ended = new AbortController();
   #messages: Buffer[] = [];
-  /** Whether the reader may have buffered further messages since `kept` last yielded. */
-  #hasKept = false;
+  /** Whether the reader may have buffered further messages since `buffered` last yielded. */
+  #hasBuffered = false;
   #waitingBytes = 0;
   #wake: (() => void) | null = null;
   /** No more messages arrive: the client closed or violated the protocol, or the server stops. */
@@ -96,12 +96,12 @@ export class WebSocketConnection {
 
   /**
    * Yields the reader whenever it has buffered messages, until the client closes or the server
-   * stops. The consumer reports with `leaves` how many messages remain buffered.
+   * stops. The consumer reports with `reportRemaining` how many messages remain buffered.
    */
-  async *kept(): AsyncGenerator<WebSocketReader, void> {
+  async *bufferedMessages(): AsyncGenerator<WebSocketReader, void> {
     while (!this.#isStopping) {
-      if (this.#hasKept) {
-        this.#hasKept = false;
+      if (this.#hasBuffered) {
+        this.#hasBuffered = false;
         yield this.#reader;
       } else if (this.#isOver) {
         return;
@@ -112,8 +112,8 @@ export class WebSocketConnection {
   }
 
   /** Reports how many buffered messages the consumer left; more may have arrived since. */
-  leaves({ count, bytes }: KeptMessages): void {
-    this.#hasKept ||= count > 0;
+  reportRemaining({ count, bytes }: BufferedMessages): void {
+    this.#hasBuffered ||= count > 0;
     this.#waitingBytes = bytes;
     if (bytes <= READ_AHEAD_BYTES) {
       this.#socket.resume();
@@ -127,29 +127,31 @@ export class WebSocketConnection {
     });
   }
 
-  /** Sends one binary message; resolves when more may be sent. Rejects with `ClientGone`. */
-  async send(...parts: readonly Buffer[]): Promise<void> {
-    await this.sendAll([parts]);
+  /**
+   * Sends one binary message; resolves when more may be sent. Rejects with `ClientDisconnected`.
+   */
+  async send(...buffers: readonly Buffer[]): Promise<void> {
+    await this.sendAll([buffers]);
   }
 
   /** Sends several messages, each as a list of buffers. */
   async sendAll(messages: readonly (readonly Buffer[])[]): Promise<void> {
     if (this.#hasClosed || !this.#socket.writable) {
-      throw new ClientGone();
+      throw new ClientDisconnected();
     }
-    let isTaken = true;
+    let isAccepted = true;
     this.#socket.cork();
-    for (const parts of messages) {
-      const length = parts.reduce((sum, part) => sum + part.length, 0);
-      isTaken = this.#socket.write(frameHead(BINARY, length));
-      for (const part of parts) {
-        isTaken = this.#socket.write(part);
+    for (const buffers of messages) {
+      const length = buffers.reduce((sum, buffer) => sum + buffer.length, 0);
+      isAccepted = this.#socket.write(frameHead(BINARY, length));
+      for (const buffer of buffers) {
+        isAccepted = this.#socket.write(buffer);
       }
     }
     this.#socket.uncork();
-    if (!isTaken && this.#socket.writableNeedDrain) {
+    if (!isAccepted && this.#socket.writableNeedDrain) {
       await once(this.#socket, 'drain', { signal: this.ended }).catch(() => {
-        throw new ClientGone();
+        throw new ClientDisconnected();
       });
     }
   }
@@ -176,12 +178,12 @@ export class WebSocketConnection {
     if (this.#isOver) {
       return;
     }
-    const { messages, kept, reply, isOver, failure } = this.#reader.receive(bytes);
+    const { messages, buffered, reply, isOver, failure } = this.#reader.receive(bytes);
     this.#messages.push(...messages);
     this.#waitingBytes += messages.reduce((sum, message) => sum + message.length, 0);
-    if (kept.count > 0) {
-      this.#hasKept = true;
-      this.#waitingBytes = kept.bytes;
+    if (buffered.count > 0) {
+      this.#hasBuffered = true;
+      this.#waitingBytes = buffered.bytes;
     }
     if (reply !== null && this.#socket.writable) {
       this.#socket.write(reply);

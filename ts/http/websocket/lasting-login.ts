@@ -46,7 +46,7 @@ function refusalOf(login: Exclude<Login, { kind: 'known' }>): DatabaseError {
     case 'denied':
       return new DatabaseError({
         code: 'AccessDenied',
-        message: `Access denied [${login.needs}]`,
+        message: `Access denied [${login.permission}]`,
       });
     case 'wait':
     case 'busy':

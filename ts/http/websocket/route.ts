@@ -20,9 +20,9 @@ export interface Acceptance {
    * Maximum bytes of a message, over all its fragments; a longer message closes the connection with
    * 1009.
    */
-  readonly mostMessageBytes: number;
+  readonly maxMessageBytes: number;
   /** Whether messages are buffered for an appender, and never delivered as messages. */
-  readonly keepsMessages?: boolean;
+  readonly buffersMessages?: boolean;
   /** Runs as long as the connection is open; an exception closes it with 1011. */
   readonly run: (connection: WebSocketConnection) => Promise<void>;
 }

@@ -10,7 +10,7 @@ import type { Duplex } from 'node:stream';
 import { DatabaseError, WebSocketReader } from '../../session/index.js';
 import type { Logger } from '../../observability/index.js';
 import { slotOf } from '../../sockets/index.js';
-import { ClientGone } from '../response/body-writer.js';
+import { ClientDisconnected } from '../response/body-writer.js';
 import { answerText, type HttpContext } from '../route.js';
 import { CLOSE, WebSocketConnection } from './connection.js';
 import type { Acceptance, WebSocketRoute } from './route.js';
@@ -52,9 +52,9 @@ export async function serveUpgrade(
   const { req, res } = context;
   const { socket } = req;
   if (socket.destroyed) {
-    throw new ClientGone();
+    throw new ClientDisconnected();
   }
-  const reader = new WebSocketReader(acceptance.mostMessageBytes, acceptance.keepsMessages);
+  const reader = new WebSocketReader(acceptance.maxMessageBytes, acceptance.buffersMessages);
   switchProtocols(context);
   res.detachSocket(socket);
   const connection = new WebSocketConnection(socket, reader, slotOf(socket)?.stopping);
@@ -93,7 +93,7 @@ async function run(
     await serve(connection);
     connection.close(connection.isStopping ? CLOSE.goingAway : CLOSE.normal);
   } catch (error) {
-    if (!(error instanceof ClientGone)) {
+    if (!(error instanceof ClientDisconnected)) {
       const level = error instanceof DatabaseError && error.code !== 'Internal' ? 'info' : 'error';
       logger.log(level, 'websocket_failed', { error });
     }

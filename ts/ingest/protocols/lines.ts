@@ -48,7 +48,7 @@ export async function writeLines(
   const appender = await database.openLines(options);
   try {
     for await (const chunk of content) {
-      const { ended } = await appender.give(chunk);
+      const { ended } = await appender.transfer(chunk);
       if (ended === true) {
         break;
       }

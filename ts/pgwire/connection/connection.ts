@@ -4,7 +4,7 @@
  */
 import type { Socket } from 'node:net';
 
-import { type Authenticator, CallerGone, type LoginObserver } from '../../auth/index.js';
+import { type Authenticator, CallerDisconnected, type LoginObserver } from '../../auth/index.js';
 import { isLoopback, plainAddress } from '../../config/index.js';
 import type { BoundedLog, Logger } from '../../observability/index.js';
 import type { Credentials } from '../../tls/index.js';
@@ -501,7 +501,7 @@ export class Connection implements Drained {
 
   private async noteRefusal(error: unknown): Promise<void> {
     if (
-      error instanceof CallerGone ||
+      error instanceof CallerDisconnected ||
       (error instanceof ProtocolError && error.sqlState === '53300')
     ) {
       // The password was not checked, so the attempt does not count.

@@ -152,7 +152,7 @@ function storedEntry(directory: Directory, user: string, caller: Caller): Entry 
     }
     return directory.mayConnect(identity, 'PGWIRE')
       ? { kind: 'known', identity }
-      : { kind: 'denied', identity, needs: 'PGWIRE' };
+      : { kind: 'denied', identity, permission: 'PGWIRE' };
   };
   return {
     entered: { user, readOnly: false, identity, renew },

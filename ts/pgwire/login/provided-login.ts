@@ -92,7 +92,7 @@ function refusalOf(
 ): ProtocolError {
   switch (login.kind) {
     case 'denied':
-      return new ProtocolError('42501', `Access denied [${login.needs}]`, true);
+      return new ProtocolError('42501', `Access denied [${login.permission}]`, true);
     case 'wait':
       return new ProtocolError('28000', 'too many failed logins, try again in a minute', true);
     case 'busy':
