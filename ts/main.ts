@@ -373,7 +373,7 @@ function createServices(parts: Parts): Omit<HttpServices, 'importRoot' | keyof S
     ...(access === undefined ? {} : { guard: access }),
     defaultTimeoutMs: config.get(KEYS.queryTimeout),
     maxTimeoutMs: config.get(KEYS.queryTimeoutMax),
-    mostFeeds: () => config.get(KEYS.changesMaxFeeds),
+    maxFeeds: () => config.get(KEYS.changesMaxFeeds),
   });
   const consoleDirectory = fileURLToPath(new URL('../console', import.meta.url));
   return {

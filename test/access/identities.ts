@@ -11,7 +11,7 @@ import { Access } from '../../ts/access/index.js';
 import { FailureLimiter, type Identity } from '../../ts/auth/index.js';
 import { createLogger } from '../../ts/observability/index.js';
 import { LoginBook } from '../../ts/pgwire/login/login.js';
-import { Visitor } from '../../ts/pgwire/login/provided-login.js';
+import { SessionUser } from '../../ts/pgwire/login/provided-login.js';
 import {
   type Database,
   DatabaseError,
@@ -51,7 +51,7 @@ interface Connection {
   readonly name: string;
   readonly number: number;
   readonly password: number;
-  readonly visitor: Visitor;
+  readonly visitor: SessionUser;
   /** The principal whose permissions apply now. */
   principal: Principal;
   account: { readonly name: string; readonly number: number } | null;
@@ -429,7 +429,7 @@ class Sequence {
       return `expected ${may ? 'to come in' : 'to be refused'}`;
     }
     if (entered !== null && found !== undefined) {
-      const visitor = new Visitor(entered, false);
+      const visitor = new SessionUser(entered, false);
       const { number } = found;
       this.#connections.push({
         name,

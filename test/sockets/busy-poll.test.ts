@@ -34,11 +34,11 @@ class TestLoop {
 test('the event loop busy-polls briefly for a client that sends again immediately', (t) => {
   const loop = new TestLoop();
   const pace = new BusyPoll(loop).paceOf({});
-  pace.asked();
+  pace.received();
   pace.answered();
   t.is(loop.run(0.01), 0, 'nobody knows yet that it asks again');
   loop.time += SOON_MS / 2;
-  pace.asked();
+  pace.received();
   loop.time += 5;
   pace.answered();
   const turns = loop.run(SOON_MS / 10);
@@ -49,7 +49,7 @@ test('the event loop busy-polls briefly for a client that sends again immediatel
 test('busy polling stops for a slow client until it is fast again', (t) => {
   const loop = new TestLoop();
   const pace = new BusyPoll(loop).paceOf({});
-  pace.asked();
+  pace.received();
   pace.answered();
   for (const [pause, isWaitedFor] of [
     [SOON_MS * 2, false],
@@ -59,7 +59,7 @@ test('busy polling stops for a slow client until it is fast again', (t) => {
     [0, true],
   ] as const) {
     loop.time += pause;
-    pace.asked();
+    pace.received();
     pace.answered();
     t.is(loop.waiting !== null, isWaitedFor, `after a pause of ${pause} ms`);
     loop.time += SOON_MS;
@@ -77,16 +77,16 @@ test('connections share the busy-poll slots but have separate pacing', (t) => {
   t.is(poll.paceOf(socket), quick, 'a socket is known again');
   t.not(quick, slow);
   for (let round = 0; round < 3; round += 1) {
-    quick.asked();
+    quick.received();
     quick.answered();
     loop.time += SOON_MS / 2;
   }
   const turn = loop.waiting;
-  quick.asked();
+  quick.received();
   quick.answered();
   t.is(loop.waiting, turn, 'one turn at a time');
   loop.run(SOON_MS);
-  slow.asked();
+  slow.received();
   slow.answered();
   t.is(loop.waiting, null);
 });

@@ -43,7 +43,7 @@ export function createApplication(
       return;
     }
     const pace = busyPoll.paceOf(request.socket);
-    pace.asked();
+    pace.received();
     await serveHot(serve, new Exchange(request, response));
     pace.answered();
   };

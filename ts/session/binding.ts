@@ -47,7 +47,7 @@ export interface Binding {
 }
 
 /** The statement to bind, and its context. */
-export interface Wanted {
+export interface BindingRequest {
   readonly host: StatementHost;
   readonly session: StatementSession;
   readonly read: ParsedStatement;
@@ -57,10 +57,10 @@ export interface Wanted {
 /**
  * Returns a query that was already bound for the same SQL text and user; `null` if there is none.
  */
-export function knownBinding(wanted: Wanted): Binding | null {
+export function cachedBinding(request: BindingRequest): Binding | null {
   try {
-    const { guard, statements } = wanted.host;
-    const terms = termsOf(wanted);
+    const { guard, statements } = request.host;
+    const terms = termsOf(request);
     const statement = terms.transaction === null ? statements.query(terms.key) : undefined;
     if (statement === undefined) {
       return null;
@@ -75,25 +75,25 @@ export function knownBinding(wanted: Wanted): Binding | null {
 
 /** Binds SQL text; rejects with a `DatabaseError`. */
 export async function newBinding(
-  wanted: Wanted,
+  request: BindingRequest,
   { timeoutMs, elapsedMs, signal }: PrepareOptions,
 ): Promise<Binding> {
-  const { database, guard, detectTextShape, statements } = wanted.host;
+  const { database, guard, detectTextShape, statements } = request.host;
   const queryId = database.newQueryId();
   const cancel = (): void => void database.cancelQuery(queryId);
   signal?.addEventListener('abort', cancel);
   try {
-    const terms = termsOf(wanted);
-    const limits = { timeoutMs: wanted.host.timeoutMs(timeoutMs), elapsedMs };
+    const terms = termsOf(request);
+    const limits = { timeoutMs: request.host.timeoutMs(timeoutMs), elapsedMs };
     const bounds = {
       ...limits,
       queryId: `${queryId}`,
       ...textShapeContext(detectTextShape, { ...limits, cancelled: signal }),
     };
-    const statement = await prepare(wanted, terms, bounds);
+    const statement = await prepare(request, terms, bounds);
     // A statement that depends on more than tables is not shared.
-    const mayShare = terms.transaction === null && !terms.isListing && terms.operated === null;
-    const isShared = mayShare && statements.share(terms.key, statement);
+    const isShareable = terms.transaction === null && !terms.isListing && terms.operated === null;
+    const isShared = isShareable && statements.share(terms.key, statement);
     guard?.authorise(terms.principal, statement.description.accesses);
     return { statement, isShared, terms };
   } catch (error) {
@@ -122,7 +122,7 @@ export function isOutdated(
   );
 }
 
-function termsOf({ host, session, read, types }: Wanted): Terms {
+function termsOf({ host, session, read, types }: BindingRequest): Terms {
   const { principal, transaction } = session;
   const visibilityVersion = host.guard?.visibilityVersion(principal) ?? 0;
   // The name is included because an identity may have a different one at its next login.
@@ -145,11 +145,11 @@ function boundText({ text, lifted }: ParsedStatement): string {
 }
 
 async function prepare(
-  wanted: Wanted,
+  request: BindingRequest,
   { principal, transaction }: Terms,
   bounds: Pick<StatementContext, 'timeoutMs' | 'elapsedMs' | 'queryId' | 'detectTextShape'>,
 ): Promise<Statement> {
-  const { host, session, read } = wanted;
+  const { host, session, read } = request;
   const { database, guard, server } = host;
   guard?.authorise(principal, read.accesses);
   const listed =
@@ -158,7 +158,7 @@ async function prepare(
       : await guard.lists(principal, read.listing, read.text);
   const owner =
     read.view === null || guard === undefined ? null : guard.viewOwner(principal, read.view);
-  const context = { ...contextOf(wanted, principal, listed, owner), ...bounds };
+  const context = { ...contextOf(request, principal, listed, owner), ...bounds };
   const asked = listed?.tree ?? null;
   const bound =
     asked === null ? read.tree : Buffer.from(JSON.stringify(operated(asked as Tree).tree));
@@ -179,7 +179,7 @@ async function prepare(
 }
 
 function contextOf(
-  { host, session, read, types }: Wanted,
+  { host, session, read, types }: BindingRequest,
   principal: Principal,
   listed: Listed | null,
   owner: Owner | null,

@@ -49,7 +49,7 @@ export interface FeedStep {
 }
 
 /** Rows, encoded. */
-interface FeedPiece {
+interface FeedChunk {
   readonly bytes: Buffer;
   readonly rows: number;
   /**
@@ -148,15 +148,15 @@ export class ChangeFeed {
   /**
    * Yields the rows of a step. The step counts as reported once its last rows have been yielded.
    */
-  async *pieces({ change, reply }: FeedStep): AsyncGenerator<FeedPiece> {
+  async *chunks({ change, reply }: FeedStep): AsyncGenerator<FeedChunk> {
     const before = this.position;
     let rows = before?.rows ?? 0;
     let chunk = reply.chunk ?? (await nextOf(reply));
     while (chunk !== null) {
       const following = await nextOf(reply);
       rows += chunk.rows;
-      const isPart = before !== null && change.kind === 'rows' && change.commits === 1;
-      const inside = isPart ? { txn: before.txn, rows } : null;
+      const isInsideCommit = before !== null && change.kind === 'rows' && change.commits === 1;
+      const inside = isInsideCommit ? { txn: before.txn, rows } : null;
       const position = following === null ? { txn: change.txn, rows: 0 } : inside;
       this.#at = position ?? this.#at;
       yield { bytes: withoutComma(chunk.bytes), rows: chunk.rows, position };

@@ -2,11 +2,11 @@
 import { DatabaseError } from '../engine/error.js';
 
 export class FeedSlots {
-  readonly #most: () => number;
+  readonly #limit: () => number;
   #open = 0;
 
-  constructor(most: () => number) {
-    this.#most = most;
+  constructor(limit: () => number) {
+    this.#limit = limit;
   }
 
   get open(): number {
@@ -14,10 +14,10 @@ export class FeedSlots {
   }
 
   /** Throws if the limit is reached. Returns a function that releases the slot. */
-  take(): () => void {
-    const most = this.#most();
-    if (this.#open >= most) {
-      const message = `too many change feeds [limit=${most}, key=changes.max.feeds]`;
+  acquire(): () => void {
+    const limit = this.#limit();
+    if (this.#open >= limit) {
+      const message = `too many change feeds [limit=${limit}, key=changes.max.feeds]`;
       throw new DatabaseError({ code: 'Busy', message, retryable: true });
     }
     this.#open += 1;

@@ -26,7 +26,7 @@ interface OperationSetting {
 interface Operation {
   readonly type: 'BOOLEAN' | 'INT';
   /** Allowed numbers of arguments. */
-  readonly takes: readonly number[];
+  readonly argumentCounts: readonly number[];
   /** Whether the function changes state, so that it must run exactly once and never per row. */
   readonly isChange: boolean;
   /** Resolves to the result of the function. */
@@ -56,7 +56,7 @@ export interface Operated {
 function reload(name: keyof Operations): Operation {
   return {
     type: 'BOOLEAN',
-    takes: [0],
+    argumentCounts: [0],
     isChange: true,
     run: async ({ user, authorise, operations }) => {
       authorise();
@@ -69,10 +69,10 @@ function reload(name: keyof Operations): Operation {
   };
 }
 
-function stop(how: 'cancel' | 'terminate', takes: readonly number[]): Operation {
+function stop(how: 'cancel' | 'terminate', argumentCounts: readonly number[]): Operation {
   return {
     type: 'BOOLEAN',
-    takes,
+    argumentCounts,
     isChange: true,
     run: async ({ user, authorise, backends }, [backend = 0]) => {
       await Promise.resolve();
@@ -91,7 +91,7 @@ const OPERATIONS: ReadonlyMap<string, Operation> = new Map([
     'pg_backend_pid',
     {
       type: 'INT',
-      takes: [0],
+      argumentCounts: [0],
       isChange: false,
       run: ({ backend }) => Promise.resolve(backend),
     },
@@ -109,7 +109,7 @@ function nameOf({ name }: CallNode): string {
 export function operated(tree: Tree): Operated {
   const { nodes = [], spans = [] } = tree as Partial<Tree>;
   const calls: OperationCall[] = [];
-  let at: Places | null = null;
+  let at: CallPositions | null = null;
   let given = 0;
   const replaced = new Map<NodeId, Node>();
   for (const [id, node] of nodes.entries()) {
@@ -117,8 +117,8 @@ export function operated(tree: Tree): Operated {
     if (node.kind !== 'Call' || operation === undefined || isOfRows(nodes, node)) {
       continue;
     }
-    at ??= new Places(tree);
-    given ||= nodes.reduce((most, one) => Math.max(most, parameterOf(one)), 0);
+    at ??= new CallPositions(tree);
+    given ||= nodes.reduce((highest, node) => Math.max(highest, parameterOf(node)), 0);
     const span = spans[id] ?? node.name.span;
     const call = { name: nameOf(node), operation, arguments: argumentsOf(nodes, node), span };
     at.check(id, node, call);
@@ -191,7 +191,7 @@ function belowCasts(nodes: readonly Node[], id: NodeId): NodeId {
 }
 
 /** Finds the positions in a syntax tree where calls are allowed. */
-class Places {
+class CallPositions {
   private readonly root: Node | undefined;
   /** The items in the statement's outermost SELECT, if it has no FROM. */
   private readonly once: ReadonlySet<NodeId>;
@@ -200,7 +200,7 @@ class Places {
   constructor({ nodes, root }: Tree) {
     this.root = nodes[root];
     const select = outermostSelect(nodes, root);
-    const items = select !== null && isOfOneRow(select) ? select.items : [];
+    const items = select !== null && returnsOneRow(select) ? select.items : [];
     this.once = new Set(items.map(({ expression }) => belowCasts(nodes, expression)));
     const calls = nodes.map((node) => (node.kind === 'TableFunction' ? node.call : null));
     this.tables = new Set(calls.filter((id) => id !== null));
@@ -210,16 +210,19 @@ class Places {
     const { kind } = this.root ?? {};
     const isView = kind === 'CreateView' || kind === 'AlterView';
     const isPlain = !node.distinct && node.filter === null && node.over === null;
-    if (!operation.takes.includes(given.length)) {
-      const takes = operation.takes.join(' or ');
-      throw failed(node.name, `${name}() expects ${takes} arguments, found ${given.length}`);
+    if (!operation.argumentCounts.includes(given.length)) {
+      const argumentCounts = operation.argumentCounts.join(' or ');
+      throw failed(
+        node.name,
+        `${name}() expects ${argumentCounts} arguments, found ${given.length}`,
+      );
     }
     if (!isPlain || isView || this.tables.has(id)) {
-      const place = isView ? 'in a view' : this.tables.has(id) ? 'as a table' : 'over many rows';
-      throw failed(node.name, `${name}() is a session function: it cannot be used ${place}`);
+      const position = isView ? 'in a view' : this.tables.has(id) ? 'as a table' : 'over many rows';
+      throw failed(node.name, `${name}() is a session function: it cannot be used ${position}`);
     }
     if (operation.isChange && !this.once.has(id)) {
-      const example = `SELECT ${name}(${operation.takes[0] === 0 ? '' : '7'})`;
+      const example = `SELECT ${name}(${operation.argumentCounts[0] === 0 ? '' : '7'})`;
       const message = `${name}() can be used only in a SELECT without FROM: ${example}`;
       throw failed(node.name, message);
     }
@@ -234,7 +237,7 @@ function outermostSelect(nodes: readonly Node[], root: NodeId): SelectNode | nul
   return node?.kind === 'Select' ? node : null;
 }
 
-function isOfOneRow(select: SelectNode): boolean {
+function returnsOneRow(select: SelectNode): boolean {
   const { from, filter, latest_on, sample_by, group_by, having, qualify, pivot } = select;
   const clauses = [from, filter, latest_on, sample_by, having, qualify, pivot];
   const isGrouped = group_by.length > 0 || select.group_by_all;

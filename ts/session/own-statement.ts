@@ -55,8 +55,9 @@ export class OwnStatement implements Statement {
     action: OwnAction,
     prepare: (sql: string) => Promise<Statement>,
   ): Promise<OwnStatement> {
-    const places = action.columns.map((name, at) => `CAST($${at + 1} AS STRING) ${name}`);
-    const answer = places.length === 0 ? null : await prepare(`SELECT ${places.join(', ')}`);
+    const placeholders = action.columns.map((name, at) => `CAST($${at + 1} AS STRING) ${name}`);
+    const answer =
+      placeholders.length === 0 ? null : await prepare(`SELECT ${placeholders.join(', ')}`);
     return new OwnStatement(command, action, answer);
   }
 

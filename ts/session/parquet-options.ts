@@ -7,17 +7,17 @@ type ReadOption = (name: string) => string;
 interface LevelRange {
   /** Name in the error message. */
   readonly label: string;
-  readonly least: number;
-  readonly most: number;
+  readonly minimum: number;
+  readonly maximum: number;
 }
 
 /** Codecs and their compression levels; `null` for none. */
 const CODECS: ReadonlyMap<string, LevelRange | null> = new Map([
   ['UNCOMPRESSED', null],
   ['SNAPPY', null],
-  ['GZIP', { label: 'GZIP', least: 0, most: 9 }],
-  ['BROTLI', { label: 'Brotli', least: 0, most: 11 }],
-  ['ZSTD', { label: 'ZSTD', least: 1, most: 22 }],
+  ['GZIP', { label: 'GZIP', minimum: 0, maximum: 9 }],
+  ['BROTLI', { label: 'Brotli', minimum: 0, maximum: 11 }],
+  ['ZSTD', { label: 'ZSTD', minimum: 1, maximum: 22 }],
   ['LZ4', null],
   ['LZ4_RAW', null],
 ]);
@@ -28,10 +28,10 @@ type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 export function parquetOptions(read: ReadOption): ParquetOptions | string {
   try {
     const options: Mutable<ParquetOptions> = { ...codecAndLevel(read) };
-    const rows = wholeNumber(read, 'row_group_size', 'invalid row group size');
-    const page = wholeNumber(read, 'data_page_size', 'invalid data page size', WHOLE);
+    const rows = integerOption(read, 'row_group_size', 'invalid row group size');
+    const page = integerOption(read, 'data_page_size', 'invalid data page size', INTEGER_EXPECTED);
     const supported = ', supported versions: 1, 2';
-    const version = wholeNumber(read, 'parquet_version', 'invalid parquet version', supported);
+    const version = integerOption(read, 'parquet_version', 'invalid parquet version', supported);
     const statistics = boolean(read, 'statistics_enabled');
     const rawArrays = rawArrayEncoding(read);
     if (rows !== null && rows > 0) {
@@ -69,13 +69,18 @@ function codecAndLevel(read: ReadOption): ParquetOptions {
     const known = [...CODECS.keys()].join(', ').toLowerCase();
     throw new Refusal(`invalid compression codec[${asked}], expected one of: ${known}`);
   }
-  const level = wholeNumber(read, 'compression_level', 'invalid compression level', WHOLE);
+  const level = integerOption(
+    read,
+    'compression_level',
+    'invalid compression level',
+    INTEGER_EXPECTED,
+  );
   if (level === null || range === null) {
     return { compressionCodec: codec };
   }
-  if (level < range.least || level > range.most) {
-    const { label, least, most } = range;
-    throw new Refusal(`${label} compression level must be between ${least} and ${most}`);
+  if (level < range.minimum || level > range.maximum) {
+    const { label, minimum, maximum } = range;
+    throw new Refusal(`${label} compression level must be between ${minimum} and ${maximum}`);
   }
   return { compressionCodec: codec, compressionLevel: level };
 }
@@ -101,9 +106,9 @@ function boolean(read: ReadOption, name: string): boolean | null {
   return text === '' ? null : text.toLowerCase() === 'true';
 }
 
-const WHOLE = ', expected a whole number of at most 10 digits';
+const INTEGER_EXPECTED = ', expected a whole number of at most 10 digits';
 
-function wholeNumber(
+function integerOption(
   read: ReadOption,
   name: string,
   message: string,

@@ -21,11 +21,11 @@ import type {
 import {
   type Binding,
   isOutdated,
-  knownBinding,
+  cachedBinding,
   newBinding,
   type ParameterTypes,
   type PrepareOptions,
-  type Wanted,
+  type BindingRequest,
 } from './binding.js';
 import { asDatabaseError, ChangedResult } from './error.js';
 import { type Guard, principalKey } from './guard.js';
@@ -231,7 +231,7 @@ export class PreparedStatement {
   }
 
   close(): void {
-    this.#hold(null);
+    this.#setBinding(null);
   }
 
   /**
@@ -241,8 +241,8 @@ export class PreparedStatement {
   bind(options: PrepareOptions, read: ParsedStatement): Promise<void> | null {
     return this.#bindKnown(read)
       ? null
-      : newBinding(this.#wanted(read), options).then((binding) => {
-          this.#hold(binding);
+      : newBinding(this.#bindingRequest(read), options).then((binding) => {
+          this.#setBinding(binding);
         });
   }
 
@@ -251,14 +251,14 @@ export class PreparedStatement {
    * none.
    */
   #bindKnown(read: ParsedStatement): boolean {
-    const known = knownBinding(this.#wanted(read));
+    const known = cachedBinding(this.#bindingRequest(read));
     if (known !== null) {
-      this.#hold(known);
+      this.#setBinding(known);
     }
     return known !== null;
   }
 
-  #wanted(read: ParsedStatement): Wanted {
+  #bindingRequest(read: ParsedStatement): BindingRequest {
     return { host: this.#host, session: this.#session, read, types: this.#types };
   }
 
@@ -266,7 +266,7 @@ export class PreparedStatement {
     return this.#lifted?.types ?? this.#declared;
   }
 
-  #hold(binding: Binding | null): void {
+  #setBinding(binding: Binding | null): void {
     const before = this.#binding;
     this.#binding = binding;
     if (before?.isShared === false) {
@@ -370,14 +370,14 @@ export class PreparedStatement {
    * Runs the statement. If it fails with an error about the SQL text, the text with its literals
    * runs instead, so that message and position refer to that text.
    */
-  async #run<T>(step: Step<T>, again: BindingAgain = BOUND_AS_FIRST): Promise<T> {
+  async #run<T>(step: Step<T>, rebinding: Rebinding = SAME_COLUMNS): Promise<T> {
     try {
       const { guard } = this.#host;
       const { kind, command } = this.description;
       const isFollowed = kind === 'ddl' || command === 'CANCEL QUERY';
       return guard !== undefined && isFollowed
-        ? await this.#followed(guard, step, { ...again, mayChange: false })
-        : await this.#attempt(step, again);
+        ? await this.#followed(guard, step, { ...rebinding, mayChange: false })
+        : await this.#attempt(step, rebinding);
     } catch (error) {
       if (this.#lifted === null || !isOfText(error)) {
         throw error;
@@ -385,25 +385,25 @@ export class PreparedStatement {
     }
     this.#described = this.description;
     this.#lifted = null;
-    return await this.#attempt(step, again);
+    return await this.#attempt(step, rebinding);
   }
 
   /**
    * Runs a statement that changes the catalog; afterwards updates the rights and records the
    * statement in the audit log.
    */
-  async #followed<T>(guard: Guard, step: Step<T>, again: BindingAgain): Promise<T> {
+  async #followed<T>(guard: Guard, step: Step<T>, rebinding: Rebinding): Promise<T> {
     const { principal } = this.#session;
     const { text, description } = this;
     const change = { principal, text, description };
-    const result = await guard.follow(change, () => this.#attempt(step, again));
+    const result = await guard.follow(change, () => this.#attempt(step, rebinding));
     guard.ran(principal, withoutSecrets(text), description);
     return result;
   }
 
-  async #attempt<T>(step: Step<T>, again: BindingAgain): Promise<T> {
+  async #attempt<T>(step: Step<T>, rebinding: Rebinding): Promise<T> {
     if (this.#described !== null || this.#isOutdated(this.#bound())) {
-      await this.#rebind(again);
+      await this.#rebind(rebinding);
     }
     for (let attempt = 1; ; attempt += 1) {
       this.authorise();
@@ -419,7 +419,7 @@ export class PreparedStatement {
       if (attempt > QUICK_ATTEMPTS) {
         await setTimeout(Math.random() * Math.min(2 ** (attempt - QUICK_ATTEMPTS), MAX_PAUSE_MS));
       }
-      await this.#rebind(again);
+      await this.#rebind(rebinding);
     }
   }
 
@@ -427,7 +427,7 @@ export class PreparedStatement {
    * Binds the statement again. A client that already received the columns must not get different
    * ones. If binding fails, the next execution tries again.
    */
-  async #rebind({ mayChange, bounds }: BindingAgain): Promise<void> {
+  async #rebind({ mayChange, bounds }: Rebinding): Promise<void> {
     const described = this.description;
     this.#described = described;
     const { statements } = this.#host;
@@ -443,14 +443,14 @@ export class PreparedStatement {
 type Step<T> = (statement: Statement) => Promise<T>;
 
 /** How to rebind a statement during an execution. */
-interface BindingAgain {
+interface Rebinding {
   /** Whether the columns may differ after rebinding. */
   readonly mayChange: boolean;
   /** Returns the remaining time. */
   readonly bounds: () => TimeBounds;
 }
 
-const BOUND_AS_FIRST: BindingAgain = { mayChange: false, bounds: () => ALL_TIME };
+const SAME_COLUMNS: Rebinding = { mayChange: false, bounds: () => ALL_TIME };
 
 function shape(description: StatementDescription): string {
   const { kind, columns, parameters, timestamp } = description;

@@ -102,6 +102,7 @@ function secretAfter(values: readonly string[], index: number): number | null {
   if (word === 'PASSWORD') {
     return values[index + 1] === '=' ? index + 2 : index + 1;
   }
-  const isRest = word === 'REST' && values[index - 1] === 'TYPE' && values[index + 1] !== 'WITH';
-  return isRest ? index + 1 : null;
+  const isRestToken =
+    word === 'REST' && values[index - 1] === 'TYPE' && values[index + 1] !== 'WITH';
+  return isRestToken ? index + 1 : null;
 }

@@ -57,7 +57,7 @@ interface SessionHostOptions {
   /** Maximum timeout that a client can request. */
   readonly maxTimeoutMs?: number;
   /** Maximum concurrent change feeds. */
-  readonly mostFeeds?: () => number;
+  readonly maxFeeds?: () => number;
 }
 
 /** State that all sessions of a server share. */
@@ -89,7 +89,7 @@ export class SessionHost implements StatementHost {
     });
     this.operations = options.operations ?? null;
     this.detectTextShape = options.detectTextShape;
-    this.feeds = new FeedSlots(options.mostFeeds ?? (() => DEFAULT_FEEDS));
+    this.feeds = new FeedSlots(options.maxFeeds ?? (() => DEFAULT_FEEDS));
     // Connections that were handed off are revoked, so that their rights are checked again.
     options.guard?.watch(() => {
       this.revokeHandoffs();
@@ -216,19 +216,19 @@ export class Session implements StatementSession {
     const terms = { timeoutMs: this.#host.timeoutMs(timeoutMs), conversation };
     const handoff = this.#host.handOff(descriptor, terms, statements);
     // An error about the SQL text leads to another execution, whose duration is recorded instead.
-    const runsAgain = (error: unknown): boolean =>
+    const isRetried = (error: unknown): boolean =>
       conversation.protocol === 'http' && error !== null && isOfText(error);
     const ended = handoff.ended.then((back) => {
-      this.#observe(back, back.reply !== null || runsAgain(back.error));
+      this.#observe(back, back.reply !== null || isRetried(back.error));
       return back;
     });
     return { ...handoff, ended };
   }
 
   /** Records the durations of executions during a handoff, whatever happened to the connection. */
-  #observe({ micros }: HandoffResult, lastGoesOn: boolean): void {
-    for (const one of lastGoesOn ? micros.subarray(0, -1) : micros) {
-      this.seconds?.observe(one / MICROS);
+  #observe({ micros }: HandoffResult, isLastRunning: boolean): void {
+    for (const duration of isLastRunning ? micros.subarray(0, -1) : micros) {
+      this.seconds?.observe(duration / MICROS);
     }
   }
 
@@ -251,7 +251,7 @@ export class Session implements StatementSession {
    * closed.
    */
   async follow(table: string): Promise<ChangeFeed> {
-    const free = this.#host.feeds.take();
+    const free = this.#host.feeds.acquire();
     try {
       const name = `"${table.replaceAll('"', '""')}"`;
       const session = this.#host.open(this.#principal, true);

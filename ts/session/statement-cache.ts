@@ -69,7 +69,7 @@ const MAX_QUERIES = 512;
 /**
  * Maximum remembered texts; fewer than the queries, so that a repeated text still finds its plan.
  */
-const MAX_SEEN = MAX_QUERIES / 2;
+const MAX_SEEN_ONCE = MAX_QUERIES / 2;
 const MAX_REFUSED = 2_048;
 
 export class StatementCache {
@@ -85,7 +85,7 @@ export class StatementCache {
    * SQL texts that were recently seen once. When a text is seen again, it gets a separate plan and
    * cached result.
    */
-  readonly #seen = new LRUCache<string, true>({ max: MAX_SEEN });
+  readonly #seenOnce = new LRUCache<string, true>({ max: MAX_SEEN_ONCE });
   /** Parameterised queries whose results differ from those of their original texts. */
   readonly #refused = new LRUCache<string, true>({ max: MAX_REFUSED });
 
@@ -187,14 +187,14 @@ export class StatementCache {
   }
 
   #lifted(text: string): ParsedStatement | null {
-    if (this.#seen.has(text)) {
+    if (this.#seenOnce.has(text)) {
       return null;
     }
     const lifted = liftLiterals(text);
     if (lifted === null || this.#refused.has(lifted.text)) {
       return null;
     }
-    this.#seen.set(text, true);
+    this.#seenOnce.set(text, true);
     try {
       const parsed = this.plain(lifted.text);
       return isPlainQuery(parsed) ? { ...parsed, text, lifted } : null;

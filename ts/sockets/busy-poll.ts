@@ -12,14 +12,14 @@ export const SOON_MS = 0.25;
 interface EventLoop {
   /** Milliseconds, with a fraction. */
   now(): number;
-  /** Calls `turn` after the sockets have been polled once more, without sleeping. */
-  next(turn: () => void): void;
+  /** Calls `iterate` after the sockets have been polled once more, without sleeping. */
+  next(iterate: () => void): void;
 }
 
 const NODE: EventLoop = {
   now: () => performance.now(),
-  next: (turn) => {
-    setImmediate(turn);
+  next: (iterate) => {
+    setImmediate(iterate);
   },
 };
 
@@ -29,7 +29,7 @@ export class BusyPoll {
   /** Keyed by socket, because other code owns the sockets. */
   readonly #paces = new WeakMap<object, Pace>();
   #until = Number.NEGATIVE_INFINITY;
-  #isTurning = false;
+  #isPolling = false;
 
   constructor(loop: EventLoop = NODE) {
     this.#loop = loop;
@@ -39,24 +39,24 @@ export class BusyPoll {
   paceOf(socket: object): Pace {
     let pace = this.#paces.get(socket);
     if (pace === undefined) {
-      pace = new Pace(this.#loop, this.#stayAwake);
+      pace = new Pace(this.#loop, this.#pollUntil);
       this.#paces.set(socket, pace);
     }
     return pace;
   }
 
-  readonly #stayAwake = (until: number): void => {
+  readonly #pollUntil = (until: number): void => {
     this.#until = until;
-    if (!this.#isTurning) {
-      this.#isTurning = true;
-      this.#loop.next(this.#turn);
+    if (!this.#isPolling) {
+      this.#isPolling = true;
+      this.#loop.next(this.#iterate);
     }
   };
 
-  readonly #turn = (): void => {
-    this.#isTurning = this.#loop.now() < this.#until;
-    if (this.#isTurning) {
-      this.#loop.next(this.#turn);
+  readonly #iterate = (): void => {
+    this.#isPolling = this.#loop.now() < this.#until;
+    if (this.#isPolling) {
+      this.#loop.next(this.#iterate);
     }
   };
 }
@@ -64,17 +64,17 @@ export class BusyPoll {
 /** Tracks when a client sends requests and receives replies. */
 export class Pace {
   readonly #loop: EventLoop;
-  readonly #stayAwake: (until: number) => void;
+  readonly #pollUntil: (until: number) => void;
   #answeredAt = Number.NEGATIVE_INFINITY;
   #isQuick = false;
 
-  constructor(loop: EventLoop, stayAwake: (until: number) => void) {
+  constructor(loop: EventLoop, pollUntil: (until: number) => void) {
     this.#loop = loop;
-    this.#stayAwake = stayAwake;
+    this.#pollUntil = pollUntil;
   }
 
   /** Called when bytes of a request have arrived. */
-  asked(): void {
+  received(): void {
     this.#isQuick = this.#loop.now() - this.#answeredAt < SOON_MS;
   }
 
@@ -82,7 +82,7 @@ export class Pace {
   answered(): void {
     this.#answeredAt = this.#loop.now();
     if (this.#isQuick) {
-      this.#stayAwake(this.#answeredAt + SOON_MS);
+      this.#pollUntil(this.#answeredAt + SOON_MS);
     }
   }
 }

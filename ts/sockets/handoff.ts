@@ -49,13 +49,13 @@ export function stopReading(socket: Socket): HandoffSocket | null {
 function handleOf(socket: Socket): Handle | null {
   const handle = (socket as unknown as { readonly _handle?: Partial<Handle> | null })._handle;
   const { fd = -1, reading, readStart, readStop } = handle ?? {};
-  const isWhole =
+  const isUsable =
     fd >= 0 &&
     reading === true &&
     typeof readStart === 'function' &&
     typeof readStop === 'function' &&
     !('encrypted' in socket);
-  return isWhole ? (handle as Handle) : null;
+  return isUsable ? (handle as Handle) : null;
 }
 
 /** Consecutive repetitions before the first handoff of a connection. */
@@ -63,12 +63,12 @@ const FIRST_RUNS = 3;
 /** Maximum repetitions required, after handoffs that ended early. */
 const MAX_RUNS = 64;
 /** Number of replies below which a handoff does not pay off. */
-const FEW_ANSWERED = 16;
+const MIN_WORTHWHILE_REPLIES = 16;
 
 /** Decides when a client has repeated its requests often enough for a handoff. */
 export class Patience {
   #runs = 0;
-  #runsNeeded = FIRST_RUNS;
+  #requiredRuns = FIRST_RUNS;
 
   /** Notes a repetition. */
   ran(): void {
@@ -86,13 +86,13 @@ export class Patience {
 
   /** Whether a handoff is due after this many more repetitions. */
   isTimeIn(runs: number): boolean {
-    return this.#runs + runs >= this.#runsNeeded;
+    return this.#runs + runs >= this.#requiredRuns;
   }
 
   /** Notes that a handoff ended after `answered` replies. */
   returned(answered: number): void {
-    const isWorthIt = answered >= FEW_ANSWERED;
+    const isWorthIt = answered >= MIN_WORTHWHILE_REPLIES;
     this.#runs = 0;
-    this.#runsNeeded = isWorthIt ? 1 : Math.min(MAX_RUNS, this.#runsNeeded * 2);
+    this.#requiredRuns = isWorthIt ? 1 : Math.min(MAX_RUNS, this.#requiredRuns * 2);
   }
 }

@@ -2,14 +2,14 @@
 import type { Server } from 'node:net';
 
 /** Number of event loop iterations; each accepts one connection from the system's queue. */
-const TURNS = 64;
+const MAX_ITERATIONS = 64;
 
 /**
  * Stops listening; resolves when every connection has ended. Connections that are still in the
  * system's queue are accepted first, because the operating system would reset them.
  */
 export async function stopListening(server: Server): Promise<void> {
-  for (let turn = 0; turn < TURNS; turn += 1) {
+  for (let iteration = 0; iteration < MAX_ITERATIONS; iteration += 1) {
     await new Promise((resolve) => setImmediate(resolve));
   }
   await new Promise<void>((resolve) => {

@@ -59,7 +59,7 @@ export function changesRoute(services: HttpServices, { base }: HttpPaths): Route
       if (text === null || start === null) {
         return;
       }
-      const free = sessions.feeds.take();
+      const free = sessions.feeds.acquire();
       try {
         const { login } = context.state;
         const lasting = login === null ? null : new LastingLogin(login, readOnly);
@@ -231,7 +231,7 @@ class EventFeed {
   }
 
   async #sendRows(step: FeedStep): Promise<void> {
-    for await (const { bytes, rows, position } of this.#feed.pieces(step)) {
+    for await (const { bytes, rows, position } of this.#feed.chunks(step)) {
       await this.#checkLogin();
       const id = position === null ? null : positionText(position);
       const head = `{"txn":${step.change.txn},"count":${rows},"dataset":[`;

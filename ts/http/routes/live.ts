@@ -53,7 +53,7 @@ export function liveRoute(services: HttpServices, { base }: HttpPaths): Route {
         answer(context, 400, JSON_TYPE, JSON.stringify({ error: queries }));
         return;
       }
-      const free = sessions.feeds.take();
+      const free = sessions.feeds.acquire();
       try {
         const { login } = context.state;
         const lasting = login === null ? null : new LastingLogin(login, true);

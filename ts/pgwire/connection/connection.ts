@@ -29,7 +29,7 @@ import { type Frame, FrameReader } from '../protocol/frames.js';
 import { beginsHandshake, encrypt, namedProtocol } from './encryption.js';
 import type { Entered, LoginBook, LoginExchange } from '../login/login.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
-import { ProvidedLogin, Visitor } from '../login/provided-login.js';
+import { ProvidedLogin, SessionUser } from '../login/provided-login.js';
 import * as reply from '../protocol/server-messages.js';
 import { refuseDumps, statusParameters } from './session-start.js';
 
@@ -82,11 +82,11 @@ export class Connection implements Drained {
   private readonly reader = new FrameReader();
   private readonly pace: Pace;
   private stage: Stage = 'startup';
-  private encryptionAsked = new Set<string>();
+  private encryptionRequests = new Set<string>();
   private isEncrypted = false;
   private parameters: ReadonlyMap<string, string> = new Map();
   private login: LoginExchange | ProvidedLogin | null = null;
-  private visitor: Visitor | null = null;
+  private sessionUser: SessionUser | null = null;
   private conversation: Conversation | null = null;
   private outbound: Buffer[] = [];
   private outboundBytes = 0;
@@ -119,7 +119,7 @@ export class Connection implements Drained {
         this.encrypt(chunk);
         return;
       }
-      this.pace.asked();
+      this.pace.received();
       this.reader.push(chunk);
       if (this.reader.buffered > INBOUND_BYTES && this.working) {
         socket.pause();
@@ -279,7 +279,7 @@ export class Connection implements Drained {
     }
     while (this.reader.peek(this.services.messageBytesMax)) {
       const { conversation } = this;
-      const mayRepeat = conversation?.isRepeating === true && this.visitor?.refusal() === null;
+      const mayRepeat = conversation?.isRepeating === true && this.sessionUser?.refusal() === null;
       if (!mayRepeat || !conversation.repeats(this.reader)) {
         return this.reader.pick();
       }
@@ -311,12 +311,12 @@ export class Connection implements Drained {
       }
       return conversation.malformed(error, frame.type === 'Q');
     }
-    const refusal = BEGINS.has(message.kind) ? (this.visitor?.refusal() ?? null) : null;
+    const refusal = BEGINS.has(message.kind) ? (this.sessionUser?.refusal() ?? null) : null;
     if (refusal !== null) {
       return this.handleUnless(refusal, conversation, message);
     }
-    const goesOn = conversation.handle(message);
-    return goesOn === true ? undefined : this.finishUnless(goesOn);
+    const continues = conversation.handle(message);
+    return continues === true ? undefined : this.finishUnless(continues);
   }
 
   /** Handles a message if the login is still valid. */
@@ -335,8 +335,8 @@ export class Connection implements Drained {
     }
   }
 
-  private async finishUnless(goesOn: boolean | Promise<boolean>): Promise<void> {
-    if (!(await goesOn)) {
+  private async finishUnless(continues: boolean | Promise<boolean>): Promise<void> {
+    if (!(await continues)) {
       this.finish();
     }
   }
@@ -363,10 +363,10 @@ export class Connection implements Drained {
   private answerEncryption(kind: 'ssl' | 'gss'): void {
     // Bytes sent together with the request would otherwise be processed as if they had been
     // encrypted.
-    if (this.encryptionAsked.has(kind) || this.reader.buffered > 0) {
+    if (this.encryptionRequests.has(kind) || this.reader.buffered > 0) {
       throw new ProtocolError('08P01', 'received unencrypted data after encryption request', true);
     }
-    this.encryptionAsked.add(kind);
+    this.encryptionRequests.add(kind);
     const accepts = kind === 'ssl' && this.services.credentials !== null && !this.isEncrypted;
     this.write(Buffer.from(accepts ? 'S' : 'N', 'latin1'));
     this.flush();
@@ -380,7 +380,7 @@ export class Connection implements Drained {
     return (
       this.stage === 'startup' &&
       this.services.credentials !== null &&
-      this.encryptionAsked.size === 0 &&
+      this.encryptionRequests.size === 0 &&
       this.reader.buffered === 0 &&
       beginsHandshake(chunk)
     );
@@ -400,7 +400,7 @@ export class Connection implements Drained {
     this.slot.carry(secure);
     this.isEncrypted = true;
     if (received !== undefined) {
-      this.encryptionAsked.add('ssl');
+      this.encryptionRequests.add('ssl');
       secure.once('secure', () => {
         if (!namedProtocol(secure)) {
           const message = 'a direct TLS connection must negotiate the protocol postgresql (ALPN)';
@@ -518,9 +518,9 @@ export class Connection implements Drained {
     const { services } = this;
     const { identity } = entered;
     const readOnly = entered.readOnly || services.readOnly;
-    const visitor = new Visitor(entered, readOnly, this.login instanceof ProvidedLogin);
-    this.visitor = visitor;
-    const session = services.sessions.open(visitor, true, services.seconds);
+    const sessionUser = new SessionUser(entered, readOnly, this.login instanceof ProvidedLogin);
+    this.sessionUser = sessionUser;
+    const session = services.sessions.open(sessionUser, true, services.seconds);
     services.observer?.signedIn(identity, 'PGWIRE', this.socket.remoteAddress ?? '');
     const outlet = {
       queue: (bytes: Buffer): void => {
@@ -534,7 +534,7 @@ export class Connection implements Drained {
     const limits = {
       statementsMax: services.statementsMax,
       options: this.parameters.get('options'),
-      handsOff: services.handsOff && !this.isEncrypted && visitor.isLasting,
+      handsOff: services.handsOff && !this.isEncrypted && sessionUser.isLasting,
     };
     const line = {
       isIdle: (): boolean => !this.working && this.isBetween && !this.hasEnded(),
@@ -543,7 +543,7 @@ export class Connection implements Drained {
           await this.drained();
         }
       },
-      refusal: () => visitor.refusal(),
+      refusal: () => sessionUser.refusal(),
       fail: (error: ProtocolError): void => {
         this.failConnection(error);
       },
@@ -563,7 +563,7 @@ export class Connection implements Drained {
     this.processId = cancelKey.processId;
     session.backend = cancelKey.processId;
     services.sessions.backends.add(cancelKey.processId, {
-      key: principalKey(visitor),
+      key: principalKey(sessionUser),
       cancel: () => {
         conversation.cancel();
       },

@@ -10,7 +10,7 @@ type StartupParameters = ReadonlyMap<string, string>;
 /** Parameters that drivers read. */
 export function statusParameters(
   { user, readOnly, identity }: Entered,
-  asked: StartupParameters,
+  startup: StartupParameters,
 ): (readonly [string, string])[] {
   return [
     ['server_version', '14.0'],
@@ -26,7 +26,7 @@ export function statusParameters(
     ['standard_conforming_strings', 'on'],
     ['is_superuser', identity.kind === 'admin' && !readOnly ? 'on' : 'off'],
     ['session_authorization', user],
-    ['application_name', asked.get('application_name') ?? ''],
+    ['application_name', startup.get('application_name') ?? ''],
   ];
 }
 
@@ -34,8 +34,8 @@ export function statusParameters(
  * Refuses a connection that would fail later anyway, in a catalog query whose error would mean
  * nothing to the user.
  */
-export function refuseDumps(asked: StartupParameters): void {
-  const name = asked.get('application_name') ?? '';
+export function refuseDumps(startup: StartupParameters): void {
+  const name = startup.get('application_name') ?? '';
   if (name === 'pg_dump' || name === 'pg_dumpall') {
     const message = `${name} cannot dump this database: use BACKUP DATABASE, COPY … TO or /exp`;
     throw new ProtocolError('0A000', message, true);

@@ -35,7 +35,7 @@ import { type ConversationState, type Step, STEPS } from './states.js';
 import { Copies } from '../copy/copies.js';
 import { Cursors } from '../statements/cursors.js';
 import { errorReport, located } from '../protocol/failure.js';
-import type { FramePlace } from '../protocol/frames.js';
+import type { FrameRange } from '../protocol/frames.js';
 import { InsertRun } from '../statements/insert-run.js';
 import { Portal, type PortalRun, type Send } from '../statements/portal.js';
 import { Portals } from '../statements/portals.js';
@@ -195,7 +195,7 @@ export class Conversation {
       return true;
     }
     try {
-      return (step === 'now' && this.handledAtOnce(message)) || this.handleInTurn(step, message);
+      return (step === 'now' && this.handledAtOnce(message)) || this.handleInOrder(step, message);
     } catch (error) {
       return this.refuse(error).then(() => true);
     }
@@ -205,7 +205,7 @@ export class Conversation {
    * Accepts a message that repeats the buffered insert. Returns false if the message must be
    * decoded and handled as usual.
    */
-  repeats(message: FramePlace): boolean {
+  repeats(message: FrameRange): boolean {
     return this.inserts.repeats(message);
   }
 
@@ -241,11 +241,11 @@ export class Conversation {
     }
   }
 
-  private async handleInTurn(step: Step, message: ClientMessage): Promise<boolean> {
+  private async handleInOrder(step: Step, message: ClientMessage): Promise<boolean> {
     switch (step) {
       case 'settle':
         await this.settle();
-        return await this.handleInTurn(STEPS[this.state][message.kind], message);
+        return await this.handleInOrder(STEPS[this.state][message.kind], message);
       case 'skip':
         return true;
       case 'end':
@@ -342,14 +342,14 @@ export class Conversation {
 
   /** Runs statements in order, and stops at the first error. */
   private async runAll({ text, statements, sinceMs }: Script): Promise<void> {
-    for (const [index, { text: one, start }] of statements.entries()) {
+    for (const [index, { text: statementText, start }] of statements.entries()) {
       try {
         // A timeout set by the client covers the whole message; the server's timeout covers each
         // statement.
         const isLimited = this.commands.settings.timeoutMs !== undefined;
         this.sinceMs = isLimited ? sinceMs : performance.now();
         refuseIfLate(this.bounds);
-        await this.runText(one);
+        await this.runText(statementText);
       } catch (error) {
         this.fail(error, text, start);
         break;
@@ -479,7 +479,7 @@ export class Conversation {
     if (bound.kind !== 'engine' || bound.done || this.block.status === 'E') {
       return false;
     }
-    if (!this.inserts.takes(bound.portal)) {
+    if (!this.inserts.accepts(bound.portal)) {
       return false;
     }
     bound.done = true;
@@ -530,9 +530,9 @@ export class Conversation {
   /** Hands the connection off to the engine. */
   handOff(descriptor: number, eligible: Eligible): Handoff {
     const { nanoseconds, timeoutMs } = this.commands.settings;
-    const words = { protocol: 'pg', nanoseconds, statements: eligible.terms } as const;
+    const terms = { protocol: 'pg', nanoseconds, statements: eligible.terms } as const;
     try {
-      const handoff = this.session.handOff(descriptor, words, eligible.statements, timeoutMs);
+      const handoff = this.session.handOff(descriptor, terms, eligible.statements, timeoutMs);
       this.handedOff = { handoff, eligible };
       return handoff;
     } catch (error) {

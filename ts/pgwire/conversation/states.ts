@@ -36,8 +36,8 @@ export type Step =
 
 type Steps = Readonly<Record<ClientMessage['kind'], Step>>;
 
-/** The same step for all messages except those in `others`. */
-function all(step: Step, others: Partial<Steps> = {}): Steps {
+/** The same step for all messages except those in `overrides`. */
+function all(step: Step, overrides: Partial<Steps> = {}): Steps {
   return {
     bind: step,
     close: step,
@@ -53,19 +53,19 @@ function all(step: Step, others: Partial<Steps> = {}): Steps {
     query: step,
     sync: step,
     terminate: step,
-    ...others,
+    ...overrides,
   };
 }
 
 const AT_ONCE = { bind: 'now', describe: 'now', execute: 'now' } as const;
 /** Data of a failed COPY that still arrives is skipped. */
 const LATE_DATA = { copyData: 'skip', copyDone: 'skip', copyFail: 'skip' } as const;
-const TURNS = { query: 'query', sync: 'sync', terminate: 'end' } as const;
+const ROUND_TRIP_STEPS = { query: 'query', sync: 'sync', terminate: 'end' } as const;
 
 export const STEPS: Readonly<Record<ConversationState, Steps>> = {
-  ready: all('run', { ...AT_ONCE, ...LATE_DATA, ...TURNS }),
+  ready: all('run', { ...AT_ONCE, ...LATE_DATA, ...ROUND_TRIP_STEPS }),
   waiting: all('settle', AT_ONCE),
-  skipping: all('skip', TURNS),
+  skipping: all('skip', ROUND_TRIP_STEPS),
   copying: all('copy', { terminate: 'end' }),
   closed: all('end'),
 };

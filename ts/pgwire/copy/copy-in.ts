@@ -21,7 +21,7 @@ import { copyResponse } from '../protocol/server-messages.js';
 import { oidOf } from '../protocol/type-oids.js';
 
 /** Bytes that are passed to the engine together, because many clients send smaller messages. */
-const PIECE_BYTES = 256 * 1024;
+const CHUNK_BYTES = 256 * 1024;
 
 /** The conversation interface that a COPY needs. */
 export interface CopySetting {
@@ -47,8 +47,8 @@ export class CopyIn {
   /** `null` if the data is UTF-8 or binary. */
   private readonly recoder: Recoder | null;
   /** Bytes buffered for the next chunk. */
-  private piece: Buffer | null = null;
-  private pieceBytes = 0;
+  private buffer: Buffer | null = null;
+  private bufferedBytes = 0;
   private cancelled = false;
 
   private constructor({ table }: CopyInStatement, { options, insert, appender }: Opened) {
@@ -67,10 +67,10 @@ export class CopyIn {
       const metadata = await setting.tableMetadata(statement.table);
       const all = metadata?.columns.map(({ name }) => name);
       const columns = statement.columns ?? all ?? ['missing'];
-      const places = columns.map((_, index) => `$${index + 1}`).join(', ');
+      const placeholders = columns.map((_, index) => `$${index + 1}`).join(', ');
       const list = columns.map(quotedName).join(', ');
       const target = `${quotedName(statement.table)} (${list})`;
-      insert = await setting.prepare(`INSERT INTO ${target} VALUES (${places})`);
+      insert = await setting.prepare(`INSERT INTO ${target} VALUES (${placeholders})`);
       const options = copyOptions(statement.options);
       const appender = await insert.openCopy(formOf(options, columns, insert));
       return new CopyIn(statement, { options, insert, appender });
@@ -102,7 +102,7 @@ export class CopyIn {
     if (this.recoder !== null) {
       await this.gather(this.recoder.end());
     }
-    await this.writePiece();
+    await this.writeBuffered();
     const rows = await this.end();
     this.insert.close();
     return rows;
@@ -121,22 +121,22 @@ export class CopyIn {
   }
 
   private async gather(bytes: Buffer): Promise<void> {
-    if (this.pieceBytes + bytes.length > PIECE_BYTES) {
-      await this.writePiece();
+    if (this.bufferedBytes + bytes.length > CHUNK_BYTES) {
+      await this.writeBuffered();
     }
-    if (bytes.length >= PIECE_BYTES) {
+    if (bytes.length >= CHUNK_BYTES) {
       await this.write(bytes);
       return;
     }
-    this.piece ??= Buffer.allocUnsafeSlow(PIECE_BYTES);
-    this.pieceBytes += bytes.copy(this.piece, this.pieceBytes);
+    this.buffer ??= Buffer.allocUnsafeSlow(CHUNK_BYTES);
+    this.bufferedBytes += bytes.copy(this.buffer, this.bufferedBytes);
   }
 
-  private async writePiece(): Promise<void> {
-    if (this.piece !== null && this.pieceBytes > 0) {
-      const piece = this.piece.subarray(0, this.pieceBytes);
-      this.pieceBytes = 0;
-      await this.write(piece);
+  private async writeBuffered(): Promise<void> {
+    if (this.buffer !== null && this.bufferedBytes > 0) {
+      const buffer = this.buffer.subarray(0, this.bufferedBytes);
+      this.bufferedBytes = 0;
+      await this.write(buffer);
     }
   }
 
@@ -164,8 +164,8 @@ export class CopyIn {
     const where = `COPY ${this.table}, line ${line}`;
     if (code === 'InvalidEncoding' && this.recoder !== null) {
       const { encoding } = this.recoder;
-      const found = `invalid byte sequence for encoding "${encoding}"`;
-      return new ProtocolError('22021', found, false, where);
+      const message = `invalid byte sequence for encoding "${encoding}"`;
+      return new ProtocolError('22021', message, false, where);
     }
     return inData(new DatabaseError({ code, message, detail, hint }), where);
   }

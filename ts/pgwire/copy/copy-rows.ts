@@ -101,9 +101,9 @@ export class CopyRows {
    * this.
    */
   private withHead(bytes: Buffer): Buffer {
-    const whole = this.headSent ? bytes : Buffer.concat([BINARY_HEAD, bytes]);
+    const bytesWithHead = this.headSent ? bytes : Buffer.concat([BINARY_HEAD, bytes]);
     this.headSent = true;
-    return whole;
+    return bytesWithHead;
   }
 
   private row(bytes: Buffer, from: number): void {

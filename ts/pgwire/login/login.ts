@@ -102,7 +102,7 @@ export class LoginBook {
   begin(user: string, caller: Caller, endPoint: Buffer | null = null): LoginExchange {
     const { directory, failures } = this.setting;
     const { address } = caller;
-    refuseMany(failures, user, address);
+    refuseAfterFailures(failures, user, address);
     const entry =
       directory === undefined ? this.entries.get(user) : storedEntry(directory, user, caller);
     const mock = (): ScramVerifier => directory?.mockVerifier(user) ?? accountSalts.mock(user);
@@ -115,7 +115,7 @@ export class LoginBook {
       count: (isRight) => {
         // Parallel attempts are limited too: an attempt that completes after the limit reveals
         // nothing.
-        refuseMany(failures, user, address);
+        refuseAfterFailures(failures, user, address);
         failures[isRight ? 'succeeded' : 'failed'](user, address);
       },
     });
@@ -133,7 +133,7 @@ export class LoginBook {
   }
 }
 
-function refuseMany(failures: FailureLimiter, user: string, address: string): void {
+function refuseAfterFailures(failures: FailureLimiter, user: string, address: string): void {
   if (failures.waitSeconds(user, address) > 0) {
     throw new ProtocolError('28000', 'too many failed logins, try again in a minute', true);
   }

@@ -41,7 +41,7 @@ export class ProvidedLogin {
 }
 
 /** The user of a session, whose groups and permissions may change while the session lasts. */
-export class Visitor implements Principal {
+export class SessionUser implements Principal {
   readonly name: string;
   readonly readOnly: boolean;
   /**
@@ -69,7 +69,9 @@ export class Visitor implements Principal {
     if (login === undefined) {
       return null;
     }
-    return login instanceof Promise ? login.then((one) => this.judge(one)) : this.judge(login);
+    return login instanceof Promise
+      ? login.then((renewed) => this.judge(renewed))
+      : this.judge(login);
   }
 
   private judge(login: Login): ProtocolError | null {

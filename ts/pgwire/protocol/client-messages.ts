@@ -82,7 +82,7 @@ class BodyReader {
   }
 
   /** The current offset. */
-  get place(): number {
+  get offset(): number {
     return this.at;
   }
 
@@ -119,19 +119,19 @@ class BodyReader {
     return this.body.subarray(start, start + count);
   }
 
-  get left(): number {
+  get remaining(): number {
     return this.body.length - this.at;
   }
 
   end(): void {
-    if (this.left !== 0) {
+    if (this.remaining !== 0) {
       throw new ProtocolError('08P01', 'invalid message format');
     }
   }
 
   /** Skips `count` bytes, which must exist; returns their start. */
   pass(count: number): number {
-    if (count < 0 || this.left < count) {
+    if (count < 0 || this.remaining < count) {
       throw cutShort();
     }
     const start = this.at;
@@ -154,7 +154,7 @@ export function readStartup(frame: Frame): StartupMessage {
     return { kind: 'gss' };
   }
   if (code === CANCEL_CODE) {
-    return { kind: 'cancel', processId: body.int32(), secret: body.bytes(body.left) };
+    return { kind: 'cancel', processId: body.int32(), secret: body.bytes(body.remaining) };
   }
   const parameters = new Map<string, string>();
   if (code >>> 16 !== 3) {
@@ -168,12 +168,12 @@ export function readStartup(frame: Frame): StartupMessage {
 }
 
 /** Messages whose body need not be read to its end. */
-const TAKES_ALL: ReadonlySet<string> = new Set(['password', 'copyData', 'functionCall']);
+const UNPARSED_BODIES: ReadonlySet<string> = new Set(['password', 'copyData', 'functionCall']);
 
 export function readMessage(frame: Frame): ClientMessage {
   const body = new BodyReader(frame.body);
   const message = readBody(frame, body);
-  if (!TAKES_ALL.has(message.kind)) {
+  if (!UNPARSED_BODIES.has(message.kind)) {
     body.end();
   }
   return message;
@@ -240,7 +240,7 @@ export class BoundParameters {
 
   constructor(reader: BodyReader) {
     this.body = reader.body;
-    this.start = reader.place;
+    this.start = reader.offset;
     this.count = reader.uint16();
     for (let index = 0; index < this.count; index += 1) {
       const length = reader.int32();
@@ -248,7 +248,7 @@ export class BoundParameters {
         reader.pass(length);
       }
     }
-    this.end = reader.place;
+    this.end = reader.offset;
   }
 }
 

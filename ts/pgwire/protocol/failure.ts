@@ -51,10 +51,10 @@ export function shifted(error: unknown, offset: number): Error {
     return error;
   }
   const { code, message, start, end, detail, hint, retryable } = asDatabaseError(error);
-  const move = (place: number | undefined): number | undefined =>
-    place === undefined ? undefined : place + offset;
-  const place = { start: move(start), end: move(end) };
-  return new DatabaseError({ code, message, detail, hint, retryable, ...place }, { cause: error });
+  const move = (position: number | undefined): number | undefined =>
+    position === undefined ? undefined : position + offset;
+  const range = { start: move(start), end: move(end) };
+  return new DatabaseError({ code, message, detail, hint, retryable, ...range }, { cause: error });
 }
 
 export function errorReport(error: LocatedError | ProtocolError): Buffer {

@@ -18,14 +18,14 @@ export interface Frame {
 }
 
 /** Location of a message: its type code, and the offsets of its body within `bytes`. */
-export interface FramePlace {
+export interface FrameRange {
   readonly type: number;
   readonly bytes: Buffer;
   readonly start: number;
   readonly end: number;
 }
 
-export class FrameReader implements FramePlace {
+export class FrameReader implements FrameRange {
   /** Type of the message found by `peek`. */
   type = 0;
   bytes: Buffer = NOTHING;
@@ -33,7 +33,7 @@ export class FrameReader implements FramePlace {
   end = 0;
   private chunks: Buffer[] = [];
   /** Bytes of the first chunk that were consumed. */
-  private given = 0;
+  private consumed = 0;
   private size = 0;
 
   /** Number of bytes not consumed yet. */
@@ -54,7 +54,7 @@ export class FrameReader implements FramePlace {
     if (this.size < LENGTH_BYTES) {
       return null;
     }
-    const length = this.gathered(LENGTH_BYTES).readInt32BE(this.given);
+    const length = this.gathered(LENGTH_BYTES).readInt32BE(this.consumed);
     if (length < STARTUP_BYTES_MIN || length > STARTUP_BYTES_MAX) {
       throw new ProtocolError('08P01', 'invalid length of startup packet', true);
     }
@@ -77,7 +77,7 @@ export class FrameReader implements FramePlace {
       return false;
     }
     const header = this.gathered(HEADER_BYTES);
-    const length = header.readInt32BE(this.given + 1);
+    const length = header.readInt32BE(this.consumed + 1);
     if (length < LENGTH_BYTES || length > maxBytes) {
       throw new ProtocolError('08P01', `invalid message length [length=${length}]`, true);
     }
@@ -85,9 +85,9 @@ export class FrameReader implements FramePlace {
       return false;
     }
     this.bytes = this.gathered(length + 1);
-    this.type = this.bytes[this.given] ?? 0;
-    this.start = this.given + HEADER_BYTES;
-    this.end = this.given + length + 1;
+    this.type = this.bytes[this.consumed] ?? 0;
+    this.start = this.consumed + HEADER_BYTES;
+    this.end = this.consumed + length + 1;
     return true;
   }
 
@@ -106,34 +106,34 @@ export class FrameReader implements FramePlace {
 
   /**
    * The first chunk, merged with later ones if necessary, so that `count` contiguous bytes follow
-   * `given`.
+   * `consumed`.
    */
   private gathered(count: number): Buffer {
     const first = this.chunks[0];
-    if (first !== undefined && first.length - this.given >= count) {
+    if (first !== undefined && first.length - this.consumed >= count) {
       return first;
     }
-    const whole = Buffer.concat(this.chunks).subarray(this.given);
-    this.chunks = [whole];
-    this.given = 0;
-    return whole;
+    const gathered = Buffer.concat(this.chunks).subarray(this.consumed);
+    this.chunks = [gathered];
+    this.consumed = 0;
+    return gathered;
   }
 
   /** Consumes `count` bytes, and returns all of them except the first `skipped`. */
   private take(count: number, skipped: number): Buffer {
-    const whole = this.gathered(count);
-    const start = this.given;
+    const gathered = this.gathered(count);
+    const start = this.consumed;
     this.pass(count);
-    return whole.subarray(start + skipped, start + count);
+    return gathered.subarray(start + skipped, start + count);
   }
 
   /** Consumes `count` bytes of the first chunk. */
   private pass(count: number): void {
     this.size -= count;
-    this.given += count;
-    if (this.given === this.chunks[0]?.length) {
+    this.consumed += count;
+    if (this.consumed === this.chunks[0]?.length) {
       this.chunks.shift();
-      this.given = 0;
+      this.consumed = 0;
     }
   }
 }

@@ -16,15 +16,15 @@ interface ReportFields {
 }
 
 /** A message: its type, length and the parts of its body. */
-function message(type: string, ...parts: readonly Buffer[]): Buffer {
+function message(type: string, ...buffers: readonly Buffer[]): Buffer {
   let length = 4;
-  for (const part of parts) {
-    length += part.length;
+  for (const buffer of buffers) {
+    length += buffer.length;
   }
   const header = Buffer.allocUnsafe(5);
   header.write(type, 0, 'latin1');
   header.writeInt32BE(length, 1);
-  return Buffer.concat([header, ...parts], length + 1);
+  return Buffer.concat([header, ...buffers], length + 1);
 }
 
 function text(value: string): Buffer {
@@ -121,9 +121,9 @@ export interface FieldDescription {
 }
 
 export function rowDescription(fields: readonly FieldDescription[]): Buffer {
-  const parts = [int16(fields.length)];
+  const buffers = [int16(fields.length)];
   fields.forEach((field) => {
-    parts.push(
+    buffers.push(
       text(field.name),
       int32(field.table),
       int16(field.column),
@@ -133,7 +133,7 @@ export function rowDescription(fields: readonly FieldDescription[]): Buffer {
       int16(field.format),
     );
   });
-  return message('T', ...parts);
+  return message('T', ...buffers);
 }
 
 export function errorResponse(fields: ReportFields): Buffer {
@@ -145,22 +145,22 @@ export function noticeResponse(fields: ReportFields): Buffer {
 }
 
 function report(type: string, fields: ReportFields): Buffer {
-  const parts = [text(`S${fields.severity}`), text(`V${fields.severity}`)];
-  parts.push(text(`C${fields.sqlState}`), text(`M${fields.message}`));
+  const buffers = [text(`S${fields.severity}`), text(`V${fields.severity}`)];
+  buffers.push(text(`C${fields.sqlState}`), text(`M${fields.message}`));
   if (fields.detail !== undefined) {
-    parts.push(text(`D${fields.detail}`));
+    buffers.push(text(`D${fields.detail}`));
   }
   if (fields.hint !== undefined) {
-    parts.push(text(`H${fields.hint}`));
+    buffers.push(text(`H${fields.hint}`));
   }
   if (fields.position !== undefined) {
-    parts.push(text(`P${fields.position}`));
+    buffers.push(text(`P${fields.position}`));
   }
   if (fields.where !== undefined) {
-    parts.push(text(`W${fields.where}`));
+    buffers.push(text(`W${fields.where}`));
   }
   if (fields.routine !== undefined) {
-    parts.push(text(`R${fields.routine}`));
+    buffers.push(text(`R${fields.routine}`));
   }
-  return message(type, ...parts, Buffer.from([0]));
+  return message(type, ...buffers, Buffer.from([0]));
 }

@@ -123,14 +123,14 @@ function modifierOf({ type, source }: ResultColumn, oid: number): number {
 
 export function describeField(
   column: ResultColumn,
-  place: number,
+  index: number,
   format: number,
 ): FieldDescription {
   const [oid, size] = column.oid === undefined ? shapeOf(column.type) : catalogShape(column.oid);
   return {
     name: column.name,
     table: column.source?.table ?? 0,
-    column: column.source?.number ?? place + 1,
+    column: column.source?.number ?? index + 1,
     oid,
     size,
     modifier: modifierOf(column, oid),

@@ -89,8 +89,8 @@ function isText(bytes: Buffer, start: number, end: number): boolean {
   while (at < end && ASCII[bytes[at] ?? 0] === 1) {
     at += 1;
   }
-  const rest = bytes.subarray(at, end);
-  return at === end || (isUtf8(rest) && !rest.includes(0));
+  const remainder = bytes.subarray(at, end);
+  return at === end || (isUtf8(remainder) && !remainder.includes(0));
 }
 
 /** The last header, cached because clients usually bind a statement in the same way each time. */

@@ -10,7 +10,7 @@ import { DatabaseError, ParameterBatch } from '../../session/index.js';
 import { BoundValues } from './bound-values.js';
 import type { BoundParameters } from '../protocol/client-messages.js';
 import { commandTag } from '../protocol/command-tag.js';
-import type { FramePlace } from '../protocol/frames.js';
+import type { FrameRange } from '../protocol/frames.js';
 import { type Executable, Portal } from './portal.js';
 import { bindComplete, commandComplete } from '../protocol/server-messages.js';
 
@@ -33,7 +33,7 @@ const BEFORE_WRITING: ReadonlySet<string> = new Set([
  * Whether a statement is an INSERT with parameters that returns no rows, so that its executions can
  * be buffered.
  */
-function isHeldBack({ description }: Pick<Executable, 'description'>): boolean {
+function isBatchable({ description }: Pick<Executable, 'description'>): boolean {
   const { kind, columns, parameters } = description;
   return kind === 'insert' && columns.length === 0 && parameters.length > 0;
 }
@@ -49,7 +49,7 @@ const EXECUTE = 'E'.charCodeAt(0);
 const EXECUTE_ALL = Buffer.alloc(5);
 
 /** Consecutive executions, each preceded by the same replies. */
-interface Turn {
+interface ExecutionGroup {
   readonly replies: Buffer;
   count: number;
 }
@@ -73,7 +73,7 @@ export class InsertRun {
   private statement: Executable | null = null;
   private rows = 0;
   private batch = new ParameterBatch();
-  private turns: Turn[] = [];
+  private groups: ExecutionGroup[] = [];
   /** Replies since the last execution. */
   private replies: Buffer = NOTHING;
   private pattern: Pattern | null = null;
@@ -102,9 +102,9 @@ export class InsertRun {
   }
 
   /** Whether an execution can join the buffered ones. */
-  takes({ statement, values }: Portal): boolean {
+  accepts({ statement, values }: Portal): boolean {
     return this.statement === null
-      ? isHeldBack(statement)
+      ? isBatchable(statement)
       : this.statement === statement && !this.isFull && this.batch.suits(values.header);
   }
 
@@ -127,13 +127,13 @@ export class InsertRun {
    * Accepts a Bind that differs from the previous one only in its values, and the Execute after it.
    * Returns false if the message must be decoded.
    */
-  repeats(message: FramePlace): boolean {
+  repeats(message: FrameRange): boolean {
     const { pattern } = this;
     if (pattern === null) {
       return false;
     }
     if (message.type === BIND) {
-      return this.bound === null && this.replies === NOTHING && this.takesBind(message, pattern);
+      return this.bound === null && this.replies === NOTHING && this.acceptsBind(message, pattern);
     }
     const { bound } = this;
     if (message.type !== EXECUTE || bound === null || !isAt(message, EXECUTE_ALL)) {
@@ -167,7 +167,7 @@ export class InsertRun {
     this.statement = null;
     this.rows = 0;
     this.batch = new ParameterBatch();
-    this.turns = [];
+    this.groups = [];
     this.replies = NOTHING;
     this.pattern = null;
     this.bound = null;
@@ -178,30 +178,30 @@ export class InsertRun {
    * first error.
    */
   async settle(): Promise<void> {
-    const { statement, rows, batch, turns, replies } = this;
+    const { statement, rows, batch, groups, replies } = this;
     this.drop();
-    const together = statement === null ? null : await runTogether(statement, rows, batch);
-    if (together instanceof Error) {
-      throw together;
+    const batchReply = statement === null ? null : await runBatch(statement, rows, batch);
+    if (batchReply instanceof Error) {
+      throw batchReply;
     }
-    const values = together === null ? batch.rows() : [];
+    const values = batchReply === null ? batch.rows() : [];
     let next = 0;
-    for (const turn of turns) {
-      if (together !== null) {
-        this.outlet.queue(repeated(turn, together));
+    for (const group of groups) {
+      if (batchReply !== null) {
+        this.outlet.queue(repeated(group, batchReply));
         continue;
       }
-      for (const row of values.slice(next, (next += turn.count))) {
-        this.tell(turn.replies);
+      for (const row of values.slice(next, (next += group.count))) {
+        this.send(group.replies);
         if (statement !== null) {
           await this.runAlone(new Portal(statement, BoundValues.of(row), []));
         }
       }
     }
-    this.tell(replies);
+    this.send(replies);
   }
 
-  private takesBind({ bytes, start, end }: FramePlace, { head, tail, count }: Pattern): boolean {
+  private acceptsBind({ bytes, start, end }: FrameRange, { head, tail, count }: Pattern): boolean {
     const values = start + head.length;
     const after = end - tail.length;
     if (
@@ -222,30 +222,30 @@ export class InsertRun {
 
   /** Counts a buffered execution whose reply comes after `replies`. */
   private note(replies: Buffer): void {
-    const last = this.turns.at(-1);
+    const last = this.groups.at(-1);
     if (last !== undefined && (last.replies === replies || last.replies.equals(replies))) {
       last.count += 1;
     } else {
-      this.turns.push({ replies, count: 1 });
+      this.groups.push({ replies, count: 1 });
     }
     this.rows += 1;
   }
 
-  private tell(bytes: Buffer): void {
+  private send(bytes: Buffer): void {
     if (bytes.length > 0) {
       this.outlet.queue(bytes);
     }
   }
 }
 
-function isAt({ bytes, start, end }: FramePlace, wanted: Buffer): boolean {
-  return end - start === wanted.length && sameBytes(bytes, start, wanted);
+function isAt({ bytes, start, end }: FrameRange, expected: Buffer): boolean {
+  return end - start === expected.length && sameBytes(bytes, start, expected);
 }
 
 /** For short ranges a loop is faster than comparing views. */
-function sameBytes(bytes: Buffer, start: number, wanted: Buffer): boolean {
-  for (let index = 0; index < wanted.length; index += 1) {
-    if (bytes[start + index] !== wanted[index]) {
+function sameBytes(bytes: Buffer, start: number, expected: Buffer): boolean {
+  for (let index = 0; index < expected.length; index += 1) {
+    if (bytes[start + index] !== expected[index]) {
       return false;
     }
   }
@@ -253,16 +253,16 @@ function sameBytes(bytes: Buffer, start: number, wanted: Buffer): boolean {
 }
 
 /** The replies of several equally successful executions. */
-function repeated({ replies, count }: Turn, answer: Buffer): Buffer {
-  const one = Buffer.concat([replies, answer]);
-  return Buffer.alloc(one.length * count, one);
+function repeated({ replies, count }: ExecutionGroup, answer: Buffer): Buffer {
+  const reply = Buffer.concat([replies, answer]);
+  return Buffer.alloc(reply.length * count, reply);
 }
 
 /**
  * Returns the reply to each execution, `null` if they must run individually, or an error if none
  * may run.
  */
-async function runTogether(
+async function runBatch(
   statement: Executable,
   rows: number,
   batch: ParameterBatch,

@@ -42,7 +42,7 @@ export class Portal {
   private chosenFormats: readonly number[];
   private stream: ResultStream | null = null;
   private summary: Summary | null = null;
-  private rest: Buffer = NOTHING;
+  private pending: Buffer = NOTHING;
   /** Whether TIMESTAMP_NS has nine fractional digits, regardless of the session setting. */
   exact = false;
   private started = false;
@@ -50,18 +50,18 @@ export class Portal {
   private isChunked = false;
 
   /** Receives the row description together with the first rows, if it is not known earlier. */
-  private readonly tell: ((description: StatementDescription) => void) | null;
+  private readonly onDescription: ((description: StatementDescription) => void) | null;
 
   constructor(
     statement: Executable,
     values: BoundValues,
     formats: readonly number[],
-    tell: ((description: StatementDescription) => void) | null = null,
+    onDescription: ((description: StatementDescription) => void) | null = null,
   ) {
     this.statement = statement;
     this.values = values;
     this.chosenFormats = formats;
-    this.tell = tell;
+    this.onDescription = onDescription;
   }
 
   /** Format of each result column. */
@@ -88,7 +88,7 @@ export class Portal {
     const { chunk, stream, summary } = this.statement.resumed(reply, sinceMs);
     this.started = true;
     this.isChunked = stream !== null;
-    this.rest = chunk?.bytes ?? NOTHING;
+    this.pending = chunk?.bytes ?? NOTHING;
     this.stream = stream;
     this.summary = summary;
   }
@@ -103,15 +103,15 @@ export class Portal {
     let sent = 0;
     if (!this.started) {
       sent += await this.start(maxRows, send, bounds, nanoseconds || this.exact);
-    } else if (this.rest.length > 0) {
-      sent += await this.sendRows(this.rest, maxRows, send);
+    } else if (this.pending.length > 0) {
+      sent += await this.sendRows(this.pending, maxRows, send);
     }
     while (this.stream !== null && (maxRows === ROWS_ALL || sent < maxRows)) {
       const chunk = await this.next(maxRows === ROWS_ALL ? undefined : maxRows - sent);
       if (chunk === null) {
         break;
       }
-      sent += await this.take(chunk, maxRows === ROWS_ALL ? 0 : maxRows - sent, send);
+      sent += await this.sendChunk(chunk, maxRows === ROWS_ALL ? 0 : maxRows - sent, send);
     }
     const { kind, columns } = this.statement.description;
     if (kind !== 'select' && columns.length === 0) {
@@ -135,7 +135,7 @@ export class Portal {
     this.closed = true;
     this.stream?.cancel();
     this.stream = null;
-    this.rest = NOTHING;
+    this.pending = NOTHING;
   }
 
   private get isClosed(): boolean {
@@ -152,7 +152,7 @@ export class Portal {
     const options = maxRows === ROWS_ALL ? {} : { firstChunkRows: maxRows };
     const reply = await this.statement.execute(
       this.values.parameters,
-      this.tell === null
+      this.onDescription === null
         ? { rows: { format: 'pg', formatCodes: this.chosenFormats, nanoseconds }, ...options }
         : ({ columns }) => {
             this.chosenFormats = columns.map(() => 0);
@@ -169,8 +169,8 @@ export class Portal {
     this.stream = reply.stream;
     this.isChunked = reply.stream !== null;
     this.summary = reply.summary;
-    this.tell?.(this.statement.description);
-    return reply.chunk === null ? 0 : this.take(reply.chunk, maxRows, send);
+    this.onDescription?.(this.statement.description);
+    return reply.chunk === null ? 0 : this.sendChunk(reply.chunk, maxRows, send);
   }
 
   private async next(rows: number | undefined): Promise<Chunk | null> {
@@ -187,7 +187,7 @@ export class Portal {
     return null;
   }
 
-  private async take(chunk: Chunk, maxRows: number, send: Send): Promise<number> {
+  private async sendChunk(chunk: Chunk, maxRows: number, send: Send): Promise<number> {
     if (maxRows !== ROWS_ALL && chunk.rows > maxRows) {
       return this.sendRows(chunk.bytes, maxRows, send);
     }
@@ -205,7 +205,7 @@ export class Portal {
       end += 1 + bytes.readInt32BE(end + 1);
       rows += 1;
     }
-    this.rest = bytes.subarray(end);
+    this.pending = bytes.subarray(end);
     await send(bytes.subarray(0, end));
     return rows;
   }

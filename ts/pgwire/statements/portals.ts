@@ -3,11 +3,11 @@ import type { Bound } from './bound.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 export class Portals {
-  private readonly most: number;
+  private readonly limit: number;
   private readonly byName = new Map<string, Bound>();
 
-  constructor(most: number) {
-    this.most = most;
+  constructor(limit: number) {
+    this.limit = limit;
   }
 
   get names(): Iterable<string> {
@@ -20,8 +20,8 @@ export class Portals {
       throw new ProtocolError('42P03', `cursor "${name}" already exists`);
     }
     this.close(name);
-    if (this.byName.size >= this.most) {
-      throw new ProtocolError('53400', `too many portals [limit=${this.most}]`);
+    if (this.byName.size >= this.limit) {
+      throw new ProtocolError('53400', `too many portals [limit=${this.limit}]`);
     }
     this.byName.set(name, make());
   }
@@ -63,10 +63,10 @@ export class Portals {
     });
   }
 
-  /** Closes all portals except those that `keeps` accepts. */
-  closeBut(keeps: (name: string, bound: Bound) => boolean): void {
+  /** Closes all portals except those that `isRetained` accepts. */
+  closeBut(isRetained: (name: string, bound: Bound) => boolean): void {
     for (const [name, bound] of [...this.byName]) {
-      if (!keeps(name, bound)) {
+      if (!isRetained(name, bound)) {
         this.close(name);
       }
     }

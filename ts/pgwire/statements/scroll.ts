@@ -21,7 +21,7 @@ const NONE: Passed = { from: 0, count: 0, isBack: false };
 export class Scroll {
   private readonly rows = new ScrollRows();
   private readonly read: Read;
-  private place = 0;
+  private position = 0;
   private ended = false;
 
   constructor(read: Read) {
@@ -33,8 +33,8 @@ export class Scroll {
     const { from, count, isBack } = await this.step(step);
     if (count > 0) {
       const to = isBack ? from - count + 1 : from + count - 1;
-      for (const piece of this.rows.pieces(from, to)) {
-        await send(piece);
+      for (const chunk of this.rows.chunks(from, to)) {
+        await send(chunk);
       }
     }
     return count;
@@ -58,17 +58,17 @@ export class Scroll {
   }
 
   private async forward(rows: number): Promise<Passed> {
-    const from = this.place + 1;
-    await this.fill(this.place + rows);
-    const count = Math.min(rows, Math.max(0, this.rows.count - this.place));
-    this.place = count < rows ? this.rows.count + 1 : this.place + rows;
+    const from = this.position + 1;
+    await this.fill(this.position + rows);
+    const count = Math.min(rows, Math.max(0, this.rows.count - this.position));
+    this.position = count < rows ? this.rows.count + 1 : this.position + rows;
     return { from, count, isBack: false };
   }
 
   private back(rows: number): Passed {
-    const from = this.place - 1;
+    const from = this.position - 1;
     const count = Math.min(rows, Math.max(0, from));
-    this.place = count < rows ? 0 : this.place - rows;
+    this.position = count < rows ? 0 : this.position - rows;
     return { from, count, isBack: true };
   }
 
@@ -79,22 +79,22 @@ export class Scroll {
   }
 
   private async by(rows: number): Promise<Passed> {
-    const number = this.place + rows;
+    const number = this.position + rows;
     await this.fill(number);
     return this.at(number);
   }
 
   /** Moves to a position within the rows read so far. */
   private at(number: number): Passed {
-    this.place = Math.min(Math.max(0, number), this.rows.count + 1);
-    const isRow = this.place === number && number > 0 && number <= this.rows.count;
+    this.position = Math.min(Math.max(0, number), this.rows.count + 1);
+    const isRow = this.position === number && number > 0 && number <= this.rows.count;
     return isRow ? { from: number, count: 1, isBack: false } : NONE;
   }
 
-  /** Reads until `wanted` rows are buffered, or until all are. */
-  private async fill(wanted: number): Promise<void> {
-    while (!this.ended && this.rows.count < wanted) {
-      const missing = wanted === Infinity ? 0 : wanted - this.rows.count;
+  /** Reads until `required` rows are buffered, or until all are. */
+  private async fill(required: number): Promise<void> {
+    while (!this.ended && this.rows.count < required) {
+      const missing = required === Infinity ? 0 : required - this.rows.count;
       this.ended = await this.read(missing, (bytes) => {
         this.rows.add(bytes);
         return Promise.resolve();

@@ -3,11 +3,11 @@ import type { Stored } from './bound.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
 export class Statements {
-  private readonly most: number;
+  private readonly limit: number;
   private readonly byName = new Map<string, Stored>();
 
-  constructor(most: number) {
-    this.most = most;
+  constructor(limit: number) {
+    this.limit = limit;
   }
 
   /** Throws if the name is in use; closes the previous unnamed statement. */
@@ -16,8 +16,8 @@ export class Statements {
       throw new ProtocolError('42P05', `prepared statement "${name}" already exists`);
     }
     this.close(name);
-    if (this.byName.size >= this.most) {
-      throw new ProtocolError('53400', `too many prepared statements [limit=${this.most}]`);
+    if (this.byName.size >= this.limit) {
+      throw new ProtocolError('53400', `too many prepared statements [limit=${this.limit}]`);
     }
   }
 

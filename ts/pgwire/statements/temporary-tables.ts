@@ -25,7 +25,7 @@ export class TemporaryTables {
   }
 
   /** Called after an execution; `inBlock` states whether a block is still open. */
-  async note({ description, temporary }: Made, inBlock: boolean): Promise<void> {
+  async note({ description, temporary }: CreatingStatement, inBlock: boolean): Promise<void> {
     // Without a notice, a table with this name existed before and does not belong to this
     // connection.
     if (temporary === null || description.notice === undefined) {
@@ -84,4 +84,4 @@ export class TemporaryTables {
   }
 }
 
-type Made = Pick<PreparedStatement, 'description' | 'temporary'>;
+type CreatingStatement = Pick<PreparedStatement, 'description' | 'temporary'>;
