@@ -87,9 +87,12 @@ function readArguments(args: readonly string[]): Arguments {
       help: { type: 'boolean', short: 'h', default: false },
     },
   });
-  const [named = 'serve', ...rest] = positionals;
-  if (rest.length > 0) {
-    throw new StartError(`unexpected argument '${rest[0] ?? ''}', see tidemark help`, EXIT_USAGE);
+  const [named = 'serve', ...commandArguments] = positionals;
+  if (commandArguments.length > 0) {
+    throw new StartError(
+      `unexpected argument '${commandArguments[0] ?? ''}', see tidemark help`,
+      EXIT_USAGE,
+    );
   }
   const command = values.help ? 'help' : values.version ? 'version' : named;
   const { config, demo, set, url, user } = values;
@@ -145,7 +148,7 @@ async function serve(chosen: Arguments): Promise<void> {
   const { startServer } = await import('./main.js');
   const server = await startServer(options);
   surviveDefects(server);
-  requests.take(() => server.reload());
+  requests.onRequest(() => server.reload());
   process.stdout.write(`tidemark ready http=${server.httpAddress} pg=${server.pgAddress}\n`);
   if (server.httpAddress !== 'off') {
     const scheme = server.httpIsSecure ? 'https' : 'http';
@@ -174,10 +177,10 @@ function browserAddress(address: string): string {
  * SIGHUP requests a reload. If the server was started from a terminal, SIGHUP means that the
  * terminal closed, and ends the server. A request that arrives during startup is remembered.
  */
-function reloadRequests(): { take(reload: () => Promise<unknown>): void } {
-  let asked = false;
+function reloadRequests(): { onRequest(reload: () => Promise<unknown>): void } {
+  let isRequested = false;
   let reload = (): void => {
-    asked = true;
+    isRequested = true;
   };
   if (!isFromTerminal()) {
     process.on('SIGHUP', () => {
@@ -185,9 +188,9 @@ function reloadRequests(): { take(reload: () => Promise<unknown>): void } {
     });
   }
   return {
-    take: (work) => {
+    onRequest: (work) => {
       reload = (): void => void work();
-      if (asked) {
+      if (isRequested) {
         reload();
       }
     },

@@ -60,7 +60,7 @@ export function openTexts(root: string, config: Config): TextShapeDetector {
     linesMax: config.get(KEYS.textAnalysisLines),
     reservedDiskBytes: config.get(KEYS.diskWatermark),
   });
-  return (ask, signal) => texts.detectShape(ask, signal);
+  return (request, signal) => texts.detectShape(request, signal);
 }
 
 /**
@@ -69,10 +69,10 @@ export function openTexts(root: string, config: Config): TextShapeDetector {
  */
 function directory(root: string, config: Config, key: Key<string>): string {
   const chosen = resolve(root, config.get(key));
-  for (const taken of ['db', 'conf']) {
-    if (overlaps(real(chosen), real(resolve(root, taken)))) {
+  for (const reserved of ['db', 'conf']) {
+    if (overlaps(real(chosen), real(resolve(root, reserved)))) {
       throw new StartError(
-        `${key.name}=${config.get(key)} overlaps the directory '${taken}' of the root: choose ` +
+        `${key.name}=${config.get(key)} overlaps the directory '${reserved}' of the root: choose ` +
           'another directory',
         EXIT_CONFIG,
       );
@@ -92,7 +92,7 @@ function real(path: string): string {
 }
 
 /** Whether one directory contains the other. */
-function overlaps(one: string, other: string): boolean {
+function overlaps(first: string, second: string): boolean {
   const isInside = (path: string): boolean => path === '' || !/^\.\.(\/|$)/.test(path);
-  return isInside(relative(one, other)) || isInside(relative(other, one));
+  return isInside(relative(first, second)) || isInside(relative(second, first));
 }

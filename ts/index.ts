@@ -121,7 +121,8 @@ export async function open(options: OpenOptions): Promise<EmbeddedDatabase> {
   const database = await openDatabase(options);
   const root = resolve(options.root);
   const texts = new TextFiles({ directory: join(root, 'tmp', 'texts') });
-  const detectTextShape: TextShapeDetector = (ask, signal) => texts.detectShape(ask, signal);
+  const detectTextShape: TextShapeDetector = (request, signal) =>
+    texts.detectShape(request, signal);
   const copy = createCopy({
     database,
     detectTextShape,

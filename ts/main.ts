@@ -150,8 +150,8 @@ export async function startServer(options: ServeOptions): Promise<RunningServer>
     const { http: httpAddress, pg: pgAddress } = addresses;
     const httpIsSecure = encryption.of('http') !== null;
     const reload = async (): Promise<boolean> => {
-      const taken = await operations.reload_config();
-      return (await operations.reload_tls()) && taken;
+      const reloaded = await operations.reload_config();
+      return (await operations.reload_tls()) && reloaded;
     };
     return { httpAddress, pgAddress, database, logger, httpIsSecure, reload, close, stopMs };
   } catch (error) {
@@ -327,7 +327,7 @@ function administrator(config: Config): Administrator {
   };
 }
 
-interface Parts {
+interface ServerParts {
   readonly database: Database;
   readonly copy: Copy;
   readonly access: Access | undefined;
@@ -358,7 +358,9 @@ function createMetrics(root: string, database: Database, listeners: Listeners): 
   return { metrics, ingest, statements };
 }
 
-function createServices(parts: Parts): Omit<HttpServices, 'importRoot' | keyof ServerFigures> {
+function createServices(
+  parts: ServerParts,
+): Omit<HttpServices, 'importRoot' | keyof ServerFigures> {
   const { database, copy, access, config, logger, operations, detectTextShape } = parts;
   showParameters(database, config);
   const sessions = new SessionHost({
@@ -459,9 +461,9 @@ function asStartError(error: unknown): StartError {
       address?: string;
       port?: number;
     };
-    const place = `${address ?? ''}:${port ?? ''}`;
+    const endpoint = `${address ?? ''}:${port ?? ''}`;
     const reason = code === 'EADDRINUSE' ? 'the port is already in use' : reasonOf(error);
-    return new StartError(`cannot listen on ${place}: ${reason}`, 1, { cause: error });
+    return new StartError(`cannot listen on ${endpoint}: ${reason}`, 1, { cause: error });
   }
   return new StartError(reasonOf(error), 1, { cause: error });
 }

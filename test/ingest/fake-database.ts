@@ -104,8 +104,8 @@ function missing(): never {
 
 function read(csv: CsvTextSpec, text: string, table: FakeTable): TextReport {
   const body = text.startsWith('\ufeff') ? text.slice(1) : text;
-  const { terminated, rest } = splitLines(body, [csv.delimiter], Number.POSITIVE_INFINITY);
-  const lines = rest === '' ? [...terminated] : [...terminated, rest];
+  const { terminated, remainder } = splitLines(body, [csv.delimiter], Number.POSITIVE_INFINITY);
+  const lines = remainder === '' ? [...terminated] : [...terminated, remainder];
   if (csv.header) {
     lines.shift();
   }

@@ -144,7 +144,7 @@ export function loadConfig(sources: ConfigSources = {}): Config {
 }
 
 /** A value as a string, and its source. */
-interface Found {
+interface SettingText {
   readonly text: string;
   readonly source: ValueSource;
   /** For messages. */
@@ -178,21 +178,21 @@ class Loader {
   }
 
   #entry(key: Key<unknown>): Entry {
-    const found = this.#find(key);
-    if (found === null) {
+    const setting = this.#find(key);
+    if (setting === null) {
       return { value: key.parse(key.defaultText), text: key.defaultText, source: 'default' };
     }
     try {
-      return { value: key.parse(found.text), text: found.text, source: found.source };
+      return { value: key.parse(setting.text), text: setting.text, source: setting.source };
     } catch (error) {
       if (error instanceof ValueError) {
-        throw new ConfigError(`${key.name} (${found.origin}): ${error.message}`);
+        throw new ConfigError(`${key.name} (${setting.origin}): ${error.message}`);
       }
       throw error;
     }
   }
 
-  #find(key: Key<unknown>): Found | null {
+  #find(key: Key<unknown>): SettingText | null {
     const names = [key.name, ...key.aliases];
     if (key.kind === 'secret') {
       const fromFile = this.#findSecretFile(key, names);
@@ -208,7 +208,7 @@ class Loader {
   /**
    * The file form takes precedence over the direct form, whatever the source of the direct form.
    */
-  #findSecretFile(key: Key<unknown>, names: readonly string[]): Found | null {
+  #findSecretFile(key: Key<unknown>, names: readonly string[]): SettingText | null {
     const fileNames = names.map((name) => `${name}.file`);
     const path =
       this.#fromSet(fileNames) ??
@@ -220,13 +220,13 @@ class Loader {
     return { text: readSecret(path.text, key.name), source: 'file', origin: path.text };
   }
 
-  #fromSet(names: readonly string[]): Found | null {
+  #fromSet(names: readonly string[]): SettingText | null {
     const name = names.find((candidate) => this.#set.has(candidate));
     const text = name === undefined ? undefined : this.#set.get(name);
     return text === undefined ? null : { text, source: 'set', origin: '--set' };
   }
 
-  #fromEnvironment(names: readonly string[]): Found | null {
+  #fromEnvironment(names: readonly string[]): SettingText | null {
     for (const name of names) {
       const text = this.#environment[name];
       if (text !== undefined) {
@@ -236,7 +236,7 @@ class Loader {
     return null;
   }
 
-  #fromFile(names: readonly string[]): Found | null {
+  #fromFile(names: readonly string[]): SettingText | null {
     const name = names.find((candidate) => this.#file.has(candidate));
     const text = name === undefined ? undefined : this.#file.get(name);
     return text === undefined ? null : { text, source: 'conf', origin: this.#fileName };

@@ -5,13 +5,13 @@ import { parseInteger, ValueError } from './units.js';
 const PORT_MAX = 65_535;
 const ENTRIES_MAX = 1_000_000;
 
-function between(least: number, most: number): (value: string) => number {
+function between(minimum: number, maximum: number): (value: string) => number {
   return (value) => {
-    const found = parseInteger(value);
-    if (found < least || found > most) {
-      throw new ValueError(`expected a number from ${least} to ${most}, found '${value}'`);
+    const parsed = parseInteger(value);
+    if (parsed < minimum || parsed > maximum) {
+      throw new ValueError(`expected a number from ${minimum} to ${maximum}, found '${value}'`);
     }
-    return found;
+    return parsed;
   };
 }
 

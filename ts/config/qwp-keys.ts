@@ -8,12 +8,12 @@ export const QWP_KEYS = {
     'a message of the columnar protocol can have 14 bytes less than this, and at most 16 MiB',
     { reloadable: true, aliases: ['http.recv.buffer.size'] },
   ),
-  qwpMostRows: integer(
+  qwpMaxRows: integer(
     'qwp.max.rows.per.table',
     '1000000',
     'maximum rows per table in one message of the columnar protocol',
   ),
-  qwpMostTables: integer(
+  qwpMaxTables: integer(
     'qwp.max.tables.per.connection',
     '10000',
     'maximum tables that one connection of the columnar protocol can name',

@@ -129,8 +129,8 @@ export class ExportWork implements Work {
         ? {}
         : {
             // The temporary table of a partitioned export belongs to the job.
-            authorise: (needed): void => {
-              const read = needed.filter(({ permission }) => permission !== 'CREATE TABLE');
+            authorise: (accesses): void => {
+              const read = accesses.filter(({ permission }) => permission !== 'CREATE TABLE');
               guard.authorise(principal, read);
             },
           }),
@@ -278,7 +278,7 @@ export class ExportWork implements Work {
       const suffix = `.${settings.format}`;
       const isNamed = basename(target).toLowerCase().endsWith(suffix);
       const path = isNamed ? target : target + suffix;
-      await give(join(stage, names[0] ?? ''), path, this.#overwrites());
+      await moveFile(join(stage, names[0] ?? ''), path, this.#overwrites());
       await syncDirectory(dirname(path));
       return path;
     } catch (error) {
@@ -288,7 +288,7 @@ export class ExportWork implements Work {
 }
 
 /** Throws if the name is in use, unless overwriting is allowed. */
-async function give(from: string, to: string, overwrites: boolean): Promise<void> {
+async function moveFile(from: string, to: string, overwrites: boolean): Promise<void> {
   if (overwrites) {
     await rename(from, to);
     return;
@@ -297,18 +297,18 @@ async function give(from: string, to: string, overwrites: boolean): Promise<void
     if (codeOf(error) !== 'EEXIST') {
       throw error;
     }
-    throw isTaken(basename(to));
+    throw alreadyExists(basename(to));
   });
   await unlink(from);
 }
 
-function isTaken(name: string): DatabaseError {
+function alreadyExists(name: string): DatabaseError {
   const message = `file '${name}' already exists: choose a different name, or add OVERWRITE true`;
   return new DatabaseError({ code: 'InvalidValue', message });
 }
 
 /** Ids of jobs that a previous process left unfinished, derived from their directories. */
-export async function leftOver(root: Root): Promise<readonly string[]> {
+export async function unfinishedExports(root: Root): Promise<readonly string[]> {
   const names = await readdir(root.directory).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') {
       return [];
@@ -322,7 +322,10 @@ export async function leftOver(root: Root): Promise<readonly string[]> {
 }
 
 /** Removes the files and the table of a job that a previous process left unfinished. */
-export async function removeLeftOver({ sql, root }: ExportServices, id: string): Promise<void> {
+export async function removeUnfinishedExport(
+  { sql, root }: ExportServices,
+  id: string,
+): Promise<void> {
   await sql.run(`DROP TABLE IF EXISTS ${quoteName(stagedTable(id))}`);
   await rm(join(root.directory, STAGE_PREFIX + id), { recursive: true, force: true });
 }
@@ -341,13 +344,13 @@ async function moveAll(
     if (!['ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) {
       throw error;
     }
-    const taken = new Set(overwrites ? [] : await readdir(target));
-    const first = names.find((name) => taken.has(name));
+    const existing = new Set(overwrites ? [] : await readdir(target));
+    const first = names.find((name) => existing.has(name));
     if (first !== undefined) {
-      throw isTaken(first);
+      throw alreadyExists(first);
     }
     for (const name of names) {
-      await give(join(stage, name), join(target, name), overwrites);
+      await moveFile(join(stage, name), join(target, name), overwrites);
     }
     await syncDirectory(target);
   }

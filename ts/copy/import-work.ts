@@ -270,14 +270,16 @@ export class ImportWork implements Work {
     const sources = query.description.columns;
     query.close();
     const targets = sources.map(({ name }) => {
-      const found = table.columns.find((one) => one.name.toLowerCase() === name.toLowerCase());
-      if (found === undefined) {
+      const column = table.columns.find(
+        (column) => column.name.toLowerCase() === name.toLowerCase(),
+      );
+      if (column === undefined) {
         throw new ImportError(
           `column '${name}' does not exist [table=${table.name}], add it or remove it from ` +
             'the file',
         );
       }
-      return found;
+      return column;
     });
     const columns = sources
       .map(({ name, type }, index) => assigned(quoteName(name), type, targets[index]?.type ?? type))
@@ -334,8 +336,12 @@ function outcomeOf(report: ImportReport, onError: ImportSettings['onError']): Ou
   const errors = onError === 'skipCol' ? cells + rowsRejected : rowsRejected;
   const counts = { handled: imported + rowsRejected, imported, errors };
   const more = badLines.length > 0 && errors > badLines.length ? ['…'] : [];
-  const said = [...warnings.filter((one) => !badLines.includes(one)), ...badLines, ...more];
-  return said.length === 0 ? counts : { ...counts, message: said.join('; ') };
+  const messages = [
+    ...warnings.filter((warning) => !badLines.includes(warning)),
+    ...badLines,
+    ...more,
+  ];
+  return messages.length === 0 ? counts : { ...counts, message: messages.join('; ') };
 }
 
 async function* chunksOf(

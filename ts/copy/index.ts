@@ -11,7 +11,7 @@ import {
   type Guard,
   type TextShapeDetector,
 } from '../session/index.js';
-import { leftOver, removeLeftOver } from './export-work.js';
+import { unfinishedExports, removeUnfinishedExport } from './export-work.js';
 import { Jobs } from './jobs.js';
 import { CopyLog } from './log.js';
 import { Sql } from './sql.js';
@@ -94,8 +94,8 @@ export function createCopy(options: CopyOptions): Copy {
   };
 
   async function cleanUp(): Promise<void> {
-    for (const id of await leftOver(root)) {
-      await removeLeftOver(exports, id);
+    for (const id of await unfinishedExports(root)) {
+      await removeUnfinishedExport(exports, id);
     }
     await log.closeInterrupted();
   }

@@ -79,7 +79,7 @@ export class Jobs {
     this.#jobs.set(id, job);
     const announced = this.#announce(job);
     job.ended = announced.then(
-      () => this.#runInTurn(job),
+      () => this.#runWhenAdmitted(job),
       () => undefined,
     );
     await announced;
@@ -132,7 +132,7 @@ export class Jobs {
     }
   }
 
-  async #runInTurn(job: Job): Promise<void> {
+  async #runWhenAdmitted(job: Job): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#waiting.set(job, resolve);
       job.cancel.signal.addEventListener('abort', () => {

@@ -143,14 +143,14 @@ export class CopyLog {
 
   async #append(table: LogTable, values: readonly Value[]): Promise<void> {
     const texts = [this.#now(), ...values.map((value) => (value == null ? null : String(value)))];
-    const turn = this.#queue.then(() => this.#insert(table, texts));
-    this.#queue = turn.catch(() => undefined);
-    await turn;
+    const queued = this.#queue.then(() => this.#insert(table, texts));
+    this.#queue = queued.catch(() => undefined);
+    await queued;
   }
 
   async #insert(table: LogTable, texts: readonly (string | null)[]): Promise<void> {
-    const places = texts.map((_, index) => `$${index + 1}`).join(', ');
-    const insert = `INSERT INTO ${quoteName(table.name)} VALUES (${places})`;
+    const placeholders = texts.map((_, index) => `$${index + 1}`).join(', ');
+    const insert = `INSERT INTO ${quoteName(table.name)} VALUES (${placeholders})`;
     try {
       await this.#sql.run(insert, texts);
     } catch (error) {

@@ -42,7 +42,7 @@ class Options {
   readonly #options: ReadonlyMap<string, OptionValue>;
 
   constructor(options: readonly OptionValue[]) {
-    this.#options = new Map(options.map((one) => [one.name.text.toUpperCase(), one]));
+    this.#options = new Map(options.map((option) => [option.name.text.toUpperCase(), option]));
   }
 
   name(name: string): Name | null {

@@ -21,26 +21,29 @@ export interface Root {
 }
 
 /** Path components below `root`; a leading slash refers to the root itself. */
-export function partsBelow(root: Root, file: Name): readonly string[] {
+export function segmentsBelow(root: Root, file: Name): readonly string[] {
   const { text } = file;
   const below = text.startsWith(root.directory + sep) ? text.slice(root.directory.length) : text;
-  const parts = below.split(sep).filter((part) => part !== '' && part !== '.');
-  if (parts.length === 0) {
+  const segments = below.split(sep).filter((segment) => segment !== '' && segment !== '.');
+  if (segments.length === 0) {
     throw refusal('file name expected', file);
   }
 
-  if (/[\u0000-\u001f\u007f]/.test(text) || parts.some((part) => part.startsWith(STAGE_PREFIX))) {
+  if (
+    /[\u0000-\u001f\u007f]/.test(text) ||
+    segments.some((segment) => segment.startsWith(STAGE_PREFIX))
+  ) {
     throw refusal(`invalid file name: '${printable(text)}'`, file);
   }
-  if (parts.includes('..')) {
+  if (segments.includes('..')) {
     throw outside(root, text, file);
   }
-  return parts;
+  return segments;
 }
 
 /** Opens a regular file below `root` for reading. */
-export async function openBelow(root: Root, parts: readonly string[]): Promise<FileHandle> {
-  const name = parts.join(sep);
+export async function openBelow(root: Root, segments: readonly string[]): Promise<FileHandle> {
+  const name = segments.join(sep);
   const missing = (): DatabaseError =>
     new DatabaseError({
       code: 'InvalidValue',
@@ -49,7 +52,7 @@ export async function openBelow(root: Root, parts: readonly string[]): Promise<F
     });
   const [base, path] = await Promise.all([
     realpath(root.directory),
-    realpath(join(root.directory, ...parts)),
+    realpath(join(root.directory, ...segments)),
   ]).catch(() => {
     throw missing();
   });
@@ -75,13 +78,13 @@ export async function openBelow(root: Root, parts: readonly string[]): Promise<F
   }
 }
 
-/** Creates the directories `parts` below `root`, and returns the path of the last. */
-export async function makeBelow(root: Root, parts: readonly string[]): Promise<string> {
+/** Creates the directories `segments` below `root`, and returns the path of the last. */
+export async function makeBelow(root: Root, segments: readonly string[]): Promise<string> {
   await mkdir(root.directory, { recursive: true });
   const base = await realpath(root.directory);
   let path = base;
-  for (const part of parts) {
-    const next = join(path, part);
+  for (const segment of segments) {
+    const next = join(path, segment);
     await mkdir(next).catch((error: unknown) => {
       if (codeOf(error) !== 'EEXIST') {
         throw error;
@@ -89,7 +92,7 @@ export async function makeBelow(root: Root, parts: readonly string[]): Promise<s
     });
     path = await realpath(next);
     if (!isBelow(base, path)) {
-      throw outside(root, parts.join(sep));
+      throw outside(root, segments.join(sep));
     }
   }
   return path;

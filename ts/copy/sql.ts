@@ -81,7 +81,7 @@ export class Sql {
   }
 
   /**
-   * Runs a statement and passes its reply to `take`. If a table changed after binding, the
+   * Runs a statement and passes its reply to `consume`. If a table changed after binding, the
    * statement has had no effect, and is bound once more.
    */
   async execute<T>(
@@ -89,7 +89,7 @@ export class Sql {
     parameters: ParameterValues,
     rows: RowFormat,
     context: JobContext,
-    take: (reply: ExecuteReply) => Promise<T>,
+    consume: (reply: ExecuteReply) => Promise<T>,
   ): Promise<T> {
     return await this.stoppable(context, async (queryId) => {
       let statement = await this.prepare(tree, context);
@@ -108,7 +108,7 @@ export class Sql {
             context.signal.throwIfAborted();
             return await statement.execute(parameters, { rows, queryId });
           });
-        return await taken(reply, take);
+        return await consumed(reply, consume);
       } finally {
         statement.close();
       }
@@ -135,12 +135,12 @@ export class Sql {
 }
 
 /** Cancels a reply that is not read to its end. */
-async function taken<T>(
+async function consumed<T>(
   reply: ExecuteReply,
-  take: (reply: ExecuteReply) => Promise<T>,
+  consume: (reply: ExecuteReply) => Promise<T>,
 ): Promise<T> {
   try {
-    return await take(reply);
+    return await consume(reply);
   } catch (error) {
     reply.stream?.cancel();
     throw error;

@@ -21,7 +21,7 @@ import { type ImportServices, importTarget, ImportWork } from './import-work.js'
 import type { Jobs, Work } from './jobs.js';
 import { exportSettings, importSettings } from './options.js';
 import { isPartitionUnit, type PartitionUnit } from './partitions.js';
-import { partsBelow } from './paths.js';
+import { segmentsBelow } from './paths.js';
 import { quoteName, type Sql } from './sql.js';
 
 interface CopyServices {
@@ -91,7 +91,7 @@ export class CopyStatements implements ServerStatements {
   ): Promise<OwnAction> {
     const { sql, imports } = this.#services;
     const settings = importSettings(copy.options);
-    const file = partsBelow(imports.root, copy.file);
+    const file = segmentsBelow(imports.root, copy.file);
     const existing = await sql.database.tableMetadata(copy.table.text);
     const target = importTarget(copy.table.text, existing);
     const accesses: readonly Access[] = [
@@ -129,11 +129,11 @@ export class CopyStatements implements ServerStatements {
     const { user, text = '', lists } = context;
     const { exports } = this.#services;
     const settings = exportSettings(copy.options, copy.path);
-    const path = partsBelow(exports.root, copy.path);
+    const path = segmentsBelow(exports.root, copy.path);
     const { accesses, source } = await this.#source(copy, tree, context);
-    const asked =
+    const requested =
       settings.partitionBy ?? (await this.#usualPartitions(copy.table, settings.format));
-    const partitionBy = asked === 'NONE' ? null : asked;
+    const partitionBy = requested === 'NONE' ? null : requested;
     if (partitionBy !== null && source.timestamp === null) {
       throw new DatabaseError({
         code: 'InvalidValue',
@@ -196,7 +196,7 @@ export class CopyStatements implements ServerStatements {
     };
   }
 
-  #cancel(id: Name, asker: string): OwnAction {
+  #cancel(id: Name, user: string): OwnAction {
     const { jobs } = this.#services;
     if (!JOB_ID.test(id.text)) {
       const message = `copy cancel ID format is invalid: '${id.text}', use an id returned by COPY`;
@@ -204,9 +204,9 @@ export class CopyStatements implements ServerStatements {
     }
     const job = id.text.toLowerCase();
     const owner = jobs.ownerOf(job);
-    const isOthers = owner !== null && owner !== asker;
+    const isOfOtherUser = owner !== null && owner !== user;
     return {
-      accesses: isOthers ? [{ table: '', columns: [], permission: 'CANCEL ANY COPY' }] : [],
+      accesses: isOfOtherUser ? [{ table: '', columns: [], permission: 'CANCEL ANY COPY' }] : [],
       columns: ['id', 'status'],
       run: async () => [id.text, (await jobs.cancel(job)) ?? 'unknown'],
     };

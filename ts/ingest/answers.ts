@@ -53,11 +53,11 @@ function pad(text: string | number, width: number): string {
   return String(text).padStart(width);
 }
 
-function headLine(label: string, value: string | number, rest: string): string {
-  return `|${pad(label, WIDTHS.label)}  |${pad(value, WIDTHS.value)}  |${rest}`;
+function headLine(label: string, value: string | number, cells: string): string {
+  return `|${pad(label, WIDTHS.label)}  |${pad(value, WIDTHS.value)}  |${cells}`;
 }
 
-const EMPTY_REST = '                 |         |              |';
+const EMPTY_CELLS = '                 |         |              |';
 
 export function renderTabular(report: ImportReport): string {
   const { table } = report;
@@ -70,11 +70,11 @@ export function renderTabular(report: ImportReport): string {
   const lines = [
     RULE,
     headLine('Location:', table.name, '        Pattern  | Locale  |      Errors  |'),
-    headLine('Partition by', table.partitionBy, EMPTY_REST),
-    headLine('Timestamp', table.timestamp ?? 'NONE', EMPTY_REST),
+    headLine('Partition by', table.partitionBy, EMPTY_CELLS),
+    headLine('Timestamp', table.timestamp ?? 'NONE', EMPTY_CELLS),
     RULE,
-    headLine('Rows handled', handled, EMPTY_REST),
-    headLine('Rows imported', report.rowsImported, EMPTY_REST),
+    headLine('Rows handled', handled, EMPTY_CELLS),
+    headLine('Rows imported', report.rowsImported, EMPTY_CELLS),
     RULE,
     ...columns,
     RULE,

@@ -82,11 +82,11 @@ export function detectColumnType(cells: readonly string[]): ColumnType {
 }
 
 function findDetector(texts: readonly string[]): ColumnType | null {
-  const found = DETECTORS.find((detector) => texts.every((text) => detector.fits(text)));
-  if (found === undefined) {
+  const match = DETECTORS.find((detector) => texts.every((text) => detector.fits(text)));
+  if (match === undefined) {
     return null;
   }
-  const { type, pattern } = found;
+  const { type, pattern } = match;
   return pattern === undefined ? { type } : { type, pattern };
 }
 
@@ -110,7 +110,7 @@ export function ambiguousPatterns(cells: readonly string[]): readonly string[] {
   return texts.length > 0 && fitting.length > 1 ? fitting.map(({ pattern = '' }) => pattern) : [];
 }
 
-const isIsoInstant = matches(
+const isIsoTimestamp = matches(
   `\\d{4}-${MONTH}-${DAY}(?:[T ]\\d{2}(?::\\d{2}(?::\\d{2}(?:\\.\\d{1,9})?)?)?${ZONE}?)?`,
 );
 
@@ -118,9 +118,9 @@ const isIsoInstant = matches(
  * Whether strings that were not detected as TIMESTAMP can still be read as timestamps, in other ISO
  * forms.
  */
-export function areIsoInstants(cells: readonly string[]): boolean {
+export function areIsoTimestamps(cells: readonly string[]): boolean {
   const texts = cells.filter((cell) => cell !== '');
-  return texts.length > 0 && texts.every((text) => isIsoInstant(text));
+  return texts.length > 0 && texts.every((text) => isIsoTimestamp(text));
 }
 
 const PLAIN_TYPES: readonly string[] = [

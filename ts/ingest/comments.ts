@@ -3,7 +3,7 @@ import { ImportError } from './import-error.js';
 import type { Sample } from './sample.js';
 import { analyseText, type StructureHints, type TextStructure } from './structure.js';
 
-interface FoundText {
+interface DetectedText {
   readonly structure: TextStructure;
   /** The beginning of the input, without the comment. */
   readonly text: string;
@@ -19,10 +19,10 @@ const COMMENT = /^\ufeff?(?:#[^\r\n]*(?:\r\n|\r|\n))+/;
  * it tries again without them. They are not removed first, because a header may also start with
  * `#`.
  */
-export function withoutComments(sample: Sample, hints: StructureHints): FoundText {
-  const { text, isWhole, chunks } = sample;
+export function withoutComments(sample: Sample, hints: StructureHints): DetectedText {
+  const { text, isComplete, chunks } = sample;
   try {
-    return { structure: analyseText(text, isWhole, hints), text, chunks, notes: [] };
+    return { structure: analyseText(text, isComplete, hints), text, chunks, notes: [] };
   } catch (error) {
     const comment = COMMENT.exec(text)?.[0] ?? '';
     if (!(error instanceof ImportError) || comment === '') {
@@ -30,27 +30,27 @@ export function withoutComments(sample: Sample, hints: StructureHints): FoundTex
     }
     // Blank lines replace the comment: they are skipped, and preserve line numbers.
     const ends = comment.replaceAll(/[^\r\n]/g, '');
-    const rest = ends + text.slice(comment.length);
-    const structure = analyseText(rest, isWhole, hints);
+    const remainder = ends + text.slice(comment.length);
+    const structure = analyseText(remainder, isComplete, hints);
     const lines = comment.match(/#[^\r\n]*/g)?.length ?? 0;
     const notes = [`comment lines skipped at the beginning: ${lines}`];
     const cutChunks = cut(chunks, Buffer.byteLength(comment), ends);
-    return { structure, text: rest, chunks: cutChunks, notes };
+    return { structure, text: remainder, chunks: cutChunks, notes };
   }
 }
 
 async function* cut(
   chunks: AsyncIterable<Buffer>,
   bytes: number,
-  instead: string,
+  lineEnds: string,
 ): AsyncGenerator<Buffer> {
-  yield Buffer.from(instead);
-  let left = bytes;
+  yield Buffer.from(lineEnds);
+  let remaining = bytes;
   for await (const chunk of chunks) {
-    const taken = Math.min(left, chunk.length);
-    left -= taken;
-    if (taken < chunk.length) {
-      yield chunk.subarray(taken);
+    const skipped = Math.min(remaining, chunk.length);
+    remaining -= skipped;
+    if (skipped < chunk.length) {
+      yield chunk.subarray(skipped);
     }
   }
 }

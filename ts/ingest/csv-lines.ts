@@ -11,12 +11,12 @@ interface SampleLines {
   /** Complete lines. */
   readonly terminated: readonly string[];
   /** The text after the last line end; may be empty. */
-  readonly rest: string;
+  readonly remainder: string;
   /**
-   * Whether `rest` is a complete line with closed quotes, because it is the last line of the whole
-   * input.
+   * Whether `remainder` is a complete line with closed quotes, because it is the last line of the
+   * whole input.
    */
-  readonly isRestLine: boolean;
+  readonly isRemainderLine: boolean;
 }
 
 /**
@@ -49,9 +49,10 @@ export function splitLines(
       at += 1;
     }
   }
-  const rest = text.slice(start);
-  const isRestLine = rest !== '' && (at < text.length ? !/[\r\n]/.test(rest) : isClosed);
-  return { terminated, rest, isRestLine };
+  const remainder = text.slice(start);
+  const isRemainderLine =
+    remainder !== '' && (at < text.length ? !/[\r\n]/.test(remainder) : isClosed);
+  return { terminated, remainder, isRemainderLine };
 }
 
 /**
@@ -84,8 +85,8 @@ export function splitFields(line: string, delimiter: string): string[] {
       end = close;
       fields.push(line.slice(at + 1, close - 1).replaceAll('""', '"'));
     } else {
-      const found = line.indexOf(delimiter, close);
-      end = found < 0 ? line.length : found;
+      const delimiterAt = line.indexOf(delimiter, close);
+      end = delimiterAt < 0 ? line.length : delimiterAt;
       fields.push(line.slice(at, end));
     }
     if (end >= line.length) {

@@ -4,7 +4,7 @@
  */
 
 /** How to convert strings to timestamps. */
-export interface InstantForm {
+export interface TimestampFormat {
   readonly type: 'TIMESTAMP' | 'TIMESTAMP_NS';
   /** Pattern of the strings; absent for ISO. */
   readonly pattern?: string;
@@ -15,7 +15,7 @@ interface AmbiguousDates {
   readonly patterns: readonly string[];
 }
 
-interface Part {
+interface FormatPart {
   readonly pattern: string;
   readonly source: string;
   /** Order of day, month and year in a numeric date. */
@@ -39,7 +39,7 @@ const HALF_HOUR = '(?:0?[1-9]|1[0-2])';
 const SIXTY = '[0-5]\\d';
 const ZONES = '(?:Z|UTC|GMT|EST|EDT|CST|CDT|MST|MDT|PST|PDT|CET|CEST|BST|[+-]\\d{2}(?::?\\d{2})?)';
 
-const BLANK: Part = { pattern: '', source: '' };
+const BLANK: FormatPart = { pattern: '', source: '' };
 
 const FIELDS: Readonly<Record<string, string>> = { y: 'yyyy', m: 'MM', d: 'dd' };
 const SOURCES: Readonly<Record<string, string>> = {
@@ -55,7 +55,7 @@ const SOURCES: Readonly<Record<string, string>> = {
  * Patterns for numeric dates in each order: with two-digit day and month, with one or two digits,
  * and with a short year.
  */
-function numeric(separator: string): Part[] {
+function numeric(separator: string): FormatPart[] {
   // With points, the day always precedes the month.
   const orders = separator === '.' ? ['ymd', 'dmy'] : ['ymd', 'dmy', 'mdy'];
   const shortYears = separator === '.' ? ['dmy'] : orders;
@@ -73,7 +73,7 @@ function numeric(separator: string): Part[] {
   );
 }
 
-const NAMED: readonly Part[] = [
+const NAMED: readonly FormatPart[] = [
   { pattern: 'MMM d, yyyy', source: `${NAME} ${SHORT_DAY}, ${YEAR}` },
   { pattern: 'MMM d yyyy', source: `${NAME} ${SHORT_DAY} ${YEAR}` },
   ...[' ', '-', '/'].map((separator) => ({
@@ -85,29 +85,29 @@ const NAMED: readonly Part[] = [
   { pattern: 'yyyy-MMM-dd', source: `${YEAR}-${NAME}-${DAY}` },
 ];
 
-const COMPACT: Part = {
+const COMPACT: FormatPart = {
   order: 'ymd',
   pattern: 'yyyyMMdd',
   source: `(?:19|20)\\d\\d${MONTH}${DAY}`,
 };
 
-const WEEKDAYS: readonly Part[] = [
+const WEEKDAYS: readonly FormatPart[] = [
   BLANK,
   { pattern: 'E, ', source: `${WEEKDAY}, ` },
   { pattern: 'E ', source: `${WEEKDAY} ` },
 ];
-const DATES: readonly Part[] = [...['/', '.', '-'].flatMap(numeric), ...NAMED, COMPACT];
-const JOINTS: readonly Part[] = [' ', 'T', ', ', ':', ' - ', ''].map((text) => ({
+const DATES: readonly FormatPart[] = [...['/', '.', '-'].flatMap(numeric), ...NAMED, COMPACT];
+const JOINTS: readonly FormatPart[] = [' ', 'T', ', ', ':', ' - ', ''].map((text) => ({
   pattern: text,
   source: text,
 }));
 
-function clocks(): Part[] {
-  const whole: readonly Part[] = [
+function clocks(): FormatPart[] {
+  const timesOfDay: readonly FormatPart[] = [
     { pattern: 'HH:mm:ss', source: `${HOUR}:${SIXTY}:${SIXTY}` },
     { pattern: 'H:mm:ss', source: `${SHORT_HOUR}:${SIXTY}:${SIXTY}` },
   ];
-  const fractions = whole.flatMap(({ pattern, source }) =>
+  const fractions = timesOfDay.flatMap(({ pattern, source }) =>
     ['.', ','].flatMap((mark) => [
       { pattern: `${pattern}${mark}U+`, source: `${source}\\${mark}\\d{1,6}` },
       { pattern: `${pattern}${mark}N+`, source: `${source}\\${mark}\\d{1,9}` },
@@ -122,7 +122,7 @@ function clocks(): Part[] {
     ];
   });
   return [
-    ...whole,
+    ...timesOfDay,
     ...fractions,
     { pattern: 'HH:mm', source: `${HOUR}:${SIXTY}` },
     { pattern: 'H:mm', source: `${SHORT_HOUR}:${SIXTY}` },
@@ -132,29 +132,29 @@ function clocks(): Part[] {
   ];
 }
 
-const CLOCKS: readonly Part[] = clocks();
-const OFFSETS: readonly Part[] = [
+const CLOCKS: readonly FormatPart[] = clocks();
+const OFFSETS: readonly FormatPart[] = [
   BLANK,
   { pattern: 'z', source: ZONES },
   { pattern: ' z', source: ` ${ZONES}` },
 ];
 
-function then(head: Part, tail: Part): Part {
+function then(head: FormatPart, tail: FormatPart): FormatPart {
   const order = head.order ?? tail.order;
   const joined = { pattern: head.pattern + tail.pattern, source: head.source + tail.source };
   return order === undefined ? joined : { ...joined, order };
 }
 
-function begins(text: string, part: Part): boolean {
+function begins(text: string, part: FormatPart): boolean {
   return new RegExp(`^(?:${part.source})`, 'i').test(text);
 }
 
-function isAll(text: string, part: Part): boolean {
+function isAll(text: string, part: FormatPart): boolean {
   return new RegExp(`^(?:${part.source})$`, 'i').test(text);
 }
 
 /** All patterns that fit a string. */
-function formsOf(text: string): Part[] {
+function formsOf(text: string): FormatPart[] {
   if (text.length > MAX_DATE_LENGTH || !BEGINNING.test(text)) {
     return [];
   }
@@ -179,7 +179,7 @@ const BEGINNING =
 const MAX_DATE_LENGTH = 64;
 
 /** Returns the pattern that fits all strings, or several patterns if their meaning differs. */
-export function datePattern(texts: readonly string[]): InstantForm | AmbiguousDates | null {
+export function datePattern(texts: readonly string[]): TimestampFormat | AmbiguousDates | null {
   const forms = formsOf(texts[0] ?? '').filter(
     (form) => countMatches(texts, form) === texts.length,
   );
@@ -190,21 +190,21 @@ export function datePattern(texts: readonly string[]): InstantForm | AmbiguousDa
   const orders = byOrder(forms);
   return orders.length > 1
     ? { patterns: orders.map(({ pattern }) => pattern) }
-    : instantForm(form.pattern);
+    : timestampFormat(form.pattern);
 }
 
-function instantForm(pattern: string): InstantForm {
+function timestampFormat(pattern: string): TimestampFormat {
   return { type: pattern.includes('N+') ? 'TIMESTAMP_NS' : 'TIMESTAMP', pattern };
 }
 
 /** The first form of each order of day, month and year. */
-function byOrder(forms: readonly Part[]): Part[] {
+function byOrder(forms: readonly FormatPart[]): FormatPart[] {
   return forms.filter((form, at) => forms.findIndex(({ order }) => order === form.order) === at);
 }
 
-function countMatches(texts: readonly string[], { source }: Part): number {
-  const whole = new RegExp(`^(?:${source})$`, 'i');
-  return texts.filter((text) => text.length <= MAX_DATE_LENGTH && whole.test(text)).length;
+function countMatches(texts: readonly string[], { source }: FormatPart): number {
+  const fullMatch = new RegExp(`^(?:${source})$`, 'i');
+  return texts.filter((text) => text.length <= MAX_DATE_LENGTH && fullMatch.test(text)).length;
 }
 
 /**
@@ -214,7 +214,7 @@ function countMatches(texts: readonly string[], { source }: Part): number {
 const MODEL_TEXTS = 3;
 
 /** Returns the forms that fit the most strings: one pattern per order, or the units since 1970. */
-export function instantForms(texts: readonly string[]): readonly InstantForm[] {
+export function timestampFormats(texts: readonly string[]): readonly TimestampFormat[] {
   const units = UNITS.filter(({ perSecond }) =>
     texts.some((text) => EPOCH.test(text) && isEpoch(Number(text), perSecond)),
   );
@@ -224,8 +224,8 @@ export function instantForms(texts: readonly string[]): readonly InstantForm[] {
   const models = [...new Set(texts.slice(0, MODEL_TEXTS))].flatMap(formsOf);
   const forms = [...new Map(models.map((form) => [form.pattern, form])).values()];
   const counted = forms.map((form) => ({ form, count: countMatches(texts, form) }));
-  const best = counted.toSorted((one, other) => other.count - one.count);
-  return byOrder(best.map(({ form }) => form)).map(({ pattern }) => instantForm(pattern));
+  const best = counted.toSorted((a, b) => b.count - a.count);
+  return byOrder(best.map(({ form }) => form)).map(({ pattern }) => timestampFormat(pattern));
 }
 
 /**
@@ -249,7 +249,7 @@ function isEpoch(number: number, perSecond: number): boolean {
 }
 
 /** The unit in which all values, as numbers since 1970, lie between 1990 and 2100. */
-export function epochForm(texts: readonly string[]): InstantForm | null {
+export function epochForm(texts: readonly string[]): TimestampFormat | null {
   if (!texts.every((text) => EPOCH.test(text))) {
     return null;
   }

@@ -60,8 +60,8 @@ function raggedLine(lines: readonly string[], delimiter: string): string {
   for (const count of counts) {
     frequencies.set(count, (frequencies.get(count) ?? 0) + 1);
   }
-  const [most] = [...frequencies].sort(([, one], [, other]) => other - one);
-  const usual = most?.[0] ?? 0;
+  const [mostFrequent] = [...frequencies].sort(([, a], [, b]) => b - a);
+  const usual = mostFrequent?.[0] ?? 0;
   const at = counts.findIndex((count) => count !== usual);
   const name = delimiter === '\t' ? 'a tab' : `'${delimiter}'`;
   return (

@@ -1,13 +1,13 @@
 /** Guesses the type of a column without a declared type, and reports how certain the guess is. */
 import {
   ambiguousPatterns,
-  areIsoInstants,
+  areIsoTimestamps,
   type ColumnType,
   detectColumnType,
   isExact,
   isNumberType,
 } from './column-types.js';
-import { datePattern, epochForm, type InstantForm } from './date-forms.js';
+import { datePattern, epochForm, type TimestampFormat } from './date-forms.js';
 import { type DecimalMark, isCode, numberForm } from './number-forms.js';
 
 /** Hints for all columns of the input. */
@@ -22,7 +22,7 @@ interface GuessHints {
 
 interface Guess extends ColumnType {
   /** How to convert the values to timestamps; `null` if they are not timestamps. */
-  readonly instant: InstantForm | null;
+  readonly timestampFormat: TimestampFormat | null;
   /** Patterns that fit all dates, if several do. */
   readonly ambiguous: readonly string[];
   /** Notes for the sender. */
@@ -35,9 +35,9 @@ export function guessColumn(cells: readonly string[], hints: GuessHints): Guess 
   const texts = cells.filter((cell) => cell !== '');
   const values = hints.nullWord ? texts.filter((text) => !isNullWord(text)) : texts;
   const type = typeOf(values, hints);
-  const keepsWord = values.length < texts.length && ['VARCHAR', 'CHAR'].includes(type.type);
-  const found = keepsWord ? { ...detectColumnType(texts), notes: [] } : type;
-  return { ...found, ...instantOf(values) };
+  const hasNullWords = values.length < texts.length && ['VARCHAR', 'CHAR'].includes(type.type);
+  const found = hasNullWords ? { ...detectColumnType(texts), notes: [] } : type;
+  return { ...found, ...detectTimestampFormat(values) };
 }
 
 interface Noted extends ColumnType {
@@ -104,15 +104,17 @@ function arrayDimensions(texts: readonly string[]): number {
   return depth <= MAX_DIMENSIONS && texts.every(isArray) ? depth : 0;
 }
 
-function instantOf(texts: readonly string[]): Pick<Guess, 'instant' | 'ambiguous'> {
+function detectTimestampFormat(
+  texts: readonly string[],
+): Pick<Guess, 'timestampFormat' | 'ambiguous'> {
   if (texts.length === 0) {
-    return { instant: null, ambiguous: [] };
+    return { timestampFormat: null, ambiguous: [] };
   }
-  if (areIsoInstants(texts)) {
-    return { instant: { type: 'TIMESTAMP' }, ambiguous: [] };
+  if (areIsoTimestamps(texts)) {
+    return { timestampFormat: { type: 'TIMESTAMP' }, ambiguous: [] };
   }
   const found = epochForm(texts) ?? datePattern(texts);
   return found !== null && 'patterns' in found
-    ? { instant: null, ambiguous: found.patterns }
-    : { instant: found, ambiguous: [] };
+    ? { timestampFormat: null, ambiguous: found.patterns }
+    : { timestampFormat: found, ambiguous: [] };
 }

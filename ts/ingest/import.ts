@@ -92,12 +92,12 @@ const ANSWERED_CODES: ReadonlySet<unknown> = new Set([
 export async function importCsv(
   database: ImportDatabase,
   parameters: ImportParameters,
-  parts: AsyncIterable<ImportPart>,
+  inputs: AsyncIterable<ImportPart>,
   options: ImportOptions = {},
 ): Promise<ImportAnswer> {
   try {
     const request = requestOf(database, parameters, options);
-    const report = await importParts(request, parts);
+    const report = await importParts(request, inputs);
     const { format, badLines } = parameters;
     const text = format === 'json' ? renderJson(report, badLines) : renderTabular(report);
     return answer(parameters, text);
@@ -131,8 +131,8 @@ export async function importText(
 ): Promise<ImportReport> {
   const run = new ImportRun(requestOf(database, parameters, options));
   return await run.committed(async () => {
-    const part = { name: 'data', filename: null, content: content(), reread: content };
-    await run.add(part, schema);
+    const input = { name: 'data', filename: null, content: content(), reread: content };
+    await run.add(input, schema);
   });
 }
 
@@ -175,30 +175,30 @@ function requestOf(
 
 async function importParts(
   request: ImportRequest,
-  parts: AsyncIterable<ImportPart>,
+  inputs: AsyncIterable<ImportPart>,
 ): Promise<ImportReport> {
   const run = new ImportRun(request);
   return await run.committed(async () => {
     let schema: ImportSchema = parseSchemaPart(request.parameters.schema ?? '');
     let isFirst = true;
-    for await (const part of parts) {
-      if (part.name === 'schema') {
-        const text = await readText(part.content);
+    for await (const input of inputs) {
+      if (input.name === 'schema') {
+        const text = await readText(input.content);
         schema = isFirst ? parseSchemaPart(text) : schema;
-      } else if (part.name !== 'data') {
+      } else if (input.name !== 'data') {
         throw new ImportError("invalid value in 'Content-Disposition' multipart header");
       } else if (isFirst || request.parameters.name !== null) {
-        await run.add(part, schema);
+        await run.add(input, schema);
         isFirst = false;
       } else {
-        await drain(part.content);
+        await drain(input.content);
       }
     }
   });
 }
 
 /** Result of reading an input, before the commit. */
-interface TakenText {
+interface ReadText {
   readonly header: boolean;
   readonly warnings: readonly string[];
   readonly columns: readonly CsvColumnSpec[];
@@ -223,7 +223,7 @@ class ImportRun {
   #access: ImportAccess | null = null;
   /** The target table; known once the first input has been read. */
   #table: TableMetadata | null = null;
-  #first: TakenText | null = null;
+  #first: ReadText | null = null;
   #spec: AppenderSpec | null = null;
   /** The report on the first input, once the next has begun. */
   #firstReport: TextReport | null = null;
@@ -244,41 +244,41 @@ class ImportRun {
     }
   }
 
-  async add(part: ImportPart, schema: ImportSchema): Promise<void> {
+  async add(input: ImportPart, schema: ImportSchema): Promise<void> {
     const { parameters, analysed } = this.#request;
     const checked = checkParameters(parameters);
     const opened = this.#table;
-    const place = opened === null ? await this.#place(part) : null;
-    const table = opened?.name ?? place?.table ?? '';
-    const text = await this.#open(part.content, table, schema);
+    const destination = opened === null ? await this.#destination(input) : null;
+    const table = opened?.name ?? destination?.table ?? '';
+    const text = await this.#open(input.content, table, schema);
     await analysed(text.structure);
-    const existing = opened ?? place?.existing ?? null;
+    const existing = opened ?? destination?.existing ?? null;
     const target =
       existing === null
         ? mapToNew(text.structure, checked)
         : mapToExisting(text.structure, existing, checked);
     const csv = textSpec(parameters, text.structure, target);
-    if (place === null) {
+    if (destination === null) {
       this.#firstReport = await this.#next(csv);
       await this.#write(text.chunks);
       return;
     }
-    this.#access = place;
-    this.#table = place.existing ?? tableOf(table, target.columns, checked);
+    this.#access = destination;
+    this.#table = destination.existing ?? tableOf(table, target.columns, checked);
     const { warnings, columns } = target;
     const { notes, structure } = text;
     this.#first = { header: structure.header, warnings, columns, notes };
-    const spec = appenderSpec(checked, place, csv);
+    const spec = appenderSpec(checked, destination, csv);
     await this.#begin(spec);
     if (csv.columns.some(({ guessed }) => guessed === true)) {
       const reopen = async (): Promise<AsyncIterable<Buffer>> => {
-        const { reread } = part;
-        const again = reread === undefined ? null : await this.#open(reread(), table, schema);
-        return again?.chunks ?? spool.pieces();
+        const { reread } = input;
+        const reopened = reread === undefined ? null : await this.#open(reread(), table, schema);
+        return reopened?.chunks ?? spool.chunks();
       };
       const spool = new Spool(this.#request.spoolDirectory);
       try {
-        await this.#write(text.chunks, part.reread === undefined ? spool : null);
+        await this.#write(text.chunks, input.reread === undefined ? spool : null);
         await this.#settle(spec, reopen);
       } finally {
         await spool.close();
@@ -376,9 +376,9 @@ class ImportRun {
   }
 
   /** Finds the table of the first input, and checks the permission to write it. */
-  async #place(part: ImportPart): Promise<Place> {
+  async #destination(input: ImportPart): Promise<Destination> {
     const { database, parameters, authorise } = this.#request;
-    const givenName = parameters.name ?? part.filename;
+    const givenName = parameters.name ?? input.filename;
     if (givenName === null || (parameters.name === null && givenName === '')) {
       throw new ImportError('no file name given');
     }
@@ -434,7 +434,7 @@ class ImportRun {
 }
 
 /** Destination of the first input. */
-interface Place extends ImportAccess {
+interface Destination extends ImportAccess {
   /** The existing table; `null` if it will be created or replaced. */
   readonly existing: TableMetadata | null;
 }
@@ -448,8 +448,8 @@ function widerColumn(
     return column;
   }
   const { pattern, ...plain } = column;
-  const keepsMark = pattern !== undefined && isNumberType(wider.type);
-  return { ...plain, type: wider.type, ...(keepsMark ? { pattern } : {}) };
+  const keepsDecimalMark = pattern !== undefined && isNumberType(wider.type);
+  return { ...plain, type: wider.type, ...(keepsDecimalMark ? { pattern } : {}) };
 }
 
 /** The table that the first input creates. */
@@ -475,13 +475,17 @@ function textSpec(
   return { delimiter, header, columns, atomicity, skipExtraValues: skips };
 }
 
-function appenderSpec(checked: CheckedParameters, place: Place, csv: CsvTextSpec): AppenderSpec {
+function appenderSpec(
+  checked: CheckedParameters,
+  destination: Destination,
+  csv: CsvTextSpec,
+): AppenderSpec {
   const { timestamp, maxUncommittedRows, o3MaxLagMicros, partitionBy } = checked;
   return {
     kind: 'csv',
-    table: place.table,
-    create: place.creates,
-    overwrite: place.overwrites,
+    table: destination.table,
+    create: destination.creates,
+    overwrite: destination.overwrites,
     partitionBy,
     ...(timestamp === null ? {} : { timestamp }),
     ...(maxUncommittedRows === null ? {} : { maxUncommittedRows }),

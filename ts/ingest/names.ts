@@ -21,14 +21,14 @@ function cleanColumnName(text: string, index: number): string {
 
 /** Names of all columns. A duplicate name, ignoring case, is an error. */
 export function columnNames(header: readonly string[]): string[] {
-  const seen = new Set<string>();
+  const used = new Set<string>();
   return header.map((text, index) => {
     const name = cleanColumnName(text, index);
     const key = name.toLowerCase();
-    if (seen.has(key)) {
+    if (used.has(key)) {
       throw new ImportError(`duplicate column name found [no=${index},name=${name}]`);
     }
-    seen.add(key);
+    used.add(key);
     return name;
   });
 }

@@ -5,14 +5,14 @@
 import { isNumberType, type ColumnType } from './column-types.js';
 import { splitFields, splitLines } from './csv-lines.js';
 import { withoutComments } from './comments.js';
-import { instantForms } from './date-forms.js';
+import { timestampFormats } from './date-forms.js';
 import { areNames, namesColumns } from './header-guess.js';
 import type { ImportDatabase } from './import.js';
 import { ImportError } from './import-error.js';
 import type { JsonText } from './bytes/json-text.js';
 import { ANALYSED_LINES, MAX_SAMPLE_BYTES } from './limits.js';
 import { cleanTableName } from './names.js';
-import { type NearType, nearType } from './near-type.js';
+import { type CandidateType, candidateType } from './candidate-type.js';
 import { prepare } from './bytes/prepare.js';
 import { parseSchemaPart } from './schema-part.js';
 import type { TextColumn } from './structure.js';
@@ -27,7 +27,7 @@ interface ProposalHints {
   /** Whether the first line is a header; `null` to detect it. */
   readonly header: boolean | null;
   /** Whether the bytes are the complete input. */
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
 }
 
 interface ProposedColumn {
@@ -48,7 +48,7 @@ interface ProposedColumn {
   /** The first few values. */
   readonly values: readonly string[];
   /** A type that fits a text column with few exceptions. */
-  readonly near?: NearType;
+  readonly near?: CandidateType;
   /** Guesses that may be wrong. */
   readonly notes?: readonly string[];
 }
@@ -83,12 +83,12 @@ export async function proposeImport(
 ): Promise<ImportProposal> {
   const table = cleanTableName(hints.name.replace(GZIP_ENDING, '').replace(/\.[^.]*$/, ''));
   const begun = await readBeginning(bytes, hints);
-  const { json, isWhole } = begun;
+  const { json, isComplete } = begun;
   const { delimiter: givenDelimiter, header: givenHeader } =
     json === null ? hints : { delimiter: ',', header: json.header };
   const analyse = (header: boolean | null): ReturnType<typeof withoutComments> =>
     withoutComments(
-      { text: begun.text, isWhole, chunks: nothing() },
+      { text: begun.text, isComplete, chunks: nothing() },
       {
         source: `table=${table}`,
         delimiter: givenDelimiter,
@@ -98,16 +98,16 @@ export async function proposeImport(
         ...(json === null ? {} : { texts: json.texts }),
       },
     );
-  const found = analyse(givenHeader);
-  const { text } = found;
-  const { cells } = dataRows(text, found.structure.delimiter, false, isWhole);
-  const isCertain = givenHeader !== null || found.structure.header || !areNames(cells[0] ?? []);
+  const analysed = analyse(givenHeader);
+  const { text } = analysed;
+  const { cells } = dataRows(text, analysed.structure.delimiter, false, isComplete);
+  const isCertain = givenHeader !== null || analysed.structure.header || !areNames(cells[0] ?? []);
   const isGuessed = !isCertain && namesColumns(cells);
-  const { delimiter, header, columns } = (isGuessed ? analyse(true) : found).structure;
-  const rows = dataRows(text, delimiter, header, isWhole);
-  const [labels = []] = header ? dataRows(text, delimiter, false, isWhole).cells : [];
+  const { delimiter, header, columns } = (isGuessed ? analyse(true) : analysed).structure;
+  const rows = dataRows(text, delimiter, header, isComplete);
+  const [labels = []] = header ? dataRows(text, delimiter, false, isComplete).cells : [];
   const isPlain = begun.isPlain && text === begun.text;
-  const warnings = [...found.notes, ...(json?.notes() ?? [])];
+  const warnings = [...analysed.notes, ...(json?.notes() ?? [])];
   return {
     table,
     delimiter,
@@ -122,7 +122,7 @@ export async function proposeImport(
 }
 
 /** The user's settings for one column. */
-interface AskedTrial {
+interface TrialRequest {
   /** Column index in the input. */
   readonly index: number;
   /** The type, as a JSON entry of the schema part. */
@@ -137,15 +137,15 @@ export async function tryColumn(
   database: ImportDatabase,
   bytes: Buffer,
   hints: ProposalHints,
-  { index, entry }: AskedTrial,
+  { index, entry }: TrialRequest,
 ): Promise<TrialResult> {
-  const { text, isWhole, json } = await readBeginning(bytes, hints);
+  const { text, isComplete, json } = await readBeginning(bytes, hints);
   const [type] = parseSchemaPart(`[${entry}]`).values();
   if (type === undefined) {
     throw new ImportError('missing name or type of the column');
   }
   const delimiter = json === null ? (hints.delimiter ?? ',') : ',';
-  const rows = dataRows(text, delimiter, json?.header ?? hints.header ?? false, isWhole);
+  const rows = dataRows(text, delimiter, json?.header ?? hints.header ?? false, isComplete);
   const [result] = await tryForms(database, rows, [{ ...type, index }]);
   return result ?? { read: 0, of: 0 };
 }
@@ -156,34 +156,34 @@ interface Beginning {
   readonly text: string;
   readonly json: JsonText | null;
   /** Whether the text is complete. */
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
   /** Whether the bytes are the text itself, without any conversion. */
   readonly isPlain: boolean;
 }
 
 /** Decodes the bytes to text, up to the sampled length. */
 async function readBeginning(bytes: Buffer, hints: ProposalHints): Promise<Beginning> {
-  const { delimiter, isWhole } = hints;
+  const { delimiter, isComplete } = hints;
   const { content, json } = await prepare(only(bytes), {
     encoding: null,
     json: delimiter === null,
     linesMax: ANALYSED_LINES,
-    isWhole,
+    isComplete,
   });
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   let length = 0;
   let isCut = false;
-  for await (const piece of content) {
-    isCut = length + piece.length > MAX_SAMPLE_BYTES;
+  for await (const chunk of content) {
+    isCut = length + chunk.length > MAX_SAMPLE_BYTES;
     if (isCut) {
       break;
     }
-    pieces.push(piece);
-    length += piece.length;
+    chunks.push(chunk);
+    length += chunk.length;
   }
-  const all = Buffer.concat(pieces);
+  const all = Buffer.concat(chunks);
   const isPlain = all.equals(bytes);
-  return { text: all.toString('utf8'), json, isWhole: isWhole && !isCut, isPlain };
+  return { text: all.toString('utf8'), json, isComplete: isComplete && !isCut, isPlain };
 }
 
 async function* only(bytes: Buffer): AsyncGenerator<Buffer> {
@@ -198,7 +198,7 @@ async function* nothing(): AsyncGenerator<Buffer> {
 interface Draft {
   readonly column: TextColumn;
   readonly cells: readonly string[];
-  readonly near: NearType | null;
+  readonly candidate: CandidateType | null;
   readonly forms: readonly ColumnType[];
 }
 
@@ -220,7 +220,7 @@ async function proposeColumns(
   const results = await tryForms(database, rows, trials);
   const tried = trials.map((trial, at) => ({ trial, result: results[at] }));
   const firstTime = columns.findIndex(
-    ({ type, instant }) => type.startsWith('TIMESTAMP') || instant !== null,
+    ({ type, timestampFormat }) => type.startsWith('TIMESTAMP') || timestampFormat !== null,
   );
   return drafts.map((draft, index) => {
     const forms = tried.flatMap(({ trial: { index: of, ...form }, result }): TriedForm[] =>
@@ -233,19 +233,20 @@ async function proposeColumns(
 const TEXT_OR_NUMBER: ReadonlySet<string> = new Set(['VARCHAR', 'INT', 'LONG', 'DOUBLE']);
 
 function draftOf(column: TextColumn, cells: readonly string[]): Draft {
-  const { type, pattern, instant, notes } = column;
+  const { type, pattern, timestampFormat, notes } = column;
   const values = cells.filter((cell) => cell !== '');
   const own = pattern === undefined ? { type } : { type, pattern };
   const isTime = type === 'DATE' || type.startsWith('TIMESTAMP');
   const isTried = isTime || (isNumberType(type) && pattern !== undefined);
-  const times = TEXT_OR_NUMBER.has(type) || column.ambiguous.length > 0 ? instantForms(values) : [];
-  const isPlain = type === 'VARCHAR' && instant === null && notes.length === 0;
-  const near = isPlain && times.length === 0 ? nearType(cells) : null;
+  const times =
+    TEXT_OR_NUMBER.has(type) || column.ambiguous.length > 0 ? timestampFormats(values) : [];
+  const isPlain = type === 'VARCHAR' && timestampFormat === null && notes.length === 0;
+  const candidate = isPlain && times.length === 0 ? candidateType(cells) : null;
   return {
     column,
     cells,
-    near,
-    forms: [...(isTried ? [own] : []), ...times, ...(near ? [near] : [])],
+    candidate,
+    forms: [...(isTried ? [own] : []), ...times, ...(candidate ? [candidate] : [])],
   };
 }
 
@@ -254,27 +255,30 @@ const TIME_NAME =
 
 /** The form to propose first, if exactly one form reads all values as times. */
 function formToBegin(
-  { type, instant, name }: TextColumn,
+  { type, timestampFormat, name }: TextColumn,
   forms: readonly TriedForm[],
   isFirstTime: boolean,
 ): TriedForm | undefined {
-  const whole = forms.filter(({ read, of }) => read === of && of > 0);
+  const complete = forms.filter(({ read, of }) => read === of && of > 0);
   const isNumber = isNumberType(type);
-  const isMeant = isNumber ? isFirstTime || TIME_NAME.test(name) : instant?.pattern !== undefined;
-  return isMeant && whole.length === 1 && instant !== null ? whole[0] : undefined;
+  const isMeant = isNumber
+    ? isFirstTime || TIME_NAME.test(name)
+    : timestampFormat?.pattern !== undefined;
+  return isMeant && complete.length === 1 && timestampFormat !== null ? complete[0] : undefined;
 }
 
 function proposeColumn(
-  { column, cells, near }: Draft,
+  { column, cells, candidate }: Draft,
   label: string,
   tried: readonly TriedForm[],
   isFirstTime: boolean,
 ): ProposedColumn {
-  const { name, type, pattern, instant, notes } = column;
+  const { name, type, pattern, timestampFormat, notes } = column;
   const isSame = (form: ColumnType): boolean => form.type === type && form.pattern === pattern;
-  const isNear = (form: ColumnType): boolean => near !== null && form.type === near.type;
+  const isCandidateType = (form: ColumnType): boolean =>
+    candidate !== null && form.type === candidate.type;
   const own = tried.find(isSame);
-  const forms = tried.filter((form) => !isSame(form) && !isNear(form) && form.read > 0);
+  const forms = tried.filter((form) => !isSame(form) && !isCandidateType(form) && form.read > 0);
   const begun = own === undefined ? formToBegin(column, forms, isFirstTime) : undefined;
   const { type: shown, pattern: written, read, of } = begun ?? own ?? { type, pattern };
   return {
@@ -285,17 +289,22 @@ function proposeColumn(
     ...(begun === undefined ? {} : { isSet: true }),
     ...(read === undefined || of === undefined ? {} : { trial: { read, of } }),
     ...(forms.length === 0 ? {} : { forms }),
-    couldBeTimestamp: instant !== null,
+    couldBeTimestamp: timestampFormat !== null,
     values: cells.filter((cell) => cell !== '').slice(0, SHOWN_VALUES),
-    ...(near === null ? {} : { near }),
+    ...(candidate === null ? {} : { near: candidate }),
     ...(notes.length === 0 || begun !== undefined ? {} : { notes }),
   };
 }
 
-function dataRows(text: string, delimiter: string, header: boolean, isWhole: boolean): SampleRows {
+function dataRows(
+  text: string,
+  delimiter: string,
+  header: boolean,
+  isComplete: boolean,
+): SampleRows {
   const plain = text.startsWith('\ufeff') ? text.slice(1) : text;
-  const { terminated, rest, isRestLine } = splitLines(plain, [delimiter], ANALYSED_LINES);
-  const all = isWhole && isRestLine ? [...terminated, rest] : terminated;
+  const { terminated, remainder, isRemainderLine } = splitLines(plain, [delimiter], ANALYSED_LINES);
+  const all = isComplete && isRemainderLine ? [...terminated, remainder] : terminated;
   const lines = all.slice(header ? 1 : 0);
   return { delimiter, lines, cells: lines.map((line) => splitFields(line, delimiter)) };
 }
@@ -307,7 +316,7 @@ function bytesBeforeRows(bytes: Buffer, delimiter: string, header: boolean): num
   if (!header) {
     return mark;
   }
-  const { rest } = splitLines(text.slice(mark), [delimiter], 1);
-  const isBetween = rest.startsWith('\n') && text.at(-rest.length - 1) === '\r';
-  return text.length - rest.length + Number(isBetween);
+  const { remainder } = splitLines(text.slice(mark), [delimiter], 1);
+  const isBetween = remainder.startsWith('\n') && text.at(-remainder.length - 1) === '\r';
+  return text.length - remainder.length + Number(isBetween);
 }

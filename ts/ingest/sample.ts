@@ -7,7 +7,7 @@ import { MAX_SAMPLE_BYTES } from './limits.js';
 export interface Sample {
   readonly text: string;
   /** Whether the sample is the complete input. */
-  readonly isWhole: boolean;
+  readonly isComplete: boolean;
   /** The complete input, including the sample. */
   readonly chunks: AsyncIterable<Buffer>;
 }
@@ -24,11 +24,11 @@ export async function readSample(
   const chunks: Buffer[] = [];
   let lines = 0;
   let bytes = 0;
-  let isWhole = false;
+  let isComplete = false;
   while (lines <= linesMax && bytes < MAX_SAMPLE_BYTES) {
     const next = await iterator.next();
     if (next.done === true) {
-      isWhole = true;
+      isComplete = true;
       break;
     }
     chunks.push(next.value);
@@ -36,7 +36,7 @@ export async function readSample(
     lines += countLineEnds(next.value);
   }
   const text = Buffer.concat(chunks).toString('utf8');
-  return { text, isWhole, chunks: replay(chunks, iterator, isWhole) };
+  return { text, isComplete, chunks: replay(chunks, iterator, isComplete) };
 }
 
 /** CR LF counts as one line end. */
@@ -53,12 +53,12 @@ function countLineEnds(chunk: Buffer): number {
 
 async function* replay(
   chunks: readonly Buffer[],
-  rest: AsyncIterator<Buffer>,
-  isWhole: boolean,
+  iterator: AsyncIterator<Buffer>,
+  isComplete: boolean,
 ): AsyncGenerator<Buffer> {
   yield* chunks;
-  while (!isWhole) {
-    const next = await rest.next();
+  while (!isComplete) {
+    const next = await iterator.next();
     if (next.done === true) {
       return;
     }

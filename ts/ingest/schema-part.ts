@@ -87,11 +87,11 @@ function readEntry(
     throw new ImportError('TIMESTAMP format pattern is required');
   }
   const isMark = pattern === ',' || pattern === '.';
-  const takesPattern =
+  const acceptsPattern =
     hasPattern && (isTimestamp || type === 'DATE' || (isMark && isNumberType(type)));
   const nullTexts = readNullTexts(entry['nullTexts']);
   const nulls = nullTexts === null ? {} : { nullTexts };
-  return { name, type: takesPattern ? { type, pattern, ...nulls } : { type, ...nulls } };
+  return { name, type: acceptsPattern ? { type, pattern, ...nulls } : { type, ...nulls } };
 }
 
 function readNullTexts(value: unknown): readonly string[] | null {

@@ -1,7 +1,7 @@
 /** Detects the structure of an input from its first lines: delimiter, header, columns and types. */
 import { type ColumnType, detectColumnType, fitsType } from './column-types.js';
 import { DELIMITER_CANDIDATES, splitFields, splitLines } from './csv-lines.js';
-import type { InstantForm } from './date-forms.js';
+import type { TimestampFormat } from './date-forms.js';
 import { detectDelimiter } from './delimiter.js';
 import { guessColumn } from './guess.js';
 import { areNames } from './header-guess.js';
@@ -15,7 +15,7 @@ export interface TextColumn extends ColumnType {
   /** Whether the sender declared the type. */
   readonly isDeclared: boolean;
   /** How to convert the values to timestamps; `null` if they are not timestamps. */
-  readonly instant: InstantForm | null;
+  readonly timestampFormat: TimestampFormat | null;
   /** Patterns that fit all dates, if several do. */
   readonly ambiguous: readonly string[];
   /** Notes on the guess, for the sender. */
@@ -50,15 +50,15 @@ export interface StructureHints {
  */
 const MIN_LINES_OF_CHARS = 3;
 
-const NOTHING_GUESSED = { instant: null, ambiguous: [], notes: [] };
+const NOTHING_GUESSED = { timestampFormat: null, ambiguous: [], notes: [] };
 
-/** Detects the structure of an input. With `isWhole`, the sample is the complete input. */
+/** Detects the structure of an input. With `isComplete`, the sample is the complete input. */
 export function analyseText(
   sample: string,
-  isWhole: boolean,
+  isComplete: boolean,
   hints: StructureHints,
 ): TextStructure {
-  const { lines, terminated } = sampleLines(sample, isWhole, hints);
+  const { lines, terminated } = sampleLines(sample, isComplete, hints);
   const delimiter = hints.delimiter ?? detectDelimiter(lines, hints.linesMax);
   const rows = lines.map((line) => splitFields(line, delimiter));
   const first = rows[0] ?? [];
@@ -90,17 +90,17 @@ interface AnalysedLines {
 /**
  * Returns the lines to analyse. At the end of a complete input, the last line needs no line end.
  */
-function sampleLines(sample: string, isWhole: boolean, hints: StructureHints): AnalysedLines {
+function sampleLines(sample: string, isComplete: boolean, hints: StructureHints): AnalysedLines {
   const text = sample.startsWith('\ufeff') ? sample.slice(1) : sample;
   const delimiters = hints.delimiter === null ? DELIMITER_CANDIDATES : [hints.delimiter];
-  const { terminated, rest, isRestLine } = splitLines(text, delimiters, hints.linesMax);
-  const needed = hints.delimiter === null ? 2 : 1;
-  const lines = isWhole && isRestLine ? [...terminated, rest] : terminated;
-  if (lines.length >= needed) {
+  const { terminated, remainder, isRemainderLine } = splitLines(text, delimiters, hints.linesMax);
+  const minLines = hints.delimiter === null ? 2 : 1;
+  const lines = isComplete && isRemainderLine ? [...terminated, remainder] : terminated;
+  if (lines.length >= minLines) {
     return { lines, terminated: terminated.length };
   }
-  const isUnclear = rest.length > LONG_LINE || (rest !== '' && !isRestLine);
-  const why = isUnclear ? whyNotEnough(terminated, rest, delimiters) : '';
+  const isUnclear = remainder.length > LONG_LINE || (remainder !== '' && !isRemainderLine);
+  const why = isUnclear ? explainUnterminated(terminated, remainder, delimiters) : '';
   throw new ImportError(
     hints.delimiter === null
       ? `not enough lines [${hints.source}]${why}`
@@ -112,17 +112,18 @@ function sampleLines(sample: string, isWhole: boolean, hints: StructureHints): A
 const LONG_LINE = 64 * 1024;
 
 /** Explains why a remainder has no line end: an unclosed quote, or its length. */
-function whyNotEnough(
+function explainUnterminated(
   terminated: readonly string[],
-  rest: string,
+  remainder: string,
   delimiters: readonly string[],
 ): string {
-  const [first = ''] = rest.split(/[\r\n]/, 1);
-  const isQuoted = first.startsWith('"') || delimiters.some((one) => first.includes(`${one}"`));
+  const [first = ''] = remainder.split(/[\r\n]/, 1);
+  const isQuoted =
+    first.startsWith('"') || delimiters.some((delimiter) => first.includes(`${delimiter}"`));
   const line = terminated.length + 1;
   return isQuoted
     ? `: a quote that opens in line ${line} is not closed`
-    : `: line ${line} does not end within ${rest.length} characters`;
+    : `: line ${line} does not end within ${remainder.length} characters`;
 }
 
 /**
@@ -158,6 +159,8 @@ function isHeader(rows: readonly (readonly string[])[], terminated: number): boo
 /** Whether the cells fit a type other than text. */
 function isValue(cells: readonly string[]): boolean {
   const guess = guessColumn(cells, { decimal: null, nullWord: true, isText: false });
-  const { type, instant, ambiguous } = guess;
-  return (type !== 'VARCHAR' && type !== 'CHAR') || instant !== null || ambiguous.length > 0;
+  const { type, timestampFormat, ambiguous } = guess;
+  return (
+    (type !== 'VARCHAR' && type !== 'CHAR') || timestampFormat !== null || ambiguous.length > 0
+  );
 }

@@ -1,7 +1,7 @@
 /** Maps the columns of an input to those of a new or an existing table. */
 import type { CsvColumnSpec, TableMetadata } from '../engine/types.js';
 import { isNumberType, missingAdapter } from './column-types.js';
-import type { InstantForm } from './date-forms.js';
+import type { TimestampFormat } from './date-forms.js';
 import { ImportError } from './import-error.js';
 import type { CheckedParameters } from './parameters.js';
 import type { TextColumn, TextStructure } from './structure.js';
@@ -27,7 +27,7 @@ export function mapToNew(structure: TextStructure, checked: CheckedParameters): 
   const aims = structure.columns.map((column, index): Aim => {
     const { name, type } = column;
     if (name === timestamp) {
-      return aimAtInstant(column, index, designatedForm(column));
+      return aimAtTimestamp(column, index, designatedForm(column));
     }
     const spec = columnSpec(column, index, { name, type }, checked);
     const isGuess = widens && !column.isDeclared && type !== 'VARCHAR';
@@ -54,16 +54,16 @@ export function about(column: string, note: string): string {
 /**
  * The form in which to read the designated timestamp; it may also be a date or a number since 1970.
  */
-function designatedForm(column: TextColumn): InstantForm {
-  const { type, pattern, isDeclared, instant } = column;
+function designatedForm(column: TextColumn): TimestampFormat {
+  const { type, pattern, isDeclared, timestampFormat } = column;
   if (type === 'TIMESTAMP' || type === 'TIMESTAMP_NS') {
     return pattern === undefined ? { type } : { type, pattern };
   }
   if (column.ambiguous.length > 0) {
     throw new ImportError(ambiguity(column));
   }
-  if (!isDeclared && instant !== null) {
-    return instant;
+  if (!isDeclared && timestampFormat !== null) {
+    return timestampFormat;
   }
   throw new ImportError(`not a timestamp '${column.name}'`);
 }
@@ -75,7 +75,11 @@ const EPOCHS: Readonly<Record<string, string>> = {
   epoch_ns: 'nanoseconds',
 };
 
-function aimAtInstant(column: TextColumn, index: number, { type, pattern }: InstantForm): Aim {
+function aimAtTimestamp(
+  column: TextColumn,
+  index: number,
+  { type, pattern }: TimestampFormat,
+): Aim {
   const { name, isDeclared } = column;
   if (pattern === undefined) {
     return { spec: { index, name, type }, warnings: [] };
@@ -142,19 +146,23 @@ function aimAtColumn(
   if (column.ambiguous.length > 0 && name === table.timestamp) {
     throw new ImportError(ambiguity(column));
   }
-  const { instant } = column;
-  if (!column.isDeclared && instant?.pattern !== undefined && type.startsWith('TIMESTAMP')) {
-    const aim = aimAtInstant({ ...column, name }, index, {
-      ...instant,
+  const { timestampFormat } = column;
+  if (
+    !column.isDeclared &&
+    timestampFormat?.pattern !== undefined &&
+    type.startsWith('TIMESTAMP')
+  ) {
+    const aim = aimAtTimestamp({ ...column, name }, index, {
+      ...timestampFormat,
       type: type as TimestampType,
     });
     // Clients of a table with this type all send numbers in microseconds.
-    return instant.pattern === 'epoch_us' ? { ...aim, warnings: [] } : aim;
+    return timestampFormat.pattern === 'epoch_us' ? { ...aim, warnings: [] } : aim;
   }
   return { spec: columnSpec(column, index, { name, type }, checked), warnings: [] };
 }
 
-type TimestampType = InstantForm['type'];
+type TimestampType = TimestampFormat['type'];
 
 function checkTimestamp(table: TableMetadata, { timestamp }: CheckedParameters): void {
   if (timestamp === null || timestamp === table.timestamp) {

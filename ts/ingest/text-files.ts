@@ -43,7 +43,7 @@ const EDGE_BYTES = 64;
  * while in use is converted again.
  */
 const MAX_CONVERTED = 4096;
-const KEPT_MS = 10 * 60 * 1000;
+const CACHED_MS = 10 * 60 * 1000;
 
 const UNCHANGED_NAMES = {
   timestamp: null,
@@ -58,7 +58,7 @@ export class TextFiles {
   readonly #options: Required<TextFilesOptions>;
   readonly #converted = new LRUCache<string, TextFile>({
     max: MAX_CONVERTED,
-    ttl: KEPT_MS,
+    ttl: CACHED_MS,
     ttlAutopurge: true,
     updateAgeOnGet: true,
     dispose: ({ converted }) => {
@@ -76,12 +76,12 @@ export class TextFiles {
    * Returns the shape in which to read the requested files. Rejects with a `DatabaseError`, or with
    * the reason of `signal`.
    */
-  async detectShape(ask: TextAsk, signal: AbortSignal): Promise<TextShape> {
+  async detectShape(request: TextAsk, signal: AbortSignal): Promise<TextShape> {
     const files: TextFile[] = [];
     let about = '';
     try {
-      const options = readTextOptions(ask);
-      for (const file of ask.files) {
+      const options = readTextOptions(request);
+      for (const file of request.files) {
         about = `cannot read '${file.name}': `;
         files.push(await this.#textFile(file, options, signal));
       }
@@ -108,10 +108,10 @@ export class TextFiles {
       if (known?.converted !== undefined && (await isThere(known.converted))) {
         return { ...known, lookedAt: Date.now() };
       }
-      const found = await this.#found({ file, bytes, signal }, place.name, options);
+      const detected = await this.#detect({ file, bytes, signal }, place.name, options);
       const now = await versionOf(file);
       const edges = await edgesOf(file, bytes);
-      const current = { name: place.name, version, lookedAt: Date.now(), edges, ...found };
+      const current = { name: place.name, version, lookedAt: Date.now(), edges, ...detected };
       if (now.version !== version && now.bytes <= bytes) {
         await remove(current);
         throw new DatabaseError({
@@ -128,7 +128,7 @@ export class TextFiles {
     }
   }
 
-  async #found(
+  async #detect(
     source: Source,
     name: string,
     options: TextOptions,
@@ -205,8 +205,10 @@ export class TextFiles {
 
 /** Reads an undeclared text column as timestamps if all its values are timestamps. */
 function asTime(column: TextColumn): TextColumn {
-  const { type, isDeclared, instant } = column;
-  return type === 'VARCHAR' && !isDeclared && instant !== null ? { ...column, ...instant } : column;
+  const { type, isDeclared, timestampFormat } = column;
+  return type === 'VARCHAR' && !isDeclared && timestampFormat !== null
+    ? { ...column, ...timestampFormat }
+    : column;
 }
 
 async function isThere(path: string): Promise<boolean> {
@@ -230,11 +232,11 @@ interface Source {
 
 /** Identifies the content of a file, in the engine's format. */
 async function versionOf(file: FileHandle): Promise<{ version: string; bytes: number }> {
-  const found = await file.stat({ bigint: true });
-  if (!found.isFile()) {
+  const stats = await file.stat({ bigint: true });
+  if (!stats.isFile()) {
     throw new ImportError('not a regular file');
   }
-  const { dev, ino, size, mtimeNs } = found;
+  const { dev, ino, size, mtimeNs } = stats;
   return { version: `${dev}:${ino}:${size}:${mtimeNs}`, bytes: Number(size) };
 }
 

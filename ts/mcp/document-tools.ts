@@ -114,15 +114,15 @@ function pageOf(documents: Documents, name: string): Page {
 function sectionText(page: Page, section: string): string {
   const heading = section.split(' > ').at(-1)?.trim().toLowerCase();
   const sections = sectionsOf(page);
-  const at = sections.findIndex((one) => one.heading.toLowerCase() === heading);
-  const found = sections[at];
-  if (found === undefined) {
-    const headings = sections.map((one) => one.heading).filter((one) => one !== '');
+  const at = sections.findIndex((section) => section.heading.toLowerCase() === heading);
+  const match = sections[at];
+  if (match === undefined) {
+    const headings = sections.map((section) => section.heading).filter((heading) => heading !== '');
     throw new ToolError(
       `${page.name} has no section '${section}', sections: ${headings.join(', ') || 'none'}`,
     );
   }
-  const next = sections.findIndex((one, index) => index > at && one.level <= found.level);
+  const next = sections.findIndex((section, index) => index > at && section.level <= match.level);
   const all = sections.slice(at, next < 0 ? undefined : next);
   return all.map(({ text }) => text).join('\n\n');
 }

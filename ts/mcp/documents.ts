@@ -59,7 +59,7 @@ export class Documents {
   }
 
   /** Passages that match the words of `question`, best first. */
-  search(question: string, most: number): readonly Passage[] {
+  search(question: string, limit: number): readonly Passage[] {
     this.#index ??= new PassageIndex(
       this.pages.flatMap(passagesOf).map((passage) => ({
         item: passage,
@@ -67,7 +67,7 @@ export class Documents {
         text: passage.text,
       })),
     );
-    return this.#index.search(question, most);
+    return this.#index.search(question, limit);
   }
 
   #read(): ReadonlyMap<string, Page> {
@@ -82,7 +82,7 @@ function markdownFiles(folder: string): string[] {
     return readdirSync(folder, { recursive: true, encoding: 'utf8' })
       .map((name) => name.replaceAll(sep, '/'))
       .filter((name) => name.endsWith('.md') && !NOT_PAGES.test(name))
-      .sort((one, other) => (directoryFirst(one) < directoryFirst(other) ? -1 : 1));
+      .sort((a, b) => (directoryFirst(a) < directoryFirst(b) ? -1 : 1));
   } catch {
     return [];
   }
@@ -101,7 +101,7 @@ function readPage(folder: string, name: string): Page {
 /**
  * The first paragraph of a generated page says how the page was generated, not what it is about.
  */
-const MADE = /^(?:Generated|Made) (?:by|from) /;
+const GENERATED_NOTE = /^(?:Generated|Made) (?:by|from) /;
 /** Minimum UTF-16 code units of an informative summary. */
 const MIN_SUMMARY = 30;
 
@@ -113,8 +113,8 @@ function summaryOf(text: string): string {
   const [paragraph = ''] = text
     .replaceAll(/^```[^]*?^```$/gm, '')
     .split(/\n{2,}/)
-    .map((part) => part.trim())
-    .filter((part) => /^[\p{L}`[*]/u.test(part) && !MADE.test(part));
+    .map((paragraph) => paragraph.trim())
+    .filter((paragraph) => /^[\p{L}`[*]/u.test(paragraph) && !GENERATED_NOTE.test(paragraph));
   const plain = paragraph
     .replaceAll(/\s+/g, ' ')
     .replaceAll(/\[([^\]]+)\]\([^)]*\)/g, '$1')

@@ -48,9 +48,9 @@ export async function exchange({
   disconnected,
 }: Exchange): Promise<Response> {
   const session = sessionOf(request);
-  const takenBack = takenBackBy(message);
-  if (takenBack !== null) {
-    stopRunning(owner, session, takenBack);
+  const cancelledId = cancelledIdOf(message);
+  if (cancelledId !== null) {
+    stopRunning(owner, session, cancelledId);
   }
   const stop = new AbortController();
   const forget = track(message, owner, session, stop);
@@ -85,10 +85,10 @@ export function endSession(request: Request, owner: string): void {
  * and only their client knows them.
  */
 function stopRunning(owner: string, session: string, id: string | number | null): void {
-  for (const one of running) {
-    const isTheirs = one.owner === owner && one.session === session;
-    if (isTheirs && session !== '' && (id === null || one.id === id)) {
-      one.stop.abort();
+  for (const entry of running) {
+    const isTheirs = entry.owner === owner && entry.session === session;
+    if (isTheirs && session !== '' && (id === null || entry.id === id)) {
+      entry.stop.abort();
     }
   }
 }
@@ -109,7 +109,7 @@ function sessionOf(request: Request): string {
   return SESSION.test(session) ? session : '';
 }
 
-function takenBackBy(message: unknown): string | number | null {
+function cancelledIdOf(message: unknown): string | number | null {
   if (!isJSONRPCNotification(message) || message.method !== 'notifications/cancelled') {
     return null;
   }
@@ -127,7 +127,7 @@ function track(
   if (session === '' || !isJSONRPCRequest(message)) {
     return () => undefined;
   }
-  const one = { owner, session, id: message.id, stop };
-  running.add(one);
-  return () => running.delete(one);
+  const entry = { owner, session, id: message.id, stop };
+  running.add(entry);
+  return () => running.delete(entry);
 }

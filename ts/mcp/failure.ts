@@ -36,7 +36,7 @@ export function failureText(error: unknown, statement = ''): string {
   const { code, message, start, hint, detail } = asDatabaseError(error);
   const lines = [
     `${code}: ${message}`,
-    ...(start === undefined || statement === '' ? [] : placeOf(statement, start)),
+    ...(start === undefined || statement === '' ? [] : excerptOf(statement, start)),
     // The detail of an internal error is only its id, which the message already contains.
     ...(detail === undefined || code === 'Internal' ? [] : [`detail: ${detail}`]),
     ...[hint ?? HINTS[code]].flatMap((text) => (text === undefined ? [] : [`hint: ${text}`])),
@@ -45,7 +45,7 @@ export function failureText(error: unknown, statement = ''): string {
 }
 
 /** The position, and a marker under it. */
-function placeOf(statement: string, position: number): string[] {
+function excerptOf(statement: string, position: number): string[] {
   const at = Math.min(Math.max(position, 0), statement.length);
   const before = statement.slice(0, at);
   const lineStart = before.lastIndexOf('\n') + 1;

@@ -2,7 +2,7 @@
 
 const NEW_LINE = 0x0a;
 /** Bytes kept from each end of a line that is too long. */
-const KEPT_BYTES = 1_024;
+const EDGE_BYTES = 1_024;
 
 interface LineHandler {
   readonly line: (text: string) => void;
@@ -10,46 +10,46 @@ interface LineHandler {
 }
 
 export class Lines {
-  readonly #longest: number;
+  readonly #maxBytes: number;
   readonly #handler: LineHandler;
-  #pieces: Buffer[] = [];
+  #chunks: Buffer[] = [];
   #bytes = 0;
 
-  constructor(longest: number, handler: LineHandler) {
-    this.#longest = longest;
+  constructor(maxBytes: number, handler: LineHandler) {
+    this.#maxBytes = maxBytes;
     this.#handler = handler;
   }
 
-  take(chunk: Buffer): void {
+  push(chunk: Buffer): void {
     let from = 0;
     for (let at = chunk.indexOf(NEW_LINE); at >= 0; at = chunk.indexOf(NEW_LINE, from)) {
-      this.#keep(chunk.subarray(from, at));
+      this.#append(chunk.subarray(from, at));
       this.#end();
       from = at + 1;
     }
-    this.#keep(chunk.subarray(from));
+    this.#append(chunk.subarray(from));
   }
 
-  #keep(piece: Buffer): void {
-    this.#bytes += piece.length;
-    this.#pieces.push(piece);
-    if (this.#bytes > this.#longest) {
-      const all = Buffer.concat(this.#pieces);
+  #append(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    this.#chunks.push(chunk);
+    if (this.#bytes > this.#maxBytes) {
+      const all = Buffer.concat(this.#chunks);
       // Discards the middle; the ends suffice for reading the message id.
-      this.#pieces = [
-        Buffer.from(all.subarray(0, KEPT_BYTES)),
-        Buffer.from(all.subarray(-KEPT_BYTES)),
+      this.#chunks = [
+        Buffer.from(all.subarray(0, EDGE_BYTES)),
+        Buffer.from(all.subarray(-EDGE_BYTES)),
       ];
     }
   }
 
   #end(): void {
-    const text = Buffer.concat(this.#pieces).toString('utf8');
-    const isTooLong = this.#bytes > this.#longest;
-    this.#pieces = [];
+    const text = Buffer.concat(this.#chunks).toString('utf8');
+    const isTooLong = this.#bytes > this.#maxBytes;
+    this.#chunks = [];
     this.#bytes = 0;
     if (isTooLong) {
-      this.#handler.tooLong(text.slice(0, KEPT_BYTES), text.slice(-KEPT_BYTES));
+      this.#handler.tooLong(text.slice(0, EDGE_BYTES), text.slice(-EDGE_BYTES));
     } else if (text.trim() !== '') {
       this.#handler.line(text);
     }

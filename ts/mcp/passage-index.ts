@@ -33,7 +33,7 @@ export class PassageIndex<T> {
   }
 
   /** Entries that share a word with the question, best first. */
-  search(question: string, most: number): T[] {
+  search(question: string, limit: number): T[] {
     const scores = new Map<number, number>();
     for (const word of new Set(wordsOf(question).slice(0, MAX_WORDS))) {
       const postings = this.#postings.get(word) ?? [];
@@ -49,7 +49,7 @@ export class PassageIndex<T> {
     }
     return [...scores]
       .sort(([first, a], [second, b]) => b - a || first - second)
-      .slice(0, most)
+      .slice(0, limit)
       .flatMap(([entry]) => this.#items[entry] ?? []);
   }
 

@@ -95,8 +95,8 @@ function addDiagnose(server: McpServer, setting: Setting): void {
    materialized-views.md.
 Compare the rows of the old and the new query before you propose it.`;
     const fence = fenceFor(sql);
-    const asked = `Query:\n\n${fence}sql\n${sql}\n${fence}`;
-    return promptOf([RULES, asked, await planText(setting, sql, signal), steps], setting);
+    const queryText = `Query:\n\n${fence}sql\n${sql}\n${fence}`;
+    return promptOf([RULES, queryText, await planText(setting, sql, signal), steps], setting);
   });
 }
 
@@ -130,8 +130,8 @@ async function planText(setting: Setting, sql: string, signal: AbortSignal): Pro
 
 /** A fence longer than any inside the text. */
 function fenceFor(text: string): string {
-  const longest = Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
-  return '`'.repeat(Math.max(3, longest + 1));
+  const maxBackticks = Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
+  return '`'.repeat(Math.max(3, maxBackticks + 1));
 }
 
 /** Includes the SQL reference as a resource. */

@@ -41,13 +41,13 @@ const rows = z
 const notes = z.array(z.string()).optional().describe('What the result omits, and how to get it.');
 
 function timeoutInput({ timeoutMs }: Limits): z.ZodOptional<z.ZodNumber> {
-  const most = timeoutMs / 1_000;
+  const maxSeconds = timeoutMs / 1_000;
   return z
     .number()
     .positive()
-    .max(most)
+    .max(maxSeconds)
     .optional()
-    .describe(`Seconds after which the statement is cancelled; default and maximum ${most}.`);
+    .describe(`Seconds after which the statement is cancelled; default and maximum ${maxSeconds}.`);
 }
 
 const ROWS_OUTPUT = {
@@ -114,14 +114,14 @@ function addQuery(server: McpServer, setting: Setting): void {
 }
 
 function waitingFor(limits: Limits, seconds: number | undefined, signal: AbortSignal): Waiting {
-  const asked = seconds === undefined ? limits.timeoutMs : Math.ceil(seconds * 1_000);
-  return { limits, timeoutMs: Math.min(asked, limits.timeoutMs), signal };
+  const requestedMs = seconds === undefined ? limits.timeoutMs : Math.ceil(seconds * 1_000);
+  return { limits, timeoutMs: Math.min(requestedMs, limits.timeoutMs), signal };
 }
 
-export function answerOf(found: Rows, offset: number, limits: Limits): Answer {
-  const { columns: described, rows: values, hasMore, total } = found;
+export function answerOf(result: Rows, offset: number, limits: Limits): Answer {
+  const { columns: described, rows: values, hasMore, total } = result;
   const next = offset + values.length;
-  const said = notesOf(found, limits);
+  const notes = notesOf(result, limits);
   return {
     columns: described,
     rows: values,
@@ -129,11 +129,11 @@ export function answerOf(found: Rows, offset: number, limits: Limits): Answer {
     has_more: hasMore,
     ...(hasMore && values.length > 0 ? { next_offset: next } : {}),
     ...(total === null ? {} : { total_rows: total }),
-    ...(said.length === 0 ? {} : { notes: said }),
+    ...(notes.length === 0 ? {} : { notes }),
   };
 }
 
-function notesOf({ isFull, largeRowBytes, shortened, rows: kept, total }: Rows, limits: Limits) {
+function notesOf({ isFull, largeRowBytes, shortened, rows: shown, total }: Rows, limits: Limits) {
   const notes: string[] = [];
   if (largeRowBytes !== null) {
     notes.push(
@@ -141,8 +141,8 @@ function notesOf({ isFull, largeRowBytes, shortened, rows: kept, total }: Rows, 
         `(${limits.bytes}): select fewer columns, or left(column, n)`,
     );
   } else if (isFull) {
-    const left = total === null ? 'the following rows' : `${total - kept.length} rows`;
-    notes.push(`the result reached its limit (${limits.bytes} bytes): ${left} were omitted`);
+    const omitted = total === null ? 'the following rows' : `${total - shown.length} rows`;
+    notes.push(`the result reached its limit (${limits.bytes} bytes): ${omitted} were omitted`);
   }
   if (shortened > 0) {
     notes.push(`${shortened} long values were truncated; substring(column, from, n) reads parts`);
@@ -192,8 +192,8 @@ function movedBack(error: unknown, units: number): unknown {
   }
   const { code, message, start, end, detail, hint, retryable } = error;
   const fields = { code, message, detail, hint, retryable };
-  const place = { start: Math.max(start - units, 0), end: Math.max((end ?? start) - units, 0) };
-  return new DatabaseError({ ...fields, ...place }, { cause: error });
+  const span = { start: Math.max(start - units, 0), end: Math.max((end ?? start) - units, 0) };
+  return new DatabaseError({ ...fields, ...span }, { cause: error });
 }
 
 function addCheck(server: McpServer, setting: Setting): void {
@@ -246,15 +246,15 @@ function addExecute(server: McpServer, setting: Setting): void {
     const given: readonly ParameterValue[] | undefined = input.parameters;
     const question = { sql: input.sql, parameters: given, take: limits.rows };
     const waiting = waitingFor(limits, input.timeout_seconds, signal);
-    const found = await run(setting.open('write'), question, waiting);
-    const { command, notice } = found.description;
-    const said = [...(notice === undefined ? [] : [notice]), ...notesOf(found, limits)];
+    const result = await run(setting.open('write'), question, waiting);
+    const { command, notice } = result.description;
+    const notes = [...(notice === undefined ? [] : [notice]), ...notesOf(result, limits)];
     return {
       command,
-      rows_affected: found.affected,
-      columns: found.columns,
-      rows: found.rows,
-      ...(said.length === 0 ? {} : { notes: said }),
+      rows_affected: result.affected,
+      columns: result.columns,
+      rows: result.rows,
+      ...(notes.length === 0 ? {} : { notes }),
     };
   });
 }

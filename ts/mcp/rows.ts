@@ -114,13 +114,13 @@ async function collect(
   { bytes }: Limits,
 ): Promise<Rows> {
   const { stream } = reply;
-  const kept = new KeptRows(description.columns, take, bytes);
-  let goesOn = reply.chunk === null || kept.add(reply.chunk.bytes);
+  const collected = new CollectedRows(description.columns, take, bytes);
+  let continues = reply.chunk === null || collected.add(reply.chunk.bytes);
   let isOver = stream === null;
-  while (stream !== null && !isOver && (goesOn || counts)) {
+  while (stream !== null && !isOver && (continues || counts)) {
     const chunk = await stream.next();
     isOver = chunk === null;
-    goesOn &&= chunk === null || kept.add(chunk.bytes);
+    continues &&= chunk === null || collected.add(chunk.bytes);
   }
   const summary = isOver ? (reply.summary ?? stream?.summary() ?? null) : null;
   return {
@@ -129,19 +129,19 @@ async function collect(
       name,
       type: dimensions > 0 ? `DOUBLE${'[]'.repeat(dimensions)}` : type,
     })),
-    rows: kept.rows,
-    hasMore: kept.hasMore,
-    isFull: kept.isFull,
-    largeRowBytes: kept.rows.length === 0 ? kept.largeRowBytes : null,
-    shortened: kept.shortened,
+    rows: collected.rows,
+    hasMore: collected.hasMore,
+    isFull: collected.isFull,
+    largeRowBytes: collected.rows.length === 0 ? collected.largeRowBytes : null,
+    shortened: collected.shortened,
     // If the end was reached, the total is known even if not all rows were counted.
-    total: summary === null || (kept.hasMore && !counts) ? null : summary.rowsTotal,
+    total: summary === null || (collected.hasMore && !counts) ? null : summary.rowsTotal,
     affected: summary?.rowsAffected ?? 0,
   };
 }
 
 /** Collects rows as long as they are within the limits. */
-class KeptRows {
+class CollectedRows {
   readonly rows: unknown[][] = [];
   hasMore = false;
   isFull = false;
@@ -149,12 +149,12 @@ class KeptRows {
   largeRowBytes: number | null = null;
   readonly #columns: readonly ResultColumn[];
   readonly #take: number;
-  #bytesLeft: number;
+  #freeBytes: number;
 
   constructor(columns: readonly ResultColumn[], take: number, bytes: number) {
     this.#columns = columns;
     this.#take = take;
-    this.#bytesLeft = bytes;
+    this.#freeBytes = bytes;
   }
 
   /** Returns false if no more rows are accepted. */
@@ -166,13 +166,13 @@ class KeptRows {
       }
       const shown = row.map((value, at) => this.#shown(value, this.#columns[at]));
       const size = Buffer.byteLength(JSON.stringify(shown)) + 1;
-      if (size > this.#bytesLeft) {
+      if (size > this.#freeBytes) {
         this.hasMore = true;
         this.isFull = true;
         this.largeRowBytes = size;
         return false;
       }
-      this.#bytesLeft -= size;
+      this.#freeBytes -= size;
       this.rows.push(shown);
     }
     return true;

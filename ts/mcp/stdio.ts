@@ -46,7 +46,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
       if (message === null) {
         complain('a line of standard input is not a JSON-RPC message');
       } else {
-        void bridge.take(message);
+        void bridge.receive(message);
       }
     },
     tooLong: (beginning, end) => {
@@ -67,7 +67,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
     });
   });
   stdin.on('data', (chunk: Buffer) => {
-    lines.take(chunk);
+    lines.push(chunk);
   });
   await closed;
   bridge.close();
@@ -93,7 +93,7 @@ class Bridge {
     this.#send = send;
   }
 
-  async take(message: JSONRPCMessage): Promise<void> {
+  async receive(message: JSONRPCMessage): Promise<void> {
     if (isJSONRPCRequest(message)) {
       await this.#carry(message);
     } else if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled') {
@@ -105,8 +105,8 @@ class Bridge {
 
   /** Aborts all pending requests. */
   close(): void {
-    for (const one of this.#waiting.values()) {
-      one.abort();
+    for (const pending of this.#waiting.values()) {
+      pending.abort();
     }
   }
 
@@ -114,7 +114,7 @@ class Bridge {
     const stop = new AbortController();
     this.#waiting.set(request.id, stop);
     try {
-      const reply = await this.#ask(request, stop.signal);
+      const reply = await this.#exchange(request, stop.signal);
       if (reply !== null && !stop.signal.aborted) {
         this.#note(request, reply);
         this.#send(reply);
@@ -128,7 +128,7 @@ class Bridge {
     }
   }
 
-  async #ask(request: JSONRPCRequest, signal: AbortSignal): Promise<JSONRPCMessage | null> {
+  async #exchange(request: JSONRPCRequest, signal: AbortSignal): Promise<JSONRPCMessage | null> {
     const response = await fetch(this.#address, {
       method: 'POST',
       headers: this.#headers(),

@@ -100,12 +100,12 @@ function addList(server: McpServer, setting: Setting): void {
       counts: true,
     };
     const waiting = { limits, timeoutMs: limits.timeoutMs, signal };
-    const found = await run(setting.open('read'), question, waiting);
-    const next = input.offset + found.rows.length;
+    const result = await run(setting.open('read'), question, waiting);
+    const next = input.offset + result.rows.length;
     return {
-      tables: found.rows.map(tableOf),
-      ...(found.total === null ? {} : { total: found.total }),
-      ...(found.hasMore && found.rows.length > 0 ? { next_offset: next } : {}),
+      tables: result.rows.map(tableOf),
+      ...(result.total === null ? {} : { total: result.total }),
+      ...(result.hasMore && result.rows.length > 0 ? { next_offset: next } : {}),
     };
   });
 }
@@ -161,9 +161,9 @@ export async function describeTable(
   offset = 0,
 ): Promise<Answer> {
   const name = quoted(table);
-  const ask = asking(setting, signal);
-  const shown = await ask(`SHOW COLUMNS FROM ${name}`);
-  const listed = await ask(`${LISTED} WHERE lower(table_name) = lower($1)`, [table]);
+  const runQuery = queryRunner(setting, signal);
+  const shown = await runQuery(`SHOW COLUMNS FROM ${name}`);
+  const listed = await runQuery(`${LISTED} WHERE lower(table_name) = lower($1)`, [table]);
   const at = new Map(shown.columns.map((column, index) => [column.name, index]));
   const cell = (row: readonly unknown[], column: string): unknown => row[at.get(column) ?? -1];
   const columns = shown.rows.slice(offset).map((row) => ({
@@ -175,51 +175,51 @@ export async function describeTable(
   }));
   const described = tableOf(listed.rows[0] ?? [table]);
   const ddl = await ddlOf(setting, described['kind'], name, signal);
-  const { kept, isCut } = withinBytes(columns, setting.limits.bytes / 2);
+  const { included, isCut } = withinBytes(columns, setting.limits.bytes / 2);
   return {
     ...described,
-    columns: kept,
-    ...(isCut ? { next_offset: offset + kept.length } : {}),
+    columns: included,
+    ...(isCut ? { next_offset: offset + included.length } : {}),
     ...(ddl === null || ddl.length > setting.limits.bytes / 2 ? {} : { ddl }),
   };
 }
 
 /** As many of the first items as fit the limit, but at least one. */
-function withinBytes<T>(items: readonly T[], bytes: number): { kept: T[]; isCut: boolean } {
-  const kept: T[] = [];
-  let left = bytes;
+function withinBytes<T>(items: readonly T[], bytes: number): { included: T[]; isCut: boolean } {
+  const included: T[] = [];
+  let freeBytes = bytes;
   for (const item of items) {
-    left -= Buffer.byteLength(JSON.stringify(item)) + 1;
-    if (left < 0 && kept.length > 0) {
-      return { kept, isCut: true };
+    freeBytes -= Buffer.byteLength(JSON.stringify(item)) + 1;
+    if (freeBytes < 0 && included.length > 0) {
+      return { included, isCut: true };
     }
-    kept.push(item);
+    included.push(item);
   }
-  return { kept, isCut: false };
+  return { included, isCut: false };
 }
 
 /** Names that begin with `start`, ignoring case. */
 export async function namesOf(
   setting: Setting,
   start: string,
-  most: number,
+  limit: number,
   signal: AbortSignal,
 ): Promise<string[]> {
   const { limits } = setting;
   const question = {
     sql: `${LISTED} WHERE starts_with(lower(table_name), lower($1)) ORDER BY table_name`,
     parameters: [start],
-    take: most,
+    take: limit,
   };
   const waiting = { limits, timeoutMs: limits.timeoutMs, signal };
   const { rows } = await run(setting.open('read'), question, waiting);
   return rows.map(([name]) => String(name));
 }
 
-type Ask = (sql: string, parameters?: readonly string[]) => Promise<Rows>;
+type RunQuery = (sql: string, parameters?: readonly string[]) => Promise<Rows>;
 
 /** Internal queries: read the complete description of a table. */
-function asking(setting: Setting, signal: AbortSignal): Ask {
+function queryRunner(setting: Setting, signal: AbortSignal): RunQuery {
   const limits = { ...setting.limits, bytes: CATALOG_BYTES };
   const waiting = { limits, timeoutMs: limits.timeoutMs, signal };
   return (sql, parameters) =>
@@ -235,7 +235,7 @@ async function ddlOf(
 ): Promise<string | null> {
   const words = DDL_WORDS[String(kind)] ?? 'TABLE';
   try {
-    const { rows } = await asking(setting, signal)(`SHOW CREATE ${words} ${name}`);
+    const { rows } = await queryRunner(setting, signal)(`SHOW CREATE ${words} ${name}`);
     return typeof rows[0]?.[0] === 'string' ? rows[0][0] : null;
   } catch (error) {
     if (error instanceof DatabaseError && error.code === 'AccessDenied') {
@@ -247,7 +247,7 @@ async function ddlOf(
 
 function addSample(server: McpServer, setting: Setting): void {
   const { limits } = setting;
-  const most = Math.min(MAX_SAMPLE, limits.rows);
+  const limit = Math.min(MAX_SAMPLE, limits.rows);
   const tool = {
     title: 'Sample a table',
     description:
@@ -259,9 +259,9 @@ function addSample(server: McpServer, setting: Setting): void {
         .number()
         .int()
         .min(0)
-        .max(most)
-        .default(Math.min(DEFAULT_SAMPLE, most))
-        .describe(`Number of rows, at most ${most}.`),
+        .max(limit)
+        .default(Math.min(DEFAULT_SAMPLE, limit))
+        .describe(`Number of rows, at most ${limit}.`),
       from: z
         .enum(['end', 'start'])
         .default('end')
@@ -275,7 +275,7 @@ function addSample(server: McpServer, setting: Setting): void {
   };
   addTool(server, 'sample_table', tool, async (input, signal) => {
     const name = quoted(input.table);
-    const shown = await asking(setting, signal)(`SHOW COLUMNS FROM ${name}`);
+    const shown = await queryRunner(setting, signal)(`SHOW COLUMNS FROM ${name}`);
     const columns = shown.rows.map(([column]) => quoted(String(column))).join(', ');
     const range = input.from === 'end' ? -input.rows : input.rows;
     const question = {
@@ -283,8 +283,8 @@ function addSample(server: McpServer, setting: Setting): void {
       take: input.rows,
     };
     const waiting = { limits, timeoutMs: limits.timeoutMs, signal };
-    const found = await run(setting.open('read'), question, waiting);
-    const { columns: given, rows, notes } = answerOf(found, 0, limits);
+    const result = await run(setting.open('read'), question, waiting);
+    const { columns: given, rows, notes } = answerOf(result, 0, limits);
     return { columns: given, rows, ...(notes === undefined ? {} : { notes }) };
   });
 }

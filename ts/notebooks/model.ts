@@ -103,7 +103,7 @@ export function listed(notebook: StoredNotebook, person: Person, access: Reach):
     changed: new Date(at).toISOString(),
     changedBy: by,
     ...(access === 'own'
-      ? { shares: shares.map(({ kind, name, access: given }) => ({ kind, name, access: given })) }
+      ? { shares: shares.map(({ kind, name, access }) => ({ kind, name, access })) }
       : {}),
     ...(access === 'own' ? { link } : {}),
   };
@@ -128,10 +128,10 @@ const MAX_TITLE_LENGTH = 80;
 const UNFIT = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069]/u;
 
 export function checkTitle(title: string): string {
-  const kept = title.trim();
-  if (kept === '' || kept.length > MAX_TITLE_LENGTH || UNFIT.test(kept)) {
+  const trimmed = title.trim();
+  if (trimmed === '' || trimmed.length > MAX_TITLE_LENGTH || UNFIT.test(trimmed)) {
     const form = `1 to ${MAX_TITLE_LENGTH} characters, without control characters`;
     throw new NotebookRefusal('invalid', `invalid title: expected ${form}`);
   }
-  return kept;
+  return trimmed;
 }

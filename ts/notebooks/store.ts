@@ -24,7 +24,7 @@ import {
 const RECORD_KIND = 'notebook';
 const TEXT_KIND = 'notebook text ';
 /** Records are loaded by kind, so texts are distributed over this many kinds. */
-const SHELVES = 64;
+const SHARDS = 64;
 /** Bytes counted for each notebook and for each version, in addition to their texts. */
 const NOTEBOOK_BYTES = 512;
 const VERSION_BYTES = 256;
@@ -84,20 +84,20 @@ export class NotebookStore {
         const access = reachOf(notebook, person);
         return access === null ? [] : [listed(notebook, person, access)];
       })
-      .sort((left, right) => (left.changed < right.changed ? 1 : -1));
+      .sort((a, b) => (a.changed < b.changed ? 1 : -1));
   }
 
   /** Returns the current version, or an older one, which requires write access. */
   async read(person: Person, id: string, version?: number): Promise<OpenedNotebook> {
     await this.#open();
     const { notebook, access } = this.#find(person, id, version === undefined ? 'read' : 'write');
-    const wanted = version ?? current(notebook).number;
-    const found = notebook.versions.find(({ number }) => number === wanted);
-    if (found === undefined) {
-      throw new NotebookRefusal('absent', `version ${wanted} of this notebook does not exist`);
+    const requested = version ?? current(notebook).number;
+    const stored = notebook.versions.find(({ number }) => number === requested);
+    if (stored === undefined) {
+      throw new NotebookRefusal('absent', `version ${requested} of this notebook does not exist`);
     }
-    const text = await this.#textOf(id, found.number);
-    return { ...listed(notebook, person, access), title: found.title, version: wanted, text };
+    const text = await this.#textOf(id, stored.number);
+    return { ...listed(notebook, person, access), title: stored.title, version: requested, text };
   }
 
   /** Returns the current version; omits its text if its number is `known`. */
@@ -130,9 +130,9 @@ export class NotebookStore {
     const version = await this.#prepared(person, title, text);
     return await this.#change(async () => {
       const own = [...this.#notebooks.values()].filter(({ owner }) => owner.key === person.key);
-      const most = this.#limits.count();
-      if (own.length >= most) {
-        const facts = `count=${own.length}, limit=${most}, key=notebooks.max.count`;
+      const limit = this.#limits.count();
+      if (own.length >= limit) {
+        const facts = `count=${own.length}, limit=${limit}, key=notebooks.max.count`;
         throw new NotebookRefusal('full', `too many notebooks [${facts}]: delete some`);
       }
       const owner = { key: person.key, name: person.name };
@@ -161,7 +161,7 @@ export class NotebookStore {
         throw new NotebookRefusal('outdated', what, listed(notebook, person, access));
       }
       const versions = [...notebook.versions, { ...version.facts, number: now.number + 1 }];
-      const next = { ...notebook, versions: this.#kept(versions) };
+      const next = { ...notebook, versions: this.#retained(versions) };
       await this.#put(next, notebook, version.bytes);
       return listed(next, person, access);
     });
@@ -194,7 +194,7 @@ export class NotebookStore {
       await this.#records.commitRecords(RECORD_KIND, new Map([[id, null]]));
       this.#forget(notebook);
       const texts = notebook.versions.map(({ number }): [string, null] => [key(id, number), null]);
-      await this.#records.commitRecords(shelfOf(id), new Map(texts));
+      await this.#records.commitRecords(shardOf(id), new Map(texts));
       return listed(notebook, person, access);
     });
   }
@@ -217,9 +217,9 @@ export class NotebookStore {
     title: string,
     text: string,
   ): Promise<{ facts: Omit<Version, 'number'>; bytes: Buffer }> {
-    const most = this.#limits.textBytes();
-    if (Buffer.byteLength(text) > most) {
-      const what = `the notebook is too large [limit=${most} bytes, key=notebooks.max.size]`;
+    const limit = this.#limits.textBytes();
+    if (Buffer.byteLength(text) > limit) {
+      const what = `the notebook is too large [limit=${limit} bytes, key=notebooks.max.size]`;
       throw new NotebookRefusal('too large', what);
     }
     const name = checkTitle(title);
@@ -235,13 +235,13 @@ export class NotebookStore {
   }
 
   /** Selects the newest versions within the limits, but at least the current one. */
-  #kept(versions: readonly Version[]): readonly Version[] {
-    const kept = versions.slice(-Math.max(1, this.#limits.versions()));
-    let bytes = kept.reduce((sum, version) => sum + version.bytes, 0);
-    while (kept.length > 1 && bytes > HISTORY_BYTES) {
-      bytes -= kept.shift()?.bytes ?? 0;
+  #retained(versions: readonly Version[]): readonly Version[] {
+    const retained = versions.slice(-Math.max(1, this.#limits.versions()));
+    let bytes = retained.reduce((sum, version) => sum + version.bytes, 0);
+    while (retained.length > 1 && bytes > HISTORY_BYTES) {
+      bytes -= retained.shift()?.bytes ?? 0;
     }
-    return kept;
+    return retained;
   }
 
   async #put(
@@ -253,14 +253,14 @@ export class NotebookStore {
     const { id } = next;
     if (text !== undefined) {
       const texts = new Map<string, Buffer | null>([[key(id, current(next).number), text]]);
-      const kept = new Set(next.versions.map(({ number }) => number));
-      const gone = (before?.versions ?? []).filter(({ number }) => !kept.has(number));
+      const retained = new Set(next.versions.map(({ number }) => number));
+      const removed = (before?.versions ?? []).filter(({ number }) => !retained.has(number));
       // A text without a record cannot be found; the next save replaces it.
-      await this.#records.commitRecords(shelfOf(id), texts);
+      await this.#records.commitRecords(shardOf(id), texts);
       await this.#commit(next);
-      if (gone.length > 0) {
-        const old = gone.map(({ number }): [string, null] => [key(id, number), null]);
-        await this.#records.commitRecords(shelfOf(id), new Map(old));
+      if (removed.length > 0) {
+        const old = removed.map(({ number }): [string, null] => [key(id, number), null]);
+        await this.#records.commitRecords(shardOf(id), new Map(old));
       }
     } else {
       await this.#commit(next);
@@ -274,7 +274,7 @@ export class NotebookStore {
     if (before !== undefined) {
       this.#forget(before);
     }
-    this.#take(next);
+    this.#index(next);
   }
 
   #checkQuota(next: StoredNotebook, before: StoredNotebook | undefined): void {
@@ -303,7 +303,7 @@ export class NotebookStore {
   }
 
   async #textOf(id: string, version: number): Promise<string> {
-    const bytes = (await this.#records.loadRecords(shelfOf(id))).get(key(id, version));
+    const bytes = (await this.#records.loadRecords(shardOf(id))).get(key(id, version));
     if (bytes === undefined) {
       throw new NotebookRefusal('absent', 'this version no longer exists');
     }
@@ -311,12 +311,12 @@ export class NotebookStore {
   }
 
   #change<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(async () => {
+    const queued = this.#last.then(async () => {
       await this.#open();
       return await work();
     });
-    this.#last = turn.catch(() => undefined);
-    return turn;
+    this.#last = queued.catch(() => undefined);
+    return queued;
   }
 
   #open(): Promise<void> {
@@ -329,11 +329,11 @@ export class NotebookStore {
 
   async #load(): Promise<void> {
     for (const [id, bytes] of await this.#records.loadRecords(RECORD_KIND)) {
-      this.#take(decoded(id, bytes));
+      this.#index(decoded(id, bytes));
     }
   }
 
-  #take(notebook: StoredNotebook): void {
+  #index(notebook: StoredNotebook): void {
     this.#notebooks.set(notebook.id, notebook);
     this.#totalBytes += sizeOf(notebook);
     if (notebook.link !== null) {
@@ -356,9 +356,9 @@ function key(id: string, version: number): string {
   return `${id}/${version}`;
 }
 
-function shelfOf(id: string): string {
+function shardOf(id: string): string {
   const [first = 0] = createHash('sha256').update(id).digest();
-  return `${TEXT_KIND}${first % SHELVES}`;
+  return `${TEXT_KIND}${first % SHARDS}`;
 }
 
 function sizeOf({ versions }: StoredNotebook): number {

@@ -161,7 +161,7 @@ export class WorkspaceStore {
     let count = entries.size - MAX_ENTRIES;
     const oldest = [...entries]
       .filter(([name]) => name.startsWith(LOG))
-      .sort(([, left], [, right]) => left.changed - right.changed);
+      .sort(([, a], [, b]) => a.changed - b.changed);
     const surplus: string[] = [];
     for (const [name, entry] of oldest) {
       if (bytes <= 0 && count <= 0) {
@@ -188,9 +188,9 @@ export class WorkspaceStore {
         totalBytes(),
       ],
     ] as const;
-    for (const [what, wanted, most] of limits) {
-      if (wanted > most) {
-        throw new NotebookRefusal('full', `${wanted} ${what} exceed the limit of ${most}`);
+    for (const [what, size, limit] of limits) {
+      if (size > limit) {
+        throw new NotebookRefusal('full', `${size} ${what} exceed the limit of ${limit}`);
       }
     }
   }

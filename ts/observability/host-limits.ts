@@ -41,9 +41,9 @@ const LIMITS: readonly HostLimit[] = [
 /** Returns the limits that an operator should raise; empty if the system does not report them. */
 export function hostWarnings(read: (path: string) => string = readText): HostWarning[] {
   return LIMITS.flatMap(({ tag, name, path, pattern }) => {
-    const found = pattern.exec(read(path))?.[1];
-    const isLow = found !== undefined && Number(found) < RECOMMENDED;
-    const figures = `[current=${found ?? ''}, recommended=${RECOMMENDED}]`;
+    const match = pattern.exec(read(path))?.[1];
+    const isLow = match !== undefined && Number(match) < RECOMMENDED;
+    const figures = `[current=${match ?? ''}, recommended=${RECOMMENDED}]`;
     return isLow ? [{ tag, warning: `${name} limit is too low ${figures}` }] : [];
   });
 }

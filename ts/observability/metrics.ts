@@ -38,17 +38,17 @@ export class Histogram {
   /** Cumulative counts by bound, then the sum and the count. */
   samples(): readonly Sample[] {
     let count = 0;
-    const buckets = this.#counts.map((many, at) => {
-      count += many;
-      return { part: '_bucket', le: String(SECONDS[at] ?? '+Inf'), value: count };
+    const buckets = this.#counts.map((bucket, at) => {
+      count += bucket;
+      return { suffix: '_bucket', le: String(SECONDS[at] ?? '+Inf'), value: count };
     });
-    return [...buckets, { part: '_sum', value: this.#sum }, { part: '_count', value: count }];
+    return [...buckets, { suffix: '_sum', value: this.#sum }, { suffix: '_count', value: count }];
   }
 }
 
-/** A value of a metric; `part` is a suffix to the metric's name. */
+/** A value of a metric; `suffix` is a suffix to the metric's name. */
 interface Sample {
-  readonly part: string;
+  readonly suffix: string;
   /** Upper bound of a bucket. */
   readonly le?: string;
   readonly value: number;
@@ -114,7 +114,7 @@ export class MetricsRegistry {
   #add(name: string, meaning: MetricMeaning, labels: Labels, read: () => number | null): void {
     this.#addSeries(name, meaning, labels, () => {
       const value = read();
-      return value === null ? [] : [{ part: '', value }];
+      return value === null ? [] : [{ suffix: '', value }];
     });
   }
 
@@ -154,9 +154,9 @@ export class MetricsRegistry {
     }
     const lines = [...this.#families].flatMap(([name, { kind, help, series }]) => {
       const shown = series.flatMap(({ labels, read }) =>
-        read().map(({ part, le, value }) => {
+        read().map(({ suffix, le, value }) => {
           const all = le === undefined ? labels : { ...labels, le };
-          return `${name}${part}${labelText(all)} ${value}`;
+          return `${name}${suffix}${labelText(all)} ${value}`;
         }),
       );
       return shown.length === 0

@@ -51,17 +51,18 @@ export class ServerMetrics {
       );
     this.statements = { http: seconds('http'), pgwire: seconds('pgwire'), qwp: seconds('qwp') };
     registerEngineMetrics(registry, sources.engine);
-    const disk = (part: 'bavail' | 'blocks') => (): number | null => diskBytes(sources.root, part);
+    const disk = (field: 'bavail' | 'blocks') => (): number | null =>
+      diskBytes(sources.root, field);
     registry.gauge('storage_free_bytes', 'Free space on the data disk in bytes.', disk('bavail'));
     registry.gauge('storage_size_bytes', 'Size of the data disk in bytes.', disk('blocks'));
     registerProcessMetrics(registry);
   }
 }
 
-function diskBytes(root: string, part: 'bavail' | 'blocks'): number | null {
+function diskBytes(root: string, field: 'bavail' | 'blocks'): number | null {
   try {
-    const found = statfsSync(root);
-    return found[part] * found.bsize;
+    const stats = statfsSync(root);
+    return stats[field] * stats.bsize;
   } catch {
     return null; // the system does not tell
   }

@@ -4,7 +4,7 @@ import type { StatementContext, TextAsk, TextShape } from '../engine/types.js';
 import { timedOut } from './time-bounds.js';
 
 /** Detects how to read text files; aborts with `signal`. */
-export type TextShapeDetector = (ask: TextAsk, signal: AbortSignal) => Promise<TextShape>;
+export type TextShapeDetector = (request: TextAsk, signal: AbortSignal) => Promise<TextShape>;
 
 interface Limits {
   /** Timeout in milliseconds; 0 means no limit. */
@@ -21,19 +21,19 @@ export function textShapeContext(
 ): Pick<StatementContext, 'detectTextShape'> {
   return detectTextShape === undefined
     ? {}
-    : { detectTextShape: (ask) => limited(detectTextShape, ask, limits) };
+    : { detectTextShape: (request) => limited(detectTextShape, request, limits) };
 }
 
 async function limited(
   detectTextShape: TextShapeDetector,
-  ask: TextAsk,
+  request: TextAsk,
   { timeoutMs, elapsedMs, cancelled }: Limits,
 ): Promise<TextShape> {
   const late =
     timeoutMs > 0 ? [AbortSignal.timeout(Math.max(Math.ceil(timeoutMs - elapsedMs), 1))] : [];
   const signal = AbortSignal.any(cancelled === undefined ? late : [cancelled, ...late]);
   try {
-    return await detectTextShape(ask, signal);
+    return await detectTextShape(request, signal);
   } catch (error) {
     if (!signal.aborted) {
       throw error;

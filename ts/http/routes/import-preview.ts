@@ -39,7 +39,7 @@ async function propose(context: HttpContext, services: HttpServices): Promise<ob
     name: parameters.get('name') ?? '',
     delimiter: /^[^"\r\n\u0080-\uffff]$/.test(delimiter) ? delimiter : null,
     header: header === 'true' ? true : header === 'false' ? false : null,
-    isWhole: parameters.get('whole') === 'true',
+    isComplete: parameters.get('whole') === 'true',
   };
   const entry = parameters.get('trial');
   if (entry === undefined) {

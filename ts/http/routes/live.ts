@@ -91,8 +91,8 @@ function queriesOf({ state }: HttpContext): readonly LiveQuery[] | string {
     return `too many queries [count=${list.length}, limit=${MAX_QUERIES}]`;
   }
   const queries = new Map<string, LiveQuery>();
-  for (const one of list as readonly unknown[]) {
-    const { name, query, everyMs } = (one ?? {}) as Readonly<Record<string, unknown>>;
+  for (const entry of list as readonly unknown[]) {
+    const { name, query, everyMs } = (entry ?? {}) as Readonly<Record<string, unknown>>;
     if (typeof name !== 'string' || !/^\w{1,32}$/.test(name) || typeof query !== 'string') {
       return FORM;
     }

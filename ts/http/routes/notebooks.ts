@@ -270,8 +270,8 @@ function sharingOf(context: HttpContext, services: HttpServices): Sharing {
     throw invalid(FORM);
   }
   const byName = new Map<string, Share>();
-  for (const one of shares as readonly unknown[]) {
-    const { name, access } = (one ?? {}) as { name?: unknown; access?: unknown };
+  for (const entry of shares as readonly unknown[]) {
+    const { name, access } = (entry ?? {}) as { name?: unknown; access?: unknown };
     if (typeof name !== 'string' || name === '' || (access !== 'read' && access !== 'write')) {
       throw invalid(FORM);
     }
@@ -290,17 +290,17 @@ function shareOf(
   name: string,
   access: Share['access'],
 ): Share {
-  const found = directory?.principal(name) ?? null;
+  const principal = directory?.principal(name) ?? null;
   const { guard } = sessions;
   const may =
     guard === undefined ||
     allowing(guard, principalOf(context, false))({ table: '', columns: [], permission: LISTS });
-  if (found === null && may) {
+  if (principal === null && may) {
     throw new NotebookRefusal('invalid', `user, group or service account '${name}' does not exist`);
   }
-  return may && found !== null
-    ? { name, access, ...found }
-    : { name, access, key: found?.key ?? '', kind: '' };
+  return may && principal !== null
+    ? { name, access, ...principal }
+    : { name, access, key: principal?.key ?? '', kind: '' };
 }
 
 const LISTS = 'LIST USERS';

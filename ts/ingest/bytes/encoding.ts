@@ -28,13 +28,13 @@ export function isUtf8(head: Buffer, named: string | null): boolean {
 export async function* asUtf8(
   content: AsyncIterable<Buffer>,
   named: string | null,
-  isWhole = true,
+  isComplete = true,
 ): AsyncGenerator<Buffer> {
   // Created before reading, so that an unknown encoding name is the first error reported.
   const given = named === null ? null : decoder(named);
   const { head, all } = await peek(content, MAX_MARK_LENGTH);
   const found = given ?? decoder(encodingOf(head));
-  yield* found.encoding === 'utf-8' ? all : decoded(all, found, isWhole);
+  yield* found.encoding === 'utf-8' ? all : decoded(all, found, isComplete);
 }
 
 /** Whether the encoding is supported. */
@@ -56,21 +56,21 @@ function decoder(encoding: string): TextDecoder {
 }
 
 async function* decoded(
-  pieces: AsyncIterable<Buffer>,
+  chunks: AsyncIterable<Buffer>,
   from: TextDecoder,
-  isWhole: boolean,
+  isComplete: boolean,
 ): AsyncGenerator<Buffer> {
-  const step = (piece?: Buffer): Buffer => {
+  const step = (chunk?: Buffer): Buffer => {
     try {
-      return Buffer.from(from.decode(piece, { stream: piece !== undefined }));
+      return Buffer.from(from.decode(chunk, { stream: chunk !== undefined }));
     } catch {
       throw new ImportError(`the text is not valid ${from.encoding}: add its encoding (encoding=)`);
     }
   };
-  for await (const piece of pieces) {
-    yield step(piece);
+  for await (const chunk of chunks) {
+    yield step(chunk);
   }
-  if (isWhole) {
+  if (isComplete) {
     yield step();
   }
 }

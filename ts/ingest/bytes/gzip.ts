@@ -14,17 +14,20 @@ export function isGzip(head: Buffer): boolean {
   return MAGIC.every((byte, at) => head[at] === byte);
 }
 
-/** With `isWhole`, an incomplete stream is an error. */
+/** With `isComplete`, an incomplete stream is an error. */
 export async function* inflated(
   content: AsyncIterable<Buffer>,
-  isWhole: boolean,
+  isComplete: boolean,
 ): AsyncGenerator<Buffer> {
   const { head, all } = await peek(content, MAGIC.length);
-  yield* isGzip(head) ? inflate(all, isWhole) : all;
+  yield* isGzip(head) ? inflate(all, isComplete) : all;
 }
 
-async function* inflate(content: AsyncIterable<Buffer>, isWhole: boolean): AsyncGenerator<Buffer> {
-  const finishFlush = isWhole ? constants.Z_FINISH : constants.Z_SYNC_FLUSH;
+async function* inflate(
+  content: AsyncIterable<Buffer>,
+  isComplete: boolean,
+): AsyncGenerator<Buffer> {
+  const finishFlush = isComplete ? constants.Z_FINISH : constants.Z_SYNC_FLUSH;
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES, finishFlush });
   pipeline(Readable.from(content, { objectMode: true }), gunzip, () => undefined);
   let total = 0;

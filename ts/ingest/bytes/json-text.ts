@@ -32,13 +32,13 @@ const MANY_DIGITS = /\d{16}/;
 export async function asCsv(
   content: AsyncIterable<Buffer>,
   itemsMax: number,
-  isWhole: boolean,
+  isComplete: boolean,
 ): Promise<{ readonly content: AsyncIterable<Buffer>; readonly json: JsonText | null }> {
   const { head, all } = await peek(content, SNIFFED_BYTES);
   if (!BEGINNING.test(head.toString('utf8'))) {
     return { content: all, json: null };
   }
-  const json = await convert(itemsOf(all, isWhole), itemsMax);
+  const json = await convert(itemsOf(all, isComplete), itemsMax);
   return { content: json.content, json };
 }
 
@@ -88,8 +88,8 @@ class Columns {
     const isNamed = !Array.isArray(first);
     const keys = [...new Set(sample.flatMap((item) => Object.keys(item)))];
     if (keys.length === 0 || keys.length > MAX_KEYS) {
-      const most = keys.length === 0 ? 'no' : `more than ${MAX_KEYS}`;
-      throw new ImportError(`the JSON input has ${most} columns`);
+      const limit = keys.length === 0 ? 'no' : `more than ${MAX_KEYS}`;
+      throw new ImportError(`the JSON input has ${limit} columns`);
     }
     this.names = isNamed ? keys : null;
     this.#known = new Set(keys);
@@ -99,9 +99,9 @@ class Columns {
     });
   }
 
-  async *lines(sample: Item[], rest: Items): AsyncGenerator<Buffer> {
+  async *lines(sample: Item[], remainder: Items): AsyncGenerator<Buffer> {
     let text = this.names === null ? '' : `${this.names.map(quoted).join(',')}\n`;
-    for await (const items of both(sample.splice(0), rest)) {
+    for await (const items of both(sample.splice(0), remainder)) {
       for (const item of items) {
         text += this.#line(item);
         if (text.length > CHUNK_CHARACTERS) {
@@ -142,9 +142,9 @@ class Columns {
   }
 }
 
-async function* both(first: readonly Item[], rest: Items): AsyncGenerator<readonly Item[]> {
+async function* both(first: readonly Item[], remainder: Items): AsyncGenerator<readonly Item[]> {
   yield first;
-  for await (const { items } of rest) {
+  for await (const { items } of remainder) {
     yield items;
   }
 }
@@ -223,7 +223,7 @@ const OPEN: ReadonlySet<number> = new Set([0x7b, 0x5b]);
 const CLOSE: ReadonlySet<number> = new Set([0x7d, 0x5d]);
 
 /** Yields the rows: objects or arrays. */
-async function* itemsOf(content: AsyncIterable<Buffer>, isWhole: boolean): Items {
+async function* itemsOf(content: AsyncIterable<Buffer>, isComplete: boolean): Items {
   const splitter = new ItemSplitter();
   let number = 0;
   let bytes = 0;
@@ -235,7 +235,7 @@ async function* itemsOf(content: AsyncIterable<Buffer>, isWhole: boolean): Items
     bytes += chunk.length;
     yield { items, bytes };
   }
-  if (isWhole) {
+  if (isComplete) {
     splitter.finish(number);
   }
 }
@@ -268,20 +268,20 @@ class ItemSplitter {
           start = at + 1;
         } else if (this.#depth === (this.#outer ?? 0)) {
           this.#outer ??= 0;
-          this.#leave(chunk.toString('latin1', start, at));
+          this.#checkSeparators(chunk.toString('latin1', start, at));
           start = at;
         }
         this.#depth += 1;
       } else if (CLOSE.has(byte)) {
         this.#depth -= 1;
         if (this.#depth === this.#outer) {
-          yield this.#take(chunk.subarray(start, at + 1));
+          yield this.#drain(chunk.subarray(start, at + 1));
           start = at + 1;
         }
       }
       at += 1;
     }
-    this.#keep(chunk.subarray(start));
+    this.#buffer(chunk.subarray(start));
   }
 
   /** Skips to the end of a string, or of the chunk. */
@@ -302,19 +302,19 @@ class ItemSplitter {
     return at;
   }
 
-  #keep(rest: Buffer): void {
+  #buffer(bytes: Buffer): void {
     if (this.#depth <= (this.#outer ?? 0)) {
-      this.#leave(rest.toString('latin1'));
+      this.#checkSeparators(bytes.toString('latin1'));
       return;
     }
-    this.#pending.push(rest);
-    this.#pendingBytes += rest.length;
+    this.#pending.push(bytes);
+    this.#pendingBytes += bytes.length;
     if (this.#pendingBytes > MAX_SAMPLE_BYTES) {
       throw new ImportError(`a row of the JSON input has more than ${MAX_SAMPLE_BYTES} bytes`);
     }
   }
 
-  #take(end: Buffer): string {
+  #drain(end: Buffer): string {
     const text = Buffer.concat([...this.#pending, end]).toString('utf8');
     this.#pending = [];
     this.#pendingBytes = 0;
@@ -322,7 +322,7 @@ class ItemSplitter {
   }
 
   /** Checks the characters between rows: only white space, commas and brackets are allowed. */
-  #leave(text: string): void {
+  #checkSeparators(text: string): void {
     const plain = text.replaceAll(/^\u00ef\u00bb\u00bf|[\s,[\]]/g, '');
     if (plain !== '') {
       throw new ImportError(`'${plain.slice(0, SHOWN_KEYS)}' between the rows of the JSON input`);

@@ -10,32 +10,32 @@ interface Peeked {
 export async function peek(content: AsyncIterable<Buffer>, bytes: number): Promise<Peeked> {
   const iterator = content[Symbol.asyncIterator]();
   let head: Buffer = Buffer.alloc(0);
-  let isWhole = false;
-  while (head.length < bytes && !isWhole) {
+  let isComplete = false;
+  while (head.length < bytes && !isComplete) {
     const next = await iterator.next();
-    isWhole = next.done === true;
+    isComplete = next.done === true;
     head = next.done === true ? head : Buffer.concat([head, next.value]);
   }
-  return { head, all: follow(head, iterator, isWhole) };
+  return { head, all: follow(head, iterator, isComplete) };
 }
 
 async function* follow(
   head: Buffer,
-  rest: AsyncIterator<Buffer>,
-  isWhole: boolean,
+  iterator: AsyncIterator<Buffer>,
+  isComplete: boolean,
 ): AsyncGenerator<Buffer> {
   try {
     if (head.length > 0) {
       yield head;
     }
-    while (!isWhole) {
-      const next = await rest.next();
+    while (!isComplete) {
+      const next = await iterator.next();
       if (next.done === true) {
         return;
       }
       yield next.value;
     }
   } finally {
-    await rest.return?.();
+    await iterator.return?.();
   }
 }

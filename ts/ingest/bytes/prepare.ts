@@ -11,7 +11,7 @@ interface Preparation {
   /** Number of JSON rows that determine the columns. */
   readonly linesMax: number;
   /** False if the bytes are only the beginning of the input. */
-  readonly isWhole?: boolean;
+  readonly isComplete?: boolean;
 }
 
 interface PreparedText {
@@ -22,8 +22,8 @@ interface PreparedText {
 
 export async function prepare(
   content: AsyncIterable<Buffer>,
-  { encoding, json, linesMax, isWhole = true }: Preparation,
+  { encoding, json, linesMax, isComplete = true }: Preparation,
 ): Promise<PreparedText> {
-  const text = asUtf8(inflated(content, isWhole), encoding, isWhole);
-  return json ? await asCsv(text, linesMax, isWhole) : { content: text, json: null };
+  const text = asUtf8(inflated(content, isComplete), encoding, isComplete);
+  return json ? await asCsv(text, linesMax, isComplete) : { content: text, json: null };
 }

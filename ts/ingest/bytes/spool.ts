@@ -15,8 +15,8 @@ const NAME_BYTES = 16;
 
 export class Spool {
   readonly #directory: string | null;
-  readonly #kept: Buffer[] = [];
-  #keptBytes = 0;
+  readonly #memoryChunks: Buffer[] = [];
+  #memoryBytes = 0;
   #isFull = false;
   #waiting: Buffer[] = [];
   #waitingBytes = 0;
@@ -35,18 +35,18 @@ export class Spool {
    * Adds the next buffer. If disk space runs out, the error is reported when the input is read
    * again.
    */
-  async add(piece: Buffer): Promise<void> {
+  async add(chunk: Buffer): Promise<void> {
     if (this.#problem !== null) {
       return;
     }
-    this.#isFull ||= this.#keptBytes + piece.length > IN_MEMORY_BYTES;
+    this.#isFull ||= this.#memoryBytes + chunk.length > IN_MEMORY_BYTES;
     if (!this.#isFull) {
-      this.#kept.push(piece);
-      this.#keptBytes += piece.length;
+      this.#memoryChunks.push(chunk);
+      this.#memoryBytes += chunk.length;
       return;
     }
-    this.#waiting.push(piece);
-    this.#waitingBytes += piece.length;
+    this.#waiting.push(chunk);
+    this.#waitingBytes += chunk.length;
     if (this.#waitingBytes >= WRITTEN_BYTES) {
       await this.#writing;
       this.#writing = this.#write();
@@ -55,25 +55,25 @@ export class Spool {
 
   /** Never rejects: the reader receives the error. */
   async #write(): Promise<void> {
-    const pieces = this.#waiting;
+    const chunks = this.#waiting;
     this.#waiting = [];
     const bytes = this.#waitingBytes;
     this.#waitingBytes = 0;
     try {
       this.#file ??= await nameless(this.#directory);
-      const { bytesWritten } = await this.#file.writev(pieces);
+      const { bytesWritten } = await this.#file.writev(chunks);
       if (bytesWritten !== bytes) {
         throw new Error('not enough disk space');
       }
       this.#fileBytes += bytes;
     } catch (error) {
       this.#problem = error instanceof Error ? error.message : 'unknown error';
-      this.#kept.length = 0;
+      this.#memoryChunks.length = 0;
     }
   }
 
   /** Returns everything that was buffered, from the start. */
-  async *pieces(): AsyncGenerator<Buffer> {
+  async *chunks(): AsyncGenerator<Buffer> {
     await this.#writing;
     if (this.#waitingBytes > 0) {
       await this.#write();
@@ -84,21 +84,21 @@ export class Spool {
           `(${this.#problem}): specify the types in a schema`,
       );
     }
-    yield* this.#kept;
+    yield* this.#memoryChunks;
     for (let at = 0; this.#file !== null && at < this.#fileBytes;) {
-      const piece = Buffer.allocUnsafe(WRITTEN_BYTES);
-      const { bytesRead } = await this.#file.read(piece, 0, WRITTEN_BYTES, at);
+      const chunk = Buffer.allocUnsafe(WRITTEN_BYTES);
+      const { bytesRead } = await this.#file.read(chunk, 0, WRITTEN_BYTES, at);
       if (bytesRead === 0) {
         throw new Error('the buffered text is shorter than expected');
       }
       at += bytesRead;
-      yield piece.subarray(0, bytesRead);
+      yield chunk.subarray(0, bytesRead);
     }
   }
 
   async close(): Promise<void> {
     await this.#writing;
-    this.#kept.length = 0;
+    this.#memoryChunks.length = 0;
     const file = this.#file;
     this.#file = null;
     await file?.close();

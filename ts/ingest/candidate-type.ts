@@ -3,7 +3,7 @@ import { type ColumnType, type Detector, DETECTORS } from './column-types.js';
 import { isNumberWith } from './number-forms.js';
 
 /** A type that most values of a column fit. */
-export interface NearType extends ColumnType {
+export interface CandidateType extends ColumnType {
   /** Number of values that do not fit. */
   readonly misfits: number;
   /** The first value that does not fit, and its row, counted from 1. */
@@ -12,8 +12,8 @@ export interface NearType extends ColumnType {
 }
 
 /** A type is near if less than this fraction of the values does not fit it. */
-const NEAR_SHARE = 0.1;
-const MIN_NEAR_TEXTS = 10;
+const MAX_MISFIT_FRACTION = 0.1;
+const MIN_CANDIDATE_VALUES = 10;
 
 /** Common notations for a missing value. */
 const NULL_TEXT =
@@ -22,17 +22,17 @@ const NULL_TEXT =
 const DECIMAL_COMMA: Detector = { type: 'DOUBLE', pattern: ',', fits: isNumberWith(',') };
 
 /** The type with the fewest misfits among `cells`; `null` if every type has too many. */
-export function nearType(cells: readonly string[]): NearType | null {
+export function candidateType(cells: readonly string[]): CandidateType | null {
   const texts = cells.filter((cell) => cell !== '');
   const values = texts.filter((text) => !NULL_TEXT.test(text));
-  let best: NearType | null = null;
+  let best: CandidateType | null = null;
   for (const { type, pattern, fits } of [...DETECTORS, DECIMAL_COMMA]) {
     const misfits = values.filter((text) => !fits(text)).length;
-    const isNear =
+    const isCandidate =
       misfits === 0
         ? values.length > 0
-        : texts.length >= MIN_NEAR_TEXTS && misfits < texts.length * NEAR_SHARE;
-    if (type !== 'CHAR' && isNear && (best === null || misfits < best.misfits)) {
+        : texts.length >= MIN_CANDIDATE_VALUES && misfits < texts.length * MAX_MISFIT_FRACTION;
+    if (type !== 'CHAR' && isCandidate && (best === null || misfits < best.misfits)) {
       const isMisfit = (cell: string): boolean => cell !== '' && !fits(cell);
       const nullTexts = [...new Set(texts.filter((text) => NULL_TEXT.test(text) && !fits(text)))];
       const row = cells.findIndex(isMisfit);
@@ -53,6 +53,6 @@ export function nearType(cells: readonly string[]): NearType | null {
 
 function isFit(text: string, { type, pattern }: ColumnType): boolean {
   return [...DETECTORS, DECIMAL_COMMA].some(
-    (one) => one.type === type && one.pattern === pattern && one.fits(text),
+    (detector) => detector.type === type && detector.pattern === pattern && detector.fits(text),
   );
 }
