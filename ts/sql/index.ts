@@ -11,7 +11,7 @@ import { scan, TokenKind } from './lexer/lexer.js';
 import { Parser, type Grammar, type Probe, type ProbeContext } from './parser/parser.js';
 import { parseQuery } from './queries/query.js';
 import type { SessionStatement } from './statements/session-statement.js';
-import { nearWord } from './parser/near-word.js';
+import { similarKeyword } from './parser/similar-keyword.js';
 import { FIRST_WORDS, parseStatement } from './statements/statement.js';
 import { SyntaxError_ } from './lexer/syntax-error.js';
 
@@ -72,7 +72,7 @@ function withMeant(text: string, error: SyntaxError_): SyntaxError_ {
   }
   for (const { word, end } of wordsAt(text, error.start)) {
     const { keywords } = expectedAt(text, end);
-    const meant = keywords.includes(word.toUpperCase()) ? null : nearWord(word, keywords);
+    const meant = keywords.includes(word.toUpperCase()) ? null : similarKeyword(word, keywords);
     if (meant !== null) {
       const message = `${error.message}: did you mean '${meant.toLowerCase()}' for '${word}'?`;
       return new SyntaxError_(message, error.start, error.end);

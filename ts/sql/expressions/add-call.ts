@@ -4,7 +4,7 @@ import type { Parser } from '../parser/parser.js';
 
 /** Adds a call for syntax that is equivalent to one. */
 export function addCall(p: Parser, name: Name, start: number, args: readonly NodeId[]): NodeId {
-  const rest = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
-  const node: Node = { kind: 'Call', name, arguments: [...args], ...rest };
+  const defaults = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
+  const node: Node = { kind: 'Call', name, arguments: [...args], ...defaults };
   return p.add(node, start, p.lastEnd(), ...args);
 }

@@ -46,8 +46,8 @@ export function callOrColumn(p: Parser): NodeId {
 
 function joined(path: readonly Name[]): Name {
   return {
-    text: path.map((part) => part.text).join('.'),
-    quoted: path.some((part) => part.quoted),
+    text: path.map((name) => name.text).join('.'),
+    quoted: path.some((name) => name.quoted),
     span: { start: path[0]?.span.start ?? 0, end: path.at(-1)?.span.end ?? 0 },
   };
 }
@@ -84,7 +84,7 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
   const fractions = item === null ? null : arrayItems(p, call.arguments);
   const written = call.arguments;
   callSuffixes(p, call);
-  const one = (values: readonly NodeId[]): NodeId => {
+  const callWith = (values: readonly NodeId[]): NodeId => {
     const list = item === null ? values : orderedArguments(p, call.name.text, values, item, start);
     const children = [...list, call.filter];
     const filled = { ...call, arguments: [...list] };
@@ -92,9 +92,9 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
     return isNegative ? negative(p, node, start) : node;
   };
   if (fractions === null) {
-    return one(written);
+    return callWith(written);
   }
-  const items = fractions.map((fraction) => one([fraction]));
+  const items = fractions.map((fraction) => callWith([fraction]));
   return p.add({ kind: 'Array', items }, start, p.lastEnd(), ...items);
 }
 
@@ -110,12 +110,12 @@ function arrayItems(p: Parser, list: readonly NodeId[]): readonly NodeId[] | nul
 
 /** `switch(e, value, result, …, [otherwise])` as CASE. */
 function switchCase(p: Parser, list: readonly NodeId[], start: number): NodeId {
-  const [operand = null, ...rest] = list;
+  const [operand = null, ...remaining] = list;
   const branches: { when: NodeId; then: NodeId }[] = [];
-  for (let at = 0; at + 1 < rest.length; at += 2) {
-    branches.push({ when: rest[at] ?? 0, then: rest[at + 1] ?? 0 });
+  for (let at = 0; at + 1 < remaining.length; at += 2) {
+    branches.push({ when: remaining[at] ?? 0, then: remaining[at + 1] ?? 0 });
   }
-  const otherwise = rest.length % 2 === 0 ? null : (rest.at(-1) ?? null);
+  const otherwise = remaining.length % 2 === 0 ? null : (remaining.at(-1) ?? null);
   return p.add({ kind: 'Case', operand, branches, otherwise }, start, p.lastEnd(), ...list);
 }
 
@@ -123,8 +123,8 @@ const TRIMS: ReadonlySet<string> = new Set(['TRIM', 'LTRIM', 'RTRIM']);
 
 /** `TRIM(LEADING 'x' FROM text)`: the side (here LEADING) becomes part of the function's name. */
 function trimName(p: Parser, name: Name): Name {
-  const isSide = p.kind() === TokenKind.Word && p.value(1) !== ')' && p.value(1) !== ',';
-  if (name.text.toUpperCase() !== 'TRIM' || !isSide) {
+  const hasTrimSide = p.kind() === TokenKind.Word && p.value(1) !== ')' && p.value(1) !== ',';
+  if (name.text.toUpperCase() !== 'TRIM' || !hasTrimSide) {
     return name;
   }
   const text = p.take('LEADING') ? 'ltrim' : p.take('TRAILING') ? 'rtrim' : name.text;
@@ -153,9 +153,9 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
     list.push(callArgument(p, name, open));
   }
   if (name === 'SUBSTRING' && p.at('SIMILAR')) {
-    list.push(similarPart(p));
+    list.push(similarSubstring(p));
   } else if (name === 'SUBSTRING' || name === 'OVERLAY') {
-    list.push(...substringPlaces(p, name, open));
+    list.push(...substringArguments(p, name, open));
   }
   if (name === 'UNNEST' && p.at('COLUMNS', '(')) {
     list.push(jsonColumns(p));
@@ -164,47 +164,47 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
 }
 
 /** The components of `make_interval`, in argument order. */
-const INTERVAL_PARTS = ['YEARS', 'MONTHS', 'WEEKS', 'DAYS', 'HOURS', 'MINS', 'SECS'];
+const INTERVAL_FIELDS = ['YEARS', 'MONTHS', 'WEEKS', 'DAYS', 'HOURS', 'MINS', 'SECS'];
 
 /** `make_interval(days => 3)`: omitted components are 0. */
 function intervalArguments(p: Parser, open: number): NodeId[] {
-  const parts: (NodeId | undefined)[] = [];
+  const fields: (NodeId | undefined)[] = [];
   const first = p.start();
   let hasNames = false;
   p.list(() => {
-    const at = INTERVAL_PARTS.indexOf(p.value().toUpperCase());
+    const at = INTERVAL_FIELDS.indexOf(p.value().toUpperCase());
     const isNamed = p.value(1) === '=>' || p.value(1) === ':=';
-    if (isNamed ? at < 0 || parts[at] !== undefined : hasNames) {
-      p.fail(`one of ${INTERVAL_PARTS.join(', ').toLowerCase()} expected, each once`);
+    if (isNamed ? at < 0 || fields[at] !== undefined : hasNames) {
+      p.fail(`one of ${INTERVAL_FIELDS.join(', ').toLowerCase()} expected, each once`);
     }
     if (isNamed) {
       p.advance();
       p.advance();
       hasNames = true;
     }
-    parts[isNamed ? at : parts.length] = callArgument(p, 'MAKE_INTERVAL', open);
+    fields[isNamed ? at : fields.length] = callArgument(p, 'MAKE_INTERVAL', open);
   });
   const nothing = (): NodeId => p.add({ kind: 'Integer', text: '0' }, first, first);
-  const count = Math.max(parts.length, INTERVAL_PARTS.length);
-  return Array.from({ length: count }, (_, index) => parts[index] ?? nothing());
+  const count = Math.max(fields.length, INTERVAL_FIELDS.length);
+  return Array.from({ length: count }, (_, index) => fields[index] ?? nothing());
 }
 
 /** Whether `SUBSTRING(text FROM pattern)` has a pattern, which is PostgreSQL's second form. */
 function isPattern(p: Parser, call: Pick<CallNode, 'name' | 'arguments'>): boolean {
   const [, from] = call.arguments;
-  const isOne = call.name.text.toUpperCase() === 'SUBSTRING' && call.arguments.length === 2;
-  if (!isOne || from === undefined) {
+  const isShortForm = call.name.text.toUpperCase() === 'SUBSTRING' && call.arguments.length === 2;
+  if (!isShortForm || from === undefined) {
     return false;
   }
   const node = p.node(from);
-  return node.kind === 'String' || (node.kind === 'Call' && node.name.text === SIMILAR_PART);
+  return node.kind === 'String' || (node.kind === 'Call' && node.name.text === SIMILAR_SUBSTRING);
 }
 
 /** The call that converts the pattern of `SUBSTRING(text SIMILAR …)` to a regular expression. */
-const SIMILAR_PART = 'similar_substring';
+const SIMILAR_SUBSTRING = 'similar_substring';
 
 /** `SIMILAR pattern ESCAPE 'c'`. */
-function similarPart(p: Parser): NodeId {
+function similarSubstring(p: Parser): NodeId {
   const start = p.start();
   p.advance();
   const pattern = p.grammar.expression(p);
@@ -213,26 +213,26 @@ function similarPart(p: Parser): NodeId {
 }
 
 function similarCall(p: Parser, args: readonly NodeId[], start: number): NodeId {
-  const name = { text: SIMILAR_PART, quoted: false, span: { start, end: p.lastEnd() } };
+  const name = { text: SIMILAR_SUBSTRING, quoted: false, span: { start, end: p.lastEnd() } };
   return addCall(p, name, start, args);
 }
 
 /** `FROM start FOR length`; either may be omitted. */
-function substringPlaces(p: Parser, name: string, open: number): NodeId[] {
-  const places: NodeId[] = [];
+function substringArguments(p: Parser, name: string, open: number): NodeId[] {
+  const bounds: NodeId[] = [];
   const at = p.start();
   if (p.take('FROM')) {
-    places.push(callArgument(p, name, open));
+    bounds.push(callArgument(p, name, open));
   }
   if (p.at('FOR')) {
-    if (places.length === 0) {
-      places.push(p.add({ kind: 'Integer', text: '1' }, at, at));
+    if (bounds.length === 0) {
+      bounds.push(p.add({ kind: 'Integer', text: '1' }, at, at));
     }
     p.advance();
-    places.push(callArgument(p, name, open));
+    bounds.push(callArgument(p, name, open));
   }
-  const isText = places.every((place) => p.node(place).kind === 'String');
-  return isText && places.length > 1 ? [similarCall(p, places, at)] : places;
+  const isText = bounds.every((bound) => p.node(bound).kind === 'String');
+  return isText && bounds.length > 1 ? [similarCall(p, bounds, at)] : bounds;
 }
 
 function callArgument(p: Parser, name: string, open: number): NodeId {
@@ -276,8 +276,8 @@ function rowArgument(p: Parser): NodeId {
   const start = p.start();
   const members = p.parenthesised(() => p.grammar.expression(p));
   const name = { text: 'ROW', quoted: false, span: { start, end: p.lastEnd() } };
-  const rest = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
-  const row = { kind: 'Call', name, arguments: members, ...rest } as const;
+  const defaults = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
+  const row = { kind: 'Call', name, arguments: members, ...defaults } as const;
   return p.add(row, start, p.lastEnd(), ...members);
 }
 
@@ -297,18 +297,18 @@ function atPosition(p: Parser): boolean {
 /** `POSITION(part IN text)`: the text is the first argument of the call. */
 function positionArguments(p: Parser, open: number): NodeId[] {
   requireOperand(p, open);
-  const part = p.grammar.operand(p);
+  const needle = p.grammar.operand(p);
   p.expect('IN');
-  return [callArgument(p, 'POSITION', open), part];
+  return [callArgument(p, 'POSITION', open), needle];
 }
 
 /** `EXTRACT(part FROM e)`: the part, a word or a string, becomes a string. */
 function extractArguments(p: Parser): NodeId[] {
   const isText = p.kind() === TokenKind.String;
   const value = isText ? p.unquoted().toLowerCase() : p.written();
-  const part = p.add({ kind: 'String', value }, p.start(), p.end());
+  const field = p.add({ kind: 'String', value }, p.start(), p.end());
   p.advance(2);
-  return [part, p.grammar.expression(p)];
+  return [field, p.grammar.expression(p)];
 }
 
 /** `COLUMNS (name type, …)` of UNNEST: a call whose arguments are casts of the names. */
@@ -328,8 +328,13 @@ function jsonColumns(p: Parser): NodeId {
     } as const;
     return p.add(node, from, p.lastEnd(), column);
   });
-  const rest = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
-  return p.add({ kind: 'Call', name, arguments: fields, ...rest }, start, p.lastEnd(), ...fields);
+  const defaults = { distinct: false, order_by: [], filter: null, ignore_nulls: false, over: null };
+  return p.add(
+    { kind: 'Call', name, arguments: fields, ...defaults },
+    start,
+    p.lastEnd(),
+    ...fields,
+  );
 }
 
 function callSuffixes(

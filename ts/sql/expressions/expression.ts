@@ -297,10 +297,10 @@ function inOperator(
   negated: boolean,
   operatorSpan: Span,
 ): NodeId {
-  const rest = { operand, negated, operator_span: operatorSpan };
+  const common = { operand, negated, operator_span: operatorSpan };
   if (!p.at('(')) {
     const items = [binary(p, LEVEL_RANGE - 1)];
-    const node = { kind: 'InList', ...rest, items, bare: true } as const;
+    const node = { kind: 'InList', ...common, items, bare: true } as const;
     return p.add(node, start, p.lastEnd(), operand, ...items);
   }
   const open = p.start();
@@ -312,7 +312,7 @@ function inOperator(
     }
     const query = p.grammar.query(p);
     p.close(open);
-    return p.add({ kind: 'InQuery', ...rest, query }, start, p.lastEnd(), operand, query);
+    return p.add({ kind: 'InQuery', ...common, query }, start, p.lastEnd(), operand, query);
   }
   const items = p.list(() => parseExpression(p));
   p.close(open);
@@ -320,7 +320,7 @@ function inOperator(
   if (among !== null) {
     return among;
   }
-  const node = { kind: 'InList', ...rest, items, bare: false } as const;
+  const node = { kind: 'InList', ...common, items, bare: false } as const;
   return p.add(node, start, p.lastEnd(), operand, ...items);
 }
 

@@ -7,7 +7,7 @@ import { CALLABLE, INTERVAL_WORDS, LITERAL_TYPES } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery, closeBracket, requireOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
-import { restOfRow } from './row.js';
+import { remainingRow } from './row.js';
 import { parseType } from './type-name.js';
 
 /**
@@ -174,7 +174,7 @@ function parenthesis(p: Parser): NodeId {
   requireOperand(p, open);
   const inner = p.grammar.expression(p);
   if (p.at(',')) {
-    return restOfRow(p, inner, open);
+    return remainingRow(p, inner, open);
   }
   p.close(open);
   return inner;

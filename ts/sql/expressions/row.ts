@@ -36,12 +36,12 @@ const ORDERS: Readonly<Partial<Record<BinaryOperator, readonly [BinaryOperator, 
   };
 
 /** Parses the remainder of a row value; the current token is the comma after its first member. */
-export function restOfRow(p: Parser, first: NodeId, open: number): NodeId {
+export function remainingRow(p: Parser, first: NodeId, open: number): NodeId {
   p.expect(',');
-  const others = p.list(() => p.grammar.expression(p));
+  const remaining = p.list(() => p.grammar.expression(p));
   p.close(open);
   const name = { text: NAME, quoted: false, span: { start: open, end: open + 1 } };
-  const row = addCall(p, name, open, [first, ...others]);
+  const row = addCall(p, name, open, [first, ...remaining]);
   p.rows.add(row);
   return row;
 }
@@ -55,7 +55,7 @@ export function overlapping(
   start: number,
 ): NodeId {
   const ranges = [left, right].map((id) => {
-    const values = takenRow(p, id);
+    const values = takeRowMembers(p, id);
     if (values?.length !== 2) {
       const at = p.spanOf(id);
       p.failAt('OVERLAPS expects two rows: (start, end) or (start, length)', at.start, at.end);
@@ -77,7 +77,7 @@ export function refuseRows(p: Parser): void {
  * The members of a row value that is used as a list of keys, as in GROUP BY; `null` if it is not a
  * row.
  */
-export function takenRow(p: Parser, id: NodeId): readonly NodeId[] | null {
+export function takeRowMembers(p: Parser, id: NodeId): readonly NodeId[] | null {
   const values = valuesOf(p, id);
   p.rows.delete(id);
   return values;
@@ -104,12 +104,21 @@ export function comparedRows(
   }
   const span = { start: p.spanOf(left).start, end: p.spanOf(right).end };
   const pairs = rows.ours.map((value, at) => [value, rows.theirs[at] ?? value] as const);
-  const compare = (by: BinaryOperator, [one, other]: (typeof pairs)[number]): NodeId => {
-    if (valuesOf(p, one) !== null || valuesOf(p, other) !== null) {
+  const compare = (
+    by: BinaryOperator,
+    [ourMember, theirMember]: (typeof pairs)[number],
+  ): NodeId => {
+    if (valuesOf(p, ourMember) !== null || valuesOf(p, theirMember) !== null) {
       p.failAt('nested row values are not supported: list all values', span.start, span.end);
     }
-    const node = { left: one, right: other, operator_span: operatorSpan } as const;
-    return p.add({ kind: 'Binary', operator: by, ...node }, span.start, span.end, one, other);
+    const node = { left: ourMember, right: theirMember, operator_span: operatorSpan } as const;
+    return p.add(
+      { kind: 'Binary', operator: by, ...node },
+      span.start,
+      span.end,
+      ourMember,
+      theirMember,
+    );
   };
   const each = (by: BinaryOperator): NodeId[] => pairs.map((pair) => compare(by, pair));
   if (operator === 'Equal' || operator === 'NotEqual') {
@@ -122,15 +131,15 @@ export function comparedRows(
   }
   const [strict, loose] = order;
   // Built from the last member back: less, or equal and the remaining condition holds.
-  const whole = pairs.slice(0, -1).reduceRight(
-    (rest, pair) => {
-      const equal = addLogical(p, 'And', [compare('Equal', pair), rest], span);
+  const comparison = pairs.slice(0, -1).reduceRight(
+    (condition, pair) => {
+      const equal = addLogical(p, 'And', [compare('Equal', pair), condition], span);
       return addLogical(p, 'Or', [compare(strict, pair), equal], span);
     },
     compare(operator, pairs.at(-1) ?? first),
   );
   // Also adds a condition on the first member alone, which a time range or a zone map can use.
-  return addLogical(p, 'And', [compare(loose, first), whole], span);
+  return addLogical(p, 'And', [compare(loose, first), comparison], span);
 }
 
 /** Condition that a row value is in a list of row values; `null` if none of them is a row. */

@@ -6,7 +6,7 @@
  * of them. Only `tokenize` throws. `scan` marks unreadable input as `Bad` and continues, so that
  * completion and splitting work on incomplete text.
  */
-import { findPlainRows, type PlainRowsPlace } from './plain-rows.js';
+import { findPlainRows, type PlainRowsRange } from './plain-rows.js';
 import { SyntaxError_ } from './syntax-error.js';
 
 export const TokenKind = {
@@ -55,7 +55,7 @@ export interface Tokens {
   /** The upper-case word, the mark, or the reason for a bad token; empty for other tokens. */
   readonly values: string[];
   /** The rows of the token of kind `Rows`. */
-  rows: PlainRowsPlace | null;
+  rows: PlainRowsRange | null;
 }
 
 const MARKS = [

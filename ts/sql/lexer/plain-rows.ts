@@ -6,7 +6,7 @@
  */
 
 /** Location of rows of plain literals. */
-export interface PlainRowsPlace {
+export interface PlainRowsRange {
   readonly rows: number;
   /** Offset of the first parenthesis. */
   readonly start: number;
@@ -27,7 +27,7 @@ const LETTER_F = 102;
 const SMALL = 32;
 
 /** The plain rows from `from` up to the first row that is not plain; `null` if there are none. */
-export function findPlainRows(text: string, from: number): PlainRowsPlace | null {
+export function findPlainRows(text: string, from: number): PlainRowsRange | null {
   const start = skipSpace(text, from);
   let rows = 0;
   let end = start;

@@ -18,10 +18,10 @@ export function atOperand(p: Parser): boolean {
     if (!p.atReserved() || p.atColumnWord()) {
       return true;
     }
-    if (p.atOneOf(CALLABLE) && p.value(1) === '(') {
+    if (p.atAnyOf(CALLABLE) && p.value(1) === '(') {
       return true;
     }
-    return p.atOneOf(OPERAND_STARTS);
+    return p.atAnyOf(OPERAND_STARTS);
   }
   if (kind === TokenKind.Mark) {
     return OPERAND_MARKS.has(p.value());

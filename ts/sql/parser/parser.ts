@@ -164,12 +164,12 @@ export class Parser {
     }
   }
 
-  atOneOf(words: ReadonlySet<string>, offset = 0): boolean {
+  atAnyOf(words: ReadonlySet<string>, offset = 0): boolean {
     return this.kind(offset) === TokenKind.Word && words.has(this.value(offset));
   }
 
   atReserved(offset = 0): boolean {
-    return this.atOneOf(RESERVED, offset);
+    return this.atAnyOf(RESERVED, offset);
   }
 
   // ---- moving ----
@@ -250,7 +250,7 @@ export class Parser {
 
   /** A column name or an alias, in a position where no keyword is valid. */
   columnName(missing: string): Name {
-    if (!this.atOneOf(COLUMN_WORDS)) {
+    if (!this.atAnyOf(COLUMN_WORDS)) {
       return this.name(missing);
     }
     this.suggestContext('name');
@@ -262,9 +262,9 @@ export class Parser {
    * keyword.
    */
   atColumnWord(): boolean {
-    const isOfCase = this.openCases > 0 && this.atOneOf(CASE_WORDS);
-    const isWord = this.atOneOf(COLUMN_WORDS) && !isOfCase;
-    return isWord && !this.atOneOf(AFTER_COLUMN_WORDS, 1) && !this.atOneOf(COLUMN_WORDS, 1);
+    const isOfCase = this.openCases > 0 && this.atAnyOf(CASE_WORDS);
+    const isWord = this.atAnyOf(COLUMN_WORDS) && !isOfCase;
+    return isWord && !this.atAnyOf(AFTER_COLUMN_WORDS, 1) && !this.atAnyOf(COLUMN_WORDS, 1);
   }
 
   /**
@@ -275,16 +275,16 @@ export class Parser {
     if (this.kind() === TokenKind.String) {
       return this.takeName(true);
     }
-    const parts = [this.name(missing, 'table')];
-    while (this.atPart()) {
+    const names = [this.name(missing, 'table')];
+    while (this.atNextName()) {
       this.advance();
-      parts.push(this.takeName(this.kind() === TokenKind.Quoted));
+      names.push(this.takeName(this.kind() === TokenKind.Quoted));
     }
-    const [first, ...others] = parts;
-    if (first === undefined || others.length === 0) {
+    const [first, ...remaining] = names;
+    if (first === undefined || remaining.length === 0) {
       return first ?? this.fail(missing);
     }
-    const named = parts.length > 2 && first.text.toLowerCase() === DATABASE ? others : parts;
+    const named = names.length > 2 && first.text.toLowerCase() === DATABASE ? remaining : names;
     const [schema = first, table] = named;
     const known = schema.text.toLowerCase();
     if (table === undefined || named.length > 2 || !(known === 'public' || SCHEMAS.has(known))) {
@@ -297,20 +297,20 @@ export class Parser {
     }
     return {
       text: known === 'public' ? table.text : `${schema.text}.${table.text}`,
-      quoted: parts.some((part) => part.quoted),
+      quoted: names.some((name) => name.quoted),
       span: { start: first.span.start, end: table.span.end },
     };
   }
 
   /** Whether another part of a dotted name follows. */
-  private atPart(): boolean {
+  private atNextName(): boolean {
     return this.at('.') && (this.kind(1) === TokenKind.Word || this.kind(1) === TokenKind.Quoted);
   }
 
   /** `a.b.c` as a single name. */
   qualified(first: Name): Name {
     let name = first;
-    while (this.atPart()) {
+    while (this.atNextName()) {
       this.advance();
       const next = this.takeName(this.kind() === TokenKind.Quoted);
       name = {
@@ -415,7 +415,7 @@ export class Parser {
   }
 
   /** Fails at the current token or, at the end of the text, at the last one. */
-  failNear(message: string): never {
+  failAtNearestToken(message: string): never {
     if (this.atEnd() && this.index > 0) {
       this.failAt(message, this.start(-1), this.end(-1));
     }

@@ -87,30 +87,30 @@ function materialTail(printer: Printer, material: MaterialClauses): string[] {
 
 function printRefresh(refresh: RefreshPolicy): string {
   const { trigger, period } = refresh;
-  const parts = ['REFRESH'];
+  const clauses = ['REFRESH'];
   if (trigger !== null) {
-    parts.push(
+    clauses.push(
       trigger.trigger === 'Every'
         ? `EVERY ${trigger.interval.text}`
         : trigger.trigger.toUpperCase(),
     );
   }
   if (refresh.deferred) {
-    parts.push('DEFERRED');
+    clauses.push('DEFERRED');
   }
-  parts.push(...clause('START', valued(refresh.start)));
-  parts.push(...clause('TIME ZONE', valued(refresh.time_zone)));
+  clauses.push(...clause('START', valued(refresh.start)));
+  clauses.push(...clause('TIME ZONE', valued(refresh.time_zone)));
   if (period?.period === 'SampleByInterval') {
-    parts.push('PERIOD (SAMPLE BY INTERVAL)');
+    clauses.push('PERIOD (SAMPLE BY INTERVAL)');
   } else if (period !== null) {
     const inner = [
       `LENGTH ${period.length.text}`,
       ...clause('TIME ZONE', valued(period.time_zone)),
       ...clause('DELAY', valued(period.delay)),
     ];
-    parts.push(`PERIOD (${inner.join(' ')})`);
+    clauses.push(`PERIOD (${inner.join(' ')})`);
   }
-  return parts.join(' ');
+  return clauses.join(' ');
 }
 
 function printExpire(printer: Printer, { rule, cleanup }: ExpireRows): string {
@@ -152,7 +152,7 @@ export function printViewAction(printer: Printer, action: ViewAction): string {
     case 'DropExpire':
       return 'DROP EXPIRE';
     case 'AddIndex': {
-      const options = action.options.map((one) => ` ${printIndexOption(one)}`);
+      const options = action.options.map((option) => ` ${printIndexOption(option)}`);
       return `ALTER COLUMN ${printName(action.column)} ADD INDEX${options.join('')}`;
     }
     case 'DropIndex':

@@ -174,7 +174,7 @@ function renderOperator(printer: Printer, node: Node): readonly [string, number]
       }
       return [`${at(node.operand, LEVEL_POSTFIX)}::${printType(node.type_name)}`, LEVEL_POSTFIX];
     case 'Index': {
-      const selectors = node.selectors.map((one) => selector(printer, one)).join(', ');
+      const selectors = node.selectors.map((item) => selector(printer, item)).join(', ');
       return [`${at(node.operand, 1)}[${selectors}]`, 1];
     }
     default:
@@ -213,12 +213,12 @@ function renderRange(printer: Printer, node: Node): string {
 
 const not = (negated: boolean): string => (negated ? 'NOT ' : '');
 
-function selector(printer: Printer, one: IndexSelector): string {
-  if (one.selector === 'Item') {
-    return expression(printer, one.index);
+function selector(printer: Printer, item: IndexSelector): string {
+  if (item.selector === 'Item') {
+    return expression(printer, item.index);
   }
-  const high = one.high === null ? '' : expression(printer, one.high);
-  return `${expression(printer, one.low)}:${high}`;
+  const high = item.high === null ? '' : expression(printer, item.high);
+  return `${expression(printer, item.low)}:${high}`;
 }
 
 /** The select list. */
@@ -276,17 +276,17 @@ function renderConstruct(printer: Printer, node: Node): string {
     case 'Cast':
       return `CAST(${expression(printer, node.operand)} AS ${printType(node.type_name)})`;
     case 'Case': {
-      const parts = ['CASE'];
+      const clauses = ['CASE'];
       if (node.operand !== null) {
-        parts.push(expression(printer, node.operand));
+        clauses.push(expression(printer, node.operand));
       }
       for (const { when, then } of node.branches) {
-        parts.push(`WHEN ${expression(printer, when)} THEN ${expression(printer, then)}`);
+        clauses.push(`WHEN ${expression(printer, when)} THEN ${expression(printer, then)}`);
       }
       if (node.otherwise !== null) {
-        parts.push(`ELSE ${expression(printer, node.otherwise)}`);
+        clauses.push(`ELSE ${expression(printer, node.otherwise)}`);
       }
-      return [...parts, 'END'].join(' ');
+      return [...clauses, 'END'].join(' ');
     }
     case 'Call':
       return renderCall(printer, node);
@@ -306,19 +306,19 @@ export function renderCall(printer: Printer, call: CallNode): string {
   if (first !== undefined && isArrayOfQuery(printer, call)) {
     return `ARRAY${expression(printer, first)}`;
   }
-  const parts: string[] = [];
+  const clauses: string[] = [];
   for (const id of call.arguments) {
     const argument = nodeOf(printer.tree, id);
     const columns = argument.kind === 'Call' && /^columns$/i.test(argument.name.text);
     if (columns && /^unnest$/i.test(call.name.text)) {
-      parts.push(jsonColumns(printer, argument));
+      clauses.push(jsonColumns(printer, argument));
     } else {
-      parts.push((parts.length > 0 ? ', ' : '') + expression(printer, id));
+      clauses.push((clauses.length > 0 ? ', ' : '') + expression(printer, id));
     }
   }
   const order = call.order_by.length === 0 ? '' : ` ORDER BY ${orderItems(printer, call.order_by)}`;
   const distinct = call.distinct ? 'DISTINCT ' : '';
-  let text = `${printName(call.name)}(${distinct}${parts.join('')}${order})`;
+  let text = `${printName(call.name)}(${distinct}${clauses.join('')}${order})`;
   if (call.filter !== null) {
     text += ` FILTER (WHERE ${expression(printer, call.filter)})`;
   }
@@ -359,34 +359,34 @@ function over(printer: Printer, spec: WindowSpec): string {
 
 /** `( … )` of OVER and of a named window. */
 export function windowSpec(printer: Printer, spec: WindowSpec): string {
-  const parts: string[] = [];
+  const clauses: string[] = [];
   if (spec.name !== null) {
-    parts.push(printName(spec.name));
+    clauses.push(printName(spec.name));
   }
   if (spec.partition_by.length > 0) {
-    parts.push(`PARTITION BY ${expressionList(printer, spec.partition_by)}`);
+    clauses.push(`PARTITION BY ${expressionList(printer, spec.partition_by)}`);
   }
   if (spec.order_by.length > 0) {
-    parts.push(`ORDER BY ${orderItems(printer, spec.order_by)}`);
+    clauses.push(`ORDER BY ${orderItems(printer, spec.order_by)}`);
   }
   if (spec.frame?.mode === 'Cumulative') {
-    parts.push('CUMULATIVE');
+    clauses.push('CUMULATIVE');
   } else if (spec.frame !== null) {
     const { mode, start, end } = spec.frame;
     const low = frameBound(printer, start);
     const range = end === null ? low : `BETWEEN ${low} AND ${frameBound(printer, end)}`;
-    parts.push(`${mode.toUpperCase()} ${range}`);
+    clauses.push(`${mode.toUpperCase()} ${range}`);
     if (spec.frame.exclude_current_row) {
-      parts.push('EXCLUDE CURRENT ROW');
+      clauses.push('EXCLUDE CURRENT ROW');
     }
   }
   if (spec.anchor?.period.by === 'Daily') {
     const { time, zone } = spec.anchor.period;
-    parts.push(`ANCHOR DAILY ${printValue(time)}${zone === null ? '' : ` ${printValue(zone)}`}`);
+    clauses.push(`ANCHOR DAILY ${printValue(time)}${zone === null ? '' : ` ${printValue(zone)}`}`);
   } else if (spec.anchor !== null) {
-    parts.push(`ANCHOR EXPRESSION ${expression(printer, spec.anchor.period.value)}`);
+    clauses.push(`ANCHOR EXPRESSION ${expression(printer, spec.anchor.period.value)}`);
   }
-  return `(${parts.join(' ')})`;
+  return `(${clauses.join(' ')})`;
 }
 
 export function frameBound(printer: Printer, bound: FrameBound): string {

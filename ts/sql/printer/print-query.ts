@@ -37,37 +37,39 @@ export function printQuery(printer: Printer, id: NodeId): string {
   if (node.kind !== 'Query') {
     return printBody(printer, id);
   }
-  const parts: string[] = [];
+  const clauses: string[] = [];
   if (node.declarations.length > 0) {
-    const list = node.declarations.map((one) => {
-      const value = nodeOf(printer.tree, one.value);
+    const list = node.declarations.map((declaration) => {
+      const value = nodeOf(printer.tree, declaration.value);
       const text =
-        value.kind === 'Query' ? `(${printer.query(one.value)})` : expression(printer, one.value);
-      return `${one.overridable ? 'OVERRIDABLE ' : ''}@${one.name.text} := ${text}`;
+        value.kind === 'Query'
+          ? `(${printer.query(declaration.value)})`
+          : expression(printer, declaration.value);
+      return `${declaration.overridable ? 'OVERRIDABLE ' : ''}@${declaration.name.text} := ${text}`;
     });
-    parts.push(`DECLARE ${list.join(', ')}`);
+    clauses.push(`DECLARE ${list.join(', ')}`);
   }
   if (node.with.length > 0) {
-    parts.push(printWith(printer, node.with));
+    clauses.push(printWith(printer, node.with));
   }
-  parts.push(printBody(printer, node.body));
+  clauses.push(printBody(printer, node.body));
   if (node.order_by.length > 0) {
-    parts.push(`ORDER BY ${orderItems(printer, node.order_by)}`);
+    clauses.push(`ORDER BY ${orderItems(printer, node.order_by)}`);
   }
   if (node.limit !== null) {
-    parts.push(printLimit(printer, node.limit));
+    clauses.push(printLimit(printer, node.limit));
   }
-  return parts.join(' ');
+  return clauses.join(' ');
 }
 
 type Ctes = Extract<Node, { kind: 'Query' }>['with'];
 
 export function printWith(printer: Printer, ctes: Ctes): string {
-  const list = ctes.map((one) => {
-    const columns = one.columns.length === 0 ? '' : ` (${names(one.columns)})`;
-    return `${printName(one.name)}${columns} AS (${printer.query(one.query)})`;
+  const list = ctes.map((cte) => {
+    const columns = cte.columns.length === 0 ? '' : ` (${names(cte.columns)})`;
+    return `${printName(cte.name)}${columns} AS (${printer.query(cte.query)})`;
   });
-  const recursive = ctes.some((one) => one.recursive) ? 'RECURSIVE ' : '';
+  const recursive = ctes.some((cte) => cte.recursive) ? 'RECURSIVE ' : '';
   return `WITH ${recursive}${list.join(', ')}`;
 }
 
@@ -165,58 +167,58 @@ export function printShow(subject: ShowSubject): string {
 }
 
 function printSelect(printer: Printer, select: SelectNode): string {
-  const parts = ['SELECT'];
+  const clauses = ['SELECT'];
   if (select.hint !== null) {
-    parts.push(`/*+ ${select.hint} */`);
+    clauses.push(`/*+ ${select.hint} */`);
   }
   if (select.distinct) {
-    parts.push('DISTINCT');
+    clauses.push('DISTINCT');
   }
   if (select.distinct_on.length > 0) {
-    parts.push(`ON (${expressionList(printer, select.distinct_on)})`);
+    clauses.push(`ON (${expressionList(printer, select.distinct_on)})`);
   }
-  parts.push(selectItems(printer, select.items));
+  clauses.push(selectItems(printer, select.items));
   if (select.from !== null) {
-    parts.push(`FROM ${printSource(printer, select.from)}`);
+    clauses.push(`FROM ${printSource(printer, select.from)}`);
   }
   if (select.filter !== null) {
-    parts.push(`WHERE ${expression(printer, select.filter)}`);
+    clauses.push(`WHERE ${expression(printer, select.filter)}`);
   }
   if (select.latest_on !== null) {
     const { timestamp, keys } = select.latest_on;
     const list = expressionList(printer, keys);
     if (timestamp === null) {
-      parts.push(`LATEST BY ${list}`);
+      clauses.push(`LATEST BY ${list}`);
     } else {
-      parts.push(`LATEST ON ${expression(printer, timestamp)} PARTITION BY ${list}`);
+      clauses.push(`LATEST ON ${expression(printer, timestamp)} PARTITION BY ${list}`);
     }
   }
   if (select.sample_by !== null) {
-    parts.push(printSampleBy(printer, select.sample_by));
+    clauses.push(printSampleBy(printer, select.sample_by));
   }
   if (select.group_by.length > 0) {
     const words = select.sample_by === null ? 'GROUP BY ' : '';
-    parts.push(words + select.group_by.map((id) => groupMember(printer, id)).join(', '));
+    clauses.push(words + select.group_by.map((id) => groupMember(printer, id)).join(', '));
   }
   if (select.group_by_all) {
-    parts.push('GROUP BY ALL');
+    clauses.push('GROUP BY ALL');
   }
   if (select.having !== null) {
-    parts.push(`HAVING ${expression(printer, select.having)}`);
+    clauses.push(`HAVING ${expression(printer, select.having)}`);
   }
   if (select.windows.length > 0) {
     const list = select.windows.map(
-      (one) => `${printName(one.name)} AS ${windowSpec(printer, one.spec)}`,
+      (window) => `${printName(window.name)} AS ${windowSpec(printer, window.spec)}`,
     );
-    parts.push(`WINDOW ${list.join(', ')}`);
+    clauses.push(`WINDOW ${list.join(', ')}`);
   }
   if (select.qualify !== null) {
-    parts.push(`QUALIFY ${expression(printer, select.qualify)}`);
+    clauses.push(`QUALIFY ${expression(printer, select.qualify)}`);
   }
   if (select.pivot !== null) {
-    parts.push(printPivot(printer, select.pivot));
+    clauses.push(printPivot(printer, select.pivot));
   }
-  return parts.join(' ');
+  return clauses.join(' ');
 }
 
 function groupMember(printer: Printer, id: NodeId): string {
@@ -236,30 +238,30 @@ function printSampleBy(printer: Printer, sample: SampleBy): string {
   // A number or a string needs parentheses, or it would be parsed as a time unit.
   const isTerm =
     nodeOf(printer.tree, sample.interval).kind !== 'Duration' && !/^[@$(]/.test(interval);
-  const parts = [`SAMPLE BY ${isTerm ? `(${interval})` : interval}`];
+  const clauses = [`SAMPLE BY ${isTerm ? `(${interval})` : interval}`];
   if (sample.from !== null) {
-    parts.push(`FROM ${expression(printer, sample.from)}`);
+    clauses.push(`FROM ${expression(printer, sample.from)}`);
   }
   if (sample.to !== null) {
-    parts.push(`TO ${expression(printer, sample.to)}`);
+    clauses.push(`TO ${expression(printer, sample.to)}`);
   }
   if (sample.fill.length > 0) {
-    parts.push(`FILL(${sample.fill.map((one) => printFill(printer, one)).join(', ')})`);
+    clauses.push(`FILL(${sample.fill.map((fill) => printFill(printer, fill)).join(', ')})`);
   }
   if (sample.align?.align === 'FirstObservation') {
-    parts.push('ALIGN TO FIRST OBSERVATION');
+    clauses.push('ALIGN TO FIRST OBSERVATION');
   }
   if (sample.align?.align === 'Calendar') {
-    parts.push('ALIGN TO CALENDAR');
+    clauses.push('ALIGN TO CALENDAR');
     const { time_zone: zone, offset } = sample.align;
     if (zone !== null) {
-      parts.push(`TIME ZONE ${expression(printer, zone)}`);
+      clauses.push(`TIME ZONE ${expression(printer, zone)}`);
     }
     if (offset !== null) {
-      parts.push(`WITH OFFSET ${expression(printer, offset)}`);
+      clauses.push(`WITH OFFSET ${expression(printer, offset)}`);
     }
   }
-  return parts.join(' ');
+  return clauses.join(' ');
 }
 
 function printFill(printer: Printer, fill: Fill): string {
@@ -285,16 +287,16 @@ function printPivot(printer: Printer, pivot: PivotNode): string {
 }
 
 function printLimit(printer: Printer, limit: Limit): string {
-  const parts: string[] = [];
+  const clauses: string[] = [];
   if (limit.first !== null || limit.second !== null) {
     const first = limit.first === null ? '' : expression(printer, limit.first);
     const second = limit.second === null ? '' : `, ${expression(printer, limit.second)}`;
-    parts.push(`LIMIT ${first}${second}`);
+    clauses.push(`LIMIT ${first}${second}`);
   }
   if (limit.offset !== null) {
-    parts.push(`OFFSET ${expression(printer, limit.offset)}`);
+    clauses.push(`OFFSET ${expression(printer, limit.offset)}`);
   }
-  return parts.join(' ');
+  return clauses.join(' ');
 }
 
 /** Table, TableFunction, Derived or Join. */

@@ -146,52 +146,52 @@ function list(names: readonly Name[]): string {
 }
 
 function printInsert(printer: Printer, node: InsertNode): string {
-  const parts = ['INSERT'];
+  const clauses = ['INSERT'];
   if (node.atomic) {
-    parts.push('ATOMIC');
+    clauses.push('ATOMIC');
   }
   if (node.batch !== null) {
-    parts.push(`BATCH ${expression(printer, node.batch)}`);
+    clauses.push(`BATCH ${expression(printer, node.batch)}`);
   }
   if (node.o3_max_lag !== null) {
-    parts.push(`o3MaxLag ${printValue(node.o3_max_lag)}`);
+    clauses.push(`o3MaxLag ${printValue(node.o3_max_lag)}`);
   }
-  parts.push(`INTO ${printName(node.table)}`);
+  clauses.push(`INTO ${printName(node.table)}`);
   if (node.alias !== null) {
-    parts.push(`AS ${printName(node.alias)}`);
+    clauses.push(`AS ${printName(node.alias)}`);
   }
   if (node.columns.length > 0) {
-    parts.push(`(${list(node.columns)})`);
+    clauses.push(`(${list(node.columns)})`);
   }
   if (node.values?.widths.length === 1 && node.values.widths[0] === 0) {
-    parts.push('DEFAULT VALUES');
+    clauses.push('DEFAULT VALUES');
   } else if (node.query === null) {
     const plain = node.plain === null ? [] : [node.plain.text];
     const values = node.values === null ? [] : [printValues(printer, node.values)];
-    parts.push(`VALUES ${[...plain, ...values].join(', ')}`);
+    clauses.push(`VALUES ${[...plain, ...values].join(', ')}`);
   } else {
-    parts.push(printer.query(node.query));
+    clauses.push(printer.query(node.query));
   }
   if (node.conflict !== null) {
-    parts.push(printConflict(printer, node.conflict));
+    clauses.push(printConflict(printer, node.conflict));
   }
   if (node.returning.length > 0) {
-    parts.push(`RETURNING ${selectItems(printer, node.returning)}`);
+    clauses.push(`RETURNING ${selectItems(printer, node.returning)}`);
   }
-  return parts.join(' ');
+  return clauses.join(' ');
 }
 
 function printConflict(printer: Printer, { keys, assignments, filter }: Conflict): string {
-  const parts = [keys.length > 0 ? `ON CONFLICT (${list(keys)})` : 'ON CONFLICT'];
+  const clauses = [keys.length > 0 ? `ON CONFLICT (${list(keys)})` : 'ON CONFLICT'];
   if (assignments.length === 0) {
-    parts.push('DO NOTHING');
+    clauses.push('DO NOTHING');
   } else {
-    parts.push(`DO UPDATE SET ${printAssignments(printer, assignments)}`);
+    clauses.push(`DO UPDATE SET ${printAssignments(printer, assignments)}`);
   }
   if (filter !== null) {
-    parts.push(`WHERE ${expression(printer, filter)}`);
+    clauses.push(`WHERE ${expression(printer, filter)}`);
   }
-  return parts.join(' ');
+  return clauses.join(' ');
 }
 
 function printAssignments(printer: Printer, assignments: UpdateNode['assignments']): string {
@@ -202,43 +202,43 @@ function printAssignments(printer: Printer, assignments: UpdateNode['assignments
 }
 
 function printDelete(printer: Printer, node: DeleteNode): string {
-  const parts = node.with.length > 0 ? [printWith(printer, node.with)] : [];
-  parts.push(`DELETE FROM ${printName(node.table)}`);
+  const clauses = node.with.length > 0 ? [printWith(printer, node.with)] : [];
+  clauses.push(`DELETE FROM ${printName(node.table)}`);
   if (node.alias !== null) {
-    parts.push(`AS ${printName(node.alias)}`);
+    clauses.push(`AS ${printName(node.alias)}`);
   }
   if (node.using !== null) {
-    parts.push(`USING ${printSource(printer, node.using)}`);
+    clauses.push(`USING ${printSource(printer, node.using)}`);
   }
   if (node.filter !== null) {
-    parts.push(`WHERE ${expression(printer, node.filter)}`);
+    clauses.push(`WHERE ${expression(printer, node.filter)}`);
   }
   if (node.returning.length > 0) {
-    parts.push(`RETURNING ${selectItems(printer, node.returning)}`);
+    clauses.push(`RETURNING ${selectItems(printer, node.returning)}`);
   }
-  return parts.join(' ');
+  return clauses.join(' ');
 }
 
 function printUpdate(printer: Printer, node: UpdateNode): string {
-  const parts: string[] = [];
+  const clauses: string[] = [];
   if (node.with.length > 0) {
-    parts.push(printWith(printer, node.with));
+    clauses.push(printWith(printer, node.with));
   }
-  parts.push(`UPDATE ${printName(node.table)}`);
+  clauses.push(`UPDATE ${printName(node.table)}`);
   if (node.alias !== null) {
-    parts.push(`AS ${printName(node.alias)}`);
+    clauses.push(`AS ${printName(node.alias)}`);
   }
-  parts.push(`SET ${printAssignments(printer, node.assignments)}`);
+  clauses.push(`SET ${printAssignments(printer, node.assignments)}`);
   if (node.from !== null) {
-    parts.push(`FROM ${printSource(printer, node.from)}`);
+    clauses.push(`FROM ${printSource(printer, node.from)}`);
   }
   if (node.filter !== null) {
-    parts.push(`WHERE ${expression(printer, node.filter)}`);
+    clauses.push(`WHERE ${expression(printer, node.filter)}`);
   }
   if (node.returning.length > 0) {
-    parts.push(`RETURNING ${selectItems(printer, node.returning)}`);
+    clauses.push(`RETURNING ${selectItems(printer, node.returning)}`);
   }
-  return parts.join(' ');
+  return clauses.join(' ');
 }
 
 /** Options of CREATE TABLE that have their own syntax; all others are printed after WITH. */
@@ -268,70 +268,70 @@ function printPolicy({ to_parquet, to_remote, drop_local }: PolicyStages): strin
 
 function printCreateTable(printer: Printer, node: CreateTableNode): string {
   const option = (name: string): OptionValue[] =>
-    node.options.filter((one) => one.name.text.toUpperCase() === name);
-  const value = (one: OptionValue): string => (one.value === null ? '' : one.value.text);
-  const parts = ['CREATE'];
+    node.options.filter((option) => option.name.text.toUpperCase() === name);
+  const value = (option: OptionValue): string => (option.value === null ? '' : option.value.text);
+  const clauses = ['CREATE'];
   const temporary = [...option('TEMP'), ...option('TEMPORARY')];
   if (temporary.length > 0) {
-    parts.push('TEMPORARY');
+    clauses.push('TEMPORARY');
   }
   if (option('UNLOGGED').length > 0) {
-    parts.push('UNLOGGED');
+    clauses.push('UNLOGGED');
   }
   if (option('ATOMIC').length > 0) {
-    parts.push('ATOMIC');
+    clauses.push('ATOMIC');
   }
-  for (const one of option('BATCH')) {
-    parts.push(`BATCH ${value(one)}`);
+  for (const item of option('BATCH')) {
+    clauses.push(`BATCH ${value(item)}`);
   }
-  for (const one of option('BATCH O3MAXLAG')) {
-    if (one.value !== null) {
-      parts.push(`o3MaxLag ${printValue(one.value)}`);
+  for (const item of option('BATCH O3MAXLAG')) {
+    if (item.value !== null) {
+      clauses.push(`o3MaxLag ${printValue(item.value)}`);
     }
   }
-  parts.push(`TABLE ${node.if_not_exists ? 'IF NOT EXISTS ' : ''}${printName(node.name)}`);
-  parts.push(tableShape(printer, node));
+  clauses.push(`TABLE ${node.if_not_exists ? 'IF NOT EXISTS ' : ''}${printName(node.name)}`);
+  clauses.push(tableShape(printer, node));
   for (const [column, type] of node.casts) {
-    parts.push(`, CAST(${printName(column)} AS ${printType(type)})`);
+    clauses.push(`, CAST(${printName(column)} AS ${printType(type)})`);
   }
-  for (const one of option('INDEX')) {
-    parts.push(`, INDEX(${value(one)})`);
+  for (const item of option('INDEX')) {
+    clauses.push(`, INDEX(${value(item)})`);
   }
   if (node.timestamp !== null) {
-    parts.push(`TIMESTAMP(${printName(node.timestamp)})`);
+    clauses.push(`TIMESTAMP(${printName(node.timestamp)})`);
   }
   if (node.partition_by !== null) {
-    parts.push(`PARTITION BY ${node.partition_by.text}`);
+    clauses.push(`PARTITION BY ${node.partition_by.text}`);
   }
   if (node.ttl !== null) {
-    parts.push(`TTL ${node.ttl.text}`);
+    clauses.push(`TTL ${node.ttl.text}`);
   }
   if (node.policy !== null) {
-    parts.push(`STORAGE POLICY ${printPolicy(node.policy)}`);
+    clauses.push(`STORAGE POLICY ${printPolicy(node.policy)}`);
   }
-  for (const one of option('FORMAT')) {
-    parts.push(`FORMAT ${value(one)}`);
+  for (const item of option('FORMAT')) {
+    clauses.push(`FORMAT ${value(item)}`);
   }
   if (node.wal !== null) {
-    parts.push(node.wal ? 'WAL' : 'BYPASS WAL');
+    clauses.push(node.wal ? 'WAL' : 'BYPASS WAL');
   }
   if (node.dedup_keys.length > 0) {
-    parts.push(`DEDUP UPSERT KEYS(${list(node.dedup_keys)})`);
+    clauses.push(`DEDUP UPSERT KEYS(${list(node.dedup_keys)})`);
   }
-  const others = node.options.filter((one) => !PLACED.has(one.name.text.toUpperCase()));
-  if (others.length > 0) {
-    parts.push(`WITH ${others.map(assignment).join(', ')}`);
+  const remaining = node.options.filter((option) => !PLACED.has(option.name.text.toUpperCase()));
+  if (remaining.length > 0) {
+    clauses.push(`WITH ${remaining.map(assignment).join(', ')}`);
   }
-  for (const one of option('VOLUME')) {
-    parts.push(`${others.length > 0 ? ', ' : ''}IN VOLUME ${word(one)}`);
+  for (const item of option('VOLUME')) {
+    clauses.push(`${remaining.length > 0 ? ', ' : ''}IN VOLUME ${word(item)}`);
   }
-  for (const one of option('OWNED')) {
-    parts.push(`OWNED BY ${word(one)}`);
+  for (const item of option('OWNED')) {
+    clauses.push(`OWNED BY ${word(item)}`);
   }
-  if (temporary.some((one) => one.value !== null)) {
-    parts.push('ON COMMIT DROP');
+  if (temporary.some((option) => option.value !== null)) {
+    clauses.push('ON COMMIT DROP');
   }
-  return parts.join(' ');
+  return clauses.join(' ');
 }
 
 function assignment(option: OptionValue): string {
@@ -386,52 +386,52 @@ const REFERENCE_ACTIONS: Readonly<Record<ReferenceAction, string>> = {
 
 function printReferences({ table, columns, on_update, on_delete }: ReferenceNode): string {
   const keys = columns.length > 0 ? ` (${list(columns)})` : '';
-  const says = (event: string, action: ReferenceAction): string =>
+  const clauseFor = (event: string, action: ReferenceAction): string =>
     action === 'NoAction' ? '' : ` ON ${event} ${REFERENCE_ACTIONS[action]}`;
-  const actions = says('UPDATE', on_update) + says('DELETE', on_delete);
+  const actions = clauseFor('UPDATE', on_update) + clauseFor('DELETE', on_delete);
   return ` REFERENCES ${printName(table)}${keys}${actions}`;
 }
 
 /** `CREATE INDEX`, which is a separate statement. */
 function printIndex(table: Name, constraint: ConstraintNode): string {
   const { name, columns, if_not_exists } = constraint;
-  const parts = ['CREATE'];
+  const clauses = ['CREATE'];
   if (constraint.constraint === 'UniqueIndex') {
-    parts.push('UNIQUE');
+    clauses.push('UNIQUE');
   }
-  parts.push('INDEX');
+  clauses.push('INDEX');
   if (if_not_exists) {
-    parts.push('IF NOT EXISTS');
+    clauses.push('IF NOT EXISTS');
   }
   if (name !== null) {
-    parts.push(printName(name));
+    clauses.push(printName(name));
   }
   // Expressions are not stored, so a constant represents them.
   const keys = columns.length > 0 ? list(columns) : '1';
-  return [...parts, `ON ${printName(table)} (${keys})`].join(' ');
+  return [...clauses, `ON ${printName(table)} (${keys})`].join(' ');
 }
 
 function printColumn(printer: Printer, column: ColumnDefinition): string {
-  const parts = [printName(column.name), printType(column.type_name)];
+  const clauses = [printName(column.name), printType(column.type_name)];
   if (column.symbol_capacity !== null) {
-    parts.push(`CAPACITY ${column.symbol_capacity.text}`);
+    clauses.push(`CAPACITY ${column.symbol_capacity.text}`);
   }
   if (column.symbol_cache !== null) {
-    parts.push(column.symbol_cache ? 'CACHE' : 'NOCACHE');
+    clauses.push(column.symbol_cache ? 'CACHE' : 'NOCACHE');
   }
   if (column.indexed) {
-    parts.push('INDEX');
+    clauses.push('INDEX');
   }
   const options = column.options.filter(({ name }) => name.text !== 'DEFAULT');
-  parts.push(...options.map(printIndexOption));
+  clauses.push(...options.map(printIndexOption));
   if (column.not_null) {
-    parts.push('NOT NULL');
+    clauses.push('NOT NULL');
   }
   // An IDENTITY option already implies the default.
   if (column.default !== null && !options.some(({ name }) => name.text === 'IDENTITY')) {
-    parts.push(`DEFAULT ${expression(printer, column.default)}`);
+    clauses.push(`DEFAULT ${expression(printer, column.default)}`);
   }
-  return parts.join(' ');
+  return clauses.join(' ');
 }
 
 function printAlter(
@@ -446,10 +446,10 @@ function printAlter(
   if (first?.action === 'AddConstraint' && first.constraint.constraint.endsWith('Index')) {
     return printIndex(table, first.constraint);
   }
-  const parts = actions.map((action, index) =>
+  const clauses = actions.map((action, index) =>
     printAction(printer, action, action.action !== actions[index - 1]?.action),
   );
-  return `ALTER TABLE ${named} ${parts.join(', ')}`;
+  return `ALTER TABLE ${named} ${clauses.join(', ')}`;
 }
 
 function printOther(table: string, words: readonly string[]): string {

@@ -58,7 +58,11 @@ export function queryAfter(p: Parser, preamble: Preamble): NodeId {
   const limit = parseLimit(p);
   const { declarations, with: ctes } = preamble;
   const node = { kind: 'Query', declarations, with: ctes, body, order_by: orderBy, limit } as const;
-  const children = [body, ...declarations.map((one) => one.value), ...ctes.map((one) => one.query)];
+  const children = [
+    body,
+    ...declarations.map((entry) => entry.value),
+    ...ctes.map((entry) => entry.query),
+  ];
   return p.add(node, preamble.start, p.lastEnd(), ...children);
 }
 
@@ -219,7 +223,7 @@ function atContinuation(p: Parser): boolean {
   if (p.sees('OFFSET') || atFetch(p)) {
     return false;
   }
-  return !p.atOneOf(NOT_CONTINUING);
+  return !p.atAnyOf(NOT_CONTINUING);
 }
 
 const NOT_CONTINUING: ReadonlySet<string> = new Set([
@@ -269,7 +273,7 @@ function selectBlock(p: Parser): NodeId {
   if (p.take('FROM')) {
     from = parseSources(p, 'table name or sub-query expected');
   } else if (star) {
-    p.failNear("'from' expected");
+    p.failAtNearestToken("'from' expected");
   }
   return selectTail(p, start, { distinct, distinct_on: distinctOn, items, from, hint });
 }
@@ -306,7 +310,7 @@ function selectItems(p: Parser): SelectItem[] {
     if (p.at(',') || p.at('FROM') || p.at(')') || p.at(';') || p.atEnd()) {
       return item;
     }
-    if (p.kind() === TokenKind.Word && p.atOneOf(AFTER_SOURCE)) {
+    if (p.kind() === TokenKind.Word && p.atAnyOf(AFTER_SOURCE)) {
       return item;
     }
     const written = p.written();
@@ -321,7 +325,7 @@ function selectItems(p: Parser): SelectItem[] {
 function selectItem(p: Parser): SelectItem {
   const star = selectStar(p);
   if (star !== null) {
-    if (p.at('AS') || (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_SOURCE))) {
+    if (p.at('AS') || (p.kind() === TokenKind.Word && !p.atAnyOf(AFTER_SOURCE))) {
       p.fail('wildcard cannot have alias');
     }
     return { expression: star, alias: null };
@@ -380,10 +384,10 @@ export function columnAlias(p: Parser): SelectItem['alias'] {
   if (kind >= TokenKind.Integer && kind <= TokenKind.Duration) {
     return p.name('');
   }
-  if (kind !== TokenKind.Word || (p.atOneOf(AFTER_SOURCE) && !isLastOfItem(p))) {
+  if (kind !== TokenKind.Word || (p.atAnyOf(AFTER_SOURCE) && !isLastOfItem(p))) {
     return null;
   }
-  const isKeyword = p.atOneOf(AFTER_SOURCE);
+  const isKeyword = p.atAnyOf(AFTER_SOURCE);
   const name = p.takeName(false);
   return isKeyword ? { ...name, quoted: true } : name;
 }
@@ -482,7 +486,7 @@ function groupClause(p: Parser, sample: SampleBy | null): NodeId[] {
 function pivotAlias(p: Parser): void {
   if (p.take('AS')) {
     p.name('alias expected');
-  } else if (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_SOURCE)) {
+  } else if (p.kind() === TokenKind.Word && !p.atAnyOf(AFTER_SOURCE)) {
     p.advance();
   }
 }

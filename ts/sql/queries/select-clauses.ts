@@ -13,7 +13,7 @@ import type {
 } from '../ast.generated.js';
 import { addCall } from '../expressions/add-call.js';
 import { parseWindowSpec } from '../expressions/call.js';
-import { takenRow } from '../expressions/row.js';
+import { takeRowMembers } from '../expressions/row.js';
 import { INTERVAL_UNITS } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery } from '../parser/lookahead.js';
@@ -45,8 +45,8 @@ export function parseInterval(p: Parser): NodeId {
 
 function isInterval(text: string): boolean {
   return (
-    text.replaceAll(/[0-9][0-9_]*([a-zA-Z]+)/g, (whole, unit: string) =>
-      INTERVAL_UNITS.has(unit) ? '' : whole,
+    text.replaceAll(/[0-9][0-9_]*([a-zA-Z]+)/g, (match, unit: string) =>
+      INTERVAL_UNITS.has(unit) ? '' : match,
     ) === ''
   );
 }
@@ -183,7 +183,7 @@ export function parseGroupBy(p: Parser): NodeId[] {
     }
     return p.grammar.expression(p);
   });
-  return members.flatMap((member) => takenRow(p, member) ?? [member]);
+  return members.flatMap((member) => takeRowMembers(p, member) ?? [member]);
 }
 
 /** Whether a grouping clause may follow SAMPLE BY without GROUP BY. */

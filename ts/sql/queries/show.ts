@@ -39,7 +39,7 @@ function subject(p: Parser): ShowSubject {
 
 function fromTable(p: Parser): ReturnType<Parser['tableName']> {
   if (!p.take('FROM')) {
-    p.failNear("expected 'from'");
+    p.failAtNearestToken("expected 'from'");
   }
   return p.tableName('table name expected');
 }

@@ -44,7 +44,7 @@ export function joinChain(p: Parser, first: NodeId, start: number): NodeId {
   }
   let left = first;
   for (const [comma, ...item] of items) {
-    if (comma !== null && item.some(asksForItem) && !readsOthers(p, comma.right)) {
+    if (comma !== null && item.some(bindsToItem) && !mayReadEarlierSources(p, comma.right)) {
       const right = addJoins(p, comma.right, p.spanOf(comma.right).start, item);
       left = addJoins(p, left, start, [{ ...comma, right, end: p.spanOf(right).end }]);
     } else {
@@ -58,7 +58,7 @@ export function joinChain(p: Parser, first: NodeId, start: number): NodeId {
  * Whether the join must apply only to the item after the last comma. For all other joins the result
  * is the same either way, and their ON may read sources before the comma.
  */
-function asksForItem({ join, on }: Joined): boolean {
+function bindsToItem({ join, on }: Joined): boolean {
   return join.join === 'Right' || join.join === 'Full' || on?.on === 'Using';
 }
 
@@ -68,7 +68,7 @@ const LITERALS: readonly Node['kind'][] = ['Integer', 'Float', 'String', 'Null',
  * Whether a source may read columns of earlier sources, in which case it is joined to them
  * directly.
  */
-function readsOthers(p: Parser, source: NodeId): boolean {
+function mayReadEarlierSources(p: Parser, source: NodeId): boolean {
   const node = p.node(source);
   if (node.kind === 'Derived') {
     return node.lateral;
@@ -89,7 +89,7 @@ function addJoins(p: Parser, first: NodeId, start: number, joins: readonly Joine
 
 function atJoin(p: Parser): boolean {
   p.suggest(SOFT_JOINS);
-  if (p.atOneOf(SOFT_JOINS)) {
+  if (p.atAnyOf(SOFT_JOINS)) {
     return p.value(1) === 'JOIN' || p.at('SPLICE');
   }
   return (
@@ -151,16 +151,16 @@ function followsSource(p: Parser): boolean {
  * whole has an alias. Returns `null` for any other query.
  */
 export function joinedSources(p: Parser, query: NodeId): NodeId | null {
-  const whole = p.node(query);
-  const block = whole.kind === 'Query' ? p.node(whole.body) : whole;
-  if (whole.kind !== 'Query' || block.kind !== 'Select' || block.from === null) {
+  const queryNode = p.node(query);
+  const block = queryNode.kind === 'Query' ? p.node(queryNode.body) : queryNode;
+  if (queryNode.kind !== 'Query' || block.kind !== 'Select' || block.from === null) {
     return null;
   }
   const { start, end } = p.spanOf(query);
   const isShort = p.spanOf(block.items[0]?.expression ?? query).end === start;
   const isPlain =
-    whole.with.length + whole.declarations.length + whole.order_by.length === 0 &&
-    whole.limit === null &&
+    queryNode.with.length + queryNode.declarations.length + queryNode.order_by.length === 0 &&
+    queryNode.limit === null &&
     p.spanOf(block.from).end === end;
   const isJoin = isShort && isPlain && p.node(block.from).kind === 'Join';
   return isJoin && !atAlias(p) ? block.from : null;
@@ -221,7 +221,7 @@ export function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[
     star,
   );
   const common = { name, columns, query, recursive: false };
-  const whole: Node = {
+  const queryNode: Node = {
     kind: 'Query',
     declarations: [],
     with: [common],
@@ -229,7 +229,7 @@ export function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[
     order_by: [],
     limit: null,
   };
-  return p.add(whole, start, end, query, body);
+  return p.add(queryNode, start, end, query, body);
 }
 
 /** A table source, after its name. */
@@ -280,7 +280,7 @@ function tableAlias(p: Parser): Name | null {
   if (p.kind() !== TokenKind.Word || p.at('TIMESTAMP', '(')) {
     return null;
   }
-  if (p.atOneOf(SOFT_JOINS) && (p.value(1) === 'JOIN' || p.sees('SPLICE'))) {
+  if (p.atAnyOf(SOFT_JOINS) && (p.value(1) === 'JOIN' || p.sees('SPLICE'))) {
     return null;
   }
   if (p.sees('WINDOW') && p.value(2) === 'AS') {
@@ -298,22 +298,22 @@ function tableAlias(p: Parser): Name | null {
   if (p.sees('INTO')) {
     p.failReserved();
   }
-  return p.atOneOf(AFTER_SOURCE) ? null : p.takeName(false);
+  return p.atAnyOf(AFTER_SOURCE) ? null : p.takeName(false);
 }
 
 function commaJoin(p: Parser): Joined {
   const keywordSpan = { start: p.start(), end: p.end() };
   p.advance();
   const right = parseSource(p, 'table name or sub-query expected');
-  const rest = { on: null, tolerance: null, keyword_span: keywordSpan };
-  return { join: { join: 'Comma' }, right, ...rest, end: p.lastEnd() };
+  const clauses = { on: null, tolerance: null, keyword_span: keywordSpan };
+  return { join: { join: 'Comma' }, right, ...clauses, end: p.lastEnd() };
 }
 
 function parseJoin(p: Parser): Joined {
   const keywordStart = p.start();
   const natural = p.take('NATURAL');
   const word = p.value();
-  const outer = joinWords(p, word);
+  const outer = takeJoinKeywords(p, word);
   const keywordSpan = { start: keywordStart, end: p.lastEnd() };
   const right = parseSource(p, 'table name or sub-query expected');
   const on = natural ? NATURAL : word === 'CROSS' ? null : parseOn(p);
@@ -343,7 +343,7 @@ const PLAIN_JOINS: Readonly<Record<string, JoinKind>> = {
 };
 
 /** Consumes the keywords up to JOIN. */
-function joinWords(p: Parser, word: string): JoinKind {
+function takeJoinKeywords(p: Parser, word: string): JoinKind {
   const start = p.start();
   p.advance();
   if (word === 'LEFT' || word === 'RIGHT' || word === 'FULL') {
@@ -406,7 +406,7 @@ function columnList(p: Parser): Name[] | null {
   } while (enclosed && p.take(','));
   const closed = !enclosed || p.take(')');
   const ends = [')', ',', ';'].includes(p.value()) || p.kind() !== TokenKind.Mark;
-  if (names.length > 0 && closed && ends && !p.atOneOf(CONTINUES_EXPRESSION)) {
+  if (names.length > 0 && closed && ends && !p.atAnyOf(CONTINUES_EXPRESSION)) {
     return names;
   }
   p.index = from;
@@ -429,7 +429,7 @@ function parseTolerance(p: Parser, word: string): AsofTolerance | null {
 /** `RANGE BETWEEN a AND b [INCLUDE | EXCLUDE PREVAILING]`. */
 function windowRange(p: Parser): JoinKind {
   if (!p.take('RANGE')) {
-    p.failNear("'range' expected");
+    p.failAtNearestToken("'range' expected");
   }
   p.expect('BETWEEN');
   const low = windowBound(p);
@@ -473,7 +473,7 @@ function horizonRange(p: Parser): JoinKind {
     return { ...none, list, alias: horizonAlias(p) };
   }
   if (!p.take('RANGE')) {
-    p.failNear("'range' or 'list' expected");
+    p.failAtNearestToken("'range' or 'list' expected");
   }
   p.expect('FROM');
   const from = parseInterval(p);

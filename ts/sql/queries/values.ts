@@ -25,8 +25,8 @@ export interface InsertedRows {
 /** `(…), (…)`, after the VALUES of an INSERT. */
 export function parseInsertedRows(p: Parser): InsertedRows {
   const plain = p.takePlainRows();
-  const isWhole = plain !== null && !p.take(',');
-  return { plain, values: isWhole ? null : parseValues(p) };
+  const isOnlyPlain = plain !== null && !p.take(',');
+  return { plain, values: isOnlyPlain ? null : parseValues(p) };
 }
 
 /** `(…), (…)`, after VALUES. */

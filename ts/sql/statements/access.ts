@@ -85,8 +85,8 @@ export function parsePrincipal(p: Parser): NodeId {
     }
   }
   const owner = p.take('OWNED', 'BY') ? principalName(p, 'owner expected') : null;
-  const rest = { if_not_exists, password, external_alias, owner };
-  return add(p, { statement: 'Create', principal, name, ...rest }, start);
+  const properties = { if_not_exists, password, external_alias, owner };
+  return add(p, { statement: 'Create', principal, name, ...properties }, start);
 }
 
 /** `WITH PASSWORD p`, `WITH NO PASSWORD`. */
@@ -219,7 +219,7 @@ function permission(p: Parser): Permission {
     return { name: 'ASSUME SERVICE ACCOUNT', account, span: { start, end: p.lastEnd() } };
   }
   const words: string[] = [];
-  while (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_PERMISSION)) {
+  while (p.kind() === TokenKind.Word && !p.atAnyOf(AFTER_PERMISSION)) {
     p.countTerm(words.length, start);
     words.push(p.value());
     p.advance();

@@ -78,7 +78,7 @@ function importOptions(p: Parser): OptionValue[] {
   const options: OptionValue[] = [];
   while (!ended(p)) {
     p.suggest(IMPORT_OPTIONS);
-    if (!p.atOneOf(IMPORT_OPTIONS)) {
+    if (!p.atAnyOf(IMPORT_OPTIONS)) {
       p.fail(
         "'header', 'timestamp', 'format', 'delimiter', 'encoding', 'partition' or 'on' expected",
       );
@@ -119,7 +119,7 @@ function exportOptions(p: Parser): OptionValue[] {
   const options: OptionValue[] = [];
   while (!ended(p)) {
     p.suggest(EXPORT_OPTIONS);
-    if (!p.atOneOf(EXPORT_OPTIONS)) {
+    if (!p.atAnyOf(EXPORT_OPTIONS)) {
       p.fail(`unrecognised option: ${p.written()}`);
     }
     const name = p.takeName(false);

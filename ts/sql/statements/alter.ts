@@ -94,8 +94,8 @@ function alterView(p: Parser, start: number): NodeId {
   const flag = { text: 'ALTER', quoted: false, span: { start, end: start + 5 } };
   const options = [{ name: flag, value: null }];
   const node = { what: 'View', name, query, query_text: text, if_not_exists: false } as const;
-  const rest = { or_replace: true, options, material: null, live: null } as const;
-  const full = { kind: 'CreateView', ...node, ...rest } as const;
+  const common = { or_replace: true, options, material: null, live: null } as const;
+  const full = { kind: 'CreateView', ...node, ...common } as const;
   return p.add(full, start, p.lastEnd(), query);
 }
 
@@ -347,7 +347,7 @@ const CONVERSION_OPTIONS: ReadonlySet<string> = new Set([
 /** `bloom_filter_columns = 'a,b'`, `bloom_filter_fpp = 0.01`. */
 function conversionOption(p: Parser): void {
   p.suggest(CONVERSION_OPTIONS);
-  if (!p.atOneOf(CONVERSION_OPTIONS)) {
+  if (!p.atAnyOf(CONVERSION_OPTIONS)) {
     p.fail(`unrecognised option: ${p.written()}`);
   }
   const wanted = p.at('BLOOM_FILTER_COLUMNS') ? TokenKind.String : TokenKind.Float;

@@ -18,7 +18,7 @@ import { type InsertedRows, parseInsertedRows } from '../queries/values.js';
 export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   p.advance();
   const mode = batchMode(p, 'atomic or into or batch expected');
-  p.expect('INTO', mode.given ? "'into' expected" : 'atomic or into or batch expected');
+  p.expect('INTO', mode.isPresent ? "'into' expected" : 'atomic or into or batch expected');
   const table = p.tableName('table name expected');
   const alias = p.take('AS') ? p.name('table alias expected') : null;
   const columns = atColumnList(p) ? columnNames(p) : [];
@@ -84,7 +84,7 @@ function conflictClause(p: Parser): Conflict {
 }
 
 interface BatchMode {
-  readonly given: boolean;
+  readonly isPresent: boolean;
   readonly atomic: boolean;
   readonly batch: NodeId | null;
   readonly o3MaxLag: Name | null;
@@ -93,13 +93,13 @@ interface BatchMode {
 /** `ATOMIC`, `BATCH n [o3MaxLag d]`, or nothing. */
 export function batchMode(p: Parser, missing: string): BatchMode {
   if (p.take('ATOMIC')) {
-    return { given: true, atomic: true, batch: null, o3MaxLag: null };
+    return { isPresent: true, atomic: true, batch: null, o3MaxLag: null };
   }
   if (!p.at('BATCH') || p.kind(1) !== TokenKind.Integer) {
     if (p.atEnd()) {
       p.fail(missing);
     }
-    return { given: false, atomic: false, batch: null, o3MaxLag: null };
+    return { isPresent: false, atomic: false, batch: null, o3MaxLag: null };
   }
   p.advance();
   const batch = p.add({ kind: 'Integer', text: p.written() }, p.start(), p.end());
@@ -111,7 +111,7 @@ export function batchMode(p: Parser, missing: string): BatchMode {
     }
     o3MaxLag = p.takeName(p.kind() === TokenKind.String);
   }
-  return { given: true, atomic: false, batch, o3MaxLag };
+  return { isPresent: true, atomic: false, batch, o3MaxLag };
 }
 
 function atColumnList(p: Parser): boolean {
@@ -196,7 +196,7 @@ export function parseDelete(p: Parser, preamble: Preamble): NodeId {
   p.advance();
   p.expect('FROM');
   const table = p.tableName('table name expected');
-  const named = p.take('AS') || (p.kind() === TokenKind.Word && !p.atOneOf(AFTER_TARGET));
+  const named = p.take('AS') || (p.kind() === TokenKind.Word && !p.atAnyOf(AFTER_TARGET));
   const alias = named ? p.name('table alias expected') : null;
   const using = p.take('USING') ? parseSources(p, 'table name or sub-query expected') : null;
   const filter = whereClause(p);

@@ -23,7 +23,7 @@ export class Constraints {
   readonly all: ConstraintNode[] = [];
 
   /** Parses a table constraint; returns false if none starts here. */
-  takeOfTable(p: Parser): boolean {
+  takeTableConstraint(p: Parser): boolean {
     const start = p.start();
     const isNamed = p.at('CONSTRAINT') && CONSTRAINT_WORDS.has(p.value(2));
     let name: Name | null = null;
@@ -47,7 +47,7 @@ export class Constraints {
   }
 
   /** Parses a column constraint; returns false if none starts here. */
-  takeOfColumn(p: Parser, column: Name): boolean {
+  takeColumnConstraint(p: Parser, column: Name): boolean {
     const start = p.start();
     let name: Name | null = null;
     if (p.take('CONSTRAINT')) {
@@ -219,9 +219,12 @@ export function takeIdentity(p: Parser): Identity {
   const first = START.exec(value.text)?.[1] ?? '1';
   const step = INCREMENT.exec(value.text)?.[1] ?? '1';
   const numbers = first === '1' && step === '1' ? [] : [first, step];
-  const others = KNOWN_NUMBERING.reduce((text, known) => text.replace(known, ''), value.text);
+  const unknownOptions = KNOWN_NUMBERING.reduce(
+    (text, known) => text.replace(known, ''),
+    value.text,
+  );
   const name = { text: 'IDENTITY', quoted: false, span: { start, end: p.lastEnd() } };
-  return { options: others.trim() === '' ? [] : [{ name, value }], numbers };
+  return { options: unknownOptions.trim() === '' ? [] : [{ name, value }], numbers };
 }
 
 /** The default expression of a serial or identity column. */
@@ -241,7 +244,7 @@ function integer(p: Parser, text: string, start: number): NodeId {
 /** `ADD [CONSTRAINT c] PRIMARY KEY (…)` and similar, or `null`. */
 export function addedConstraint(p: Parser): AlterAction[] | null {
   const constraints = new Constraints();
-  return constraints.takeOfTable(p) ? constraints.actions() : null;
+  return constraints.takeTableConstraint(p) ? constraints.actions() : null;
 }
 
 /** `CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] ON t [USING m] (…) …`. */
@@ -283,14 +286,14 @@ function indexedColumns(p: Parser): Name[] {
       p.countTerm(columns.length, start);
       columns.push(p.columnName('column name expected'));
     }
-    isPlain = restOfColumn(p) && isPlain;
+    isPlain = takeColumnOptions(p) && isPlain;
   } while (p.take(','));
   p.expect(')');
   return isPlain ? columns : [];
 }
 
 /** The order and operators of an index column. Returns false if it is an expression. */
-function restOfColumn(p: Parser): boolean {
+function takeColumnOptions(p: Parser): boolean {
   let isPlain = true;
   while (!p.at(',') && !p.at(')')) {
     if (p.at('(')) {

@@ -85,9 +85,9 @@ export function parseCreate(p: Parser): NodeId {
   } else if (p.at('UNLOGGED')) {
     options.push({ name: p.takeName(false), value: null });
   }
-  const word = takenName(p);
+  const word = atomicName(p);
   const mode = batchMode(p, everything);
-  if (mode.given && word !== null) {
+  if (mode.isPresent && word !== null) {
     options.push({ name: word, value: null });
   }
   if (mode.batch !== null) {
@@ -158,7 +158,7 @@ function isTemporary(word: string): boolean {
 }
 
 /** If the current word is ATOMIC, returns it as a name without consuming it; otherwise `null`. */
-function takenName(p: Parser): Name | null {
+function atomicName(p: Parser): Name | null {
   if (!p.at('ATOMIC')) {
     return null;
   }
@@ -227,7 +227,9 @@ function endOfBlock(p: Parser, table: Mutable<CreateTableNode>): void {
     p.fail("'preserve rows' or 'drop' expected");
   }
   const value = p.takeName(false);
-  table.options = table.options.map((one) => (one === temporary ? { ...one, value } : one));
+  table.options = table.options.map((option) =>
+    option === temporary ? { ...option, value } : option,
+  );
 }
 
 /**
@@ -308,7 +310,7 @@ function tableColumns(p: Parser, table: Mutable<CreateTableNode>): void {
   do {
     if (p.at('INDEX', '(')) {
       table.options.push(tableIndex(p));
-    } else if (!constraints.takeOfTable(p)) {
+    } else if (!constraints.takeTableConstraint(p)) {
       table.columns.push(parseColumn(p, constraints));
     }
     const written = p.written();
@@ -399,7 +401,7 @@ function columnRules(p: Parser, column: Mutable<ColumnDefinition>, constraints: 
   for (;;) {
     if (p.take('NOT', 'NULL')) {
       column.not_null = true;
-    } else if (p.take('NULL') || constraints.takeOfColumn(p, column.name)) {
+    } else if (p.take('NULL') || constraints.takeColumnConstraint(p, column.name)) {
       // NULL is the default anyway, and a constraint has already been collected.
     } else if (p.take('COLLATE')) {
       column.options.push(collation(p));

@@ -159,7 +159,7 @@ function skipping(p: Parser, statement: SessionStatement): SessionStatement {
 function atCommand(p: Parser): boolean {
   const isName = p.kind() === TokenKind.Quoted || p.kind() === TokenKind.Integer;
   const isCount = isName || p.at('-') || p.at('+');
-  return isCount || p.at('FROM') || p.at('IN') || (isWord(p) && !p.atOneOf(AFTER_SOURCE));
+  return isCount || p.at('FROM') || p.at('IN') || (isWord(p) && !p.atAnyOf(AFTER_SOURCE));
 }
 
 function isWord(p: Parser): boolean {
@@ -239,11 +239,18 @@ function declareCursor(p: Parser): SessionStatement | null {
   const hold = p.take('WITH', 'HOLD');
   p.take('WITHOUT', 'HOLD');
   p.expect('FOR');
-  return { kind: 'DeclareCursor', name, binary, scroll, hold, query: rest(p, 'query expected') };
+  return {
+    kind: 'DeclareCursor',
+    name,
+    binary,
+    scroll,
+    hold,
+    query: remainingText(p, 'query expected'),
+  };
 }
 
 /** The remainder of the statement's SQL text. */
-function rest(p: Parser, missing: string): StatementText {
+function remainingText(p: Parser, missing: string): StatementText {
   if (ended(p)) {
     p.fail(missing);
   }
@@ -301,9 +308,9 @@ function stepOf(words: readonly string[]): CursorStep | null {
   if (known !== undefined) {
     return known;
   }
-  const [word = '', ...others] = words;
+  const [word = '', ...remainingWords] = words;
   const way = /^(?:FORWARD|BACKWARD|ABSOLUTE|RELATIVE)$/.test(word) ? word.toLowerCase() : null;
-  const written = (way === null ? words : others).join('');
+  const written = (way === null ? words : remainingWords).join('');
   const rows = Number(written);
   if (!/^[+-]?\d+$/.test(written) || Math.abs(rows) > MAX_ROWS) {
     return null;
@@ -364,7 +371,7 @@ function settingValue(p: Parser): string {
   if (p.kind() === TokenKind.String && isLast(p)) {
     return p.takeName(true).text;
   }
-  return ended(p) ? '' : rest(p, '').text;
+  return ended(p) ? '' : remainingText(p, '').text;
 }
 
 /** `[= | TO] name`; `null` for NONE and DEFAULT. */

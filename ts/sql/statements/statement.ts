@@ -275,10 +275,10 @@ function vacuumOptions(p: Parser): void {
 
 /** Whether ANALYZE is followed by a table name, rather than being a table name itself. */
 function atAnalyzed(p: Parser): boolean {
-  const place = p.value(1) === 'VERBOSE' ? 2 : 1;
-  const isName = p.kind(place) === TokenKind.Word || p.kind(place) === TokenKind.Quoted;
-  const after = p.value(place + 1);
-  return isName && (p.kind(place + 1) === TokenKind.End || ['.', '(', ';'].includes(after));
+  const nameAt = p.value(1) === 'VERBOSE' ? 2 : 1;
+  const isName = p.kind(nameAt) === TokenKind.Word || p.kind(nameAt) === TokenKind.Quoted;
+  const after = p.value(nameAt + 1);
+  return isName && (p.kind(nameAt + 1) === TokenKind.End || ['.', '(', ';'].includes(after));
 }
 
 /** `ANALYZE [VERBOSE] t [(a, b)]`: statistics are always current, so it is treated like VACUUM. */

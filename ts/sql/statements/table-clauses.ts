@@ -51,7 +51,7 @@ const PARTITION_UNITS: ReadonlySet<string> = new Set([
 /** A unit of PARTITION BY, as written. */
 export function partitionUnit(p: Parser): Name {
   p.suggest(PARTITION_UNITS);
-  if (!p.atOneOf(PARTITION_UNITS)) {
+  if (!p.atAnyOf(PARTITION_UNITS)) {
     p.fail("'NONE', 'HOUR', 'DAY', 'WEEK', 'MONTH' or 'YEAR' expected");
   }
   return p.takeName(false);
@@ -165,7 +165,7 @@ export function parquetSettings(p: Parser): Name {
   const start = p.start();
   if (!p.take('BLOOM_FILTER')) {
     p.suggest(ENCODINGS);
-    if (!p.atOneOf(ENCODINGS)) {
+    if (!p.atAnyOf(ENCODINGS)) {
       p.fail(`invalid parquet encoding: ${p.written()}`);
     }
     p.advance();

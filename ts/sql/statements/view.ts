@@ -50,8 +50,8 @@ export function parseView(
     options.push({ name: word, value: p.dottedName('owner expected') });
   }
   const node = { what, name, query, query_text: text, if_not_exists: conditional } as const;
-  const rest = { or_replace: replace, options, material, live } as const;
-  const full = { kind: 'CreateView', ...node, ...rest } as const;
+  const common = { or_replace: replace, options, material, live } as const;
+  const full = { kind: 'CreateView', ...node, ...common } as const;
   return p.add(full, start, p.lastEnd(), query, ...expireChildren(material?.expire ?? null));
 }
 
