@@ -63,6 +63,8 @@ const CONSOLE = [
   ['notebook'],
   ['shell'],
 ];
+/** Modules that every folder beside them may import. */
+const BELOW_ALL = '[.]generated[.]ts$|^ts/console/src/(?:fill|texts)[.]ts$';
 CONSOLE.forEach((row, at) => {
   for (const name of row) {
     SHELVES[`console/src/${name}`] = CONSOLE.slice(0, at).flat();
@@ -77,7 +79,10 @@ const folders = Object.entries(MAY_IMPORT).map(([folder, others]) => ({
   to: { path: '^ts/', pathNot: [folder, ...others].map((name) => `^ts/${name}/`) },
 }));
 
-/** What lies in a folder itself (its entry) is above its shelves, but for generated types. */
+/**
+ * What lies in a folder itself (its entry) is above its shelves, but for generated types and the
+ * texts of the console.
+ */
 const shelves = Object.entries(SHELVES).map(([shelf, others]) => {
   const folder = dirname(shelf);
   const allowed = [shelf, ...others.map((name) => `${folder}/${name}`)];
@@ -88,7 +93,7 @@ const shelves = Object.entries(SHELVES).map(([shelf, others]) => {
     from: { path: `^ts/${shelf}/` },
     to: {
       path: `^ts/${folder}/`,
-      pathNot: [...allowed.map((name) => `^ts/${name}/`), '[.]generated[.]ts$'],
+      pathNot: [...allowed.map((name) => `^ts/${name}/`), BELOW_ALL],
     },
   };
 });

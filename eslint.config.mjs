@@ -1,6 +1,8 @@
 /** Type-checked linting of everything TypeScript; the console's browser code included. */
 import tseslint from 'typescript-eslint';
 
+import { literalTexts } from './ts/console/literal-texts.mjs';
+
 export default tseslint.config(
   { ignores: ['build/', 'target/', 'native/', '**/dist/', '**/*.generated.*', 'test/bench/'] },
   {
@@ -29,6 +31,16 @@ export default tseslint.config(
       'max-lines-per-function': ['error', { max: 70, IIFEs: true }],
       curly: ['error', 'all'],
     },
+  },
+  {
+    // The catalogue has the texts; the other files contain errors that a user cannot cause, names
+    // of nodes in a syntax tree, and examples of code.
+    files: ['ts/console/src/**/*.ts', 'ts/console/src/**/*.tsx'],
+    ignores: ['texts.ts', 'dom.ts', 'main.tsx', 'sql/effects.ts', 'start/snippets.ts'].map(
+      (file) => `ts/console/src/${file}`,
+    ),
+    plugins: { console: { rules: { 'literal-texts': literalTexts } } },
+    rules: { 'console/literal-texts': 'error' },
   },
   {
     files: ['test/**/*.ts', 'ts/console/test/**/*.ts'],

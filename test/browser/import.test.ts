@@ -132,7 +132,7 @@ browserTest('malformed lines and markup are shown as plain text', async (t) => {
       const good = 'v;5\r\n'.repeat(1000);
       const bad = '"a;\r\nb";1\r\nx;<img src=x>\r\n"y";2;3\r\nz;4\r\n';
       await choose(shown, 'measured.csv', `\uFEFFname;n\r\n${good}${bad}`);
-      await page.getByText('exists, 1 rows').waitFor();
+      await page.getByText('exists, 1 row').waitFor();
       await page.locator('[data-action="import"]').click();
       await page.getByRole('heading', { name: 'measured.csv was imported' }).waitFor();
       await page.getByRole('button', { name: 'Show lines of skipped rows' }).click();
@@ -162,7 +162,7 @@ browserTest('imported rows are appended to a table or replace its rows', async (
       };
       await choose(shown, 'more.csv', 'city;v;extra\nOslo;2;x\nRome;3;y\nRome;4;z\n');
       await page.getByLabel('Table', { exact: true }).fill('known');
-      await page.getByText('exists, 1 rows').waitFor();
+      await page.getByText('exists, 1 row').waitFor();
       t.regex(await page.locator('.import-columns').innerText(), /not in the table, skipped/);
       await page.getByRole('button', { name: 'Overwrite' }).click();
       await go();

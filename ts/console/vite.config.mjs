@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { transformAsync } from '@babel/core';
 import { defineConfig } from 'vite';
 
+import { inlineTexts } from './inline-texts.mjs';
+
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /** Compiles JSX to Solid's DOM calls; Vite strips the types afterwards. */
@@ -54,7 +56,7 @@ function themeBoot() {
 export default defineConfig({
   root: here('.'),
   base: './',
-  plugins: [solid(), themeBoot()],
+  plugins: [inlineTexts(here('src/texts.ts')), solid(), themeBoot()],
   resolve: { conditions: ['browser', 'module', 'import', 'default'] },
   build: {
     outDir: here('../../build/console'),

@@ -21,6 +21,7 @@ import {
 } from './signin/memory.js';
 import { hasProvider } from './signin/provider.js';
 import { signedIn, signedOut, signIn } from './signin/state.js';
+import { texts } from './texts.js';
 
 const SignInPage = lazy(() => import('./signin/SignInPage.jsx'));
 
@@ -45,7 +46,7 @@ export function SignInGate(): JSX.Element {
     on([signIn, known], ([now, isKnown]) => {
       if (isKnown && now.state === 'in' && !session()) {
         beginFor(now.user, setSilent).then(setSession, (cause: unknown) =>
-          signedOut(cause instanceof Error ? cause.message : 'Sign-in failed.'),
+          signedOut(cause instanceof Error ? cause.message : texts.signIn.signInFailed),
         );
       }
     }),
@@ -66,7 +67,7 @@ export function SignInGate(): JSX.Element {
         <>
           <Show when={isSilent()}>
             <p class="signin" role="status">
-              The server is not responding. Retrying every second.
+              {texts.signIn.retrying}
             </p>
           </Show>
           <Show when={signIn().state === 'out' && known()}>

@@ -23,13 +23,16 @@ import { failureOf, readyOf } from '../state/loading.js';
 import { PendingPane } from './PendingPane.js';
 import { RightsPane } from './RightsPane.js';
 import { AccessState, type Rights } from './state.js';
-import { creationOf, type Principal, type PrincipalKind } from './model.js';
+import { creationOf, PRINCIPAL_WORDS, type Principal, type PrincipalKind } from './model.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
-const KINDS: readonly (readonly [PrincipalKind, string])[] = [
-  ['user', 'Users'],
-  ['group', 'Groups'],
-  ['service account', 'Service accounts'],
-];
+const KIND_NAMES: Readonly<Record<PrincipalKind, string>> = {
+  user: texts.common.users,
+  group: texts.access.groups,
+  'service account': texts.access.serviceAccounts,
+};
+const KINDS = Object.entries(KIND_NAMES) as [PrincipalKind, string][];
 
 export default function AccessPage(props: { schema: Schema }): JSX.Element {
   const state = new AccessState();
@@ -62,8 +65,8 @@ export default function AccessPage(props: { schema: Schema }): JSX.Element {
   return (
     <section class="page" aria-labelledby="access-title" data-region="access">
       <header class="page-head">
-        <h1 id="access-title">Users and permissions</h1>
-        <p class="hint">Click a permission to change it. Nothing changes until you apply it.</p>
+        <h1 id="access-title">{texts.common.usersAndPermissions}</h1>
+        <p class="hint">{texts.access.hint}</p>
       </header>
       <div class="access" classList={{ chosen: rights() !== undefined }}>
         <Show when={state.principals().state === 'ready'} fallback={<div />}>
@@ -78,13 +81,11 @@ export default function AccessPage(props: { schema: Schema }): JSX.Element {
         </Show>
         <Switch
           fallback={
-            <Note title="Select a user, group or service account">
-              Its permissions are shown here.
-            </Note>
+            <Note title={texts.access.nothingSelected}>{texts.access.nothingSelectedHint}</Note>
           }
         >
           <Match when={failure()}>
-            <Note title="Permissions could not be loaded">
+            <Note title={texts.access.notLoaded}>
               <bdi>{failure()}</bdi>
             </Note>
           </Match>
@@ -127,7 +128,7 @@ function PrincipalList(props: {
   );
   return (
     <div class="access-list">
-      <span class="segmented" role="group" aria-label="Kind">
+      <span class="segmented" role="group" aria-label={texts.common.kind}>
         <For each={KINDS}>
           {([value, name]) => (
             <button aria-pressed={props.kind === value} onClick={() => props.setKind(value)}>
@@ -137,11 +138,11 @@ function PrincipalList(props: {
         </For>
       </span>
       <SearchField
-        placeholder="Filter by name"
-        label="Filter users and groups by name"
+        placeholder={texts.common.filterByName}
+        label={texts.access.filterLabel}
         search={(text) => setWanted(text.trim().toLowerCase())}
       />
-      <ul aria-label="Users and groups">
+      <ul aria-label={texts.access.usersAndGroups}>
         <For each={shown()}>
           {(principal) => (
             <li>
@@ -185,7 +186,7 @@ function NewPrincipal(props: {
   return (
     <form class="access-new" onSubmit={(event) => void create(event)}>
       <label class="stack">
-        <span>New {props.kind}</span>
+        <span>{fill(texts.access.newPrincipal, { kind: PRINCIPAL_WORDS[props.kind] })}</span>
         <input
           class="input"
           autocomplete="off"
@@ -195,7 +196,7 @@ function NewPrincipal(props: {
       </label>
       <Show when={props.kind !== 'group'}>
         <label class="stack">
-          <span>Password (optional)</span>
+          <span>{texts.access.optionalPassword}</span>
           <input
             class="input"
             type="password"
@@ -207,7 +208,7 @@ function NewPrincipal(props: {
       </Show>
       <button class="button" disabled={name().trim() === ''}>
         <Icon name="plus" />
-        Create {props.kind}
+        {fill(texts.access.createPrincipal, { kind: PRINCIPAL_WORDS[props.kind] })}
       </button>
     </form>
   );

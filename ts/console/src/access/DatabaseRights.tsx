@@ -3,6 +3,8 @@ import { createMemo, createSignal, For, type JSX } from 'solid-js';
 import { databaseGroups } from './catalogue.js';
 import { EVERYWHERE, markOf } from './model.js';
 import { RightButton, type RightsProps } from './RightButton.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Whether the section is open; retained when another principal is selected. */
 const [isOpen, setOpen] = createSignal(false);
@@ -22,9 +24,9 @@ export function DatabaseRights(props: RightsProps): JSX.Element {
       onToggle={(event) => setOpen(event.currentTarget.open)}
     >
       <summary>
-        Database permissions
+        {texts.permissions.databasePermissions}
         <span class="hint">
-          {held()} of {all().length}
+          {fill(texts.permissions.heldOfAll, { held: held(), all: all().length })}
         </span>
       </summary>
       <div class="access-database-groups">

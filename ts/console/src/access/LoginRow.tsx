@@ -8,12 +8,14 @@ import { tokenEnd, type Principal } from './model.js';
 import type { RightsProps } from './RightButton.js';
 import type { AccessState } from './state.js';
 import { NewTokenDialog, OneTokenDialog, TokenDialog, type NewToken } from './TokenDialogs.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Display names of login methods, keyed by the server's names. */
 const LOGINS: Readonly<Record<string, string>> = {
-  Password: 'Password',
-  'JWK Token': 'Key',
-  'REST Token': 'Token',
+  Password: texts.common.password,
+  'JWK Token': texts.logins.key,
+  'REST Token': texts.logins.token,
 };
 
 export function LoginRow(props: RightsProps): JSX.Element {
@@ -27,9 +29,9 @@ export function LoginRow(props: RightsProps): JSX.Element {
     void props.state.refresh(principal());
   };
   return (
-    <div class="access-groups" role="group" aria-label="Login methods">
-      <span class="hint">Login methods</span>
-      <For each={props.rights.logins} fallback={<span>none</span>}>
+    <div class="access-groups" role="group" aria-label={texts.logins.loginMethods}>
+      <span class="hint">{texts.logins.loginMethods}</span>
+      <For each={props.rights.logins} fallback={<span>{texts.common.none}</span>}>
         {(login) => (
           <span class="access-login">
             <Icon name="check" class="ok" />
@@ -39,14 +41,14 @@ export function LoginRow(props: RightsProps): JSX.Element {
       </For>
       <button class="button" onClick={() => setAsking('new')}>
         <Icon name="plus" />
-        New token…
+        {texts.logins.newTokenAction}
       </button>
       <Show when={hasToken()}>
         <button class="button ghost" onClick={() => setAsking('one')}>
-          Drop a token…
+          {texts.logins.dropTokenAction}
         </button>
         <button class="button ghost" onClick={() => void endAll(props.state, principal())}>
-          Drop all tokens…
+          {texts.logins.dropAllAction}
         </button>
       </Show>
       <Show when={asking() === 'new'}>
@@ -74,14 +76,14 @@ async function endAll(state: AccessState, principal: Principal): Promise<void> {
   const { name } = principal;
   const statement = tokenEnd(principal);
   const isSure = await confirmed({
-    title: `Drop all tokens of ${name}?`,
-    text: 'Programs that use one of them can no longer log in.',
+    title: fill(texts.logins.dropAllQuestion, { name }),
+    text: texts.logins.dropAllConsequences,
     statement,
-    keep: 'Cancel',
-    destroy: 'Drop all tokens',
+    keep: texts.common.cancel,
+    destroy: texts.logins.dropAll,
   });
   if (isSure) {
-    const done = (): void => showToast({ text: `All tokens of ${name} were dropped` });
+    const done = (): void => showToast({ text: fill(texts.logins.allDropped, { name }) });
     await query(statement).then(done, showFailure);
     await state.refresh(principal);
   }

@@ -5,6 +5,8 @@ import { showFailure } from '../page/notices.js';
 import { Icon } from '../ui/icons.js';
 import type { Principal } from './model.js';
 import { MAX_MEMBER_QUESTIONS, type AccessState, type Rights } from './state.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface MembershipsProps {
   readonly state: AccessState;
@@ -29,13 +31,25 @@ export function Memberships(props: MembershipsProps): JSX.Element {
   };
   const users = (): number => props.all.filter(({ kind }) => kind === 'user').length;
   return (
-    <div class="access-groups" role="group" aria-label={isGroup() ? 'Members' : 'Groups'}>
-      <span class="hint">{isGroup() ? `Members: ${current().length}` : 'Groups'}</span>
+    <div
+      class="access-groups"
+      role="group"
+      aria-label={isGroup() ? texts.access.members : texts.access.groups}
+    >
+      <span class="hint">
+        {isGroup()
+          ? fill(texts.access.memberCount, { count: current().length })
+          : texts.access.groups}
+      </span>
       <For each={current()}>
         {(name) => (
           <button
             class="chip"
-            title={isGroup() ? `Remove ${name} from the group` : `Remove from ${name}`}
+            title={
+              isGroup()
+                ? fill(texts.access.removeFromGroup, { name })
+                : fill(texts.access.removeFrom, { name })
+            }
             onClick={() => void change('REMOVE', name)}
           >
             <bdi>{name}</bdi>
@@ -45,22 +59,26 @@ export function Memberships(props: MembershipsProps): JSX.Element {
       </For>
       <Show
         when={others().length > 0}
-        fallback={<span class="hint">no other {isGroup() ? 'users' : 'groups'}</span>}
+        fallback={
+          <span class="hint">
+            {isGroup() ? texts.access.noOtherUsers : texts.access.noOtherGroups}
+          </span>
+        }
       >
         <select
           class="select"
-          aria-label={isGroup() ? 'Add a user' : 'Add to a group'}
+          aria-label={isGroup() ? texts.access.addUserLabel : texts.access.addToGroupLabel}
           onChange={(event) => void change('ADD', event.currentTarget.value)}
         >
           <option value="" selected disabled>
-            {isGroup() ? 'Add user…' : 'Add to group…'}
+            {isGroup() ? texts.access.addUser : texts.access.addToGroup}
           </option>
           <For each={others()}>{(name) => <option value={name}>{name}</option>}</For>
         </select>
       </Show>
       <Show when={isGroup() && users() > MAX_MEMBER_QUESTIONS}>
         <span class="hint">
-          Only the first {MAX_MEMBER_QUESTIONS} of {users()} users were checked.
+          {fill(texts.access.checkedUsers, { count: MAX_MEMBER_QUESTIONS, users: users() })}
         </span>
       </Show>
     </div>

@@ -2,6 +2,8 @@
 import { createSignal, type JSX } from 'solid-js';
 import { showToast } from '../page/notices.js';
 import { FormDialog } from '../dialogs/FormDialog.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export function PasswordDialog(props: {
   name: string;
@@ -13,10 +15,10 @@ export function PasswordDialog(props: {
   const [repeated, setRepeated] = createSignal('');
   const submit = async (): Promise<string> => {
     if (password() !== repeated()) {
-      return 'The passwords do not match.';
+      return texts.logins.passwordsNotMatch;
     }
     await props.set(password());
-    showToast({ text: `Password of ${props.name} changed` });
+    showToast({ text: fill(texts.logins.passwordChanged, { name: props.name }) });
     return '';
   };
   const field = (label: string, value: () => string, set: (text: string) => void): JSX.Element => (
@@ -33,16 +35,16 @@ export function PasswordDialog(props: {
   );
   return (
     <FormDialog
-      title="New password for"
+      title={texts.logins.newPasswordFor}
       name={props.name}
-      keep="Cancel"
-      act="Set password"
+      keep={texts.common.cancel}
+      act={texts.logins.setPassword}
       isComplete={password() !== ''}
       submit={submit}
       onClose={() => props.onClose()}
     >
-      {field('New password', password, setPassword)}
-      {field('Repeat password', repeated, setRepeated)}
+      {field(texts.logins.newPassword, password, setPassword)}
+      {field(texts.logins.repeatPassword, repeated, setRepeated)}
     </FormDialog>
   );
 }

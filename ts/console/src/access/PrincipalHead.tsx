@@ -4,10 +4,12 @@ import { quoted } from '../sql/names.js';
 import { showFailure, showToast } from '../page/notices.js';
 import { confirmed } from '../page/questions.js';
 import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
-import { passwordStatement, type Principal } from './model.js';
+import { passwordStatement, PRINCIPAL_WORDS, type Principal } from './model.js';
 import { PasswordDialog } from './PasswordDialog.js';
 import type { AccessState } from './state.js';
 import { IconButton } from '../ui/IconButton.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export function PrincipalHead(props: { state: AccessState; principal: Principal }): JSX.Element {
   const [isAsking, setAsking] = createSignal(false);
@@ -15,12 +17,13 @@ export function PrincipalHead(props: { state: AccessState; principal: Principal 
   return (
     <header class="details-head">
       <h2>
-        <bdi>{props.principal.name}</bdi> <span class="hint">{props.principal.kind}</span>
+        <bdi>{props.principal.name}</bdi>{' '}
+        <span class="hint">{PRINCIPAL_WORDS[props.principal.kind]}</span>
       </h2>
       <IconButton
         icon="more"
         aria-haspopup="menu"
-        label={`More actions for ${props.principal.name}`}
+        label={fill(texts.common.moreActionsFor, { name: props.principal.name })}
         onClick={(event) => openMenuBelow(props.principal.name, event.currentTarget, items())}
       />
       <Show when={isAsking()}>
@@ -47,11 +50,11 @@ function menuOf(state: AccessState, principal: Principal, setPassword: () => voi
     const { kind, name } = principal;
     const statement = `DROP ${kind.toUpperCase()} ${quoted(name)}`;
     const isSure = await confirmed({
-      title: `Drop the ${kind} ${name}?`,
-      text: 'Its permissions are removed, too. This cannot be undone.',
+      title: fill(texts.access.dropQuestion, { kind: PRINCIPAL_WORDS[kind], name }),
+      text: texts.access.dropConsequences,
       statement,
-      keep: 'Cancel',
-      destroy: `Drop ${name}`,
+      keep: texts.common.cancel,
+      destroy: fill(texts.common.drop, { name }),
     });
     if (isSure) {
       await run(statement, true);
@@ -60,11 +63,11 @@ function menuOf(state: AccessState, principal: Principal, setPassword: () => voi
   const takePassword = async (): Promise<void> => {
     const statement = passwordStatement(principal, '');
     const isSure = await confirmed({
-      title: `Remove the password of ${principal.name}?`,
-      text: 'It can no longer be used to log in. Tokens and keys are not affected.',
+      title: fill(texts.access.removePasswordQuestion, { name: principal.name }),
+      text: texts.access.removePasswordConsequences,
       statement,
-      keep: 'Cancel',
-      destroy: 'Remove password',
+      keep: texts.common.cancel,
+      destroy: texts.access.removePassword,
     });
     if (isSure) {
       await run(statement, false);
@@ -74,13 +77,17 @@ function menuOf(state: AccessState, principal: Principal, setPassword: () => voi
   const words = `ALTER ${kind.toUpperCase()} ${quoted(name)}`;
   const isLogin = kind !== 'group';
   const ofLogins: MenuItem[] = [
-    { label: 'Set password…', run: setPassword },
-    { label: 'Remove password…', run: () => void takePassword() },
-    { label: 'Enable login', apart: true, run: () => void run(`${words} ENABLE`, false) },
-    { label: 'Disable login', run: () => void run(`${words} DISABLE`, false) },
+    { label: texts.access.setPasswordAction, run: setPassword },
+    { label: texts.access.removePasswordAction, run: () => void takePassword() },
+    { label: texts.access.enableLogin, apart: true, run: () => void run(`${words} ENABLE`, false) },
+    { label: texts.access.disableLogin, run: () => void run(`${words} DISABLE`, false) },
   ];
   return [
     ...(isLogin ? ofLogins : []),
-    { label: `Drop ${kind}…`, apart: isLogin, run: () => void drop() },
+    {
+      label: fill(texts.access.dropAction, { kind: PRINCIPAL_WORDS[kind] }),
+      apart: isLogin,
+      run: () => void drop(),
+    },
   ];
 }

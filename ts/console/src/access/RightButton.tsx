@@ -3,6 +3,8 @@ import { For, type JSX } from 'solid-js';
 import { concerns, groupsOf, isGiven, markOf, type Mark, type Place } from './model.js';
 import { PermissionMark } from './PermissionMark.js';
 import type { AccessState, Rights } from './state.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface RightsProps {
   readonly state: AccessState;
@@ -26,14 +28,14 @@ export function MarkLegend(): JSX.Element {
 }
 
 const MARK_NAMES: Readonly<Record<Mark, string>> = {
-  granted: 'granted',
-  option: 'granted with grant option',
-  group: 'from a group',
-  inherited: 'from all tables',
-  administrator: 'through DATABASE ADMIN',
-  implied: 'implied by other columns',
-  part: 'on some columns',
-  none: 'not granted',
+  granted: texts.permissions.granted,
+  option: texts.permissions.grantedGrantOption,
+  group: texts.permissions.fromAGroup,
+  inherited: texts.permissions.fromAllTables,
+  administrator: texts.permissions.throughAdministrator,
+  implied: texts.permissions.impliedOtherColumns,
+  part: texts.permissions.onSomeColumns,
+  none: texts.permissions.notGranted,
 };
 
 export function RightButton(
@@ -53,18 +55,23 @@ export function RightButton(
   const shown = (): Mark => (planned() ? (isGiven(mark()) ? 'granted' : 'none') : mark());
   const nameOf = (one: Mark): string => {
     if (one === 'inherited' && props.place.column !== undefined) {
-      return 'from the table or all tables';
+      return texts.permissions.fromTableOrAll;
     }
-    const from = groups().length === 0 ? '' : `from ${groups().join(', ')}`;
+    const from =
+      groups().length === 0
+        ? ''
+        : fill(texts.permissions.fromGroups, { groups: groups().join(', ') });
     const isHeld = one === 'granted' || one === 'option';
     return one === 'group'
       ? from
-      : MARK_NAMES[one] + (isHeld && from !== '' ? `, and ${from}` : '');
+      : MARK_NAMES[one] +
+          (isHeld && from !== '' ? fill(texts.permissions.andFrom, { source: from }) : '');
   };
   const label = (): string => {
-    const where = props.object === undefined ? '' : ` on ${props.object}`;
+    const where =
+      props.object === undefined ? '' : fill(texts.permissions.onObject, { object: props.object });
     const now = `${props.permission}${where}: ${nameOf(mark())}`;
-    return planned() ? `${now}; pending: ${nameOf(shown())}` : now;
+    return planned() ? fill(texts.permissions.pending, { now, next: nameOf(shown()) }) : now;
   };
   return (
     <button

@@ -7,6 +7,8 @@ import { applies, rightSets, type RightSet } from './catalogue.js';
 import { EVERYWHERE, type Place } from './model.js';
 import { RightButton, type RightsProps } from './RightButton.js';
 import type { Schema } from '../state/schema.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface MatrixProps extends RightsProps {
   readonly schema: Schema;
@@ -38,17 +40,17 @@ export function RightsMatrix(props: MatrixProps): JSX.Element {
   return (
     <div class="access-matrix">
       <SetChoice sets={sets()} set={set()} />
-      <div class="matrix-wrap" role="region" aria-label="Permissions by table" tabindex="0">
+      <div class="matrix-wrap" role="region" aria-label={texts.permissions.byTable} tabindex="0">
         <table class="listing matrix">
           <Head set={set()} onFilter={setWanted} />
           <tbody>
             <tr>
-              <th scope="row">All tables and views</th>
+              <th scope="row">{texts.permissions.allTables}</th>
               <Cells
                 {...props}
                 columns={rights()}
                 place={EVERYWHERE}
-                object="All tables and views"
+                object={texts.permissions.allTables}
                 what="all"
               />
             </tr>
@@ -85,7 +87,7 @@ export function RightsMatrix(props: MatrixProps): JSX.Element {
 function SetChoice(props: { sets: readonly RightSet[]; set: RightSet }): JSX.Element {
   return (
     <label class="access-set">
-      <span class="hint">Permissions on tables and views</span>
+      <span class="hint">{texts.permissions.onTables}</span>
       <select class="select" onChange={(event) => setChosen(event.currentTarget.value)}>
         <For each={props.sets}>
           {({ name }) => (
@@ -115,8 +117,8 @@ function Head(props: { set: RightSet; onFilter: (name: string) => void }): JSX.E
       <tr>
         <th scope="col">
           <SearchField
-            placeholder="Object"
-            label="Filter tables and views by name"
+            placeholder={texts.permissions.object}
+            label={texts.permissions.filterLabel}
             search={(text) => props.onFilter(text.trim().toLowerCase())}
           />
         </th>
@@ -154,7 +156,7 @@ function TableRows(
           <button
             class="row-link data matrix-table"
             aria-expanded={isOpen()}
-            title={`Column permissions on ${props.table.name}`}
+            title={fill(texts.permissions.onColumns, { table: props.table.name })}
             onClick={toggle}
           >
             <Icon name={isOpen() ? 'down' : 'chevron'} />
@@ -201,7 +203,7 @@ function Cells(props: CellsProps): JSX.Element {
           <Show
             when={applies(props.rights.catalogue, permission, props.what)}
             fallback={
-              <span class="hint" title="not applicable">
+              <span class="hint" title={texts.permissions.notApplicable}>
                 –
               </span>
             }

@@ -11,6 +11,7 @@ import { assumes, EVERYWHERE, type Principal } from './model.js';
 import { PrincipalHead } from './PrincipalHead.js';
 import { MarkLegend, RightButton } from './RightButton.js';
 import { RightsMatrix, type MatrixProps } from './RightsMatrix.js';
+import { texts } from '../texts.js';
 
 interface PaneProps extends MatrixProps {
   readonly all: readonly Principal[];
@@ -21,11 +22,11 @@ export function RightsPane(props: PaneProps): JSX.Element {
     <div class="access-main">
       <button class="button small access-back" onClick={() => props.state.hide()}>
         <Icon name="left" />
-        All users and groups
+        {texts.access.back}
       </button>
       <PrincipalHead state={props.state} principal={props.rights.principal} />
       <fieldset class="access-endpoints">
-        <legend>Can connect through</legend>
+        <legend>{texts.access.canConnectThrough}</legend>
         <For each={ENDPOINTS}>
           {([permission, name]) => (
             <span>
@@ -58,7 +59,7 @@ function Accounts(props: PaneProps): JSX.Element {
   return (
     <Show when={accounts().length > 0}>
       <fieldset class="access-endpoints">
-        <legend>Can assume</legend>
+        <legend>{texts.access.canAssume}</legend>
         <For each={accounts()}>
           {(account) => (
             <span>

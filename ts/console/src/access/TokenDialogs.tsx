@@ -8,6 +8,8 @@ import { showToast } from '../page/notices.js';
 import { copy } from '../ui/clipboard.js';
 import { Icon } from '../ui/icons.js';
 import { tokenEnd, tokenStatement, type Principal } from './model.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface NewToken {
   readonly owner: string;
@@ -41,10 +43,10 @@ export function NewTokenDialog(props: {
   };
   return (
     <FormDialog
-      title="New token for"
+      title={texts.logins.newTokenFor}
       name={props.principal.name}
-      keep="Cancel"
-      act="Create token"
+      keep={texts.common.cancel}
+      act={texts.logins.createToken}
       isComplete={ttl().trim() !== ''}
       submit={submit}
       onClose={() => props.onClose(made)}
@@ -52,15 +54,15 @@ export function NewTokenDialog(props: {
       <FormField
         field={{
           name: 'ttl',
-          label: 'Time to live',
-          hint: 'A number with unit s, m, h or d, from 1m to 3650d.',
+          label: texts.logins.timeToLive,
+          hint: texts.logins.timeToLiveHint,
         }}
         value={ttl()}
         set={setTtl}
       />
       <label class="token-renewed">
         <input type="checkbox" onChange={(event) => setRenewed(event.currentTarget.checked)} />
-        Renewed by each login
+        {texts.logins.renewedEachLogin}
       </label>
     </FormDialog>
   );
@@ -72,7 +74,7 @@ export function TokenDialog(props: { token: NewToken; onClose: () => void }): JS
   const [isCopied, setCopied] = createSignal(false);
   onMount(() => dialog.showModal());
   const take = async (): Promise<void> => {
-    setCopied(await copy(props.token.token, 'Token'));
+    setCopied(await copy(props.token.token, texts.logins.token));
   };
   return (
     <dialog
@@ -83,23 +85,25 @@ export function TokenDialog(props: { token: NewToken; onClose: () => void }): JS
     >
       <header>
         <h2 id="token-title">
-          New token for <bdi>{props.token.owner}</bdi>
+          {fillNodes(texts.logins.newTokenOf, { owner: <bdi>{props.token.owner}</bdi> })}
         </h2>
       </header>
-      <p>Copy it now: it is shown only once, and the server does not store it.</p>
+      <p>{texts.logins.copyNow}</p>
       <pre class="code-block token">{props.token.token}</pre>
       <p class="hint">
-        Valid until {props.token.expires}
-        {props.token.isRenewed ? ', extended by each login' : ''}. Programs send it as{' '}
-        <code>Authorization: Bearer …</code>
+        {fillNodes(texts.logins.validUntil, {
+          time: props.token.expires,
+          extension: props.token.isRenewed ? texts.logins.extended : '',
+          header: <code>Authorization: Bearer …</code>,
+        })}
       </p>
       <div class="confirm-actions">
         <button class="button primary" onClick={() => void take()}>
           <Icon name={isCopied() ? 'check' : 'copy'} />
-          {isCopied() ? 'Copied' : 'Copy token'}
+          {isCopied() ? texts.logins.copied : texts.logins.copyToken}
         </button>
         <button class="button" onClick={() => dialog.close()}>
-          Close
+          {texts.common.close}
         </button>
       </div>
     </dialog>
@@ -115,23 +119,23 @@ export function OneTokenDialog(props: {
   const [token, setToken] = createSignal('');
   const submit = async (): Promise<string> => {
     await query(tokenEnd(props.principal, token().trim()));
-    showToast({ text: `A token of ${props.principal.name} was dropped` });
+    showToast({ text: fill(texts.logins.tokenDropped, { name: props.principal.name }) });
     props.onDone();
     return '';
   };
   return (
     <FormDialog
-      title="Drop a token of"
+      title={texts.logins.dropTokenOf}
       name={props.principal.name}
-      keep="Cancel"
-      act="Drop token"
+      keep={texts.common.cancel}
+      act={texts.logins.dropToken}
       isComplete={token().trim() !== ''}
       submit={submit}
       onClose={() => props.onClose()}
     >
-      <p>Programs that use it can no longer log in. Other tokens are not affected.</p>
+      <p>{texts.logins.dropTokenConsequences}</p>
       <label class="confirm-typed">
-        <span>Token</span>
+        <span>{texts.logins.token}</span>
         <input
           class="input data"
           type="password"

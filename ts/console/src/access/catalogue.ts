@@ -1,6 +1,7 @@
 /** All permissions of the server, and the groups in which the page shows them. */
 import { recordsOf, textOf, type Answer } from '../api/cells.js';
 import type { TableKind } from '../model/schema.js';
+import { texts } from '../texts.js';
 
 /**
  * Levels at which each permission can be granted (`database`, `table`, `column`), keyed by its
@@ -21,56 +22,56 @@ export interface RightSet {
 
 /** Permissions that control how a principal may connect. */
 export const ENDPOINTS: readonly (readonly [permission: string, name: string])[] = [
-  ['HTTP', 'Console and HTTP'],
-  ['PGWIRE', 'PostgreSQL clients'],
-  ['ILP', 'Line protocol over TCP'],
+  ['HTTP', texts.permissions.consoleAndHttp],
+  ['PGWIRE', texts.common.postgresqlClients],
+  ['ILP', texts.permissions.lineProtocolOverTcp],
 ];
 
 const VIEW_GROUPS: readonly RightGroup[] = [
-  { name: 'View', rights: ['ALTER VIEW', 'COMPILE VIEW', 'DROP VIEW'] },
+  { name: texts.permissions.view, rights: ['ALTER VIEW', 'COMPILE VIEW', 'DROP VIEW'] },
   {
-    name: 'Materialized view',
+    name: texts.permissions.materializedView,
     rights: ['ALTER MATERIALIZED VIEW', 'REFRESH MATERIALIZED VIEW', 'DROP MATERIALIZED VIEW'],
   },
-  { name: 'Live view', rights: ['DROP LIVE VIEW'] },
+  { name: texts.permissions.liveView, rights: ['DROP LIVE VIEW'] },
 ];
 
 const TABLE_SETS: readonly RightSet[] = [
   {
-    name: 'Common',
+    name: texts.permissions.common,
     groups: [
-      { name: 'Read', rights: ['SELECT'] },
-      { name: 'Write', rights: ['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE TABLE'] },
-      { name: 'Alter', rights: ['ADD COLUMN', 'RENAME COLUMN'] },
-      { name: 'Drop', rights: ['DROP COLUMN', 'DROP TABLE'] },
+      { name: texts.permissions.read, rights: ['SELECT'] },
+      { name: texts.permissions.write, rights: ['INSERT', 'UPDATE', 'DELETE', 'TRUNCATE TABLE'] },
+      { name: texts.permissions.alter, rights: ['ADD COLUMN', 'RENAME COLUMN'] },
+      { name: texts.permissions.drop, rights: ['DROP COLUMN', 'DROP TABLE'] },
     ],
   },
   {
-    name: 'Columns and indexes',
+    name: texts.permissions.columnsAndIndexes,
     groups: [
-      { name: 'Columns', rights: ['ALTER COLUMN TYPE', 'ALTER COLUMN CACHE'] },
-      { name: 'Indexes', rights: ['ADD INDEX', 'DROP INDEX', 'REINDEX'] },
+      { name: texts.permissions.columns, rights: ['ALTER COLUMN TYPE', 'ALTER COLUMN CACHE'] },
+      { name: texts.permissions.indexes, rights: ['ADD INDEX', 'DROP INDEX', 'REINDEX'] },
     ],
   },
   {
-    name: 'Tables and partitions',
+    name: texts.permissions.tablesAndPartitions,
     groups: [
       {
-        name: 'Table',
+        name: texts.permissions.table,
         rights: ['RENAME TABLE', 'SET TABLE PARAM', 'SET TABLE TYPE', 'RESUME WAL'],
       },
-      { name: 'Deduplication', rights: ['DEDUP ENABLE', 'DEDUP DISABLE'] },
+      { name: texts.permissions.deduplication, rights: ['DEDUP ENABLE', 'DEDUP DISABLE'] },
       {
-        name: 'Partitions',
+        name: texts.permissions.partitions,
         rights: ['ATTACH PARTITION', 'DETACH PARTITION', 'DROP PARTITION', 'VACUUM TABLE'],
       },
     ],
   },
   {
-    name: 'Storage policies',
+    name: texts.permissions.storagePolicies,
     groups: [
       {
-        name: 'Storage policy',
+        name: texts.permissions.storagePolicy,
         rights: [
           'SET STORAGE POLICY',
           'ENABLE STORAGE POLICY',
@@ -80,21 +81,24 @@ const TABLE_SETS: readonly RightSet[] = [
       },
     ],
   },
-  { name: 'Views', groups: VIEW_GROUPS },
+  { name: texts.permissions.views, groups: VIEW_GROUPS },
 ];
 
 const DATABASE_GROUPS: readonly RightGroup[] = [
   {
-    name: 'Tables and views',
+    name: texts.permissions.tablesAndViews,
     rights: ['CREATE TABLE', 'CREATE VIEW', 'CREATE MATERIALIZED VIEW', 'CREATE LIVE VIEW'],
   },
   {
-    name: 'Files and backups',
+    name: texts.permissions.filesAndBackups,
     rights: ['READ FILES', 'WRITE FILES', 'CANCEL ANY COPY', 'BACKUP DATABASE', 'SNAPSHOT'],
   },
-  { name: 'Server', rights: ['SETTINGS', 'SQL ENGINE ADMIN', 'SYSTEM ADMIN', 'DATABASE ADMIN'] },
   {
-    name: 'Users',
+    name: texts.permissions.server,
+    rights: ['SETTINGS', 'SQL ENGINE ADMIN', 'SYSTEM ADMIN', 'DATABASE ADMIN'],
+  },
+  {
+    name: texts.permissions.users,
     rights: [
       'LIST USERS',
       'USER DETAILS',
@@ -107,7 +111,7 @@ const DATABASE_GROUPS: readonly RightGroup[] = [
     ],
   },
   {
-    name: 'Groups and service accounts',
+    name: texts.permissions.groupsServiceAccounts,
     rights: [
       'CREATE GROUP',
       'DROP GROUP',
@@ -120,7 +124,7 @@ const DATABASE_GROUPS: readonly RightGroup[] = [
     ],
   },
   {
-    name: 'Tokens and keys',
+    name: texts.permissions.tokensAndKeys,
     rights: ['CREATE REST TOKEN', 'DROP REST TOKEN', 'CREATE JWK', 'DROP JWK'],
   },
 ];
@@ -145,7 +149,7 @@ export function isOfTables(catalogue: Catalogue, permission: string): boolean {
 export function rightSets(catalogue: Catalogue): readonly RightSet[] {
   const left = new Set([...catalogue.keys()].filter((name) => isOfTables(catalogue, name)));
   const sets = TABLE_SETS.map(({ name, groups }) => ({ name, groups: taken(groups, left) }));
-  return [...sets, { name: 'Other permissions', groups: rest(left) }].filter(
+  return [...sets, { name: texts.permissions.otherPermissions, groups: rest(left) }].filter(
     ({ groups }) => groups.length > 0,
   );
 }
@@ -168,7 +172,7 @@ function taken(groups: readonly RightGroup[], left: Set<string>): readonly Right
 }
 
 function rest(left: ReadonlySet<string>): readonly RightGroup[] {
-  return left.size === 0 ? [] : [{ name: 'Other', rights: [...left].sort() }];
+  return left.size === 0 ? [] : [{ name: texts.permissions.other, rights: [...left].sort() }];
 }
 
 const ON_VIEWS: Readonly<Record<Exclude<TableKind, 'table'>, ReadonlySet<string>>> = {

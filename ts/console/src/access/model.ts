@@ -2,8 +2,16 @@
 import { recordsOf, textOf, type Answer } from '../api/cells.js';
 import { literal, quoted } from '../sql/names.js';
 import { isOfTables, type Catalogue } from './catalogue.js';
+import { texts } from '../texts.js';
 
 export type PrincipalKind = 'user' | 'group' | 'service account';
+
+/** Each kind in sentences. */
+export const PRINCIPAL_WORDS: Readonly<Record<PrincipalKind, string>> = {
+  user: texts.access.user,
+  group: texts.access.group,
+  'service account': texts.access.serviceAccount,
+};
 
 export interface Principal {
   readonly kind: PrincipalKind;

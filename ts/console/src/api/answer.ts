@@ -6,6 +6,7 @@
  * as they are complete, so that a large result shows its first page immediately and a cancelled
  * query keeps the rows that have arrived.
  */
+import { texts } from '../texts.js';
 
 export interface Column {
   readonly name: string;
@@ -83,7 +84,7 @@ export class AnswerReader {
   /** Parses the members after the rows; without rows, the whole response. */
   finish(): AnswerTail {
     if (this.#state === 'rows') {
-      throw new SyntaxError('the answer ended inside its rows');
+      throw new SyntaxError(texts.server.endedInsideRows);
     }
     const rest = this.#buffer;
     const text = this.#state === 'tail' ? `{${rest.replace(/^\s*,/, '')}` : rest;
@@ -163,7 +164,7 @@ function parseRows(text: string): Row[] {
 function parseObject(text: string): unknown {
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new SyntaxError('the answer is not a JSON object');
+    throw new SyntaxError(texts.server.notJsonObject);
   }
   return value;
 }

@@ -6,6 +6,8 @@
 import { AnswerReader, type AnswerHead, type AnswerTail, type Column, type Row } from './answer.js';
 import { awaitsLogin, credentialHeaders, loginRefused } from './credentials.js';
 import { EventReader, type ServerEvent } from './events.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** The server refused a statement. `position` counts UTF-16 code units from its start. */
 export class SqlError extends Error {
@@ -49,13 +51,13 @@ interface ExecuteOptions {
   readonly onRows?: (rows: Row[]) => void;
 }
 
-const SILENT = 'The server is not responding. Your drafts are safe.';
-const BROKEN_OFF = 'The response ended unexpectedly.';
+const SILENT = texts.server.notRespondingDraftsSafe;
+const BROKEN_OFF = texts.server.responseEnded;
 /**
  * Maximum characters of a response: wide rows exhaust the memory of a page sooner than many rows.
  */
 const MAX_TEXT = 64 * 1024 * 1024;
-const SIGNED_OUT = 'You are not signed in.';
+const SIGNED_OUT = texts.server.notSignedIn;
 
 /** Runs one statement and passes on its rows as they arrive. */
 export async function execute(statement: string, options: ExecuteOptions): Promise<AnswerTail> {
@@ -370,7 +372,7 @@ function read<T>(parse: () => T, status: number): T {
       throw new SqlError(SIGNED_OUT, undefined, status);
     }
     if (status >= 400) {
-      throw new SqlError(`The server returned status ${status}.`, undefined, status);
+      throw new SqlError(fill(texts.common.returnedStatus, { status }), undefined, status);
     }
     throw new Unreachable(BROKEN_OFF, { cause });
   }
@@ -378,7 +380,7 @@ function read<T>(parse: () => T, status: number): T {
 
 function refusal(tail: AnswerTail, status: number): SqlError {
   const position = tail.position === undefined ? undefined : Number(tail.position);
-  return new SqlError(tail.error ?? 'unknown error', position, status);
+  return new SqlError(tail.error ?? texts.server.unknownError, position, status);
 }
 
 /** Whether the failure is a cancellation by the user. */

@@ -1,6 +1,8 @@
 /** File uploads: the import that the server proposes, and the import itself. */
 import { SqlError, Unreachable } from './client.js';
 import { credentialHeaders, loginRefused } from './credentials.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** How many of the sampled values the import can read in one format. */
 export interface Trial {
@@ -79,7 +81,7 @@ interface Upload {
   readonly onProgress: (sentBytes: number, allBytes: number) => void;
 }
 
-const SILENT = 'The server is not responding.';
+const SILENT = texts.common.notResponding;
 
 /** Asks the server how many values of a column the import can read in a format. */
 export async function tryColumn(
@@ -145,7 +147,11 @@ export async function uploadFile(
   const { text, status } = await send(FILES, data, task);
   const body = bodyOf(text, status) as { file?: string; error?: string };
   if (body.file === undefined) {
-    throw new SqlError(body.error ?? `The server returned status ${status}.`, undefined, status);
+    throw new SqlError(
+      body.error ?? fill(texts.common.returnedStatus, { status }),
+      undefined,
+      status,
+    );
   }
   return body.file;
 }
@@ -184,7 +190,11 @@ async function send(
 function reportOf(text: string, status: number): ImportReport {
   const body = bodyOf(text, status) as ImportReport & { status?: string };
   if (body.status !== 'OK') {
-    throw new SqlError(body.status ?? `The server returned status ${status}.`, undefined, status);
+    throw new SqlError(
+      body.status ?? fill(texts.common.returnedStatus, { status }),
+      undefined,
+      status,
+    );
   }
   return body;
 }
@@ -196,6 +206,10 @@ function bodyOf(text: string, status: number): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new SqlError(text.trim() || `The server returned status ${status}.`, undefined, status);
+    throw new SqlError(
+      text.trim() || fill(texts.common.returnedStatus, { status }),
+      undefined,
+      status,
+    );
   }
 }

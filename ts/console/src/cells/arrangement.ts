@@ -3,6 +3,8 @@ import type { Column } from '../api/answer.js';
 import { familyOf, isNumeric } from '../model/types.js';
 import type { Cell, Notebook, SqlCell } from './model.js';
 import { shownSize } from './sizes.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Width to height of a readable chart. */
 const CHART_RATIO = 1.7;
@@ -77,11 +79,11 @@ export function titleOf(
   const key = columns.find(({ type }) => ['symbol', 'text'].includes(familyOf(type)));
   const table = /\bFROM\s+"?([\p{L}_][\p{L}\p{N}_.]*)/iu.exec(cell.text)?.[1];
   if (values.length === 0) {
-    return asTitle(table ?? 'Chart');
+    return asTitle(table ?? texts.common.chart);
   }
   const isCandle = ['open', 'high', 'low', 'close'].every((name) => values.includes(name));
-  const what = isCandle ? 'prices' : values.slice(0, MAX_NAMED_COLUMNS).join(', ');
-  const by = key ? ` by ${key.name}` : '';
+  const what = isCandle ? texts.cells.prices : values.slice(0, MAX_NAMED_COLUMNS).join(', ');
+  const by = key ? fill(texts.cells.byColumn, { name: key.name }) : '';
   return asTitle(`${what}${by}${table === undefined ? '' : ` · ${table}`}`);
 }
 

@@ -41,6 +41,8 @@ import {
   type VariableKind,
 } from './model.js';
 import { timeOf } from './times.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const VERSION = 1;
 const KEY = 'tidemark-notebook';
@@ -52,7 +54,7 @@ export class NotebookError extends Error {
   readonly line: number;
 
   constructor(message: string, line: number) {
-    super(`line ${line}: ${message}`);
+    super(fill(texts.notebookFile.atLine, { line, message }));
     this.name = 'NotebookError';
     this.line = line;
   }
@@ -128,7 +130,7 @@ function longestFence(text: string): number {
 /** Parses a notebook file; throws `NotebookError`. */
 export function read(text: string): Notebook {
   if (text.length > MAX_FILE_BYTES) {
-    throw new NotebookError('the file is larger than the limit of 4 MiB', 1);
+    throw new NotebookError(texts.notebookFile.fileTooLarge, 1);
   }
   const lines = text
     .replace(/^\uFEFF/, '')
@@ -136,7 +138,7 @@ export function read(text: string): Notebook {
     .split('\n');
   const end = lines.indexOf('---', 1);
   if (lines[0] !== '---' || end < 0) {
-    throw new NotebookError('a notebook must begin with settings between two --- lines', 1);
+    throw new NotebookError(texts.notebookFile.noSettings, 1);
   }
   checkVersion(lines[1] ?? '');
   const settings = readSettings(lines, end);
@@ -151,9 +153,7 @@ function checkVersion(line: string): void {
     throw new NotebookError(`expected "${KEY}: ${VERSION}"`, 2);
   }
   if (Number(version) !== VERSION) {
-    const why =
-      `this notebook has format version ${version}, but this console supports version` +
-      ` ${VERSION}. Use a newer console.`;
+    const why = fill(texts.notebookFile.newerVersion, { version, supported: VERSION });
     throw new NotebookError(why, 2);
   }
 }
@@ -171,14 +171,14 @@ function readSettings(lines: readonly string[], end: number): Settings {
     if (line.startsWith('@')) {
       const variable = readVariable(line, fail);
       if (variables.some(({ name }) => same(name, variable.name))) {
-        fail(`duplicate variable @${variable.name}`);
+        fail(fill(texts.notebookFile.duplicateVariable, { name: variable.name }));
       }
       variables.push(variable);
     } else {
       readSetting(line, settings, fail);
     }
     if (variables.length > MAX_VARIABLES) {
-      fail(`too many variables: at most ${MAX_VARIABLES} are allowed`);
+      fail(fill(texts.notebookFile.tooManyVariables, { max: MAX_VARIABLES }));
     }
   }
   return { ...settings, variables };
@@ -189,34 +189,39 @@ type Fail = (message: string) => never;
 function readSetting(line: string, settings: Settings, fail: Fail): void {
   const [, key = '', value = ''] = /^([a-z]+): (.+)$/.exec(line) ?? [];
   if (key !== '' && key in settings) {
-    fail(`duplicate setting ${key}`);
+    fail(fill(texts.notebookFile.duplicateSetting, { key }));
   }
   switch (key) {
     case 'layout':
-      settings.layout = LAYOUTS.find((one) => one === value) ?? fail(`unknown layout ${value}`);
+      settings.layout =
+        LAYOUTS.find((one) => one === value) ??
+        fail(fill(texts.notebookFile.unknownLayout, { value }));
       return;
     case 'refresh': {
       const seconds = REFRESH_SECONDS.find((one) => `${one}s` === value);
       const known = value === 'changes' ? value : seconds;
-      settings.refresh =
-        known ?? fail(`refresh must be changes, 1s, 5s, 10s, 30s or 60s, not ${value}`);
+      settings.refresh = known ?? fail(fill(texts.notebookFile.unknownRefresh, { value }));
       return;
     }
     case 'range': {
       const [from, to, ...rest] = value.split(' .. ');
       if (from === undefined || to === undefined || rest.length > 0) {
-        return fail('a range must be two times separated by " .. "');
+        return fail(texts.notebookFile.invalidRange);
       }
       for (const time of [from, to]) {
         if (timeOf(time, 0) === undefined) {
-          fail(`invalid time ${time}; use for example now-1h, today or 2026-01-31 10:30`);
+          fail(fill(texts.notebookFile.invalidTime, { time }));
         }
       }
       settings.range = { from, to };
       return;
     }
     default:
-      fail(key === '' ? 'expected a setting such as "layout: grid"' : `unknown setting ${key}`);
+      fail(
+        key === ''
+          ? texts.notebookFile.expectedSetting
+          : fill(texts.notebookFile.unknownSetting, { key }),
+      );
   }
 }
 
@@ -225,12 +230,13 @@ const VARIABLE = /^@(\w+): ([a-z]+) ("(?:[^"\\]|\\.)*")(?: from ("(?:[^"\\]|\\.)
 function readVariable(line: string, fail: Fail): Variable {
   const [, name = '', kind = '', value = '', query] = VARIABLE.exec(line) ?? [];
   if (!isName(name)) {
-    return fail('expected a variable such as @symbol: text "BTC-USD"');
+    return fail(texts.notebookFile.expectedVariable);
   }
   const known: VariableKind =
-    VARIABLE_KINDS.find((one) => one === kind) ?? fail(`unknown variable kind ${kind}`);
+    VARIABLE_KINDS.find((one) => one === kind) ??
+    fail(fill(texts.notebookFile.unknownVariableKind, { kind }));
   if ((known === 'list') !== (query !== undefined)) {
-    fail('only a list variable has "from" and a query, and it needs both');
+    fail(texts.notebookFile.queryOfListOnly);
   }
   return {
     name,
@@ -244,7 +250,7 @@ function unquoted(text: string, fail: Fail): string {
   try {
     return JSON.parse(text) as string;
   } catch {
-    return fail(`${text} is not a quoted JSON string`);
+    return fail(fill(texts.notebookFile.notQuoted, { text }));
   }
 }
 
@@ -260,10 +266,10 @@ function readCells(lines: readonly string[], from: number): Cell[] {
     cells.push(cell);
     index = next;
     if (cells.length > MAX_CELLS) {
-      throw new NotebookError(`too many cells: at most ${MAX_CELLS} are allowed`, index);
+      throw new NotebookError(fill(texts.notebookFile.tooManyCells, { max: MAX_CELLS }), index);
     }
     if (cell.text.length > MAX_TEXT_LENGTH) {
-      throw new NotebookError('the cell is longer than the limit of 256 Ki characters', index);
+      throw new NotebookError(texts.notebookFile.cellTooLong, index);
     }
   }
   return cells;
@@ -278,7 +284,7 @@ function readCell(lines: readonly string[], start: number): { cell: Cell; next: 
   if (fence !== undefined && sql !== undefined) {
     const end = lines.findIndex((one, at) => at > start && one === fence);
     if (end < 0) {
-      fail(`the cell that begins here is not closed: expected a line ${fence}`);
+      fail(fill(texts.notebookFile.notClosed, { fence }));
     }
     return {
       cell: sqlCell(sql, trimmed(lines.slice(start + 1, end).join('\n')), fail),
@@ -287,7 +293,7 @@ function readCell(lines: readonly string[], start: number): { cell: Cell; next: 
   }
   const [marked, attributes = ''] = MARKDOWN_MARKER.exec(line) ?? [];
   if (marked === undefined) {
-    fail('expected a cell: <!-- cell --> or ```sql cell=name');
+    fail(texts.notebookFile.expectedCell);
   }
   const after = lines.findIndex((one, at) => at > start && MARKER.test(one));
   const end = after < 0 ? lines.length : after;
@@ -303,17 +309,17 @@ function sqlCell(attributes: string, text: string, fail: Fail): Cell {
   const name = pairs.get('cell') ?? '';
   const view: CellView =
     (['grid', 'chart'] as const).find((one) => one === (pairs.get('view') ?? 'grid')) ??
-    fail('view must be grid or chart');
+    fail(texts.notebookFile.invalidView);
   const chart = pairs.get('chart');
   const folded = pairs.get('folded') ?? 'false';
   if (!isName(name)) {
-    fail(`invalid cell name ${name}: use letters, digits and _, not starting with a digit`);
+    fail(fill(texts.notebookFile.invalidCellName, { name }));
   }
   if (chart !== undefined && !/^[a-z]{1,20}$/.test(chart)) {
-    fail('chart must be a single word');
+    fail(texts.notebookFile.invalidChart);
   }
   if (folded !== 'true' && folded !== 'false') {
-    fail('folded must be true or false');
+    fail(texts.notebookFile.invalidFolded);
   }
   const options = optionsOf(pairs, fail);
   const title = titleOf(pairs, fail);
@@ -334,7 +340,7 @@ function sqlCell(attributes: string, text: string, fail: Fail): Cell {
 function titleOf(pairs: ReadonlyMap<string, string>, fail: Fail): string | undefined {
   const title = pairs.get('title');
   if (title !== undefined && (title.trim() === '' || title.length > MAX_TITLE_LENGTH)) {
-    fail(`a title must have 1 to ${MAX_TITLE_LENGTH} characters`);
+    fail(fill(texts.notebookFile.invalidTitle, { max: MAX_TITLE_LENGTH }));
   }
   return title;
 }
@@ -360,9 +366,9 @@ function pairsOf(text: string, known: readonly string[], fail: Fail): Map<string
   while (rest !== '') {
     const [whole = '', key = '', value = ''] = PAIR.exec(rest) ?? [];
     if (whole === '' || !known.includes(key)) {
-      fail(`unknown attribute ${rest.split(' ')[0] ?? ''}`);
+      fail(fill(texts.notebookFile.unknownAttribute, { name: rest.split(' ')[0] ?? '' }));
     } else if (pairs.has(key)) {
-      fail(`duplicate attribute ${key}`);
+      fail(fill(texts.notebookFile.duplicateAttribute, { key }));
     }
     pairs.set(key, value.startsWith('"') ? unquoted(value, fail) : value);
     rest = rest.slice(whole.length);
@@ -381,7 +387,7 @@ function sizeOf(pairs: ReadonlyMap<string, string>, fail: Fail): { size?: CellSi
       : undefined;
   const size = { width: whole(width, COLUMNS), height: whole(height, MAX_ROWS) };
   if (size.width === undefined || size.height === undefined) {
-    return fail(`the width must be 1 to ${COLUMNS} and the height 1 to ${MAX_ROWS}`);
+    return fail(fill(texts.notebookFile.invalidSize, { columns: COLUMNS, rows: MAX_ROWS }));
   }
   return { size: { width: size.width, height: size.height } };
 }
@@ -390,7 +396,7 @@ function checkNames(cells: readonly Cell[]): void {
   const seen: string[] = [];
   for (const { name } of sqlCells({ cells })) {
     if (seen.some((one) => same(one, name))) {
-      throw new NotebookError(`duplicate cell name ${name}`, 1);
+      throw new NotebookError(fill(texts.notebookFile.duplicateCellName, { name }), 1);
     }
     seen.push(name);
   }

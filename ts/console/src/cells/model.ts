@@ -4,6 +4,8 @@
  */
 
 import type { ChartOptions } from '../chart/options.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface SqlCell {
   readonly kind: 'sql';
@@ -212,12 +214,12 @@ export function freeName({ cells }: Pick<Notebook, 'cells'>, wanted = 'cell'): s
 /** The reason why a cell cannot have this name; `undefined` if it can. */
 export function nameTrouble(notebook: Notebook, id: string, name: string): string | undefined {
   if (!isName(name)) {
-    return 'Use at most 63 letters, digits and _, not starting with a digit.';
+    return texts.cellStatement.invalidName;
   }
   const other = sqlCells(notebook).find(
     (cell) => cell.id !== id && cell.name.toLowerCase() === name.toLowerCase(),
   );
-  return other ? `Another cell is already named ${other.name}.` : undefined;
+  return other ? fill(texts.cellStatement.nameTaken, { name: other.name }) : undefined;
 }
 
 let lastId = 0;

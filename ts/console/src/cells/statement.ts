@@ -11,6 +11,8 @@ import { scan } from '../sql/scanner.js';
 import { statementsOf } from '../sql/statements.js';
 import { sqlCells, type Notebook, type SqlCell, type Variable } from './model.js';
 import { instant } from './times.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface CellStatement {
   /** The cell's text, without comments and semicolons around the statement. */
@@ -47,7 +49,7 @@ export function compose(notebook: Notebook, id: string, now: number): Composed {
     }
     earlier.set(cell.name.toLowerCase(), cell);
   }
-  return { trouble: { message: 'The cell no longer exists.', offset: 0 } };
+  return { trouble: { message: texts.cellStatement.cellGone, offset: 0 } };
 }
 
 /** Names that one statement uses. */
@@ -95,7 +97,7 @@ class Composer {
     const { text, start, tree } = own;
     const inserted = tree ? insertions(text, tree, declared, common) : [];
     if (inserted.length === 0 && (declared.length > 0 || common.length > 0)) {
-      const message = 'Only queries can use cells and variables; this statement is not a query.';
+      const message = texts.cellStatement.notAQuery;
       return { trouble: { message, offset: start } };
     }
     const tables = [...new Set(all.flatMap((one) => one.tables))].filter(
@@ -119,10 +121,10 @@ class Composer {
       }
       const read = parsed(cell.text);
       if ('message' in read) {
-        return `Cell ${cell.name} cannot be used: ${read.message}`;
+        return fill(texts.cellStatement.cellUnusable, { name: cell.name, message: read.message });
       }
       if (!read.tree || read.tree.nodes[read.tree.root]?.kind !== 'Query') {
-        return `Cell ${cell.name} is not a query, so it has no rows to read.`;
+        return fill(texts.cellStatement.cellWithoutRows, { name: cell.name });
       }
       included.set(name, read);
       const trouble = this.#include(read, inReach.slice(0, inReach.indexOf(name)), included);
@@ -142,8 +144,8 @@ class Composer {
     );
     if (missing !== undefined) {
       return missing === 'from' || missing === 'to'
-        ? `@${missing} belongs to the time range. Select a time range above the cells.`
-        : `The notebook has no variable @${missing}.`;
+        ? fill(texts.cellStatement.noRange, { name: missing })
+        : fill(texts.cellStatement.noVariable, { name: missing });
     }
     for (const variable of variables) {
       if (!used.has(variable.name.toLowerCase())) {
@@ -189,20 +191,20 @@ export function valueOf({ kind, value }: Variable, now: number): string | undefi
 
 /** Error message for a value that is invalid for its kind. */
 export function valueTrouble({ kind, value }: Variable): string {
-  const shown = value.trim() === '' ? 'An empty value' : `"${value.slice(0, 40)}"`;
+  const shown = value.trim() === '' ? texts.cellStatement.emptyValue : `"${value.slice(0, 40)}"`;
   return kind === 'number'
-    ? `${shown} is not a number.`
-    : `${shown} is not a time such as now-1h, today or 2026-01-31 10:30.`;
+    ? fill(texts.cellStatement.notANumber, { value: shown })
+    : fill(texts.cellStatement.notATime, { value: shown });
 }
 
 function parsed(written: string): Parsed | CellTrouble {
   const statements = statementsOf(scan(written));
   const [only] = statements;
   if (!only) {
-    return { message: 'The cell is empty.', offset: 0 };
+    return { message: texts.cellStatement.emptyCell, offset: 0 };
   }
   if (statements.length > 1) {
-    const message = `The cell has ${statements.length} statements, but a cell can run only one.`;
+    const message = fill(texts.cellStatement.manyStatements, { count: statements.length });
     return { message, offset: statements[1]?.start ?? 0, statements: statements.length };
   }
   const { start, end } = only;

@@ -1,4 +1,5 @@
 /** Time expressions: `now`, `now-1h`, `today`, `2026-01-01`, `2026-01-01 10:30`. Pure. */
+import { texts } from '../texts.js';
 
 const UNITS: Readonly<Record<string, number>> = {
   s: 1000,
@@ -59,10 +60,10 @@ function shifted(start: number, count: number, unit: string): number {
 
 /** Ranges to choose from, the shortest first. */
 export const USUAL_RANGES: readonly (readonly [string, string, string])[] = [
-  ['Last 5 minutes', 'now-5m', 'now'],
-  ['Last hour', 'now-1h', 'now'],
-  ['Last 6 hours', 'now-6h', 'now'],
-  ['Last 24 hours', 'now-24h', 'now'],
-  ['Last 7 days', 'now-7d', 'now'],
-  ['Today', 'today', 'now'],
+  [texts.common.last5Minutes, 'now-5m', 'now'],
+  [texts.common.lastHour, 'now-1h', 'now'],
+  [texts.common.last6Hours, 'now-6h', 'now'],
+  [texts.common.last24Hours, 'now-24h', 'now'],
+  [texts.common.last7Days, 'now-7d', 'now'],
+  [texts.ranges.today, 'today', 'now'],
 ];

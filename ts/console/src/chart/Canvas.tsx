@@ -10,6 +10,8 @@ import type { Look } from './options.js';
 import { drawPlot, type Plot } from './plot/plot.js';
 import { placeText } from './Readout.js';
 import type { Zoom } from './zoom.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface CanvasProps {
   readonly kind: ChartKind;
@@ -118,9 +120,24 @@ function summary(props: CanvasProps): string {
     if (!summary || !(props.kind === 'candles' || props.shown[index])) {
       return [];
     }
-    return [`${label}: lowest ${summary.low}, highest ${summary.high}, last ${summary.last}`];
+    return [
+      fill(texts.chart.seriesSummary, {
+        label,
+        low: summary.low,
+        high: summary.high,
+        last: summary.last,
+      }),
+    ];
   });
   const { length } = props.data.times;
-  const range = `${placeText(props, 0)} to ${placeText(props, length - 1)}`;
-  return `${KIND_NAMES[props.kind]} chart, ${length} points, ${range}. ${lines.join('. ')}.`;
+  const range = fill(texts.chart.fromTo, {
+    from: placeText(props, 0),
+    to: placeText(props, length - 1),
+  });
+  return fill(texts.chart.summary, {
+    kind: KIND_NAMES[props.kind],
+    count: length,
+    range,
+    lines: lines.join('. '),
+  });
 }

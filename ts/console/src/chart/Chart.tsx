@@ -43,6 +43,8 @@ import { SmallMultiples } from './SmallMultiples.js';
 import { ChartSelection, type ChosenSeries } from './selection.js';
 import { aboveZero, heatCells, stacked } from './shapes.js';
 import { Zoom } from './zoom.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface ChartProps {
   readonly result: Result;
@@ -82,18 +84,19 @@ export default function Chart(props: ChartProps): JSX.Element {
   return (
     <section
       class="chart"
-      aria-label={props.name === undefined ? 'Chart' : `Chart of ${props.name}`}
+      aria-label={
+        props.name === undefined
+          ? texts.common.chart
+          : fill(texts.chart.chartOf, { name: props.name })
+      }
       data-region="chart"
     >
       <Show
         when={!props.isGrowing && choice().plan}
         fallback={
-          <Show
-            when={!props.isGrowing}
-            fallback={<p class="empty hint">The chart is drawn when all rows have arrived</p>}
-          >
+          <Show when={!props.isGrowing} fallback={<p class="empty hint">{texts.chart.waiting}</p>}>
             <div class="empty">
-              <strong>Nothing to draw</strong>
+              <strong>{texts.chart.nothingToDraw}</strong>
               <p>{choice().why}</p>
             </div>
           </Show>
@@ -222,14 +225,14 @@ function lookOfPicture(props: DrawnProps, { selection, data, inPercent, merged, 
   });
   const note = createMemo(() => {
     if (failure() !== '') {
-      return `No annotations: ${failure()}`;
+      return fill(texts.chart.noAnnotations, { reason: failure() });
     }
     const has = isLogged() && data().series.some(({ points }) => points.some(isBelowZero));
     const said = noteOf(props.result, merged(), data(), zoom);
     if (isFigure(selection.kind())) {
       return said === HINT ? '' : said;
     }
-    return has ? `${said}. Values of 0 and below are not shown on a logarithmic scale` : said;
+    return has ? fill(texts.chart.hiddenByScale, { note: said }) : said;
   });
   const setOptions = (next: ChartOptions): void => {
     choose(next);
@@ -299,7 +302,7 @@ function save(
   const kind = selection.kind();
   const file = {
     name: `chart-${kind}`,
-    title: `${KIND_NAMES[kind]} chart`,
+    title: fill(texts.chart.kindOfChart, { kind: KIND_NAMES[kind] }),
     picture,
     legend: isFigure(kind) ? [] : legendOf(selection),
     data: selection.data(),
@@ -424,7 +427,7 @@ function wantedOf(plan: ChartPlan, selection: ChartSelection, width: number): Wa
   return { plan, values: candles ? [] : values, candles, width };
 }
 
-const HINT = 'Drag to zoom';
+const HINT = texts.chart.dragToZoom;
 
 /** Note below the chart: what the chart omits, or how to see more detail. */
 function noteOf(
@@ -437,32 +440,35 @@ function noteOf(
   const loaded = grouped(String(result.rows.length));
   const asking = zoom.asking();
   if (asking === 'asking') {
-    return zoom.range() ? 'Loading this range' : 'Loading all rows';
+    return zoom.range() ? texts.chart.loadingThisRange : texts.chart.loadingAllRows;
   }
   if (typeof asking === 'object') {
     return isPart(result)
-      ? `The first ${loaded} of ${all} rows only: ${asking.failed}`
-      : `Loaded rows only: ${asking.failed}`;
+      ? fill(texts.chart.firstRowsOnly, { count: loaded, all, reason: asking.failed })
+      : fill(texts.chart.loadedRowsOnly, { reason: asking.failed });
   }
   const { left = 0 } = data;
   const count = (places: readonly number[]): string => grouped(String(places.length));
   if (left > 0) {
-    return `The ${count(data.times)} largest of ${grouped(String(data.times.length + left))}`;
+    return fill(texts.chart.largest, {
+      count: count(data.times),
+      all: grouped(String(data.times.length + left)),
+    });
   }
   if (zoom.isSampled()) {
     const points = count(drawn.times);
     return zoom.range()
-      ? `All rows of this range, drawn as ${points} points`
-      : `${all} rows drawn as ${points} points`;
+      ? fill(texts.chart.allRowsDrawn, { points })
+      : fill(texts.chart.rowsDrawn, { rows: all, points });
   }
   if (isPart(result) && !zoom.range()) {
-    return `The first ${loaded} of ${all} rows`;
+    return fill(texts.chart.firstRows, { count: loaded, all });
   }
   if (span > 1) {
-    return `Each candle combines ${span} candles of the result`;
+    return fill(texts.chart.combinedCandles, { count: span });
   }
   if (drawn.times.length < data.times.length && !zoom.range()) {
-    return `${count(data.times)} rows drawn as ${count(drawn.times)} points`;
+    return fill(texts.chart.rowsDrawn, { rows: count(data.times), points: count(drawn.times) });
   }
   return HINT;
 }

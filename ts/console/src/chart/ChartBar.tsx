@@ -11,6 +11,8 @@ import type { ChartOptions } from './options.js';
 import type { ChartSelection } from './selection.js';
 import type { Zoom } from './zoom.js';
 import { IconButton } from '../ui/IconButton.js';
+import { fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface BarProps {
   readonly selection: ChartSelection;
@@ -46,7 +48,7 @@ export function ChartBar(props: BarProps): JSX.Element {
       <div class="chart-choices">
         <select
           class="select"
-          aria-label="Kind of chart"
+          aria-label={texts.chartBar.kindOfChart}
           onChange={(event) => selection.setKind(event.currentTarget.value as ChartKind)}
         >
           <For each={kindsOf(props.plan)}>
@@ -60,26 +62,26 @@ export function ChartBar(props: BarProps): JSX.Element {
         <Show when={selection.kind() === 'candles'} fallback={<Title {...props} />}>
           <CandleChoice {...props} />
         </Show>
-        <Toggle isOn={props.twoAxes} set={props.setTwoAxes} name="Two axes" />
+        <Toggle isOn={props.twoAxes} set={props.setTwoAxes} name={texts.chartBar.twoAxes} />
         <Toggle
           isOn={props.isSplit}
           set={props.setSplit}
-          name="Split"
-          title="Small multiples: a separate plot with its own axis for each series"
+          name={texts.chartBar.split}
+          title={texts.chartBar.splitHint}
         />
         <Toggle
           isOn={props.inPercent}
           set={props.setInPercent}
-          name="Change in %"
-          title="Show each series as the change from its first value"
+          name={texts.chartBar.change}
+          title={texts.chartBar.changeHint}
         />
         <Show when={props.zoom.range()}>
           <button
             class="button small"
-            title="Show the whole range (0 or double-click)"
+            title={texts.chartBar.resetHint}
             onClick={() => props.zoom.reset()}
           >
-            Reset zoom
+            {texts.common.resetZoom}
           </button>
         </Show>
       </div>
@@ -90,8 +92,8 @@ export function ChartBar(props: BarProps): JSX.Element {
         <Tools {...props} />
         <IconButton
           icon="table"
-          label="Show as table"
-          title="Show as table"
+          label={texts.chartBar.showAsTable}
+          title={texts.chartBar.showAsTable}
           aria-pressed={props.asTable ? 'true' : 'false'}
           onClick={() => props.setAsTable(!props.asTable)}
         />
@@ -124,7 +126,11 @@ function Toggle(props: ToggleProps): JSX.Element {
   );
 }
 
-const FILE_NAMES = { png: 'Image (PNG)', svg: 'Vector image (SVG)', csv: 'Points (CSV)' } as const;
+const FILE_NAMES = {
+  png: texts.chartBar.image,
+  svg: texts.chartBar.vectorImage,
+  csv: texts.chartBar.points,
+} as const;
 
 /** Display options and file export. */
 function Tools(props: BarProps): JSX.Element {
@@ -133,19 +139,19 @@ function Tools(props: BarProps): JSX.Element {
     <>
       <IconButton
         icon="options"
-        label="Chart options"
-        title="Unit, axis, thresholds, annotations"
+        label={texts.chartBar.options}
+        title={texts.chartBar.optionsHint}
         aria-haspopup="dialog"
         onClick={() => setOpen(true)}
       />
       <IconButton
         icon="export"
-        label="Save chart"
-        title="Save the chart as an image, or save its points"
+        label={texts.chartBar.save}
+        title={texts.chartBar.saveHint}
         aria-haspopup="menu"
         onClick={(event) =>
           openMenuBelow(
-            'Save chart as',
+            texts.chartBar.saveAs,
             event.currentTarget,
             PICTURE_FORMATS.map((format) => ({
               label: FILE_NAMES[format],
@@ -169,13 +175,13 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const LAST: readonly (readonly [string, number])[] = [
-  ['Last 5 minutes', 5 * MINUTE],
-  ['Last 15 minutes', 15 * MINUTE],
-  ['Last hour', HOUR],
-  ['Last 6 hours', 6 * HOUR],
-  ['Last 24 hours', DAY],
-  ['Last 7 days', 7 * DAY],
-  ['Last 30 days', 30 * DAY],
+  [texts.common.last5Minutes, 5 * MINUTE],
+  [texts.chartBar.last15Minutes, 15 * MINUTE],
+  [texts.common.lastHour, HOUR],
+  [texts.common.last6Hours, 6 * HOUR],
+  [texts.common.last24Hours, DAY],
+  [texts.common.last7Days, 7 * DAY],
+  [texts.chartBar.last30Days, 30 * DAY],
 ];
 
 /** Previous and next range, and ranges that end with the newest row. */
@@ -189,27 +195,32 @@ function TimeRange(props: BarProps): JSX.Element {
     <>
       <IconButton
         icon="left"
-        label="Previous range"
-        title="Previous range (Backspace)"
+        label={texts.chartBar.previousRange}
+        title={texts.chartBar.previousRangeHint}
         disabled={!props.zoom.canGoBack()}
         onClick={() => props.zoom.back()}
       />
       <IconButton
         icon="right"
-        label="Next range"
-        title="Next range (Shift+Backspace)"
+        label={texts.chartBar.nextRange}
+        title={texts.chartBar.nextRangeHint}
         disabled={!props.zoom.canGoForward()}
         onClick={() => props.zoom.forward()}
       />
       <IconButton
         icon="clock"
-        label="Time range"
-        title="Time range, counted back from the newest row"
+        label={texts.common.timeRange}
+        title={texts.chartBar.timeRangeHint}
         aria-haspopup="menu"
         onClick={(event) =>
-          openMenuBelow('Time range', event.currentTarget, [
+          openMenuBelow(texts.common.timeRange, event.currentTarget, [
             ...LAST.map(([label, length]) => ({ label, run: () => show(length) })),
-            { label: 'Whole range', keys: '0', apart: true, run: () => props.zoom.reset() },
+            {
+              label: texts.chartBar.wholeRange,
+              keys: '0',
+              apart: true,
+              run: () => props.zoom.reset(),
+            },
           ])
         }
       />
@@ -218,11 +229,11 @@ function TimeRange(props: BarProps): JSX.Element {
 }
 
 const PARTS: readonly (readonly [keyof CandleColumns, string])[] = [
-  ['open', 'Open'],
-  ['high', 'High'],
-  ['low', 'Low'],
-  ['close', 'Close'],
-  ['volume', 'Volume'],
+  ['open', texts.chartBar.open],
+  ['high', texts.chartBar.high],
+  ['low', texts.chartBar.low],
+  ['close', texts.chartBar.close],
+  ['volume', texts.chartBar.volume],
 ];
 
 /** Choices for candles: the key, and the column of each price. */
@@ -234,7 +245,7 @@ function CandleChoice(props: BarProps): JSX.Element {
       <Show when={props.plan.key !== undefined && selection.keys().length > 1}>
         <select
           class="select"
-          aria-label="Candle key"
+          aria-label={texts.chartBar.candleKey}
           onChange={(event) => selection.setKey(event.currentTarget.value)}
         >
           <For each={selection.keys()}>
@@ -251,10 +262,10 @@ function CandleChoice(props: BarProps): JSX.Element {
         aria-expanded={isOpen() ? 'true' : 'false'}
         onClick={() => setOpen(!isOpen())}
       >
-        Columns
+        {texts.chartBar.columns}
       </button>
       <Show when={isOpen()}>
-        <div class="candle-parts" role="group" aria-label="Candle columns">
+        <div class="candle-parts" role="group" aria-label={texts.chartBar.candleColumns}>
           <For each={PARTS}>
             {([part, name]) => <PartChoice {...props} part={part} name={name} />}
           </For>
@@ -279,7 +290,7 @@ function PartChoice(props: BarProps & { part: keyof CandleColumns; name: string 
         }}
       >
         <Show when={props.part === 'volume'}>
-          <option value="-1">none</option>
+          <option value="-1">{texts.common.none}</option>
         </Show>
         <For each={props.plan.values}>
           {(column) => (
@@ -305,7 +316,7 @@ function Title(props: BarProps): JSX.Element {
       <Show when={props.plan.values.length > 1}>
         <select
           class="select"
-          aria-label="Column to draw"
+          aria-label={texts.chartBar.columnToDraw}
           onChange={(event) => selection.setValue(Number(event.currentTarget.value))}
         >
           <For each={props.plan.values}>
@@ -321,7 +332,7 @@ function Title(props: BarProps): JSX.Element {
         <bdi>{nameOf(selection.value())}</bdi>{' '}
         <Show when={props.plan.key !== undefined && selection.kind() !== 'histogram'}>
           <span class="muted">
-            by <bdi>{nameOf(props.plan.key)}</bdi>
+            {fillNodes(texts.chartBar.byColumn, { column: <bdi>{nameOf(props.plan.key)}</bdi> })}
           </span>
         </Show>
       </span>

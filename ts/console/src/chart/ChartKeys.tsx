@@ -2,6 +2,8 @@
 import { For, Show, type JSX } from 'solid-js';
 import { colourPlace } from './kinds.js';
 import type { ChartSelection } from './selection.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export function SeriesKeys(props: {
   selection: ChartSelection;
@@ -10,7 +12,7 @@ export function SeriesKeys(props: {
 }): JSX.Element {
   const { selection } = props;
   return (
-    <ul class="chart-keys" aria-label="Series">
+    <ul class="chart-keys" aria-label={texts.chart.series}>
       <For each={selection.data().series.slice(0, MAX_CHIPS)}>
         {(series, index) => (
           <li>
@@ -28,7 +30,7 @@ export function SeriesKeys(props: {
               </svg>
               <bdi>{series.label}</bdi>
               <Show when={props.second[index()]}>
-                <span class="hint">right axis</span>
+                <span class="hint">{texts.chart.rightAxis}</span>
               </Show>
             </button>
           </li>
@@ -38,10 +40,12 @@ export function SeriesKeys(props: {
         <li>
           <select
             class="select"
-            aria-label="More series"
+            aria-label={texts.chart.moreSeries}
             onChange={(event) => selection.toggle(Number(event.currentTarget.value))}
           >
-            <option value="-1">and {selection.data().series.length - MAX_CHIPS} more</option>
+            <option value="-1">
+              {fill(texts.chart.more, { count: selection.data().series.length - MAX_CHIPS })}
+            </option>
             <For each={selection.data().series.slice(MAX_CHIPS)}>
               {(series, index) => (
                 <option value={index() + MAX_CHIPS}>
@@ -62,18 +66,18 @@ const MAX_CHIPS = 24;
 
 export function CandleKeys(props: { note: string }): JSX.Element {
   return (
-    <ul class="chart-keys" aria-label="Legend">
+    <ul class="chart-keys" aria-label={texts.chart.legend}>
       <li class="chart-key">
         <svg class="candle-key rising" viewBox="0 0 12 14">
           <path d="M6 1v3M6 10v3M3 4h6v6H3z" />
         </svg>
-        rising (hollow)
+        {texts.chart.risingHollow}
       </li>
       <li class="chart-key">
         <svg class="candle-key falling" viewBox="0 0 12 14">
           <path d="M6 1v3M6 10v3M3 4h6v6H3z" />
         </svg>
-        falling (filled)
+        {texts.chart.fallingFilled}
       </li>
       <li class="zoom-hint">{props.note}</li>
     </ul>
@@ -83,7 +87,7 @@ export function CandleKeys(props: { note: string }): JSX.Element {
 /** The colours of a heat map, from its lowest to its highest mean. */
 export function HeatKeys(props: { low: string; high: string; note: string }): JSX.Element {
   return (
-    <ul class="chart-keys" aria-label="Legend">
+    <ul class="chart-keys" aria-label={texts.chart.legend}>
       <li class="chart-key">
         <bdi>{props.low}</bdi>
         <svg class="heat-key" viewBox="0 0 84 10" aria-hidden="true">
@@ -101,7 +105,7 @@ export function HeatKeys(props: { low: string; high: string; note: string }): JS
 /** Note below figures, which have no series to choose from. */
 export function PlainNote(props: { note: string }): JSX.Element {
   return (
-    <ul class="chart-keys" aria-label="Note">
+    <ul class="chart-keys" aria-label={texts.chart.note}>
       <li class="zoom-hint">{props.note}</li>
     </ul>
   );

@@ -2,6 +2,8 @@
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import type { AxisKind, ChartData, Point } from './model.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const ROWS = 500;
 
@@ -19,12 +21,16 @@ export function ChartTable(props: {
     return props.axis === 'time' ? new Date(place).toISOString() : grouped(String(place));
   };
   return (
-    <div class="chart-table" tabindex="0" role="region" aria-label="Chart points">
+    <div class="chart-table" tabindex="0" role="region" aria-label={texts.chart.points}>
       <table>
         <thead>
           <tr>
             <th scope="col">
-              {{ time: 'Time (UTC)', number: 'x value', names: 'Name' }[props.axis]}
+              {
+                { time: texts.chart.timeUtc, number: texts.chart.xValue, names: texts.common.name }[
+                  props.axis
+                ]
+              }
             </th>
             <For each={series()}>
               {({ label }) => (
@@ -52,8 +58,10 @@ export function ChartTable(props: {
       </table>
       <Show when={props.data.times.length > ROWS}>
         <p class="hint">
-          The first {ROWS} of {grouped(String(props.data.times.length))} points. The grid has all
-          rows.
+          {fill(texts.chart.firstPoints, {
+            count: ROWS,
+            all: grouped(String(props.data.times.length)),
+          })}
         </p>
       </Show>
     </div>

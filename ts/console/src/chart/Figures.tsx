@@ -8,6 +8,7 @@ import { KIND_NAMES } from './kinds.js';
 import type { ChartData } from './model.js';
 import { levelOf, valueText, type Look } from './options.js';
 import type { Pen, Role } from './plot/pen.js';
+import { texts } from '../texts.js';
 
 export function Figures(props: {
   kind: 'gauge' | 'number';
@@ -80,7 +81,7 @@ function textOf(value: number, look: Look): string {
 function summary(figures: ReturnType<typeof figuresOf>, look: Look): string {
   const parts = figures.map(({ label, last }) => {
     const level = last === undefined ? undefined : levelOf(last, look.thresholds);
-    const value = last === undefined ? 'no value' : textOf(last, look);
+    const value = last === undefined ? texts.chart.noValue : textOf(last, look);
     return level === undefined ? `${label}: ${value}` : `${label}: ${value}, ${level}`;
   });
   return parts.join('. ');

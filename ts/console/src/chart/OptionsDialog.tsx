@@ -3,31 +3,52 @@ import { createSignal, For, type JSX } from 'solid-js';
 import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField, type FieldSpec } from '../dialogs/FormField.js';
 import { OPTION_NAMES, optionTrouble, UNITS, withoutEmpty, type ChartOptions } from './options.js';
+import { texts } from '../texts.js';
 
 const FIELDS: readonly FieldSpec[] = [
   {
     name: 'unit',
-    label: 'Unit',
-    hint: UNITS.map(([value]) => value).join(', ') + ', or any other text',
+    label: texts.common.unit,
+    hint: UNITS.map(([value]) => value).join(', ') + texts.chartOptions.orAnyText,
     isHalf: true,
   },
-  { name: 'decimals', label: 'Decimals', hint: '0 to 9', isHalf: true },
-  { name: 'least', label: 'Axis min', hint: 'automatic if empty', isHalf: true },
-  { name: 'most', label: 'Axis max', hint: 'automatic if empty', isHalf: true },
+  {
+    name: 'decimals',
+    label: texts.chartOptions.decimals,
+    hint: texts.chartOptions.decimalsHint,
+    isHalf: true,
+  },
+  {
+    name: 'least',
+    label: texts.chartOptions.axisMin,
+    hint: texts.chartOptions.axisHint,
+    isHalf: true,
+  },
+  {
+    name: 'most',
+    label: texts.chartOptions.axisMax,
+    hint: texts.chartOptions.axisHint,
+    isHalf: true,
+  },
   {
     name: 'scale',
-    label: 'Scale',
+    label: texts.chartOptions.scale,
     choices: [
-      ['linear', 'Linear'],
-      ['log', 'Logarithmic'],
+      ['linear', texts.chartOptions.linear],
+      ['log', texts.chartOptions.logarithmic],
     ],
     isHalf: true,
   },
-  { name: 'thresholds', label: 'Thresholds', hint: '80 warn, 95 error', isHalf: true },
+  {
+    name: 'thresholds',
+    label: texts.chartOptions.thresholds,
+    hint: texts.chartOptions.thresholdsHint,
+    isHalf: true,
+  },
   {
     name: 'annotations',
-    label: 'Annotation query',
-    hint: 'A time, optionally an end time, and a text: SELECT ts, what FROM events',
+    label: texts.chartOptions.annotationQuery,
+    hint: texts.chartOptions.annotationQueryHint,
     isLong: true,
   },
 ];
@@ -44,10 +65,10 @@ export function OptionsDialog(props: {
   });
   return (
     <FormDialog
-      title="Chart"
+      title={texts.common.chart}
       name="options"
-      keep="Cancel"
-      act="Apply"
+      keep={texts.common.cancel}
+      act={texts.common.apply}
       isComplete
       submit={() => {
         const options = withoutEmpty(draft());

@@ -3,6 +3,8 @@ import { createMemo, For, type JSX } from 'solid-js';
 import { grouped, type Zone } from '../model/format.js';
 import type { AxisKind, ChartData, Series } from './model.js';
 import { valueText, type Look } from './options.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export function Readout(props: {
   data: ChartData;
@@ -24,7 +26,7 @@ export function Readout(props: {
       })),
   );
   return (
-    <div class="readout" title={`Rounded to ${READOUT_DIGITS} digits`}>
+    <div class="readout" title={fill(texts.chart.roundedToDigits, { digits: READOUT_DIGITS })}>
       <span>{placeText(props, at())}</span>
       <For each={entries()}>
         {({ label, point }) => (

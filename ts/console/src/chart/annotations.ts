@@ -7,6 +7,7 @@ import { familyOf } from '../model/types.js';
 import type { Annotation } from './plot/draw.js';
 import { milliseconds } from './model.js';
 import { messageOf } from '../model/message.js';
+import { texts } from '../texts.js';
 
 const MAX_ANNOTATIONS = 500;
 /** Minimum interval between requests of the same query, however often the chart's rows change. */
@@ -24,7 +25,7 @@ export type Annotate = (text: string, signal: AbortSignal) => Promise<Rows>;
 export async function annotate(text: string, signal: AbortSignal): Promise<Rows> {
   const { onlyReads } = await import('../sql/effects.js');
   if (!onlyReads(text)) {
-    throw new Error('the annotation query must only read data');
+    throw new Error(texts.chart.annotationsOnlyRead);
   }
   const { head, rows } = await query(text, { maxRows: MAX_ANNOTATIONS, signal });
   return { columns: head.columns, rows };
@@ -39,7 +40,7 @@ export function annotationsOf({ columns, rows }: Rows): readonly Annotation[] {
   const [begin, end] = times;
   const text = columns.findIndex(({ type }) => ['symbol', 'text'].includes(familyOf(type)));
   if (begin === undefined) {
-    throw new Error('the annotation query has no time column');
+    throw new Error(texts.chart.annotationsWithoutTime);
   }
   return rows.flatMap((row): readonly Annotation[] => {
     const at = milliseconds(row[begin] ?? null);

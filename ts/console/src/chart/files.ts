@@ -6,6 +6,7 @@ import type { Row } from '../api/answer.js';
 import type { ChartData } from './model.js';
 import type { Pen, Role } from './plot/pen.js';
 import { SvgPen } from './plot/svg.js';
+import { texts } from '../texts.js';
 
 /** A drawing that can be painted again. */
 export interface Picture {
@@ -39,7 +40,7 @@ export async function saveChart(format: PictureFormat, chart: ChartFile): Promis
     return;
   }
   if (!picture) {
-    throw new Error('There is no image yet: show the chart first, then save it.');
+    throw new Error(texts.chart.noImage);
   }
   const scale = devicePixelRatio;
   const { width, height } = picture.size();
@@ -68,7 +69,7 @@ export async function saveChart(format: PictureFormat, chart: ChartFile): Promis
   }
   const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, 'image/png'));
   if (!blob) {
-    throw new Error('The browser could not create the image: the chart is too large.');
+    throw new Error(texts.chart.imageTooLarge);
   }
   saveBlob(`${name}.png`, blob);
 }

@@ -1,5 +1,6 @@
 /** Kinds of charts, and which of them can show a result. */
 import { SHOWN_SERIES, type AxisKind, type ChartPlan } from './model.js';
+import { texts } from '../texts.js';
 
 export type ChartKind =
   | 'line'
@@ -16,18 +17,18 @@ export type ChartKind =
   | 'number';
 
 export const KIND_NAMES: Readonly<Record<ChartKind, string>> = {
-  line: 'Line',
-  area: 'Area',
-  stacked: 'Stacked area',
-  step: 'Step',
-  bars: 'Bars',
-  scatter: 'Scatter',
-  candles: 'Candlestick',
-  heatmap: 'Heat map',
-  histogram: 'Histogram',
-  depth: 'Order-book depth',
-  gauge: 'Gauge',
-  number: 'Number',
+  line: texts.chartKinds.line,
+  area: texts.chartKinds.area,
+  stacked: texts.chartKinds.stackedArea,
+  step: texts.chartKinds.step,
+  bars: texts.chartKinds.bars,
+  scatter: texts.chartKinds.scatter,
+  candles: texts.chartKinds.candlestick,
+  heatmap: texts.chartKinds.heatMap,
+  histogram: texts.chartKinds.histogram,
+  depth: texts.chartKinds.orderBookDepth,
+  gauge: texts.chartKinds.gauge,
+  number: texts.chartKinds.number,
 };
 
 /** Chart kinds that can show a plan, the default first. */

@@ -8,6 +8,7 @@ import { familyOf, isNumeric } from '../model/types.js';
 import { candleColumns, type CandleColumns } from './candle-columns.js';
 import { depthColumns, type DepthColumns } from './depth-columns.js';
 import { numberOf } from './numbers.js';
+import { texts } from '../texts.js';
 
 /** Number of series with their own colour; further ones are offered, but not shown. */
 export const SHOWN_SERIES = 8;
@@ -70,7 +71,7 @@ export function chooseChart(
   rows: readonly Row[],
 ): ChartChoice {
   if (rows.length === 0) {
-    return { why: 'There are no rows to draw.' };
+    return { why: texts.chart.noRows };
   }
   const time = timestamp >= 0 ? timestamp : columns.findIndex(isTime);
   const numbers = indexesWhere(columns, ({ type }) => isNumeric(type));
@@ -83,7 +84,7 @@ export function chooseChart(
   const counted = indexesWhere(columns, ({ type }) => familyOf(type) === 'integer');
   const values = [...measured, ...counted];
   if (values.length === 0 && !depth) {
-    return { why: 'A chart needs at least one numeric column besides the time column.' };
+    return { why: texts.chart.noNumbersBesideTime };
   }
   const key = keyColumn(columns, time, rows);
   const drawn = Math.min(SHOWN_SERIES, measured.length || counted.length);
@@ -105,7 +106,7 @@ function timelessChart(
   if (first === undefined) {
     return depth
       ? { plan: { axis: 'none', x: 0, values: [], drawn: 0, ...rest } }
-      : { why: 'A chart needs at least one numeric column.' };
+      : { why: texts.chart.noNumbers };
   }
   if (name >= 0) {
     return { plan: { axis: 'names', x: name, values: numbers, drawn: 1, ...rest } };

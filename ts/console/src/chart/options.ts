@@ -3,6 +3,8 @@
  * thresholds, annotations. Each is stored as typed; invalid input is refused. Pure.
  */
 import { duration, grouped, bytesText } from '../model/format.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export const OPTION_NAMES = [
   'unit',
@@ -19,11 +21,11 @@ export type ChartOptions = Readonly<Partial<Record<OptionName, string>>>;
 
 /** Units that change the notation of a value; any other unit is appended to it. */
 export const UNITS: readonly (readonly [value: string, name: string])[] = [
-  ['short', 'Short (1.2 M)'],
-  ['bytes', 'Bytes (1.2 MiB)'],
-  ['%', 'Percent'],
-  ['ms', 'Milliseconds'],
-  ['s', 'Seconds'],
+  ['short', texts.chartOptions.short],
+  ['bytes', texts.chartOptions.bytes],
+  ['%', texts.chartOptions.percent],
+  ['ms', texts.chartOptions.milliseconds],
+  ['s', texts.chartOptions.seconds],
 ];
 
 const LEVELS = ['ok', 'warn', 'error'] as const;
@@ -44,23 +46,23 @@ const MAX_DECIMALS = 9;
 export function optionTrouble(options: ChartOptions): string | undefined {
   const { unit = '', decimals, scale, least, most, annotations = '' } = options;
   if (unit.length > MAX_UNIT_LENGTH) {
-    return `A unit can have at most ${MAX_UNIT_LENGTH} characters.`;
+    return fill(texts.chartOptions.unitTooLong, { max: MAX_UNIT_LENGTH });
   }
   if (decimals !== undefined && !/^[0-9]$/.test(decimals)) {
-    return `Decimals must be a number from 0 to ${MAX_DECIMALS}.`;
+    return fill(texts.chartOptions.invalidDecimals, { max: MAX_DECIMALS });
   }
   if (scale !== undefined && scale !== 'log') {
-    return 'The scale must be linear or log.';
+    return texts.chartOptions.invalidScale;
   }
   const [low, high] = [numberOf(least), numberOf(most)];
   if (Number.isNaN(low) || Number.isNaN(high)) {
-    return 'The axis limits must be numbers.';
+    return texts.chartOptions.invalidLimits;
   }
   if (low !== undefined && high !== undefined && low >= high) {
-    return 'The axis minimum must be less than the maximum.';
+    return texts.chartOptions.swappedLimits;
   }
   if (annotations.length > MAX_QUERY_LENGTH) {
-    return `The annotation query can have at most ${MAX_QUERY_LENGTH} characters.`;
+    return fill(texts.chartOptions.queryTooLong, { max: MAX_QUERY_LENGTH });
   }
   const thresholds = thresholdsOf(options);
   return typeof thresholds === 'string' ? thresholds : undefined;
@@ -81,7 +83,7 @@ function numberOf(text: string | undefined): number | undefined {
 function thresholdsOf({ thresholds = '' }: ChartOptions): readonly Threshold[] | string {
   const parts = thresholds.split(',').filter((part) => part.trim() !== '');
   if (parts.length > MAX_THRESHOLDS) {
-    return `At most ${MAX_THRESHOLDS} thresholds are allowed.`;
+    return fill(texts.chartOptions.tooManyThresholds, { max: MAX_THRESHOLDS });
   }
   const found: Threshold[] = [];
   for (const part of parts) {
@@ -89,7 +91,7 @@ function thresholdsOf({ thresholds = '' }: ChartOptions): readonly Threshold[] |
     const at = numberOf(number) ?? NaN;
     const level = LEVELS.find((one) => one === word);
     if (Number.isNaN(at) || level === undefined) {
-      return `"${part.trim()}" is not a threshold such as "80 warn": use ok, warn or error.`;
+      return fill(texts.chartOptions.invalidThreshold, { text: part.trim() });
     }
     found.push({ at, level });
   }

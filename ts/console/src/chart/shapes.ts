@@ -4,6 +4,8 @@ import { spacing } from './candles.js';
 import type { DepthColumns } from './depth-columns.js';
 import type { ChartData, Point, Series } from './model.js';
 import { numberOf } from './numbers.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Stacks each series on the visible ones before it; a gap affects only its own series. */
 export function stacked(data: ChartData, shown: readonly boolean[]): ChartData {
@@ -48,7 +50,11 @@ export function histogram(values: readonly number[], label: string): ChartData {
     counts[bin] = (counts[bin] ?? 0) + 1;
   }
   const times = counts.map((_count, bin) => (first + bin + 0.5) * width);
-  return { times, width, series: [{ label: `count of ${label}`, points: counts }] };
+  return {
+    times,
+    width,
+    series: [{ label: fill(texts.chart.countOf, { label }), points: counts }],
+  };
 }
 
 /** 1, 2 or 5 times a power of ten, at least `least`. */
@@ -79,8 +85,8 @@ export function depthData(rows: readonly Row[], depth: DepthColumns): ChartData 
   return {
     times,
     series: [
-      { label: 'bids', points: times.map((price) => down.get(price)) },
-      { label: 'asks', points: times.map((price) => up.get(price)) },
+      { label: texts.chart.bids, points: times.map((price) => down.get(price)) },
+      { label: texts.chart.asks, points: times.map((price) => up.get(price)) },
     ],
   };
 }

@@ -5,6 +5,8 @@
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
 import { withHiddenShown } from '../model/format.js';
 import { answer, asked, type Question } from '../page/questions.js';
+import { fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Rendered once per page. */
 export function ConfirmDialog(): JSX.Element {
@@ -46,7 +48,9 @@ function Dialog(props: { question: Question }): JSX.Element {
       <Show when={question.typed}>
         <label class="confirm-typed">
           <span>
-            To confirm, type <bdi class="data">{question.typed}</bdi>
+            {fillNodes(texts.dialogs.typeToConfirm, {
+              name: <bdi class="data">{question.typed}</bdi>,
+            })}
           </span>
           <input class="input data" onInput={(event) => setTyped(event.currentTarget.value)} />
         </label>

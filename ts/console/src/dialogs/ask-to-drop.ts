@@ -1,22 +1,24 @@
 /** Asks before a table or view is dropped. */
-import { grouped } from '../model/format.js';
-import { KIND_WORDS, type TableEntry } from '../model/schema.js';
+import { rowsText } from '../model/format.js';
+import { keywordsOf, KIND_WORDS, type TableEntry } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
 import { confirmed } from '../page/questions.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Maximum rows of a table that is dropped without typing its name. */
 const MANY_ROWS = 1_000_000;
 
 /** Returns the statement that drops a table or view, once the user has confirmed. */
 export async function askToDrop(table: TableEntry): Promise<string | undefined> {
-  const statement = `DROP ${KIND_WORDS[table.kind].toUpperCase()} ${quoted(table.name)}`;
-  const rows = table.rows === undefined ? '' : `${grouped(String(table.rows))} rows. `;
+  const statement = `DROP ${keywordsOf(table.kind)} ${quoted(table.name)}`;
+  const rows = table.rows === undefined ? '' : `${rowsText(table.rows)}. `;
   const isSure = await confirmed({
-    title: `Drop the ${KIND_WORDS[table.kind]} ${table.name}?`,
-    text: `${rows}This cannot be undone.`,
+    title: fill(texts.dialogs.dropQuestion, { kind: KIND_WORDS[table.kind], name: table.name }),
+    text: fill(texts.dialogs.dropConsequences, { rows }),
     statement,
-    keep: 'Cancel',
-    destroy: `Drop ${table.name}`,
+    keep: texts.common.cancel,
+    destroy: fill(texts.common.drop, { name: table.name }),
     ...((table.rows ?? 0) > MANY_ROWS ? { typed: table.name } : {}),
   });
   return isSure ? statement : undefined;

@@ -11,6 +11,8 @@ import { columnsOf, offer, type NameSource, type Place } from './names.js';
 import type { Token } from '../sql/scanner.js';
 import { currentStatement, tokens } from './text.js';
 import { textOptions } from './text-completion.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Maximum statement length; longer statements are not parsed on each key press. */
 const MAX_STATEMENT_LENGTH = 20_000;
@@ -77,7 +79,7 @@ async function anyName(
 ): Promise<Completion[]> {
   const { scope, text, offset } = place;
   if (isVariable) {
-    return scope.variables.map((name) => ({ label: `@${name}`, detail: 'variable' }));
+    return scope.variables.map((name) => ({ label: `@${name}`, detail: texts.editor.variable }));
   }
   const before = text.slice(0, offset);
   const words = wordsAt(before);
@@ -102,14 +104,16 @@ async function anyName(
     options.push(...(await columnsInReach(source, place)));
   }
   if (/\b(?:ORDER|GROUP)\s+BY\b[^()]*$/i.test(before)) {
-    options.push(...aliasesBefore(before).map((name) => offer(name, 'alias', 3)));
+    options.push(...aliasesBefore(before).map((name) => offer(name, texts.editor.alias, 3)));
   }
   if (contexts.includes('expression')) {
     options.push(...functions.filter(({ isSource }) => !isSource).map(offerCall));
-    options.push(...scope.variables.map((name) => ({ label: `@${name}`, detail: 'variable' })));
+    options.push(
+      ...scope.variables.map((name) => ({ label: `@${name}`, detail: texts.editor.variable })),
+    );
   }
   if (contexts.includes('type')) {
-    options.push(...TYPES.map((label) => ({ label, detail: 'type' })));
+    options.push(...TYPES.map((label) => ({ label, detail: texts.editor.type })));
   }
   return options;
 }
@@ -239,7 +243,10 @@ async function allColumns(
   const { sources } = place.scope;
   const lists = await Promise.all(sources.map((one) => columnsOf(source, place, one)));
   const names = lists.flatMap((columns) => columns.map(({ name }) => quoted(name)));
-  const option = { label: `* as ${names.length} columns`, apply: names.join(', ') };
+  const option = {
+    label: fill(texts.editor.allColumns, { count: names.length }),
+    apply: names.join(', '),
+  };
   return context.aborted || names.length === 0
     ? null
     : { from: context.pos - 1, options: [option], filter: false };
@@ -248,5 +255,5 @@ async function allColumns(
 /** A function is inserted with its parenthesis; its signatures are shown beside the list. */
 function offerCall({ name, signatures, description }: FunctionEntry): Completion {
   const info = [...signatures, description].join('\n');
-  return { label: name, apply: `${name}(`, detail: 'function', info };
+  return { label: name, apply: `${name}(`, detail: texts.editor.function, info };
 }

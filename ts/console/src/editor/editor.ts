@@ -55,6 +55,7 @@ import {
 import { allStatements, currentStatement, highlighting, statementBar, tokens } from './text.js';
 import { theme } from './theme.js';
 import { wrapKey, wrapping } from './wrap.js';
+import { texts } from '../texts.js';
 
 export interface EditorEvents {
   readonly changed: (tab: string, text: string) => void;
@@ -73,15 +74,15 @@ const COMMENTS = { line: '--', block: { open: '/*', close: '*/' } };
 
 /** Labels of the search panel, with the same wording as elsewhere in the console. */
 const SEARCH_WORDS = {
-  next: 'Next',
-  previous: 'Previous',
-  all: 'Select all',
-  replace: 'Replace',
-  'replace all': 'Replace all',
-  'match case': 'Match case',
-  regexp: 'Regular expression',
-  'by word': 'Whole words',
-  close: 'Close',
+  next: texts.editor.next,
+  previous: texts.editor.previous,
+  all: texts.editor.selectAll,
+  replace: texts.editor.replace,
+  'replace all': texts.editor.replaceAll,
+  'match case': texts.editor.matchCase,
+  regexp: texts.editor.regularExpression,
+  'by word': texts.editor.wholeWords,
+  close: texts.common.close,
 };
 
 /** Delay before completions close when the editor loses the focus. */
@@ -288,7 +289,7 @@ export class SqlEditor {
       closeBrackets(),
       highlightActiveLine(),
       highlightActiveLineGutter(),
-      placeholder('Write SQL here'),
+      placeholder(texts.editor.placeholder),
       // Invisible characters, and those that change the direction of text.
       highlightSpecialChars({ addSpecialChars: /[\u202a-\u202c\u2060\u2068]/ }),
       wrapping(),
@@ -321,7 +322,7 @@ export class SqlEditor {
         ...defaultKeymap.filter(({ key }) => key !== 'Alt-l'),
       ]),
       EditorView.contentAttributes.of({
-        'aria-label': 'SQL editor. Press Escape, then Tab to leave it.',
+        'aria-label': texts.editor.label,
         // Scrollable content must be reachable by keyboard; axe regards this text as read-only.
         tabindex: '0',
         spellcheck: 'false',

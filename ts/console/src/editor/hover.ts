@@ -4,6 +4,8 @@ import { hoverTooltip, type Tooltip } from '@codemirror/view';
 import { scopeAt } from '../../../sql/index.js';
 import { KIND_WORDS, type KnownNames } from '../model/schema.js';
 import { currentStatement, tokens } from './text.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface Described {
   readonly title: string;
@@ -57,9 +59,12 @@ function describeName(
   const lines = sources.flatMap((table) =>
     columnsOf(table)
       .filter(({ name }) => is(name))
-      .map(
-        ({ type, designated }) =>
-          `${type} of ${table}${designated ? ', designated timestamp' : ''}`,
+      .map(({ type, designated }) =>
+        fill(texts.editor.columnOf, {
+          type,
+          table,
+          note: designated ? texts.editor.designated : '',
+        }),
       ),
   );
   if (lines.length > 0) {

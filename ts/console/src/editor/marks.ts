@@ -10,6 +10,7 @@ import {
 import { gutter, GutterMarker } from '@codemirror/view';
 import type { Run } from '../state/run.js';
 import { allStatements, statementBar } from './text.js';
+import { texts } from '../texts.js';
 
 export type MarkState = Run['state'];
 
@@ -93,7 +94,7 @@ const marks = StateField.define<RangeSet<RunMarker>>({
   },
 });
 
-const READY = new RunMarker('ready', 'Run this statement');
+const READY = new RunMarker('ready', texts.editor.runStatement);
 
 /** The ready mark at the statement under the cursor, unless a run has left a mark there. */
 function readyMarks(state: EditorState): RangeSet<RunMarker> {

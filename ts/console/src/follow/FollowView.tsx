@@ -27,6 +27,8 @@ import type { FollowSpec, Tab } from '../state/tab.js';
 import { Follower, type Unseen } from './follower.js';
 import { lastRows } from './source.js';
 import { zone } from '../page/zone.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
 
@@ -62,7 +64,10 @@ export default function FollowView(props: FollowProps): JSX.Element {
     follower().hold(false);
   };
   return (
-    <section class="follow" aria-label={`Following ${props.follow.table}`}>
+    <section
+      class="follow"
+      aria-label={fill(texts.follow.following, { table: props.follow.table })}
+    >
       <FollowBar {...props} follower={follower()} />
       <Trouble follower={follower()} zone={zone()} />
       <div class="follow-body">
@@ -168,8 +173,8 @@ function FollowedGrid(props: {
       />
       <Show when={isEmpty()}>
         <div class="empty over-grid">
-          <strong>No rows yet</strong>
-          <p>Rows appear here as they arrive.</p>
+          <strong>{texts.follow.noRowsYet}</strong>
+          <p>{texts.follow.noRowsYetHint}</p>
         </div>
       </Show>
     </>
@@ -181,40 +186,40 @@ function FollowBar(props: FollowProps & { follower: Follower }): JSX.Element {
   const change = (spec: Partial<FollowSpec>): void => workspace.setFollow(props.tab.id, spec);
   const isPaused = (): boolean => props.follower.isPaused();
   return (
-    <div class="toolbar" role="toolbar" aria-label="Follow" data-region="follow">
+    <div class="toolbar" role="toolbar" aria-label={texts.follow.follow} data-region="follow">
       <button
         id="follow-pause"
         class="button"
         onClick={() => (isPaused() ? props.follower.resume() : props.follower.pause())}
       >
         <Icon name={isPaused() ? 'play' : 'pause'} />
-        {isPaused() ? 'Resume' : 'Pause'}
+        {isPaused() ? texts.common.resume : texts.follow.pause}
       </button>
       <FollowState follower={props.follower} zone={zone()} />
       <label class="follow-rows">
-        <span>Last</span>
+        <span>{texts.follow.last}</span>
         <select
           class="select"
-          aria-label="Number of rows"
+          aria-label={texts.follow.numberOfRows}
           onChange={(event) => change({ rows: Number(event.currentTarget.value) })}
         >
           <For each={ROW_CHOICES}>
             {(count) => (
               <option value={count} selected={props.follow.rows === count}>
-                {grouped(String(count))} rows
+                {fill(texts.follow.rowCount, { count: grouped(String(count)) })}
               </option>
             )}
           </For>
         </select>
       </label>
-      <span class="segmented" role="group" aria-label="View">
+      <span class="segmented" role="group" aria-label={texts.follow.view}>
         <For each={['grid', 'chart'] as const}>
           {(view) => (
             <button
               aria-pressed={props.follow.view === view ? 'true' : 'false'}
               onClick={() => change({ view })}
             >
-              {view === 'grid' ? 'Grid' : 'Chart'}
+              {view === 'grid' ? texts.common.grid : texts.common.chart}
             </button>
           )}
         </For>
@@ -223,11 +228,11 @@ function FollowBar(props: FollowProps & { follower: Follower }): JSX.Element {
       <ZoneSwitch />
       <button
         class="button ghost beyond-phone"
-        title="Open the query in a new tab"
+        title={texts.follow.openQueryHint}
         onClick={() => props.session.tabs.edit(`${lastRows(props.follower.followed)};\n`)}
       >
         <Icon name="sql" />
-        <span class="label">Open query</span>
+        <span class="label">{texts.follow.openQuery}</span>
       </button>
     </div>
   );
@@ -238,21 +243,21 @@ function FollowState(props: { follower: Follower; zone: Zone }): JSX.Element {
     const feed = props.follower.feed();
     const at = clockText(props.follower.asOf(), props.zone);
     if (props.follower.isPaused()) {
-      return ['pause', '', `Paused, as of ${at}`];
+      return ['pause', '', fill(texts.follow.paused, { at })];
     }
     if (props.follower.isHeld() && feed.state === 'live') {
-      return ['pause', '', `Updates on hold, as of ${at}`];
+      return ['pause', '', fill(texts.follow.onHold, { at })];
     }
     switch (feed.state) {
       case 'starting':
-        return ['running', 'spin', 'Loading'];
+        return ['running', 'spin', texts.follow.loading];
       case 'live':
         return props.follower.polled() === undefined
-          ? ['check', 'ok', 'Live']
-          : ['clock', 'muted', `Polled every second, as of ${at}`];
+          ? ['check', 'ok', texts.common.live]
+          : ['clock', 'muted', fill(texts.follow.polled, { at })];
       case 'lost':
       case 'refused':
-        return ['alert', 'warn', `As of ${at}`];
+        return ['alert', 'warn', fill(texts.follow.asOf, { at })];
     }
   };
   return (
@@ -276,7 +281,7 @@ function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
         if (message !== undefined) {
           announce(message);
         } else if (before !== undefined) {
-          announce('The rows are up to date again.');
+          announce(texts.follow.upToDate);
         }
       },
     ),
@@ -287,9 +292,11 @@ function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
         <p class="follow-trouble" data-state={feed().state}>
           <Icon name="alert" />
           <span>
-            <bdi>{feed().message}</bdi> The rows are as of{' '}
-            {clockText(props.follower.asOf(), props.zone)}. Next attempt at{' '}
-            {clockText(feed().retryAt, props.zone)}.
+            {fillNodes(texts.follow.outdated, {
+              message: <bdi>{feed().message}</bdi>,
+              at: clockText(props.follower.asOf(), props.zone),
+              next: clockText(feed().retryAt, props.zone),
+            })}
           </span>
         </p>
       )}
@@ -315,7 +322,9 @@ function Nothing(props: { follower: Follower }): JSX.Element {
   return (
     <div class="empty">
       <strong>
-        {props.follower.feed().state === 'starting' ? 'Loading the last rows' : 'No rows'}
+        {props.follower.feed().state === 'starting'
+          ? texts.follow.loadingLastRows
+          : texts.common.noRows}
       </strong>
     </div>
   );
@@ -323,7 +332,7 @@ function Nothing(props: { follower: Follower }): JSX.Element {
 
 function unseenText({ count, isLeast }: Unseen): string {
   const text = rowsText(count).replace(' ', ' new ');
-  return isLeast ? `At least ${text}` : text;
+  return isLeast ? fill(texts.follow.atLeast, { count: text }) : text;
 }
 
 /** Time of day in the displayed zone. */

@@ -16,6 +16,8 @@ import {
   type FollowListener,
   type FollowSource,
 } from './source.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Server requests of this module. */
 interface AnswerServer {
@@ -32,7 +34,7 @@ const FAILED_MS = 5000;
  */
 const SILENCE_MS = 12_000;
 const BUSY = 503;
-const SILENT = 'The server has not responded for 12 seconds.';
+const SILENT = texts.follow.silentForSeconds;
 
 export function answerSource(
   followed: Followed,
@@ -74,7 +76,7 @@ async function run(
         return;
       }
       if (cause instanceof SqlError && cause.status !== 401) {
-        listener.polled(`${whyNot(cause)} Polling every second instead.`);
+        listener.polled(fill(texts.follow.pollingInstead, { reason: whyNot(cause) }));
         await forAWhile((until) => server.poll(listener, until), signal);
         continue;
       }
@@ -103,7 +105,7 @@ async function stream(
   };
   const open = (until: AbortSignal): AsyncIterable<ServerEvent> => server.live(query, until);
   if (!(await listened(open, { signal, silenceMs: SILENCE_MS, take }))) {
-    throw new Unreachable('The result stream was interrupted.');
+    throw new Unreachable(texts.follow.streamInterrupted);
   }
 }
 
@@ -131,7 +133,5 @@ function take({ name, data }: ServerEvent, listener: FollowListener): void {
 }
 
 function whyNot({ status, message }: SqlError): string {
-  return status === BUSY
-    ? 'The server has reached its limit of streams (changes.max.feeds).'
-    : `The server does not support a stream for this: ${message}.`;
+  return status === BUSY ? texts.follow.tooManyStreams : fill(texts.follow.noStream, { message });
 }

@@ -20,6 +20,8 @@ import {
   type FollowListener,
   type FollowSource,
 } from './source.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface Read {
   readonly head: AnswerHead;
@@ -154,7 +156,7 @@ class Feed {
       this.#server.changes(this.#position ?? 'now', until);
     const take = (event: ServerEvent): Promise<boolean> => this.#take(event);
     if (!(await listened(open, { signal: this.#signal, silenceMs: SILENCE_MS, take }))) {
-      throw new Unreachable('The change feed was interrupted.');
+      throw new Unreachable(texts.follow.feedInterrupted);
     }
   }
 
@@ -275,15 +277,13 @@ class Feed {
   /** Without a feed, polls the server, and retries the feed from time to time. */
   async #poll({ status, message }: SqlError): Promise<void> {
     const why =
-      status === BUSY
-        ? 'The server has reached its limit of change feeds (changes.max.feeds).'
-        : `The server has no change feed for this: ${message}.`;
-    this.#listener.polled(`${why} Polling every second instead.`);
+      status === BUSY ? texts.follow.tooManyFeeds : fill(texts.follow.noFeed, { message });
+    this.#listener.polled(fill(texts.follow.pollingInstead, { reason: why }));
     await forAWhile((signal) => this.#server.poll(this.#listener, signal), this.#signal);
   }
 }
 
-const SILENT = 'The server has not responded for a minute.';
+const SILENT = texts.follow.silentForMinute;
 
 /** Returns the later of a position and a transaction that is shown completely. */
 function later(position: string, txn: number): string {

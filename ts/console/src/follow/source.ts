@@ -3,6 +3,8 @@ import type { AnswerHead, Row } from '../api/answer.js';
 import { SqlError } from '../api/client.js';
 import { quoted } from '../sql/names.js';
 import { messageOf } from '../model/message.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface FollowListener {
   /** Receives the last rows, oldest first, whenever they may have changed. */
@@ -67,9 +69,9 @@ export function troubleText(cause: unknown, { table, query }: Followed): string 
     case 401:
       return cause.message;
     case 403:
-      return `You do not have permission to read ${table}: ${cause.message}.`;
+      return fill(texts.follow.noPermission, { table, message: cause.message });
     default:
-      return `There is no table or view named ${table}.`;
+      return fill(texts.follow.noTable, { table });
   }
 }
 

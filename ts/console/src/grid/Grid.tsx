@@ -29,6 +29,9 @@ import { cellId, shownCell, type GridParts, type GridProps } from './parts.js';
 import { Printed } from './Printed.js';
 import { between, cellsIn, type Selection } from './selection.js';
 import { SelectionFacts } from './SelectionFacts.js';
+import { fill } from '../fill.js';
+import { countText, rowsText } from '../model/format.js';
+import { texts } from '../texts.js';
 
 export function Grid(props: GridProps): JSX.Element {
   let scroller!: HTMLDivElement;
@@ -48,7 +51,7 @@ export function Grid(props: GridProps): JSX.Element {
   const parts = gridParts(props, { layout, cell, selection, select });
   const commands = (): void => {
     const focused = document.getElementById(cellId(cell(), props.name)) ?? scroller;
-    openMenuBelow('Column', focused, columnMenu(parts, cell().column, act));
+    openMenuBelow(texts.common.column, focused, columnMenu(parts, cell().column, act));
   };
   const onKeyDown = (event: KeyboardEvent): void => {
     const columns = props.result.columns.length;
@@ -75,7 +78,7 @@ export function Grid(props: GridProps): JSX.Element {
         role="grid"
         tabindex="0"
         data-region="grid"
-        aria-label={`Result, ${layout.rowCount()} rows, ${props.result.columns.length} columns`}
+        aria-label={labelOf(props, layout)}
         aria-rowcount={layout.rowCount() + 1}
         aria-colcount={props.result.columns.length + 1}
         aria-multiselectable="true"
@@ -83,14 +86,13 @@ export function Grid(props: GridProps): JSX.Element {
         onScroll={() => followScroll(props, layout, scroller)}
         onKeyDown={onKeyDown}
       >
-        <div
-          class="grid-canvas"
-          style={{ width: `${layout.totalWidth}px`, height: `${layout.totalHeight}px` }}
-        >
+        <div class="grid-canvas" style={canvasSize(layout)}>
           <GridHead
             {...parts}
             scroller={() => scroller}
-            onMenu={(place, x, y) => openMenu('Column', x, y, columnMenu(parts, place, act))}
+            onMenu={(place, x, y) =>
+              openMenu(texts.common.column, x, y, columnMenu(parts, place, act))
+            }
           />
           <GridBody {...parts} scroller={() => scroller} />
         </div>
@@ -98,6 +100,17 @@ export function Grid(props: GridProps): JSX.Element {
       <BesideGrid {...parts} scroller={() => scroller} />
     </div>
   );
+}
+
+function canvasSize({ totalWidth, totalHeight }: GridLayout): { width: string; height: string } {
+  return { width: `${totalWidth}px`, height: `${totalHeight}px` };
+}
+
+function labelOf({ result }: GridProps, layout: GridLayout): string {
+  return fill(texts.grid.label, {
+    rows: rowsText(layout.rowCount()),
+    columns: countText(result.columns.length, texts.counts.columns),
+  });
 }
 
 function BesideGrid(props: GridParts & { readonly scroller: () => HTMLElement }): JSX.Element {
@@ -211,7 +224,7 @@ function followSought(props: GridProps, layout: GridLayout, go: (place: number) 
         props.state.found();
         const place = layout.placeOf(sought.row);
         if (place === undefined) {
-          announce('The filter hides this row.');
+          announce(texts.grid.filterHidesRow);
         } else {
           // In a grid that has just become visible, the row is found before the grid has its size.
           queueMicrotask(() => go(place));
@@ -256,7 +269,7 @@ function arrangeByKey(event: KeyboardEvent, parts: GridParts, { act, commands }:
   const { state, result, cell, onLeave } = parts;
   if ((event.ctrlKey || event.metaKey) && event.code === 'KeyB') {
     state.reset();
-    announce('Columns, order and filter of the grid were reset.');
+    announce(texts.grid.wasReset);
     return true;
   }
   if (event.ctrlKey || event.metaKey || event.altKey) {
@@ -294,6 +307,13 @@ function announceCell({ result, layout, zone }: GridParts, cell: Cell): void {
   const column = result.columns[place.column];
   if (column) {
     const { text, faint } = shownCell(result, place, zone);
-    announce(`${column.name}, row ${layout.numberAt(cell.row)}: ${text}${faint ?? ''}`);
+    announce(
+      fill(texts.grid.cellDescription, {
+        column: column.name,
+        number: layout.numberAt(cell.row),
+        text,
+        faint: faint ?? '',
+      }),
+    );
   }
 }

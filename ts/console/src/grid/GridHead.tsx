@@ -5,6 +5,7 @@ import { typeName } from '../model/result.js';
 import { isNumeric } from '../model/types.js';
 import { Icon } from '../ui/icons.js';
 import type { GridParts } from './parts.js';
+import { texts } from '../texts.js';
 
 /** Distance in pixels above which a press counts as a drag. */
 const DRAG_FROM = 5;
@@ -23,7 +24,7 @@ export function GridHead(props: HeadProps): JSX.Element {
         role="columnheader"
         style={{ width: `${props.layout.numberWidth()}px` }}
       >
-        <span class="visually-hidden">Row</span>
+        <span class="visually-hidden">{texts.grid.row}</span>
       </span>
       <For each={props.layout.columns()}>
         {(place) => <HeadCell {...props} place={place} gap={gap()} setGap={setGap} />}

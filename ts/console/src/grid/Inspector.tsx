@@ -19,6 +19,8 @@ import { rowsOfQuery } from '../profile/questions.js';
 import { copy } from '../ui/clipboard.js';
 import type { GridParts } from './parts.js';
 import { IconButton } from '../ui/IconButton.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const ServerSummary = lazy(() =>
   import('../profile/ServerSummary.js').then(({ ServerSummary: view }) => ({ default: view })),
@@ -48,7 +50,7 @@ export function Inspector(props: GridParts & { onClose: () => void }): JSX.Eleme
   return (
     <aside
       class="inspector"
-      aria-label="Cell inspector"
+      aria-label={texts.inspector.cellInspector}
       data-region="inspector"
       onKeyDown={onKeyDown}
     >
@@ -59,19 +61,19 @@ export function Inspector(props: GridParts & { onClose: () => void }): JSX.Eleme
         <span class="spring" />
         <IconButton
           icon="copy"
-          label="Copy value"
-          title="Copy value"
-          onClick={() => void copy(copyText(value()), 'Value')}
+          label={texts.inspector.copyValue}
+          title={texts.inspector.copyValue}
+          onClick={() => void copy(copyText(value()), texts.common.value)}
         />
         <IconButton
           icon="close"
-          label="Close inspector"
-          title="Close (Escape)"
+          label={texts.inspector.closeInspector}
+          title={texts.inspector.closeHint}
           onClick={() => props.onClose()}
         />
       </header>
       <p class="hint">{sizeText(value(), column(), props.result.numberOf(row()))}</p>
-      <pre class="snippet" tabindex="0" aria-label="Value">
+      <pre class="snippet" tabindex="0" aria-label={texts.common.value}>
         {isRead() ? wholeText(value()) : '…'}
       </pre>
       <Show when={profile()}>
@@ -93,17 +95,17 @@ function ColumnFacts(props: {
   createEffect(on([() => props.column, () => props.result], () => setOfAll(false)));
   return (
     <>
-      <h3>Column</h3>
-      <span class="segmented" role="group" aria-label="Rows included">
+      <h3>{texts.common.column}</h3>
+      <span class="segmented" role="group" aria-label={texts.inspector.rowsIncluded}>
         <button aria-pressed={!ofAll()} onClick={() => setOfAll(false)}>
-          Loaded rows
+          {texts.inspector.loadedRows}
         </button>
         <button
           aria-pressed={ofAll()}
-          title="Runs the query again for this column only"
+          title={texts.inspector.allRowsHint}
           onClick={() => setOfAll(true)}
         >
-          All rows
+          {texts.inspector.allRows}
         </button>
       </span>
       <Show when={ofAll()} fallback={<ProfileFacts profile={props.profile} />}>
@@ -117,11 +119,15 @@ function ColumnFacts(props: {
 
 function sizeText(value: Value, column: Column | undefined, number: number): string {
   const size = Array.isArray(value)
-    ? `, ${grouped(String(value.flat(Infinity).length))} elements`
+    ? fill(texts.inspector.elements, { count: grouped(String(value.flat(Infinity).length)) })
     : typeof value === 'string' && ['text', 'symbol'].includes(familyOf(column?.type ?? ''))
-      ? `, ${grouped(String(charactersOf(value)))} characters`
+      ? fill(texts.inspector.characters, { count: grouped(String(charactersOf(value))) })
       : '';
-  return `row ${grouped(String(number))}, ${column ? typeName(column) : ''}${size}`;
+  return fill(texts.inspector.cellFacts, {
+    number: grouped(String(number)),
+    type: column ? typeName(column) : '',
+    size,
+  });
 }
 
 /** Code points, as the server counts. */
@@ -144,8 +150,8 @@ function wholeText(value: Value): string {
 /** Puts each innermost array on its own line. */
 function arrayLines(values: readonly Value[], indent: string): string {
   if (!values.some((value) => Array.isArray(value))) {
-    const texts = values.map((value) => (value === null ? 'null' : String(value)));
-    return `${indent}[${texts.join(', ')}]`;
+    const items = values.map((value) => (value === null ? 'null' : String(value)));
+    return `${indent}[${items.join(', ')}]`;
   }
   const inner = values.map((value) =>
     Array.isArray(value) ? arrayLines(value, `${indent}  `) : `${indent}  null`,

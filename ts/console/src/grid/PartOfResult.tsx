@@ -5,6 +5,8 @@ import type { RowOrder } from '../model/order.js';
 import { MAX_ROWS, type Result } from '../model/result.js';
 import type { Windows } from '../model/windows.js';
 import type { Statements } from '../state/statements.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface PartProps {
   readonly statements: Statements;
@@ -31,23 +33,29 @@ export function PartOfResult(props: PartProps): JSX.Element {
 function Beyond(props: PartProps & { windows: Windows }): JSX.Element {
   const loaded = (): string => {
     const { skipped, rows } = props.result;
-    return `${grouped(String(skipped + 1))} to ${grouped(String(skipped + rows.length))}`;
+    return fill(texts.grid.fromTo, {
+      from: grouped(String(skipped + 1)),
+      to: grouped(String(skipped + rows.length)),
+    });
   };
   return (
     <Switch>
       <Match when={props.windows.failure()}>
         {(failure) => (
           <p class="grid-note" role="status">
-            <span>The visible rows could not be loaded: {failure()}</span>
+            <span>{fill(texts.grid.notLoaded, { reason: failure() })}</span>
             <button class="button small" onClick={() => props.windows.again()}>
-              Try again
+              {texts.common.tryAgain}
             </button>
           </p>
         )}
       </Match>
       <Match when={props.order}>
         <p class="grid-note">
-          Filter and sort order apply to rows {loaded()} of {grouped(String(props.windows.total))}.
+          {fill(texts.grid.filterOfPart, {
+            loaded: loaded(),
+            total: grouped(String(props.windows.total)),
+          })}
         </p>
       </Match>
       <Match when={props.windows.notice}>{(notice) => <p class="grid-note">{notice()}</p>}</Match>
@@ -61,29 +69,33 @@ function Pages(props: PartProps & { why: string }): JSX.Element {
   const end = (): number => first() + props.result.rows.length;
   const all = (): string => {
     const { total = 0, isCut } = props.result;
-    return isCut ? 'more' : grouped(String(total));
+    return isCut ? texts.grid.more : grouped(String(total));
   };
   return (
     <p class="grid-note">
       <span>
-        Rows {grouped(String(first() + 1))} to {grouped(String(end()))} of {all()}. Exports contain
-        all rows. {props.why}
+        {fill(texts.grid.shownPart, {
+          from: grouped(String(first() + 1)),
+          to: grouped(String(end())),
+          all: all(),
+          reason: props.why,
+        })}
       </span>
       <button
         class="button small"
         disabled={first() === 0}
-        title="Runs the query again; the rows may differ"
+        title={texts.grid.runsAgain}
         onClick={() => void props.statements.showRows(Math.max(0, first() - MAX_ROWS))}
       >
-        Previous rows
+        {texts.grid.previousRows}
       </button>
       <button
         class="button small"
         disabled={!props.result.isCut && end() >= (props.result.total ?? 0)}
-        title="Runs the query again; the rows may differ"
+        title={texts.grid.runsAgain}
         onClick={() => void props.statements.showRows(end())}
       >
-        Next rows
+        {texts.grid.nextRows}
       </button>
     </p>
   );

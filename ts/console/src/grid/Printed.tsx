@@ -1,9 +1,11 @@
 /** The grid's first rows as a table for paper, rendered only for printing. */
 import { createSignal, For, onCleanup, onMount, Show, type JSX } from 'solid-js';
-import { grouped } from '../model/format.js';
+import { grouped, rowsText } from '../model/format.js';
 import { isNumeric } from '../model/types.js';
 import type { GridLayout } from './layout.js';
 import { shownCell, type GridProps } from './parts.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const MAX_ROWS = 1000;
 
@@ -21,13 +23,14 @@ function Rows(props: GridProps & { readonly layout: GridLayout }): JSX.Element {
   const columns = result.columns.map((_, place) => layout.columnAt(place));
   const count = Math.min(layout.rowCount(), MAX_ROWS);
   const places = Array.from({ length: count }, (_, place) => place);
-  const total = grouped(String(layout.rowCount()));
+  const total = rowsText(layout.rowCount());
   const isNumber = (column: number): boolean => isNumeric(result.columns[column]?.type ?? '');
   return (
     <table class="printed">
       <caption>
-        {count < layout.rowCount() ? `The first ${grouped(String(count))} of ` : ''}
-        {total} rows
+        {count < layout.rowCount()
+          ? fill(texts.grid.firstRows, { count: grouped(String(count)), total })
+          : total}
       </caption>
       <thead>
         <tr>

@@ -5,6 +5,8 @@ import { isNumeric } from '../model/types.js';
 import type { GridParts } from './parts.js';
 import { cellsIn, factsOf, type Facts } from './selection.js';
 import { valuesIn } from './copying.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 /**
  * Maximum cells to sum; larger selections are only counted, because the sum must keep up with the
@@ -30,17 +32,21 @@ export function SelectionFacts(props: GridParts): JSX.Element {
   return (
     <Show when={props.selection}>
       {(selection) => (
-        <p class="grid-facts" aria-label="Selected cells">
+        <p class="grid-facts" aria-label={texts.grid.selectedCells}>
           <span>
-            {grouped(String(selection().bottom - selection().top + 1))} ×{' '}
-            {grouped(String(selection().right - selection().left + 1))} cells
+            {fill(texts.grid.selectionSize, {
+              rows: grouped(String(selection().bottom - selection().top + 1)),
+              columns: grouped(String(selection().right - selection().left + 1)),
+            })}
           </span>
-          <Show when={facts()} fallback={<span>too many to aggregate</span>}>
+          <Show when={facts()} fallback={<span>{texts.grid.tooManyCells}</span>}>
             {(known) => (
               <>
                 <Show when={known().cells < cellsIn(selection())}>
                   <span>
-                    <b>{grouped(String(known().cells))}</b> loaded
+                    {fillNodes(texts.grid.loadedCells, {
+                      count: <b>{grouped(String(known().cells))}</b>,
+                    })}
                   </span>
                 </Show>
                 <Sums facts={known()} />
@@ -60,23 +66,25 @@ function Sums(props: { facts: Facts }): JSX.Element {
     <>
       <Show when={props.facts.values < props.facts.cells}>
         <span>
-          Null <b>{grouped(String(props.facts.cells - props.facts.values))}</b>
+          {fillNodes(texts.grid.nulls, {
+            count: <b>{grouped(String(props.facts.cells - props.facts.values))}</b>,
+          })}
         </span>
       </Show>
       <Show when={props.facts.sum}>
         {(sum) => (
           <>
             <span>
-              Sum <b>{grouped(sum().length > 20 ? sum() : exactOr(sum(), rounded))}</b>
+              {fillNodes(texts.grid.sum, {
+                sum: <b>{grouped(sum().length > 20 ? sum() : exactOr(sum(), rounded))}</b>,
+              })}
             </span>
             <span>
-              Average <b>{rounded(props.facts.average)}</b>
+              {fillNodes(texts.grid.average, { value: <b>{rounded(props.facts.average)}</b> })}
             </span>
+            <span>{fillNodes(texts.grid.min, { value: <b>{rounded(props.facts.least)}</b> })}</span>
             <span>
-              Min <b>{rounded(props.facts.least)}</b>
-            </span>
-            <span>
-              Max <b>{rounded(props.facts.greatest)}</b>
+              {fillNodes(texts.grid.max, { value: <b>{rounded(props.facts.greatest)}</b> })}
             </span>
           </>
         )}

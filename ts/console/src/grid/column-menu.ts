@@ -2,6 +2,7 @@
 import { copy } from '../ui/clipboard.js';
 import type { MenuItem } from '../ui/Menu.js';
 import type { GridParts } from './parts.js';
+import { texts } from '../texts.js';
 
 /** `act` moves the cursor to a position. */
 export function columnMenu(
@@ -25,20 +26,23 @@ export function columnMenu(
   };
   const isHeldHere = state.frozen() === place + 1;
   return [
-    sortItem('Sort loaded rows ascending', false),
-    sortItem('Sort loaded rows descending', true),
-    { label: 'Move to front', keys: '/', apart: true, run: () => move(0) },
-    { label: 'Move left', run: () => move(Math.max(0, place - 1)) },
-    { label: 'Move right', run: () => move(Math.min(count - 1, place + 1)) },
+    sortItem(texts.columnMenu.sortAscending, false),
+    sortItem(texts.columnMenu.sortDescending, true),
+    { label: texts.columnMenu.moveToFront, keys: '/', apart: true, run: () => move(0) },
+    { label: texts.columnMenu.moveLeft, run: () => move(Math.max(0, place - 1)) },
+    { label: texts.columnMenu.moveRight, run: () => move(Math.min(count - 1, place + 1)) },
     {
-      label: 'Freeze up to here',
+      label: texts.columnMenu.freeze,
       checked: isHeldHere,
       run: () => state.freeze(isHeldHere ? 0 : place + 1),
     },
-    { label: 'Widen', run: () => layout.setWidth(place, layout.width(place) * 1.5) },
-    { label: 'Narrow', run: () => layout.setWidth(place, layout.width(place) / 1.5) },
+    { label: texts.columnMenu.widen, run: () => layout.setWidth(place, layout.width(place) * 1.5) },
     {
-      label: 'Show column profile',
+      label: texts.columnMenu.narrow,
+      run: () => layout.setWidth(place, layout.width(place) / 1.5),
+    },
+    {
+      label: texts.columnMenu.showProfile,
       apart: true,
       keys: 'Enter',
       run: () => {
@@ -47,9 +51,9 @@ export function columnMenu(
       },
     },
     {
-      label: 'Copy name',
-      run: () => void copy(result.columns[column]?.name ?? '', 'Name'),
+      label: texts.common.copyName,
+      run: () => void copy(result.columns[column]?.name ?? '', texts.common.name),
     },
-    { label: 'Reset grid', keys: 'Ctrl+B', run: () => state.reset() },
+    { label: texts.columnMenu.resetGrid, keys: 'Ctrl+B', run: () => state.reset() },
   ];
 }

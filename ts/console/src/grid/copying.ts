@@ -5,6 +5,8 @@ import { showToast } from '../page/notices.js';
 import { copy } from '../ui/clipboard.js';
 import type { GridParts } from './parts.js';
 import type { Selection } from './selection.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 type Source = Pick<GridParts, 'result' | 'layout'>;
 
@@ -35,8 +37,11 @@ export const valuesIn = {
 
 /** Tells the user that rows are not loaded, and that an export has all of them. */
 function refuseToCopy(held: number, count: number): void {
-  const numbers = `${grouped(String(held))} of the ${grouped(String(count))} rows`;
-  showToast({ text: `${numbers} are loaded, so nothing was copied. Use Export to get all rows.` });
+  const numbers = fill(texts.grid.someRows, {
+    loaded: grouped(String(held)),
+    count: grouped(String(count)),
+  });
+  showToast({ text: fill(texts.grid.nothingCopied, { rows: numbers }) });
 }
 
 /**
@@ -62,14 +67,14 @@ export function copyByKey(event: KeyboardEvent, parts: GridParts): boolean {
     const values = [...valuesIn.rows(parts, selection)];
     const columns = valuesIn.columns(parts, selection).flatMap((at) => result.columns[at] ?? []);
     const text = event.shiftKey ? copyRows(columns, values) : copyCells(values);
-    void copy(text, event.shiftKey ? 'Cells with header' : 'Cells');
+    void copy(text, event.shiftKey ? texts.grid.cellsWithHeader : texts.grid.cells);
   } else if (event.shiftKey) {
     const order = state.order(result.columns.length);
     const columns = order.flatMap((column) => result.columns[column] ?? []);
     const values = order.map((column) => result.cell(row, column));
-    void copy(copyRows(columns, [values]), 'Row with header');
+    void copy(copyRows(columns, [values]), texts.grid.rowWithHeader);
   } else {
-    void copy(copyText(result.cell(row, layout.columnAt(cell.column))), 'Cell');
+    void copy(copyText(result.cell(row, layout.columnAt(cell.column))), texts.grid.cell);
   }
   return true;
 }

@@ -2,6 +2,8 @@
 import { createResource, createSignal, For, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import type { BadLine, FileLine } from './lines.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface BadLinesProps {
   readonly lines: readonly BadLine[];
@@ -21,28 +23,31 @@ export function BadLines(props: BadLinesProps): JSX.Element {
   return (
     <Show
       when={props.lines.length > 0}
-      fallback={<span class="hint">not among the first reported lines</span>}
+      fallback={<span class="hint">{texts.importReport.linesUnknown}</span>}
     >
       <button
         class="button small"
         aria-expanded={isOpen()}
-        aria-label={`Show lines of ${props.what}`}
+        aria-label={fill(texts.importReport.showLinesOf, { what: props.what })}
         onClick={() => setOpen(!isOpen())}
       >
-        Show lines
+        {texts.importReport.showLines}
       </button>
       <Show when={isOpen() && found()}>
         {(read) => (
           <Show
             when={read().lines}
-            fallback={<p class="hint warn">The file can no longer be read.</p>}
+            fallback={<p class="hint warn">{texts.importReport.fileGone}</p>}
           >
             {(lines) => (
               <ol class="bad-lines">
                 <For each={lines()}>{(line) => <Line {...line} />}</For>
                 <Show when={props.count > lines().length}>
                   <li class="hint">
-                    The first {lines().length} of {grouped(String(props.count))}.
+                    {fill(texts.importReport.firstLines, {
+                      shown: lines().length,
+                      count: grouped(String(props.count)),
+                    })}
                   </li>
                 </Show>
               </ol>
@@ -57,7 +62,10 @@ export function BadLines(props: BadLinesProps): JSX.Element {
 function Line(props: FileLine): JSX.Element {
   return (
     <li>
-      Line {grouped(String(props.line))}: <bdi>{props.problem}</bdi>
+      {fillNodes(texts.importReport.line, {
+        line: grouped(String(props.line)),
+        problem: <bdi>{props.problem}</bdi>,
+      })}
       <Show when={props.value !== ''}>
         {', '}
         <code>

@@ -14,6 +14,8 @@ import {
   type ColumnChoice,
 } from './model.js';
 import type { ColumnTrial, ImportFile, ImportQueue } from './queue.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface TableProps {
   readonly file: ImportFile;
@@ -37,15 +39,15 @@ export function ColumnTable(props: TableProps): JSX.Element {
     });
   };
   return (
-    <div class="import-columns" role="region" aria-label="Columns" tabindex="0">
+    <div class="import-columns" role="region" aria-label={texts.common.columns} tabindex="0">
       <table class="listing">
         <thead>
           <tr>
-            <th scope="col">Column in file</th>
-            <th scope="col">Name in table</th>
-            <th scope="col">Type</th>
-            <th scope="col">Pattern</th>
-            <th scope="col">First values</th>
+            <th scope="col">{texts.importColumns.columnInFile}</th>
+            <th scope="col">{texts.importColumns.nameInTable}</th>
+            <th scope="col">{texts.common.type}</th>
+            <th scope="col">{texts.importColumns.pattern}</th>
+            <th scope="col">{texts.importColumns.firstValues}</th>
           </tr>
         </thead>
         <tbody>
@@ -85,7 +87,7 @@ function ColumnRow(props: RowProps): JSX.Element {
         <td>
           <input
             class="input data"
-            aria-label={`Name of ${props.column.source}`}
+            aria-label={fill(texts.importColumns.nameOf, { column: props.column.source })}
             value={props.column.name}
             disabled={props.file.proposal?.asIs}
             onInput={(event) =>
@@ -99,11 +101,11 @@ function ColumnRow(props: RowProps): JSX.Element {
         <td>
           <Show
             when={takesPattern(type() ?? '') && !props.file.proposal?.isTyped}
-            fallback={<span class="hint">not needed</span>}
+            fallback={<span class="hint">{texts.importColumns.notNeeded}</span>}
           >
             <input
               class="input data"
-              aria-label={`Pattern of ${props.column.source}`}
+              aria-label={fill(texts.importColumns.patternOf, { column: props.column.source })}
               placeholder="ISO"
               value={props.column.pattern}
               onInput={(event) =>
@@ -164,13 +166,13 @@ function TypeCell(props: RowProps & { type: string | undefined }): JSX.Element {
       when={!isAppended(props.choices, props.file.existing)}
       fallback={
         <span class={props.type === undefined ? 'hint warn' : 'data'}>
-          {props.type ?? 'not in the table, skipped'}
+          {props.type ?? texts.importColumns.skipped}
         </span>
       }
     >
       <select
         class="select data"
-        aria-label={`Type of ${props.column.source}`}
+        aria-label={fill(texts.importColumns.typeOf, { column: props.column.source })}
         onChange={(event) =>
           props.onChange(retyped(props.column, event.currentTarget.value, props.proposed))
         }
@@ -200,10 +202,14 @@ function NoteRows(props: RowProps): JSX.Element {
         <tr class="near">
           <td colspan="5">
             <Icon name="alert" class="warn" />
-            <b>
-              <bdi>{props.column.name}</bdi>
-            </b>{' '}
-            is {note}
+            {fillNodes(texts.importColumns.columnNote, {
+              column: (
+                <b>
+                  <bdi>{props.column.name}</bdi>
+                </b>
+              ),
+              note,
+            })}
           </td>
         </tr>
       )}
@@ -225,15 +231,24 @@ function NearRow(props: RowProps): JSX.Element {
         <tr class="near">
           <td colspan="5">
             <Icon name="alert" class="warn" />
-            <b>
-              {found().misfits} of {props.file.proposal?.rows} values in{' '}
-              <bdi>{props.column.name}</bdi> are not {found().type},
-            </b>{' '}
-            first{' '}
-            <code>
-              <bdi>{found().first}</bdi>
-            </code>{' '}
-            in row {found().row}. The column is kept as text.
+            {fillNodes(texts.importColumns.firstMisfit, {
+              misfits: (
+                <b>
+                  {fillNodes(texts.importColumns.misfits, {
+                    count: found().misfits,
+                    rows: props.file.proposal?.rows,
+                    column: <bdi>{props.column.name}</bdi>,
+                    type: found().type,
+                  })}
+                </b>
+              ),
+              value: (
+                <code>
+                  <bdi>{found().first}</bdi>
+                </code>
+              ),
+              row: found().row,
+            })}
             <button
               class="button small"
               onClick={() =>
@@ -245,9 +260,13 @@ function NearRow(props: RowProps): JSX.Element {
                 })
               }
             >
-              Read as {found().type}
-              {found().pattern === ',' ? ' with a decimal comma' : ''}
-              {found().nullTexts ? `, ${found().nullTexts?.join(', ')} as null` : ''}
+              {fill(texts.importColumns.readAs, {
+                type: found().type,
+                comma: found().pattern === ',' ? texts.importColumns.decimalComma : '',
+                nulls: found().nullTexts
+                  ? fill(texts.importColumns.asNull, { texts: found().nullTexts?.join(', ') ?? '' })
+                  : '',
+              })}
             </button>
           </td>
         </tr>
@@ -270,10 +289,16 @@ function TimesRow(props: RowProps): JSX.Element {
       <tr class="near">
         <td colspan="5">
           <Icon name="alert" class="warn" />
-          <b>
-            <bdi>{props.column.name}</bdi> may contain times,
-          </b>{' '}
-          but is read as {props.column.type}.
+          {fillNodes(texts.importColumns.readAsOther, {
+            column: (
+              <b>
+                {fillNodes(texts.importColumns.mayContainTimes, {
+                  column: <bdi>{props.column.name}</bdi>,
+                })}
+              </b>
+            ),
+            type: props.column.type,
+          })}
           <For each={forms()}>
             {(form) => (
               <button
@@ -286,7 +311,10 @@ function TimesRow(props: RowProps): JSX.Element {
                   })
                 }
               >
-                Read as {patternText(form.pattern ?? form.type)}, {trialText(form)}
+                {fill(texts.importColumns.readWithPattern, {
+                  pattern: patternText(form.pattern ?? form.type),
+                  result: trialText(form),
+                })}
               </button>
             )}
           </For>

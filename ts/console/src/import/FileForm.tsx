@@ -1,6 +1,6 @@
 /** Choices before a file is imported: table, time column, partitions, columns. */
 import { createMemo, For, Show, type JSX } from 'solid-js';
-import { grouped, bytesText } from '../model/format.js';
+import { bytesText, grouped, rowsText } from '../model/format.js';
 import { Icon } from '../ui/icons.js';
 import { signIn } from '../signin/state.js';
 import { ColumnTable } from './ColumnTable.js';
@@ -16,6 +16,8 @@ import {
 } from './model.js';
 import { percent, remaining, type Progress } from './progress.js';
 import type { ImportFile, ImportQueue } from './queue.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface FormProps {
   readonly file: ImportFile;
@@ -30,7 +32,9 @@ export function FileForm(props: FormProps): JSX.Element {
       {(chosen) => (
         <>
           <fieldset class="import-form" disabled={!isOpen()}>
-            <legend class="visually-hidden">Import of {props.file.name}</legend>
+            <legend class="visually-hidden">
+              {fill(texts.common.importOf, { name: props.file.name })}
+            </legend>
             <div class="form-grid">
               <TableField {...props} choices={chosen()} />
               <ModeField {...props} choices={chosen()} />
@@ -60,15 +64,19 @@ function existingOf(props: FieldProps): Existing | undefined {
 function TableField(props: FieldProps): JSX.Element {
   const hint = (): string => {
     const rows = existingOf(props)?.rows;
-    return rows === undefined ? 'exists' : `exists, ${grouped(String(rows))} rows`;
+    return rows === undefined
+      ? texts.importForm.exists
+      : fill(texts.importForm.existsWithRows, { rows: rowsText(rows) });
   };
   const otherwise = (): string => {
     const { taken } = props.file;
-    return taken === undefined ? 'will be created' : `is a ${taken}`;
+    return taken === undefined
+      ? texts.importForm.willBeCreated
+      : fill(texts.importForm.isA, { kind: taken });
   };
   return (
     <div class="stack">
-      <label for="import-table">Table</label>
+      <label for="import-table">{texts.common.table}</label>
       <input
         id="import-table"
         class="input data"
@@ -89,18 +97,18 @@ function TableField(props: FieldProps): JSX.Element {
 function ModeField(props: FieldProps): JSX.Element {
   const overwrite = (isOn: boolean): void => props.queue.decide(props.file.id, { overwrite: isOn });
   return (
-    <div class="stack" role="group" aria-label="If the table exists">
-      <span>If the table exists</span>
+    <div class="stack" role="group" aria-label={texts.importForm.ifTableExists}>
+      <span>{texts.importForm.ifTableExists}</span>
       <span class="segmented">
         <button aria-pressed={!props.choices.overwrite} onClick={() => overwrite(false)}>
-          Append
+          {texts.importForm.append}
         </button>
         <button aria-pressed={props.choices.overwrite} onClick={() => overwrite(true)}>
-          Overwrite
+          {texts.importForm.overwrite}
         </button>
       </span>
       <span class={props.choices.overwrite && existingOf(props) ? 'hint warn' : 'hint'}>
-        {props.choices.overwrite ? 'All rows and columns are replaced' : 'Existing rows are kept'}
+        {props.choices.overwrite ? texts.importForm.overwriteHint : texts.importForm.appendHint}
       </span>
     </div>
   );
@@ -115,7 +123,7 @@ function OwnerField(props: FieldProps): JSX.Element {
   return (
     <Show when={isAsked()}>
       <div class="stack">
-        <label for="import-owner">Owner</label>
+        <label for="import-owner">{texts.common.owner}</label>
         <input
           id="import-owner"
           class="input data"
@@ -126,7 +134,7 @@ function OwnerField(props: FieldProps): JSX.Element {
           }
         />
         <span id="import-owner-hint" class="hint">
-          Group or user that owns the table
+          {texts.importForm.ownerHint}
         </span>
       </div>
     </Show>
@@ -142,12 +150,12 @@ function TimeField(props: FieldProps): JSX.Element {
     props.queue.decide(props.file.id, orderedBy(props.choices, timestamp));
   return (
     <div class="stack">
-      <label for="import-time">Time column</label>
+      <label for="import-time">{texts.common.timeColumn}</label>
       <Show
         when={!appended()}
         fallback={
           <select id="import-time" class="select" disabled>
-            <option>{existingOf(props)?.timestamp ?? 'none'}</option>
+            <option>{existingOf(props)?.timestamp ?? texts.common.none}</option>
           </select>
         }
       >
@@ -158,7 +166,7 @@ function TimeField(props: FieldProps): JSX.Element {
           onChange={(event) => pick(event.currentTarget.value)}
         >
           <option value="" selected={props.choices.timestamp === ''}>
-            none
+            {texts.common.none}
           </option>
           <For each={names()}>
             {(name) => (
@@ -170,7 +178,7 @@ function TimeField(props: FieldProps): JSX.Element {
         </select>
       </Show>
       <span id="import-time-hint" class="hint">
-        {appended() ? 'Set by the existing table' : 'Orders and partitions the table'}
+        {appended() ? texts.importForm.setByTable : texts.importForm.timeColumnHint}
       </span>
     </div>
   );
@@ -180,7 +188,7 @@ function PartitionField(props: FieldProps): JSX.Element {
   const appended = (): boolean => isAppended(props.choices, existingOf(props));
   return (
     <div class="stack">
-      <label for="import-partition">Partition by</label>
+      <label for="import-partition">{texts.importForm.partitionBy}</label>
       <Show
         when={!appended()}
         fallback={
@@ -201,7 +209,7 @@ function PartitionField(props: FieldProps): JSX.Element {
           <For each={PARTITION_UNITS}>
             {(unit) => (
               <option value={unit} selected={props.choices.partitionBy === unit}>
-                {unit === 'NONE' ? 'none' : unit.toLowerCase()}
+                {unit === 'NONE' ? texts.common.none : unit.toLowerCase()}
               </option>
             )}
           </For>
@@ -209,20 +217,20 @@ function PartitionField(props: FieldProps): JSX.Element {
       </Show>
       <span id="import-partition-hint" class="hint">
         {appended()
-          ? 'Set by the existing table'
+          ? texts.importForm.setByTable
           : props.choices.timestamp === ''
-            ? 'Needs a time column'
-            : 'Files are stored per partition'}
+            ? texts.importForm.needsTimeColumn
+            : texts.importForm.partitionByHint}
       </span>
     </div>
   );
 }
 
 const ATOMICITY: readonly (readonly [Atomicity, string, string])[] = [
-  ['widen', 'Widen the type', 'Set to null in an existing table'],
-  ['skipCol', 'Set to null', 'The row is kept'],
-  ['skipRow', 'Skip the row', 'Other rows are imported'],
-  ['abort', 'Stop the import', 'Nothing is written'],
+  ['widen', texts.importForm.widenTheType, texts.importForm.setToNullInTable],
+  ['skipCol', texts.importForm.setToNull, texts.importForm.setToNullHint],
+  ['skipRow', texts.importForm.skipTheRow, texts.importForm.skipTheRowHint],
+  ['abort', texts.importForm.stopTheImport, texts.importForm.stopTheImportHint],
 ];
 
 function AtomicityField(props: FieldProps): JSX.Element {
@@ -230,7 +238,7 @@ function AtomicityField(props: FieldProps): JSX.Element {
     ATOMICITY.find(([value]) => value === props.choices.atomicity)?.[2] ?? '';
   return (
     <div class="stack">
-      <label for="import-atomicity">Unreadable values</label>
+      <label for="import-atomicity">{texts.common.unreadableValues}</label>
       <select
         id="import-atomicity"
         class="select"
@@ -276,11 +284,11 @@ function DelimiterField(props: FormProps): JSX.Element {
       ...changes,
     });
   return (
-    <div class="stack" role="group" aria-label="File format">
-      <span>Delimiter</span>
+    <div class="stack" role="group" aria-label={texts.importForm.fileFormat}>
+      <span>{texts.importForm.delimiter}</span>
       <select
         class="select"
-        aria-label="Delimiter"
+        aria-label={texts.importForm.delimiter}
         onChange={(event) => look({ delimiter: event.currentTarget.value })}
       >
         <For each={DELIMITERS}>
@@ -297,11 +305,11 @@ function DelimiterField(props: FormProps): JSX.Element {
           checked={header()}
           onChange={(event) => look({ header: String(event.currentTarget.checked) })}
         />
-        The first line contains column names
+        {texts.importForm.hasHeader}
       </label>
       <Show when={props.file.proposal?.headerIsGuess}>
         <span class="hint warn">
-          <Icon name="alert" /> Uncertain: all values are text
+          <Icon name="alert" /> {texts.importForm.headerUncertain}
         </span>
       </Show>
       <For each={props.file.proposal?.warnings}>
@@ -319,7 +327,7 @@ function Foot(props: FieldProps): JSX.Element {
   const problem = createMemo(() => {
     const { proposal, taken, existing } = props.file;
     if (taken !== undefined) {
-      return `${props.choices.table} is a ${taken} and cannot receive rows. Choose another name.`;
+      return fill(texts.importForm.notATable, { table: props.choices.table, kind: taken });
     }
     return proposal && problemOf(proposal, props.choices, existing);
   });
@@ -342,7 +350,7 @@ function Foot(props: FieldProps): JSX.Element {
         {(progress) => <ProgressBlock file={props.file} progress={progress()} />}
       </Show>
       <button class="button large" onClick={() => props.queue.remove(props.file.id)}>
-        {isUnderWay() ? 'Stop import' : 'Remove from list'}
+        {isUnderWay() ? texts.importForm.stop : texts.common.removeFromList}
       </button>
       <Show when={!isUnderWay()}>
         <button
@@ -351,7 +359,7 @@ function Foot(props: FieldProps): JSX.Element {
           disabled={problem() !== undefined}
           onClick={() => props.queue.start(props.file.id)}
         >
-          Import {props.file.name}
+          {fill(texts.importForm.importFile, { file: props.file.name })}
         </button>
       </Show>
     </footer>
@@ -372,11 +380,13 @@ function ProgressBlock(props: { file: ImportFile; progress: Progress }): JSX.Ele
   });
   const rate = (): string => {
     const { rate } = props.progress;
-    return rate === undefined ? '' : `${(rate / MEGA).toFixed(1)} MB/s`;
+    return rate === undefined
+      ? ''
+      : fill(texts.importForm.bytesPerSecond, { rate: (rate / MEGA).toFixed(1) });
   };
   const rowRate = (): string => {
     const rows = Math.round((props.progress.rate ?? 0) * rowsPerByte());
-    return rows === 0 ? '' : `about ${grouped(String(rows))} rows/s`;
+    return rows === 0 ? '' : fill(texts.importForm.rowsPerSecond, { rows: grouped(String(rows)) });
   };
   return (
     <div class="import-progress">
@@ -386,21 +396,24 @@ function ProgressBlock(props: { file: ImportFile; progress: Progress }): JSX.Ele
         </b>
         <span>{percent(props.progress)} %</span>
         <span>
-          {bytesText(props.progress.sent)} of {bytesText(props.progress.all)}
+          {fill(texts.importForm.sentOfAll, {
+            sent: bytesText(props.progress.sent),
+            all: bytesText(props.progress.all),
+          })}
         </span>
         <span>{rowRate()}</span>
         <span>{rate()}</span>
         <span class="spring" />
         <span>
           {props.progress.sent === props.progress.all && props.progress.all > 0
-            ? 'writing rows'
+            ? texts.importForm.writingRows
             : remaining(props.progress)}
         </span>
       </div>
       <progress
         value={percent(props.progress)}
         max="100"
-        aria-label={`Import of ${props.file.name}`}
+        aria-label={fill(texts.common.importOf, { name: props.file.name })}
       />
     </div>
   );

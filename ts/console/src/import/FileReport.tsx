@@ -1,7 +1,7 @@
 /** Outcome of an import: rows, duration, and unreadable values by column. */
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import type { ImportReport } from '../api/upload.js';
-import { duration, grouped } from '../model/format.js';
+import { countText, duration, grouped, rowsText } from '../model/format.js';
 import { quoted } from '../sql/names.js';
 import { Icon } from '../ui/icons.js';
 import { openPage } from '../page/pages.js';
@@ -10,6 +10,8 @@ import { badLineOf, type BadLine, type FileLine } from './lines.js';
 import type { ImportFile, ImportQueue } from './queue.js';
 import type { Statements } from '../state/statements.js';
 import { Listing } from '../ui/Listing.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 const PREVIEW_ROWS = 1000;
 
@@ -33,28 +35,32 @@ export function FileReport(props: ReportProps): JSX.Element {
   const badRows = (): BadLine[] => bad().filter(({ field }) => field === undefined);
   const read = (lines: readonly BadLine[]): Promise<FileLine[]> =>
     props.queue.linesOf(props.file.id, lines);
-  const rows = (): string => grouped(String(report()?.rowsImported ?? 0));
+  const rows = (): string => rowsText(report()?.rowsImported ?? 0);
   const speed = (): string => speedText(report()?.rowsImported ?? 0, props.file.tookMs ?? 0);
   return (
     <div class="import-report">
       <h2>
         <Icon name="check" class="ok" />
-        <bdi>{props.file.name}</bdi> was imported
+        {fillNodes(texts.importReport.wasImported, { name: <bdi>{props.file.name}</bdi> })}
       </h2>
       <p>
-        {rows()} rows into <bdi class="data">{table()}</bdi> {speed()}
+        {fillNodes(texts.importReport.rowsInto, {
+          rows: rows(),
+          table: <bdi class="data">{table()}</bdi>,
+          speed: speed(),
+        })}
       </p>
       <Show when={(report()?.rowsRejected ?? 0) > 0}>
         <p class="warn">
           <Icon name="alert" />
-          {grouped(String(report()?.rowsRejected))} rows were skipped.
+          {countText(report()?.rowsRejected ?? 0, texts.importReport.skipped)}
         </p>
         <Show when={badRows().length > 0}>
           <div>
             <BadLines
               lines={badRows()}
               count={report()?.rowsRejected ?? 0}
-              what="skipped rows"
+              what={texts.importReport.skippedRows}
               read={read}
             />
           </div>
@@ -72,13 +78,13 @@ export function FileReport(props: ReportProps): JSX.Element {
           }
         >
           <Icon name="play" />
-          Show rows
+          {texts.importReport.showRows}
         </button>
         <button class="button" onClick={() => openPage('tables', table())}>
-          Open table details
+          {texts.importReport.openTableDetails}
         </button>
         <button class="button" onClick={() => props.queue.remove(props.file.id)}>
-          Remove from list
+          {texts.common.removeFromList}
         </button>
       </p>
     </div>
@@ -94,8 +100,12 @@ interface SpoiltProps {
 function SpoiltColumns(props: SpoiltProps): JSX.Element {
   return (
     <Listing
-      caption="Unreadable values"
-      heads={[['Column'], ['Values', 'num'], ['Lines']]}
+      caption={texts.common.unreadableValues}
+      heads={[
+        [texts.common.column],
+        [texts.importReport.values, 'num'],
+        [texts.importReport.lines],
+      ]}
       rows={props.spoilt}
     >
       {(column) => (
@@ -120,5 +130,5 @@ function SpoiltColumns(props: SpoiltProps): JSX.Element {
 
 function speedText(rows: number, ms: number): string {
   const rate = Math.round((rows * 1000) / Math.max(1, ms));
-  return `in ${duration(ms)}, ${grouped(String(rate))} rows/s.`;
+  return fill(texts.importReport.speed, { duration: duration(ms), rate: grouped(String(rate)) });
 }

@@ -10,15 +10,17 @@ import {
   untrack,
   type JSX,
 } from 'solid-js';
-import { Icon, type IconName } from '../ui/icons.js';
+import { Icon, SPINNING, type IconName } from '../ui/icons.js';
 import { spot } from '../page/pages.js';
 import type { Session } from '../state/session.js';
-import { grouped, bytesText } from '../model/format.js';
+import { bytesText, countText, rowsText } from '../model/format.js';
 import { FileForm } from './FileForm.js';
 import { FileReport } from './FileReport.js';
 import { percent, remaining } from './progress.js';
 import { importQueue, type FileState, type ImportFile, type ImportQueue } from './queue.js';
 import { dropped } from '../page/imports.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 export default function ImportPage(props: { session: Session }): JSX.Element {
   const queue = importQueue(props.session);
@@ -43,7 +45,7 @@ export default function ImportPage(props: { session: Session }): JSX.Element {
   return (
     <section class="page" aria-labelledby="import-title" data-region="import">
       <header class="page-head">
-        <h1 id="import-title">Import files</h1>
+        <h1 id="import-title">{texts.common.importFiles}</h1>
         <p class="hint">{overview(queue.files, spot().subject)}</p>
       </header>
       <Show
@@ -56,7 +58,7 @@ export default function ImportPage(props: { session: Session }): JSX.Element {
       >
         <div class="import">
           <div class="import-files">
-            <ul aria-label="Files">
+            <ul aria-label={texts.importPage.files}>
               <For each={queue.files}>
                 {(entry) => (
                   <li>
@@ -69,7 +71,7 @@ export default function ImportPage(props: { session: Session }): JSX.Element {
                 )}
               </For>
             </ul>
-            <ChooseButton label="Add files" onFiles={take} />
+            <ChooseButton label={texts.importPage.addFiles} onFiles={take} />
           </div>
           <Show when={file()} keyed>
             {(shown) => <FilePane session={props.session} queue={queue} file={shown} />}
@@ -82,22 +84,25 @@ export default function ImportPage(props: { session: Session }): JSX.Element {
 
 function overview(files: readonly ImportFile[], table: string): string {
   if (files.length === 0) {
-    return table === '' ? 'CSV, other delimited text, and Parquet' : `Into the table ${table}`;
+    return table === ''
+      ? texts.importPage.fileKinds
+      : fill(texts.importPage.intoTheTable, { table });
   }
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   const done = files.filter(({ state }) => state === 'done').length;
-  const count = `${files.length} ${files.length === 1 ? 'file' : 'files'}`;
-  return `${count}, ${bytesText(bytes)}, ${done} done`;
+  const count = countText(files.length, texts.counts.files);
+  return fill(texts.importPage.overview, { files: count, bytes: bytesText(bytes), count: done });
 }
 
 /** Explains why files cannot be dropped here. */
 export function ReadOnlyNote(): JSX.Element {
   return (
     <div class="empty">
-      <strong>This server is read-only</strong>
+      <strong>{texts.importPage.readOnly}</strong>
       <p>
-        File uploads over HTTP are disabled (<code>http.security.readonly</code>). Existing data can
-        be queried and exported.
+        {fillNodes(texts.importPage.readOnlyHint, {
+          setting: <code>http.security.readonly</code>,
+        })}
       </p>
     </div>
   );
@@ -110,9 +115,9 @@ function DropZone(props: { onFiles: (files: Iterable<File>) => void }): JSX.Elem
   return (
     <div class="dropzone">
       <Icon name="import" />
-      <h2>Drop CSV or Parquet files here</h2>
-      <p>You see the proposed columns and types first. Nothing is written until you confirm.</p>
-      <ChooseButton label="Choose files" primary onFiles={props.onFiles} />
+      <h2>{texts.common.dropFiles}</h2>
+      <p>{texts.common.dropFilesHint}</p>
+      <ChooseButton label={texts.common.chooseFiles} primary onFiles={props.onFiles} />
     </div>
   );
 }
@@ -151,11 +156,11 @@ export function ChooseButton(props: {
 }
 
 const STATE_ICONS: Readonly<Record<FileState, readonly [IconName, string]>> = {
-  reading: ['running', 'spin accent'],
+  reading: ['running', SPINNING],
   ready: ['sql', 'accent'],
   refused: ['alert', 'error'],
   waiting: ['clock', 'faint-icon'],
-  sending: ['running', 'spin accent'],
+  sending: ['running', SPINNING],
   done: ['check', 'ok'],
   failed: ['alert', 'error'],
 };
@@ -179,7 +184,7 @@ function FileButton(props: {
           <progress
             value={percent(progress())}
             max="100"
-            aria-label={`Import of ${props.file.name}`}
+            aria-label={fill(texts.common.importOf, { name: props.file.name })}
           />
         )}
       </Show>
@@ -190,15 +195,17 @@ function FileButton(props: {
 function stateText(file: ImportFile): string {
   switch (file.state) {
     case 'reading':
-      return file.progress ? `Uploading: ${sendingText(file)}` : 'Detecting columns';
+      return file.progress
+        ? fill(texts.importPage.uploading, { progress: sendingText(file) })
+        : texts.importPage.detectingColumns;
     case 'ready':
-      return 'Check the columns, then import';
+      return texts.importPage.checkColumns;
     case 'waiting':
-      return 'Queued';
+      return texts.importPage.queued;
     case 'sending':
       return sendingText(file);
     case 'done':
-      return `${grouped(String(file.report?.rowsImported ?? 0))} rows`;
+      return rowsText(file.report?.rowsImported ?? 0);
     case 'refused':
     case 'failed':
       return file.message ?? '';
@@ -230,29 +237,31 @@ function FilePane(props: { session: Session; queue: ImportQueue; file: ImportFil
             </strong>
             <p>
               <button class="button" onClick={() => props.queue.remove(props.file.id)}>
-                Remove from list
+                {texts.common.removeFromList}
               </button>
             </p>
           </div>
         </Match>
         <Match when={props.file.state === 'reading'}>
           <div class="empty">
-            <strong>Detecting columns</strong>
+            <strong>{texts.importPage.detectingColumns}</strong>
             <Show when={props.file.progress}>
               {(progress) => (
                 <>
                   <p>
-                    The server reads Parquet files: {sendingText(props.file)} of{' '}
-                    {bytesText(props.file.size)} uploaded.
+                    {fill(texts.importPage.uploadingParquet, {
+                      progress: sendingText(props.file),
+                      size: bytesText(props.file.size),
+                    })}
                   </p>
                   <progress
                     value={percent(progress())}
                     max="100"
-                    aria-label={`Upload of ${props.file.name}`}
+                    aria-label={fill(texts.importPage.uploadOf, { name: props.file.name })}
                   />
                   <p>
                     <button class="button" onClick={() => props.queue.remove(props.file.id)}>
-                      Stop upload
+                      {texts.importPage.stopUpload}
                     </button>
                   </p>
                 </>

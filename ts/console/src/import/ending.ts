@@ -4,8 +4,10 @@
  */
 import { recordsOf } from '../api/cells.js';
 import { query } from '../api/client.js';
-import { grouped } from '../model/format.js';
+import { rowsText } from '../model/format.js';
 import type { Activity } from '../state/activity.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface TableState {
   readonly rows: string;
@@ -71,13 +73,12 @@ export function endingText(
 ): string {
   if (!isSame(before, after)) {
     return after === undefined
-      ? `The table ${table} no longer exists.`
-      : `${table} was changed before the import stopped: it now has ${grouped(after.rows)} rows.`;
+      ? fill(texts.importReport.tableGone, { table })
+      : fill(texts.importReport.tableChanged, { table, rows: rowsText(Number(after.rows)) });
   }
   return reach === 'part'
-    ? 'Nothing was written.'
-    : 'The server has received the whole file and may still write it. ' +
-        `Check ${table} before you try again.`;
+    ? texts.importReport.nothingWasWritten
+    : fill(texts.importReport.mayStillBeWritten, { table });
 }
 
 function isSame(before: TableState | undefined, after: TableState | undefined): boolean {

@@ -1,6 +1,8 @@
 /** The user's choices for the import of a file, and the `/imp` request that follows from them. */
 import type { Proposal, ProposedColumn, SchemaEntry, Trial } from '../api/upload.js';
 import { grouped } from '../model/format.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface ColumnChoice {
   /** The column's name in the file, or `f0` and so on for a file without a header. */
@@ -133,10 +135,10 @@ export function retyped(
 }
 
 const UNITS: Readonly<Record<string, string>> = {
-  epoch_s: 'seconds since 1970',
-  epoch_ms: 'milliseconds since 1970',
-  epoch_us: 'microseconds since 1970',
-  epoch_ns: 'nanoseconds since 1970',
+  epoch_s: texts.importForm.secondsSince1970,
+  epoch_ms: texts.importForm.millisecondsSince1970,
+  epoch_us: texts.importForm.microsecondsSince1970,
+  epoch_ns: texts.importForm.nanosecondsSince1970,
 };
 
 /** Display text of a pattern. For numbers since 1970, it spells out the unit. */
@@ -146,7 +148,10 @@ export function patternText(pattern: string): string {
 
 /** `300 of 300 read` */
 export function trialText({ read, of }: Trial): string {
-  return `${grouped(String(read))} of ${grouped(String(of))} read`;
+  return fill(texts.importForm.valuesRead, {
+    read: grouped(String(read)),
+    all: grouped(String(of)),
+  });
 }
 
 /** Whether rows are added to an existing table, whose columns determine the types. */
@@ -172,22 +177,22 @@ export function problemOf(
   existing: Existing | undefined,
 ): string | undefined {
   if (choices.table.trim() === '') {
-    return 'Enter a table name.';
+    return texts.importForm.enterTableName;
   }
   const names = choices.columns.map(({ name }) => name.trim().toLowerCase());
   if (names.includes('')) {
-    return 'A column has no name.';
+    return texts.importForm.namelessColumn;
   }
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined) {
-    return `Two columns are named ${twice}.`;
+    return fill(texts.importForm.twoColumnsNamed, { name: twice });
   }
   if (isAppended(choices, existing)) {
     const isKnown = choices.columns.some((column) => targetType(column, choices, existing));
-    return isKnown ? undefined : 'The table has none of these columns.';
+    return isKnown ? undefined : texts.importForm.noCommonColumn;
   }
   if (choices.partitionBy !== 'NONE' && choices.timestamp === '') {
-    return 'Partitions need a time column.';
+    return texts.importForm.partitionsNeedTimeColumn;
   }
   if (proposal.isTyped) {
     return undefined;
@@ -195,9 +200,7 @@ export function problemOf(
   const unread = schemaOf(proposal, choices, existing).find(
     ({ type, pattern }) => type.startsWith('TIMESTAMP') && pattern === undefined,
   );
-  return (
-    unread && `Enter a pattern for the times in ${unread.name}, such as ` + 'yyyy-MM-dd HH:mm:ss.'
-  );
+  return unread && fill(texts.importForm.enterPattern, { name: unread.name });
 }
 
 /** Parameters of `/imp`. */

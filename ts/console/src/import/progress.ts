@@ -1,4 +1,6 @@
 /** Progress and remaining time of an import, from the bytes sent. */
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface Progress {
   readonly startedAt: number;
@@ -42,5 +44,7 @@ export function remaining({ sent, all, rate }: Progress): string | undefined {
     return undefined;
   }
   const seconds = Math.ceil((all - sent) / rate);
-  return seconds < 90 ? `about ${seconds} s left` : `about ${Math.round(seconds / 60)} min left`;
+  return seconds < 90
+    ? fill(texts.importPage.secondsLeft, { seconds })
+    : fill(texts.importPage.minutesLeft, { minutes: Math.round(seconds / 60) });
 }

@@ -11,7 +11,7 @@ import {
   type Proposal,
   type Trial,
 } from '../api/upload.js';
-import { grouped } from '../model/format.js';
+import { grouped, rowsText } from '../model/format.js';
 import { KIND_WORDS } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
 import { announce } from '../page/notices.js';
@@ -33,6 +33,8 @@ import { importing } from '../page/imports.js';
 import type { Schema } from '../state/schema.js';
 import type { Activity } from '../state/activity.js';
 import { messageOf } from '../model/message.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export type FileState = 'reading' | 'ready' | 'refused' | 'waiting' | 'sending' | 'done' | 'failed';
 
@@ -124,14 +126,14 @@ export class ImportQueue {
     if (blob.size === 0) {
       this.#change(id, {
         state: 'refused',
-        message: `${blob.name} is empty (0 bytes). Nothing was written.`,
+        message: fill(texts.importPage.emptyFile, { name: blob.name }),
       });
       return;
     }
     try {
       await this.#propose(id, blob, form);
     } catch (cause) {
-      const message = aborted(cause) ? 'Stopped. Nothing was written.' : plainMessage(cause);
+      const message = aborted(cause) ? texts.importPage.stopped : plainMessage(cause);
       this.#change(id, { state: 'refused', message });
     }
   }
@@ -304,7 +306,7 @@ export class ImportQueue {
       }
       this.#discard(id);
       this.#change(id, { state: 'done', report, tookMs: performance.now() - startedAt });
-      announce(`${name} was imported: ${rowsImported} rows.`);
+      announce(fill(texts.importPage.wasImported, { name, rows: rowsText(rowsImported) }));
     } catch (cause) {
       const message = await this.#ending(id, table, before, cause);
       this.#change(id, { state: 'failed', message });
@@ -332,7 +334,7 @@ export class ImportQueue {
     const { sent = 0, all = 0 } = this.of(id)?.progress ?? {};
     const isDecided = path === undefined ? sent < all : await isOver(this.#activity, path);
     const ending = await endingOf(table, before, isDecided ? 'part' : 'whole');
-    return `${isStopped ? 'Stopped.' : 'The server is not responding.'} ${ending}`;
+    return `${isStopped ? texts.importPage.wasStopped : texts.common.notResponding} ${ending}`;
   }
 
   #advance(id: number, sent: number, all: number): void {
@@ -344,7 +346,7 @@ export class ImportQueue {
     this.#change(id, { progress });
     const quarter = Math.floor(percent(progress) / QUARTER);
     if (quarter > Math.floor(percent(before) / QUARTER)) {
-      announce(`${quarter * QUARTER} percent uploaded`);
+      announce(fill(texts.importPage.percentUploaded, { percent: quarter * QUARTER }));
     }
   }
 
@@ -363,7 +365,7 @@ export class ImportQueue {
 
 function nothingImported(rows: number): string {
   const count = grouped(String(rows));
-  return `Nothing was imported: ${count} of ${count} rows could not be read.`;
+  return fill(texts.importPage.nothingImported, { count });
 }
 
 /** Import errors rephrased for users who see a file rather than a request. */
@@ -373,17 +375,16 @@ const PLAIN_MESSAGES: readonly (readonly [RegExp, (parts: RegExpExecArray) => st
     /^(?:not enough lines|cannot determine text structure) \[[^\]]*\](?:: (.*))?$/s,
     ([, why]) =>
       why === undefined
-        ? 'The file has fewer than two lines. Add a line of column names and at least one row.'
-        : `The columns cannot be detected: ${why}.`,
+        ? texts.importPage.tooFewLines
+        : fill(texts.importPage.notDetected, { reason: why }),
   ],
   [
     /^min deviation is too high \[[^\]]*\]: (.*?)(?:; correct it.*)?$/s,
-    ([, why]) => `The rows have different numbers of fields: ${why}.`,
+    ([, why = '']) => fill(texts.importPage.differentFields, { reason: why }),
   ],
   [
     /^duplicate column name found \[no=(\d+),name=(.*)\]$/s,
-    ([, at, name]) =>
-      `Column ${Number(at) + 1} has the same name as an earlier column: ${name}. Rename one.`,
+    ([, at, name = '']) => fill(texts.importPage.sameName, { number: Number(at) + 1, name }),
   ],
 ];
 

@@ -1,13 +1,15 @@
 /** Background work of the server: last runs, failures and next runs. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
-import { duration, grouped, instantText } from '../model/format.js';
+import { countText, duration, grouped, instantText } from '../model/format.js';
 import { Icon, type IconName } from '../ui/icons.js';
 import { LivePage } from '../ui/LivePage.js';
 import { addressOf, openPage, spot } from '../page/pages.js';
 import type { Job, JobState, Jobs } from '../state/jobs.js';
 import { FILTERS, filterOf, filtered, jobTitle, type JobFilter } from './model.js';
 import { Listing } from '../ui/Listing.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const REFRESH_MS = 2000;
 
@@ -16,17 +18,17 @@ export default function JobsPage(props: { jobs: Jobs }): JSX.Element {
   return (
     <LivePage
       page="jobs"
-      title="Background jobs"
+      title={texts.common.backgroundJobs}
       hint={overview}
       everyMs={REFRESH_MS}
       look={() => void jobs.refresh()}
       loaded={jobs.all()}
       key="id"
-      unread="Background jobs could not be loaded"
+      unread={texts.jobs.notLoaded}
       empty={
         <>
-          <strong>No background jobs</strong>
-          <p>View refreshes, checkpoints and row expiry appear here.</p>
+          <strong>{texts.jobs.noJobs}</strong>
+          <p>{texts.jobs.noJobsHint}</p>
         </>
       }
     >
@@ -37,8 +39,8 @@ export default function JobsPage(props: { jobs: Jobs }): JSX.Element {
 
 function overview(jobs: readonly Job[]): string {
   const troubled = jobs.filter(({ state }) => state === 'failing' || state === 'stopped').length;
-  const count = `${jobs.length} ${jobs.length === 1 ? 'job' : 'jobs'}`;
-  return troubled === 0 ? count : `${count}, ${troubled} with problems`;
+  const count = countText(jobs.length, texts.counts.jobs);
+  return troubled === 0 ? count : fill(texts.jobs.overview, { jobs: count, count: troubled });
 }
 
 function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
@@ -48,8 +50,8 @@ function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
   return (
     <>
       <div class="page-filters">
-        <SearchField placeholder="Filter by name, kind or error" search={setWanted} />
-        <span class="segmented" role="group" aria-label="Job state">
+        <SearchField placeholder={texts.jobs.filter} search={setWanted} />
+        <span class="segmented" role="group" aria-label={texts.jobs.jobState}>
           <For each={FILTERS}>
             {(one) => (
               <button
@@ -66,11 +68,11 @@ function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
         when={shown().length > 0}
         fallback={
           <div class="empty">
-            <strong>No matching jobs</strong>
+            <strong>{texts.jobs.noMatchingJobs}</strong>
             <p>
               {filter() === 'trouble' && wanted() === ''
-                ? 'No jobs are failing or stopped.'
-                : 'Try another filter.'}
+                ? texts.jobs.noProblems
+                : texts.jobs.tryAnotherFilter}
             </p>
           </div>
         }
@@ -82,25 +84,25 @@ function FilteredJobs(props: { jobs: readonly Job[] }): JSX.Element {
 }
 
 const FILTER_NAMES: Readonly<Record<JobFilter, string>> = {
-  all: 'All',
-  running: 'Running',
-  trouble: 'With problems',
-  resting: 'Idle',
+  all: texts.jobs.all,
+  running: texts.common.running,
+  trouble: texts.jobs.withProblems,
+  resting: texts.jobs.idle,
 };
 
 function JobTable(props: { jobs: readonly Job[] }): JSX.Element {
   return (
-    <div class="page-table" role="region" aria-label="List of background jobs" tabindex="0">
+    <div class="page-table" role="region" aria-label={texts.jobs.list} tabindex="0">
       <Listing
         class="listing jobs"
         heads={[
-          ['Job'],
-          ['State'],
-          ['Last error'],
-          ['Last run, UTC'],
-          ['Duration', 'num'],
-          ['Next run, UTC'],
-          ['Runs', 'num'],
+          [texts.common.job],
+          [texts.common.state],
+          [texts.common.lastError],
+          [texts.jobs.lastRunUtc],
+          [texts.common.duration, 'num'],
+          [texts.common.nextRunUtc],
+          [texts.jobs.runs, 'num'],
         ]}
         rows={props.jobs}
       >
@@ -125,7 +127,7 @@ function JobRow(props: { job: Job }): JSX.Element {
         <JobStateBadge job={props.job} />
       </td>
       <td class="job-error">
-        <Show when={props.job.lastError} fallback={<span class="hint">none</span>}>
+        <Show when={props.job.lastError} fallback={<span class="hint">{texts.common.none}</span>}>
           {(error) => <bdi title={error()}>{error()}</bdi>}
         </Show>
       </td>
@@ -151,15 +153,18 @@ function JobStateBadge(props: { job: Job }): JSX.Element {
     <Show
       when={props.job.state !== 'waiting'}
       fallback={
-        <span class="hint" title="Nothing to do at the moment">
-          waiting
+        <span class="hint" title={texts.jobs.waitingHint}>
+          {texts.jobs.waiting}
         </span>
       }
     >
       <span class={`badge ${look()[1]}`}>
         <Icon name={look()[0]} class={props.job.state === 'running' ? 'spin' : ''} />
         {props.job.state}
-        <Show when={props.job.failures > 1}> {grouped(String(props.job.failures))} times</Show>
+        <Show when={props.job.failures > 1}>
+          {' '}
+          {countText(props.job.failures, texts.counts.times)}
+        </Show>
       </span>
     </Show>
   );

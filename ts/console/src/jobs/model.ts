@@ -1,5 +1,6 @@
 /** Filter and display names of jobs. Pure. */
 import type { Job, JobState } from '../state/jobs.js';
+import { texts } from '../texts.js';
 
 export const FILTERS = ['all', 'running', 'trouble', 'resting'] as const;
 export type JobFilter = (typeof FILTERS)[number];
@@ -28,9 +29,9 @@ export function filtered(jobs: readonly Job[], filter: JobFilter, wanted: string
 }
 
 const TITLES: Readonly<Record<string, string>> = {
-  refresh: 'Refresh of',
-  checkpoint: 'Checkpoint',
-  expiry: 'Row expiry in',
+  refresh: texts.jobs.refreshOf,
+  checkpoint: texts.jobs.checkpoint,
+  expiry: texts.jobs.rowExpiryIn,
 };
 
 /** Title of a job; an unknown kind is shown by the server's name for it. */

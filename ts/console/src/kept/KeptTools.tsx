@@ -6,6 +6,8 @@ import { ShareDialog } from './ShareDialog.js';
 import { VersionsDialog } from './VersionsDialog.js';
 import type { Keeper } from './keeper.js';
 import type { Server } from '../state/server.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Interval between checks for other users' versions while the notebook is visible. */
 const LOOK_MS = 30_000;
@@ -19,8 +21,8 @@ export function keptItems(keeper: Keeper): MenuItem[] {
     return [];
   }
   return [
-    { label: 'Versions', apart: true, run: () => show('versions') },
-    ...(kept.access === 'own' ? [{ label: 'Share', run: () => show('share') }] : []),
+    { label: texts.saving.versions, apart: true, run: () => show('versions') },
+    ...(kept.access === 'own' ? [{ label: texts.common.share, run: () => show('share') }] : []),
   ];
 }
 
@@ -41,26 +43,28 @@ export function KeptTools(props: { keeper: Keeper; server: Server }): JSX.Elemen
   const says = (): string => {
     const { kept } = keeper;
     if (kept === undefined) {
-      return 'Only in this browser';
+      return texts.saving.onlyInBrowser;
     }
     if (!keeper.isChanged) {
-      return `Version ${kept.version}`;
+      return fill(texts.common.version, { version: kept.version });
     }
-    return kept.access === 'read' ? 'Changed locally' : `Changed since version ${kept.version}`;
+    return kept.access === 'read'
+      ? texts.saving.changedLocally
+      : fill(texts.saving.changedSinceVersion, { version: kept.version });
   };
   return (
     <Show when={props.server.keepsNotebooks && !props.server.isReadOnly}>
       <span class="kept-state">{says()}</span>
       <button
         class="button small"
-        title={isReader() ? 'Save your own copy (Ctrl+S)' : 'Save on the server (Ctrl+S)'}
+        title={isReader() ? texts.saving.saveCopyHint : texts.saving.saveHint}
         disabled={keeper.isSaving() || !keeper.isChanged}
         onClick={() => void keeper.save()}
       >
         <Show when={keeper.isSaving()}>
           <Icon name="running" class="spin" />
         </Show>
-        {isReader() ? 'Save a copy' : 'Save'}
+        {isReader() ? texts.saving.saveACopy : texts.saving.save}
       </button>
       <Show when={shown() === 'versions' && keeper.kept}>
         {(kept) => (

@@ -6,6 +6,9 @@ import type { Notebook } from '../cells/model.js';
 import { Icon } from '../ui/icons.js';
 import type { Keeper } from './keeper.js';
 import { merge, type Choice, type Conflict, type Merge } from './merge.js';
+import { fill, fillNodes } from '../fill.js';
+import { countText } from '../model/format.js';
+import { texts } from '../texts.js';
 
 interface OfferProps {
   readonly keeper: Keeper;
@@ -23,29 +26,30 @@ export function MergeOffer(props: OfferProps): JSX.Element {
           <Icon name="alert" />
           <span>
             <b>
-              <bdi>{newer().changedBy}</bdi> saved version {newer().version}.
+              {fillNodes(texts.merge.newerVersion, {
+                user: <bdi>{newer().changedBy}</bdi>,
+                version: newer().version,
+              })}
             </b>{' '}
-            {keeper.isChanged
-              ? 'You changed the previous version. No changes are lost.'
-              : 'You are viewing the previous version.'}
+            {keeper.isChanged ? texts.merge.youChanged : texts.merge.youView}
           </span>
           <span class="spring" />
           <Show
             when={keeper.isChanged}
             fallback={
               <button class="button small" onClick={() => keeper.takeTheirs()}>
-                Show new version
+                {texts.merge.showNewVersion}
               </button>
             }
           >
             <button class="button small" onClick={() => keeper.takeTheirs()}>
-              Use theirs and keep mine as a copy
+              {texts.merge.useTheirs}
             </button>
             <Show when={keeper.kept?.access !== 'read' && mergeOf(props, newer())}>
               {(merged) => (
                 <>
                   <button class="button small primary" onClick={() => setMerging(true)}>
-                    Merge
+                    {texts.merge.merge}
                   </button>
                   <Show when={isMerging()}>
                     <MergeDialog
@@ -106,7 +110,10 @@ function MergeDialog(props: {
     >
       <header>
         <h2 id={title}>
-          Merge with version {props.newer.version} by <bdi>{props.newer.changedBy}</bdi>
+          {fillNodes(texts.merge.title, {
+            version: props.newer.version,
+            user: <bdi>{props.newer.changedBy}</bdi>,
+          })}
         </h2>
       </header>
       <p>{fits(props.merge, props.newer.changedBy)}</p>
@@ -124,10 +131,10 @@ function MergeDialog(props: {
       </div>
       <div class="confirm-actions">
         <button class="button" onClick={() => dialog.close()}>
-          Cancel
+          {texts.common.cancel}
         </button>
         <button class="button primary" disabled={open() > 0} onClick={save}>
-          Save merged version
+          {texts.merge.saveMergedVersion}
         </button>
       </div>
     </dialog>
@@ -135,20 +142,19 @@ function MergeDialog(props: {
 }
 
 function fits({ conflicts, mine, theirs }: Merge, by: string): string {
-  const parts = (count: number): string => `${count} ${count === 1 ? 'part' : 'parts'}`;
-  const were = conflicts.length === 1 ? 'was' : 'were';
+  const parts = (count: number): string => countText(count, texts.merge.parts);
   const both =
     conflicts.length === 0
-      ? 'There are no conflicts.'
-      : `${parts(conflicts.length)} ${were} changed by both: choose a version for each.`;
-  const kept = `You changed ${parts(mine)}, ${by} changed ${parts(theirs)}; all of these are kept.`;
+      ? texts.merge.noConflicts
+      : countText(conflicts.length, texts.merge.conflicts);
+  const kept = fill(texts.merge.bothKept, { mine: parts(mine), user: by, theirs: parts(theirs) });
   return `${kept} ${both}`;
 }
 
 const CHOICES: readonly (readonly [Choice, string])[] = [
-  ['mine', 'Mine'],
-  ['theirs', 'Theirs'],
-  ['both', 'Both'],
+  ['mine', texts.merge.mine],
+  ['theirs', texts.merge.theirs],
+  ['both', texts.merge.both],
 ];
 
 function ConflictChoice(props: {
@@ -166,7 +172,7 @@ function ConflictChoice(props: {
         <bdi>{props.conflict.label}</bdi>
       </legend>
       <div class="merge-sides">
-        <Side name="Mine" text={props.conflict.mine} />
+        <Side name={texts.merge.mine} text={props.conflict.mine} />
         <Side name={`Theirs (${props.by})`} text={props.conflict.theirs} />
       </div>
       <For each={offered()}>
@@ -192,7 +198,7 @@ function Side(props: { name: string; text: string | undefined }): JSX.Element {
       <b class="hint">
         <bdi>{props.name}</bdi>
       </b>
-      <Show when={props.text !== undefined} fallback={<p class="hint">Deleted</p>}>
+      <Show when={props.text !== undefined} fallback={<p class="hint">{texts.merge.deleted}</p>}>
         <pre class="code-block" tabindex="0" role="region" aria-label={props.name}>
           {props.text}
         </pre>

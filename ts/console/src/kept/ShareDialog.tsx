@@ -7,6 +7,8 @@ import { addressOfLink } from './open.js';
 import { Failure } from '../ui/Failure.js';
 import { messageOf } from '../model/message.js';
 import { IconButton } from '../ui/IconButton.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export function ShareDialog(props: {
   id: string;
@@ -44,22 +46,22 @@ export function ShareDialog(props: {
     take(await notebooks.share(props.id, shares(), hasLink()));
     props.onShared?.();
     if (link() !== '') {
-      await copy(link(), 'Link');
+      await copy(link(), texts.share.link);
     }
     return '';
   };
   return (
     <FormDialog
-      title="Share"
+      title={texts.common.share}
       name={props.title}
-      keep="Cancel"
-      act={hasLink() ? 'Share and copy link' : 'Share'}
+      keep={texts.common.cancel}
+      act={hasLink() ? texts.share.shareAndCopyLink : texts.common.share}
       isComplete={isRead()}
       submit={submit}
       onClose={() => props.onClose()}
     >
       <Failure text={failure()} />
-      <p>Its statements run with the permissions of the user who runs them.</p>
+      <p>{texts.share.hint}</p>
       {/* Shown once the server has responded: its response would replace any earlier input. */}
       <Show when={isRead()}>
         <ShareList shares={shares()} onChange={setShares} />
@@ -83,7 +85,7 @@ function LinkChoice(props: {
           checked={props.isOn}
           onChange={(event) => props.onChange(event.currentTarget.checked)}
         />
-        Anyone with the link who can log in can read it
+        {texts.share.withLink}
       </label>
       <Show when={props.address !== '' && props.isOn}>
         <p class="share-link data">
@@ -105,27 +107,27 @@ function ShareList(props: {
   };
   return (
     <ul class="share-list">
-      <For each={props.shares} fallback={<li class="hint">Not shared yet</li>}>
+      <For each={props.shares} fallback={<li class="hint">{texts.share.notSharedYet}</li>}>
         {(one) => (
           <li>
             <bdi>{one.name}</bdi>
             <span class="spring" />
             <select
               class="select"
-              aria-label={`Access of ${one.name}`}
+              aria-label={fill(texts.share.accessOf, { name: one.name })}
               onChange={(event) => allow(one, event.currentTarget.value)}
             >
               <option value="read" selected={one.access === 'read'}>
-                can read
+                {texts.share.canRead}
               </option>
               <option value="write" selected={one.access === 'write'}>
-                can write
+                {texts.share.canWrite}
               </option>
             </select>
             <IconButton
               icon="close"
               type="button"
-              label={`Stop sharing with ${one.name}`}
+              label={fill(texts.share.stopSharingWith, { name: one.name })}
               onClick={() => props.onChange(props.shares.filter((other) => other !== one))}
             />
           </li>
@@ -143,7 +145,7 @@ function AddShare(props: {
   return (
     <div class="share-add">
       <label class="confirm-typed">
-        <span>User, service account or group</span>
+        <span>{texts.share.name}</span>
         <input
           class="input"
           value={props.name}
@@ -162,7 +164,7 @@ function AddShare(props: {
         disabled={props.name.trim() === ''}
         onClick={() => props.onAdd()}
       >
-        Add
+        {texts.share.add}
       </button>
     </div>
   );

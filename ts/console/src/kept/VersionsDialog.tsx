@@ -5,6 +5,8 @@ import { showToast } from '../page/notices.js';
 import type { Keeper } from './keeper.js';
 import { Failure } from '../ui/Failure.js';
 import { messageOf } from '../model/message.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 export function VersionsDialog(props: {
   keeper: Keeper;
@@ -38,7 +40,7 @@ export function VersionsDialog(props: {
       props.keeper.restore(draft);
       dialog.close();
       showToast({
-        text: `Version ${chosen()} is now your draft. Save it to make it the newest version.`,
+        text: fill(texts.versions.restored, { version: chosen() ?? '' }),
       });
     }
   };
@@ -55,22 +57,22 @@ export function VersionsDialog(props: {
     >
       <header>
         <h2 id={title}>
-          Versions of <bdi>{props.keeper.title}</bdi>
+          {fillNodes(texts.versions.title, { title: <bdi>{props.keeper.title}</bdi> })}
         </h2>
       </header>
       <div class="versions">
         <VersionList versions={versions()} chosen={chosen()} choose={choose} />
-        <pre class="code-block" tabindex="0" role="region" aria-label="Version text">
-          {text() ?? (chosen() === undefined ? 'Select a version to view it.' : '')}
+        <pre class="code-block" tabindex="0" role="region" aria-label={texts.versions.text}>
+          {text() ?? (chosen() === undefined ? texts.versions.nothingSelected : '')}
         </pre>
       </div>
       <Failure text={failure()} />
       <div class="confirm-actions">
         <button class="button" onClick={() => dialog.close()}>
-          Close
+          {texts.common.close}
         </button>
         <button class="button primary" disabled={text() === undefined} onClick={restore}>
-          Restore as draft
+          {texts.versions.restoreAsDraft}
         </button>
       </div>
     </dialog>
@@ -91,7 +93,7 @@ function VersionList(props: {
               aria-pressed={props.chosen === version.version ? 'true' : 'false'}
               onClick={() => props.choose(version.version)}
             >
-              <b>Version {version.version}</b>
+              <b>{fill(texts.common.version, { version: version.version })}</b>
               <span class="hint">
                 {instant(version.changed)}, <bdi>{version.changedBy}</bdi>
               </span>
@@ -105,5 +107,5 @@ function VersionList(props: {
 
 /** `2026-11-27 10:30`, in UTC like all times that the server reports. */
 export function instant(iso: string): string {
-  return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`;
+  return fill(texts.versions.dateTime, { date: iso.slice(0, 10), time: iso.slice(11, 16) });
 }

@@ -9,6 +9,8 @@ import { showFailure, showToast } from '../page/notices.js';
 import type { KeptNotebook, Tab } from '../state/tab.js';
 import type { Workspace } from '../state/workspace.js';
 import { signal } from '../model/signal.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const GONE = 404;
 
@@ -60,7 +62,9 @@ export class Keeper {
         : await notebooks.create(title, text);
       this.#workspace.keepNotebook(this.#tab.id, keptOf(saved, text));
       this.#newer.set(undefined);
-      showToast({ text: `${saved.title}: version ${saved.version} saved` });
+      showToast({
+        text: fill(texts.saving.versionSaved, { title: saved.title, version: saved.version }),
+      });
     } catch (cause) {
       await this.#failed(cause);
     } finally {
@@ -75,10 +79,7 @@ export class Keeper {
     }
     if (cause instanceof SqlError && cause.status === GONE) {
       this.#workspace.keepNotebook(this.#tab.id, undefined);
-      showFailure(
-        'The notebook no longer exists on the server, or you no longer have access. ' +
-          'Save to create it again.',
-      );
+      showFailure(texts.saving.notebookGone);
       return;
     }
     showFailure(cause);

@@ -9,6 +9,8 @@ import {
   type NotebookSettings,
   type Variable,
 } from '../cells/model.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** How the user resolves a conflict. */
 export type Choice = 'mine' | 'theirs' | 'both';
@@ -162,7 +164,7 @@ function cellConflict({ key, mine, theirs }: Piece<Cell>): Conflict {
   const cell = mine ?? theirs;
   return {
     key,
-    label: cell?.kind === 'sql' ? `Cell ${cell.name}` : 'Text',
+    label: cell?.kind === 'sql' ? fill(texts.common.cell, { name: cell.name }) : texts.common.text,
     mine: mine && shownCell(mine),
     theirs: theirs && shownCell(theirs),
     canKeepBoth: mine !== undefined && theirs !== undefined,
@@ -199,9 +201,9 @@ function settingsOf({ layout, refresh, range, variables }: Notebook): Parts<Sett
 }
 
 const SETTING_NAMES: Readonly<Record<string, string>> = {
-  layout: 'Layout',
-  refresh: 'Refresh',
-  range: 'Time range',
+  layout: texts.common.layout,
+  refresh: texts.merge.refresh,
+  range: texts.common.timeRange,
 };
 
 function settingConflict({ key, mine, theirs }: Piece<Setting>): Conflict {
@@ -211,7 +213,7 @@ function settingConflict({ key, mine, theirs }: Piece<Setting>): Conflict {
       : Object.values(value).join('  ');
   return {
     key,
-    label: SETTING_NAMES[key] ?? `Variable ${key}`,
+    label: SETTING_NAMES[key] ?? fill(texts.merge.variable, { name: key }),
     mine: shown(mine),
     theirs: shown(theirs),
     canKeepBoth: false,

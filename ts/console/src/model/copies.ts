@@ -2,13 +2,14 @@
 import type { Column, Row, Value } from '../api/answer.js';
 import { copyRows, copyText } from './format.js';
 import { isNumeric } from './types.js';
+import { texts } from '../texts.js';
 
 export type CopyForm = 'tabs' | 'csv' | 'markdown' | 'json';
 
 export const COPY_FORMS: Readonly<Record<CopyForm, string>> = {
-  tabs: 'Tab-separated (for spreadsheets)',
+  tabs: texts.gridTools.tabSeparated,
   csv: 'CSV',
-  markdown: 'Markdown table',
+  markdown: texts.gridTools.markdownTable,
   json: 'JSON',
 };
 

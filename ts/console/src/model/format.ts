@@ -4,6 +4,7 @@
  */
 import type { Column, Value } from '../api/answer.js';
 import { familyOf } from './types.js';
+import { texts } from '../texts.js';
 
 export type Zone = 'utc' | 'local';
 
@@ -44,7 +45,7 @@ export function cellText(value: Value, column: Column, zone: Zone, digits: numbe
     case 'array':
       return Array.isArray(value) ? arrayCell(value) : plainCell(String(value));
     case 'binary':
-      return { kind: 'special', text: 'binary' };
+      return { kind: 'special', text: texts.grid.binary };
     case 'symbol':
     case 'text':
     case 'other':
@@ -54,7 +55,7 @@ export function cellText(value: Value, column: Column, zone: Zone, digits: numbe
 
 function plainCell(text: string): CellText {
   if (text === '') {
-    return { kind: 'special', text: 'empty' };
+    return { kind: 'special', text: texts.grid.empty };
   }
   const line = text.replace(/[\r\n\t]+/g, ' ');
   if (line.length <= TEXT_SHOWN) {
@@ -236,6 +237,11 @@ export function instantText(iso: string | undefined): string {
   return iso === undefined ? '–' : iso.slice(0, 19).replace('T', ' ');
 }
 
+/** A count with its noun, in the form that English uses for this number: `1,204 rows`. */
+export function countText(count: number, forms: Readonly<Record<'one' | 'other', string>>): string {
+  return (count === 1 ? forms.one : forms.other).replace('{count}', grouped(String(count)));
+}
+
 export function rowsText(count: number): string {
-  return `${grouped(String(count))} ${count === 1 ? 'row' : 'rows'}`;
+  return countText(count, texts.counts.rows);
 }

@@ -4,6 +4,7 @@
 import type { Value } from '../api/answer.js';
 import { numberOf, recordsOf, textOf, type Answer, type RowRecord } from '../api/cells.js';
 import { viewFacts, type ViewFacts } from './views.js';
+import { texts } from '../texts.js';
 
 export type TableKind = 'table' | 'view' | 'materialized' | 'live';
 
@@ -90,12 +91,18 @@ export function functionEntries(answer: Answer): FunctionEntry[] {
   return [...entries.values()];
 }
 
-/** Name of each kind for use in sentences and, in capitals, in statements. */
+/** A kind in statements: `MATERIALIZED VIEW`. */
+export function keywordsOf(kind: TableKind): string {
+  const isView = kind === 'materialized' || kind === 'live';
+  return (isView ? `${kind} view` : kind).toUpperCase();
+}
+
+/** Each kind in sentences. */
 export const KIND_WORDS: Readonly<Record<TableKind, string>> = {
-  table: 'table',
-  view: 'view',
-  materialized: 'materialized view',
-  live: 'live view',
+  table: texts.kinds.table,
+  view: texts.kinds.view,
+  materialized: texts.kinds.materialized,
+  live: texts.kinds.live,
 };
 
 /** Icon name of each kind. */

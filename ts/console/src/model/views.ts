@@ -1,6 +1,8 @@
 /** State and freshness of materialized and live views, in words. */
 import { numberOf, textOf, type RowRecord } from '../api/cells.js';
-import { grouped } from './format.js';
+import { countText, grouped } from './format.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface CommonFacts {
   /** `undefined` if the user may not see the base table. */
@@ -123,12 +125,12 @@ function kindOf(view: ViewFacts, isBehind: boolean): Freshness['kind'] {
 
 /** Label beside a view; empty if the view is up to date. */
 export const STATE_WORDS: Readonly<Record<Freshness['kind'], string>> = {
-  invalid: 'invalid',
-  suspended: 'suspended',
-  seeding: 'seeding',
-  refreshing: 'refreshing',
-  empty: 'not filled',
-  behind: 'behind',
+  invalid: texts.viewState.invalidBadge,
+  suspended: texts.common.suspended,
+  seeding: texts.viewState.seedingBadge,
+  refreshing: texts.viewState.refreshingBadge,
+  empty: texts.viewState.notFilled,
+  behind: texts.viewState.behindBadge,
   current: '',
 };
 
@@ -136,18 +138,18 @@ export const STATE_WORDS: Readonly<Record<Freshness['kind'], string>> = {
 export function stateText(view: ViewFacts): string {
   switch (freshnessOf(view).kind) {
     case 'invalid':
-      return `Invalid: ${view.reason ?? 'no reason given'}`;
+      return fill(texts.viewState.invalid, { reason: view.reason ?? texts.common.noReasonGiven });
     case 'suspended':
-      return 'Suspended';
+      return texts.viewState.suspended;
     case 'seeding':
-      return 'Seeding';
+      return texts.viewState.seeding;
     case 'refreshing':
-      return 'Refreshing';
+      return texts.viewState.refreshing;
     case 'empty':
-      return 'Valid, not filled yet';
+      return texts.viewState.validNotFilled;
     case 'behind':
     case 'current':
-      return view.form === 'live' ? 'Active' : 'Valid';
+      return view.form === 'live' ? texts.viewState.active : texts.viewState.valid;
   }
 }
 
@@ -157,16 +159,23 @@ export function lagText(view: ViewFacts): string | undefined {
   if (kind === 'empty' || kind === 'seeding' || view.position === undefined) {
     return undefined;
   }
-  return view.behind === 0 ? 'none' : `up to ${transactions(view.behind)}`;
+  return view.behind === 0
+    ? texts.common.none
+    : fill(texts.viewState.upTo, { transactions: transactions(view.behind) });
 }
 
 /** State of a view in one sentence. */
 export function freshnessText(view: ViewFacts): string {
   const { kind } = freshnessOf(view);
   const { behind, ageMs } = view;
-  const when = ageMs === undefined ? 'never refreshed' : `refreshed ${ageText(ageMs)} ago`;
+  const when =
+    ageMs === undefined
+      ? texts.viewState.neverRefreshed
+      : fill(texts.viewState.refreshedAgo, { age: ageText(ageMs) });
   const lag =
-    behind === 0 ? 'up to date with its base table' : `behind by up to ${transactions(behind)}`;
+    behind === 0
+      ? texts.viewState.upToDate
+      : fill(texts.viewState.behindBy, { transactions: transactions(behind) });
   const isCounted = ['behind', 'current', 'suspended'].includes(kind);
   return isCounted && view.position !== undefined
     ? `${stateText(view)}, ${lag}; ${when}`
@@ -174,7 +183,7 @@ export function freshnessText(view: ViewFacts): string {
 }
 
 function transactions(count: number): string {
-  return `${grouped(String(count))} ${count === 1 ? 'transaction' : 'transactions'}`;
+  return countText(count, texts.counts.transactions);
 }
 
 const AGES: readonly (readonly [number, string])[] = [

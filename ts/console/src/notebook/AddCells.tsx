@@ -5,18 +5,20 @@ import { Icon, type IconName } from '../ui/icons.js';
 import { freeName, MAX_CELLS, newId, type Cell } from '../cells/model.js';
 import type { NotebookParts } from './parts.js';
 import { openVariables } from './VariableBar.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 type Added = 'sql' | 'chart' | 'markdown';
 
 const KINDS: readonly (readonly [Added, string, IconName])[] = [
   ['sql', 'SQL', 'sql'],
-  ['chart', 'Chart', 'chart'],
-  ['markdown', 'Text', 'text'],
+  ['chart', texts.common.chart, 'chart'],
+  ['markdown', texts.common.text, 'text'],
 ];
 
 export function AddCells(props: NotebookParts & { at: number }): JSX.Element {
   return (
-    <div class="add-cells" role="group" aria-label="Add a cell">
+    <div class="add-cells" role="group" aria-label={texts.cells.addACell}>
       <For each={KINDS}>
         {([kind, name, icon]) => (
           <button class="button" onClick={() => addCell(props, kind, props.at)}>
@@ -25,13 +27,9 @@ export function AddCells(props: NotebookParts & { at: number }): JSX.Element {
           </button>
         )}
       </For>
-      <button
-        class="button"
-        title="A value that statements use as @name, set above the cells"
-        onClick={() => openVariables()}
-      >
+      <button class="button" title={texts.cells.variableHint} onClick={() => openVariables()}>
         <Icon name="filter" />
-        Variable
+        {texts.cells.variable}
       </button>
     </div>
   );
@@ -40,7 +38,7 @@ export function AddCells(props: NotebookParts & { at: number }): JSX.Element {
 export function addCell({ document: doc }: NotebookParts, kind: Added, at: number): void {
   const notebook = doc.notebook();
   if (notebook.cells.length >= MAX_CELLS) {
-    showFailure(`A notebook can have at most ${MAX_CELLS} cells.`);
+    showFailure(fill(texts.cells.tooManyCells, { max: MAX_CELLS }));
     return;
   }
   const id = newId();
@@ -55,5 +53,5 @@ export function addCell({ document: doc }: NotebookParts, kind: Added, at: numbe
           view: kind === 'chart' ? 'chart' : 'grid',
         };
   doc.change({ kind: 'add', at, cells: [cell] });
-  announce(`Cell ${at + 1} added`);
+  announce(fill(texts.cells.added, { number: at + 1 }));
 }

@@ -14,6 +14,8 @@ import type { CellProps } from './parts.js';
 import { freeName, type SqlCell } from '../cells/model.js';
 import { compose } from '../cells/statement.js';
 import { zone } from '../page/zone.js';
+import { fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
 
@@ -144,7 +146,7 @@ function Trouble(props: ResultProps): JSX.Element {
           <bdi>{message()}</bdi>
           <Show when={(trouble()?.statements ?? 0) > 1}>
             <button class="button small" onClick={() => split(props)}>
-              Split into cells
+              {texts.cells.splitIntoCells}
             </button>
           </Show>
         </p>
@@ -162,7 +164,7 @@ function Late(props: ResultProps): JSX.Element {
         <p class="cell-late">
           <Icon name="clock" />
           <span>
-            <bdi>{reason()}</bdi> The rows are as of {at()}.
+            {fillNodes(texts.cells.outdated, { reason: <bdi>{reason()}</bdi>, at: at() })}
           </span>
         </p>
       )}

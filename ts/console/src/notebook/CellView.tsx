@@ -15,6 +15,8 @@ import { Resizer } from './Resizer.js';
 import { shownSize } from '../cells/sizes.js';
 import { SqlBody } from './SqlBody.js';
 import { IconButton } from '../ui/IconButton.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const CELL_TYPE = 'application/x-tidemark-cell';
 
@@ -44,7 +46,11 @@ export function CellView(props: CellProps): JSX.Element {
       classList={{ 'drop-here': over(), maximised: props.maximised() === props.cell.id }}
       data-cell={props.cell.id}
       data-kind={props.cell.kind}
-      aria-label={props.cell.kind === 'sql' ? `Cell ${props.cell.name}` : 'Text'}
+      aria-label={
+        props.cell.kind === 'sql'
+          ? fill(texts.common.cell, { name: props.cell.name })
+          : texts.common.text
+      }
       style={{
         'grid-column': isGrid() ? `span ${size().width}` : undefined,
         'grid-row': isGrid() ? `span ${size().height}` : undefined,
@@ -89,7 +95,11 @@ function SqlCellView(props: CellProps<SqlCell>): JSX.Element {
         <CellName {...props} />
         <Summary run={run()} text={props.cell.text} />
         <span class="spring" />
-        <span class="segmented" role="group" aria-label={`View of ${props.cell.name}`}>
+        <span
+          class="segmented"
+          role="group"
+          aria-label={fill(texts.cells.viewOf, { name: props.cell.name })}
+        >
           {(['grid', 'chart'] as const).map((view) => (
             <button
               aria-pressed={props.cell.view === view ? 'true' : 'false'}
@@ -98,7 +108,7 @@ function SqlCellView(props: CellProps<SqlCell>): JSX.Element {
                 props.refresher.shownAs(props.cell.id);
               }}
             >
-              {view === 'grid' ? 'Grid' : 'Chart'}
+              {view === 'grid' ? texts.common.grid : texts.common.chart}
             </button>
           ))}
         </span>
@@ -116,8 +126,8 @@ function DragHandle(props: CellProps): JSX.Element {
   return (
     <IconButton
       icon="drag"
-      label="Move cell"
-      title="Drag, or press Alt+Up or Alt+Down, to move the cell"
+      label={texts.cells.moveCell}
+      title={texts.cells.moveHint}
       draggable={true}
       onDragStart={(event) => event.dataTransfer?.setData(CELL_TYPE, props.cell.id)}
       class="icon-button tight cell-drag"
@@ -130,8 +140,12 @@ function RunButton(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
   return (
     <IconButton
       icon={isRunning() ? 'stop' : 'play'}
-      label={isRunning() ? `Stop ${props.cell.name}` : `Run ${props.cell.name}`}
-      title={isRunning() ? 'Stop (Alt+K stops all)' : 'Run cell (Ctrl+Enter)'}
+      label={
+        isRunning()
+          ? fill(texts.cells.stop, { name: props.cell.name })
+          : fill(texts.cells.runCell, { name: props.cell.name })
+      }
+      title={isRunning() ? texts.cells.stopHint : texts.cells.runHint}
       onClick={() =>
         isRunning() ? props.run.runner.cancel() : void props.document.runCell(props.cell.id)
       }
@@ -154,8 +168,8 @@ function CellTitle(props: CellProps<SqlCell> & { run: CellRun }): JSX.Element {
   return (
     <input
       class="cell-title"
-      aria-label="Cell title"
-      title="Shown in presentations"
+      aria-label={texts.cells.title}
+      title={texts.cells.titleHint}
       maxlength={MAX_TITLE_LENGTH}
       placeholder={usual()}
       value={props.cell.title ?? ''}
@@ -181,8 +195,8 @@ function CellName(props: CellProps<SqlCell>): JSX.Element {
     <>
       <input
         class="cell-name"
-        aria-label="Cell name"
-        title="Later cells can query its rows by this name"
+        aria-label={texts.cells.name}
+        title={texts.cells.nameHint}
         spellcheck={false}
         size={Math.max(6, props.cell.name.length)}
         value={props.cell.name}
@@ -208,17 +222,20 @@ function Summary(props: { run: CellRun; text: string }): JSX.Element {
       return '';
     }
     if (run.state === 'failed') {
-      return 'Failed';
+      return texts.common.failed;
     }
     const left = result?.isCut === true || (result?.total ?? 0) > (result?.rows.length ?? 0);
     if (isRefreshed && !left) {
       return rowsText(result.rows.length);
     }
     if (isRefreshed && result.isCut) {
-      return `The first ${rowsText(result.rows.length)}`;
+      return fill(texts.common.firstRows, { rows: rowsText(result.rows.length) });
     }
     return isRefreshed
-      ? `${result.rows.length.toLocaleString('en')} of ${rowsText(result.total ?? 0)}`
+      ? fill(texts.cells.rowsOfTotal, {
+          rows: result.rows.length.toLocaleString('en'),
+          total: rowsText(result.total ?? 0),
+        })
       : runTitle(run);
   };
   return (
@@ -228,7 +245,7 @@ function Summary(props: { run: CellRun; text: string }): JSX.Element {
       </Show>
       <span>{facts()}</span>
       <Show when={props.run.runner.run() && props.run.text() !== props.text}>
-        <span class="hint">edited since the last run</span>
+        <span class="hint">{texts.cells.edited}</span>
       </Show>
     </span>
   );
@@ -240,17 +257,17 @@ function CellTools(props: CellProps): JSX.Element {
     <span class="cell-tools">
       <IconButton
         icon="expand"
-        label={isMaximised() ? 'Show all cells' : 'Maximise'}
-        title={isMaximised() ? 'Show all cells (Escape)' : 'Maximise'}
+        label={isMaximised() ? texts.cells.showAllCells : texts.cells.maximise}
+        title={isMaximised() ? texts.cells.showAllCellsHint : texts.cells.maximise}
         aria-pressed={isMaximised() ? 'true' : 'false'}
         onClick={() => props.maximise(isMaximised() ? undefined : props.cell.id)}
         class="icon-button tight"
       />
       <IconButton
         icon="more"
-        label="More cell actions"
+        label={texts.cells.moreCellActions}
         aria-haspopup="menu"
-        onClick={(event) => openMenuBelow('Cell', event.currentTarget, cellMenu(props))}
+        onClick={(event) => openMenuBelow(texts.cells.cell, event.currentTarget, cellMenu(props))}
         class="icon-button tight"
       />
     </span>

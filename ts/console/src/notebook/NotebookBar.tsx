@@ -11,30 +11,37 @@ import { present } from './presenting.js';
 import { RangeChoice } from './RangeChoice.js';
 import { openVariables } from './VariableBar.js';
 import { IconButton } from '../ui/IconButton.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }): JSX.Element {
   const { document: doc } = props;
   return (
-    <div class="toolbar notebook-bar" role="toolbar" aria-label="Notebook" data-region="notebook">
+    <div
+      class="toolbar notebook-bar"
+      role="toolbar"
+      aria-label={texts.common.notebook}
+      data-region="notebook"
+    >
       <button
         class="button primary"
         title="Ctrl+Shift+Enter"
         onClick={() => (doc.isRunning() ? doc.stop() : void doc.runFrom())}
       >
         <Icon name={doc.isRunning() ? 'stop' : 'play'} />
-        {doc.isRunning() ? 'Stop' : 'Run all'}
+        {doc.isRunning() ? texts.notebook.stop : texts.common.runAll}
       </button>
       <IconButton
         icon="undo"
-        label="Undo"
-        title="Undo (Ctrl+Z)"
+        label={texts.common.undo}
+        title={texts.notebook.undoHint}
         disabled={!doc.canUndo()}
         onClick={() => doc.undo()}
       />
       <IconButton
         icon="redo"
-        label="Redo"
-        title="Redo (Ctrl+Shift+Z)"
+        label={texts.notebook.redo}
+        title={texts.notebook.redoHint}
         disabled={!doc.canRedo()}
         onClick={() => doc.redo()}
       />
@@ -49,19 +56,17 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
           <ZoneSwitch />
         </span>
         <FullScreen host={props.host} />
-        <button
-          class="button"
-          title="Show only the charts, filling the screen (press Escape to leave)"
-          onClick={() => present(true)}
-        >
+        <button class="button" title={texts.notebook.presentHint} onClick={() => present(true)}>
           <Icon name="chart" />
-          Present
+          {texts.notebook.present}
         </button>
         <IconButton
           icon="more"
-          label="More notebook actions"
+          label={texts.notebook.moreNotebookActions}
           aria-haspopup="menu"
-          onClick={(event) => openMenuBelow('Notebook', event.currentTarget, menuOf(props))}
+          onClick={(event) =>
+            openMenuBelow(texts.common.notebook, event.currentTarget, menuOf(props))
+          }
         />
       </span>
     </div>
@@ -70,15 +75,15 @@ export function NotebookBar(props: NotebookParts & { host: () => HTMLElement }):
 
 function LayoutChoice(props: { doc: NotebookParts['document'] }): JSX.Element {
   return (
-    <span class="segmented" role="group" aria-label="Layout">
+    <span class="segmented" role="group" aria-label={texts.common.layout}>
       <For each={LAYOUTS}>
         {(layout) => (
           <button
             aria-pressed={props.doc.notebook().layout === layout ? 'true' : 'false'}
-            title={layout === 'list' ? 'Cells in a list' : 'Cells side by side, as a dashboard'}
+            title={layout === 'list' ? texts.notebook.listHint : texts.notebook.gridHint}
             onClick={() => chooseLayout(props.doc, layout)}
           >
-            {layout === 'list' ? 'List' : 'Grid'}
+            {layout === 'list' ? texts.notebook.list : texts.common.grid}
           </button>
         )}
       </For>
@@ -100,10 +105,10 @@ function chooseLayout(doc: NotebookParts['document'], layout: (typeof LAYOUTS)[n
 
 function menuOf(props: NotebookParts): MenuItem[] {
   return [
-    { label: 'Variables', run: () => openVariables() },
-    { label: 'Refresh now', run: () => props.refresher.now() },
+    { label: texts.common.variables, run: () => openVariables() },
+    { label: texts.notebook.refreshNow, run: () => props.refresher.now() },
     ...keptItems(props.keeper),
-    { label: 'Export to file', apart: true, run: () => exportFile(props.tab) },
+    { label: texts.notebook.exportToFile, apart: true, run: () => exportFile(props.tab) },
   ];
 }
 
@@ -116,14 +121,16 @@ function RefreshChoice(props: NotebookParts): JSX.Element {
     props.workspace.approveNotebook(props.tab.id);
   };
   const choices: readonly (readonly [Refresh, string])[] = [
-    ['off', 'No refresh'],
-    ['changes', 'When tables change'],
-    ...REFRESH_SECONDS.map((seconds) => [seconds, `Every ${seconds} s`] as const),
+    ['off', texts.notebook.noRefresh],
+    ['changes', texts.notebook.whenTablesChange],
+    ...REFRESH_SECONDS.map(
+      (seconds) => [seconds, fill(texts.notebook.everySeconds, { seconds })] as const,
+    ),
   ];
   return (
     <select
       class="select"
-      aria-label="Refresh"
+      aria-label={texts.notebook.refresh}
       onChange={(event) => choose(event.currentTarget.value)}
     >
       <For each={choices}>
@@ -147,9 +154,9 @@ export function RefreshSays(props: NotebookParts): JSX.Element {
       case 'off':
         return '';
       case 'live':
-        return now.at ? `Live, ${clock(now.at)}` : 'Live';
+        return now.at ? fill(texts.notebook.liveAt, { at: clock(now.at) }) : texts.common.live;
       case 'lost':
-        return `The server is not responding. Next attempt at ${clock(now.retryAt)}.`;
+        return fill(texts.notebook.notResponding, { at: clock(now.retryAt) });
     }
   };
   return (
@@ -184,8 +191,8 @@ function FullScreen(props: { host: () => HTMLElement }): JSX.Element {
   return (
     <IconButton
       icon="expand"
-      label={isFull() ? 'Exit full screen' : 'Full screen'}
-      title={isFull() ? 'Exit full screen (Escape)' : 'Full screen'}
+      label={isFull() ? texts.notebook.exitFullScreen : texts.notebook.fullScreen}
+      title={isFull() ? texts.notebook.exitFullScreenHint : texts.notebook.fullScreen}
       aria-pressed={isFull() ? 'true' : 'false'}
       onClick={() =>
         void (isFull() ? document.exitFullscreen() : document.documentElement.requestFullscreen())

@@ -27,6 +27,8 @@ import { Presentation } from './Presentation.js';
 import { present, presenting } from './presenting.js';
 import { Refresher } from './refresher.js';
 import { VariableBar } from './VariableBar.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export default function NotebookView(props: { session: Session; tab: Tab }): JSX.Element {
   let host!: HTMLElement;
@@ -71,7 +73,7 @@ export default function NotebookView(props: { session: Session; tab: Tab }): JSX
         gridded: document_.notebook().layout === 'grid',
         presenting: presenting(),
       }}
-      aria-label={`Notebook ${tab.title}`}
+      aria-label={fill(texts.notebook.label, { title: tab.title })}
     >
       <Show
         when={document_.problem()}
@@ -128,10 +130,7 @@ function Untouched(props: NotebookParts): JSX.Element {
     <Show when={props.tab.notebook?.approved === false}>
       <p class="notebook-note">
         <Icon name="alert" />
-        <span>
-          This notebook was created elsewhere. Nothing has run, and nothing runs by itself until you
-          run it.
-        </span>
+        <span>{texts.notebook.createdElsewhere}</span>
       </p>
     </Show>
   );
@@ -144,16 +143,15 @@ function Unreadable(props: { tab: Tab; message: string }): JSX.Element {
       <div class="notebook-note" role="alert">
         <Icon name="alert" />
         <span>
-          <b>This is shown as plain text; nothing was changed.</b>{' '}
-          <bdi>{sentence(props.message)}</bdi>
+          <b>{texts.notebook.plainText}</b> <bdi>{sentence(props.message)}</bdi>
         </span>
         <span class="spring" />
         <button class="button small" onClick={() => exportFile(props.tab)}>
           <Icon name="export" />
-          Export
+          {texts.common.export}
         </button>
       </div>
-      <pre class="notebook-text" tabindex="0" role="region" aria-label="Notebook text">
+      <pre class="notebook-text" tabindex="0" role="region" aria-label={texts.notebook.text}>
         {props.tab.draft}
       </pre>
     </>

@@ -17,6 +17,9 @@ import { instant } from '../kept/VersionsDialog.js';
 import type { Workspace } from '../state/workspace.js';
 import { IconButton } from '../ui/IconButton.js';
 import { Listing } from '../ui/Listing.js';
+import { fill } from '../fill.js';
+import { countText } from '../model/format.js';
+import { texts } from '../texts.js';
 
 const REFRESH_MS = 5000;
 
@@ -46,13 +49,13 @@ export default function NotebooksPage(props: { workspace: Workspace }): JSX.Elem
     <>
       <LivePage
         page="notebooks"
-        title="Notebooks"
-        hint={(rows) => `${rows.length} ${rows.length === 1 ? 'notebook' : 'notebooks'}`}
+        title={texts.common.notebooks}
+        hint={(rows) => countText(rows.length, texts.counts.notebooks)}
         everyMs={REFRESH_MS}
         look={() => void look()}
         loaded={all()}
         key="id"
-        unread="Notebooks could not be loaded"
+        unread={texts.notebooksPage.notLoaded}
         empty={<NothingKept workspace={props.workspace} />}
       >
         {(rows) => (
@@ -81,15 +84,13 @@ export default function NotebooksPage(props: { workspace: Workspace }): JSX.Elem
 function NothingKept(props: { workspace: Workspace }): JSX.Element {
   return (
     <>
-      <strong>No saved notebooks yet</strong>
-      <p>
-        Create a notebook and press Save. Notebooks that others share with you appear here, too.
-      </p>
+      <strong>{texts.notebooksPage.noNotebooks}</strong>
+      <p>{texts.notebooksPage.noNotebooksHint}</p>
       <button
         class="button primary"
         onClick={() => withNotebooks((make) => make.create(props.workspace))}
       >
-        New notebook
+        {texts.common.newNotebook}
       </button>
     </>
   );
@@ -113,18 +114,23 @@ function Shelf(props: ShelfProps): JSX.Element {
   return (
     <>
       <div class="page-filters">
-        <SearchField placeholder="Filter by title or owner" search={setWanted} />
+        <SearchField placeholder={texts.notebooksPage.filter} search={setWanted} />
       </div>
-      <div class="page-table" role="region" aria-label="List of notebooks" tabindex="0">
+      <div
+        class="page-table"
+        role="region"
+        aria-label={texts.notebooksPage.listOfNotebooks}
+        tabindex="0"
+      >
         <Listing
           heads={[
-            ['Notebook'],
-            ['Owner'],
-            ['Shared'],
-            ['Changed'],
-            ['Changed by'],
-            ['Version', 'num'],
-            ['Actions', 'actions'],
+            [texts.common.notebook],
+            [texts.common.owner],
+            [texts.notebooksPage.shared],
+            [texts.notebooksPage.changed],
+            [texts.notebooksPage.changedBy],
+            [texts.notebooksPage.version, 'num'],
+            [texts.common.actions, 'actions'],
           ]}
           rows={shown()}
         >
@@ -147,7 +153,7 @@ function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
         </button>
       </th>
       <td>
-        <bdi>{props.row.mine ? 'you' : props.row.owner}</bdi>
+        <bdi>{props.row.mine ? texts.notebooksPage.you : props.row.owner}</bdi>
       </td>
       <td class="shared-with" title={sharedText(props.row)}>
         <bdi>{sharedText(props.row)}</bdi>
@@ -160,9 +166,11 @@ function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
       <td class="actions">
         <IconButton
           icon="more"
-          label={`More actions for ${props.row.title}`}
+          label={fill(texts.notebooksPage.moreActionsFor, { title: props.row.title })}
           aria-haspopup="menu"
-          onClick={(event) => openMenuBelow('Notebook', event.currentTarget, itemsOf(props, open))}
+          onClick={(event) =>
+            openMenuBelow(texts.common.notebook, event.currentTarget, itemsOf(props, open))
+          }
         />
       </td>
     </tr>
@@ -171,34 +179,37 @@ function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
 
 function sharedText({ access, shares = [], link }: notebooks.Listed): string {
   if (access !== 'own') {
-    return access === 'write' ? 'you can write' : 'you can read';
+    return access === 'write' ? texts.notebooksPage.youCanWrite : texts.notebooksPage.youCanRead;
   }
   const names = shares.map(({ name }) => name);
-  const all = typeof link === 'string' ? [...names, 'by link'] : names;
-  return all.length === 0 ? 'not shared' : all.join(', ');
+  const all = typeof link === 'string' ? [...names, texts.notebooksPage.byLink] : names;
+  return all.length === 0 ? texts.notebooksPage.notShared : all.join(', ');
 }
 
 function itemsOf(props: ShelfProps & { row: notebooks.Listed }, open: () => void): MenuItem[] {
   const { row } = props;
   const remove = async (): Promise<void> => {
-    const others = (row.shares?.length ?? 0) > 0 ? ' Users it is shared with lose access.' : '';
+    const others = (row.shares?.length ?? 0) > 0 ? texts.notebooksPage.usersLoseAccess : '';
     const isSure = await confirmed({
-      title: `Delete the notebook ${row.title}?`,
-      text: `All ${row.version} versions are deleted. This cannot be undone.${others}`,
-      keep: 'Cancel',
-      destroy: `Delete ${row.title}`,
+      title: fill(texts.notebooksPage.deleteQuestion, { title: row.title }),
+      text: fill(texts.notebooksPage.deleteConsequences, {
+        versions: countText(row.version, texts.notebooksPage.versionsDeleted),
+        users: others,
+      }),
+      keep: texts.common.cancel,
+      destroy: fill(texts.notebooksPage.delete, { title: row.title }),
     });
     if (isSure) {
       await notebooks.remove(row.id);
-      showToast({ text: `${row.title} was deleted` });
+      showToast({ text: fill(texts.notebooksPage.wasDeleted, { title: row.title }) });
       props.changed();
     }
   };
   return [
-    { label: 'Open', run: open },
+    { label: texts.common.open, run: open },
     ...(row.access === 'own'
       ? [
-          { label: 'Share', run: () => props.share(row) },
+          { label: texts.common.share, run: () => props.share(row) },
           { label: 'Delete', apart: true, run: () => void remove().catch(showFailure) },
         ]
       : []),

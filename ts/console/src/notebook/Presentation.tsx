@@ -7,6 +7,7 @@ import { CellResult } from './CellResult.js';
 import type { SqlCell } from '../cells/model.js';
 import { RefreshSays } from './NotebookBar.js';
 import type { NotebookParts } from './parts.js';
+import { texts } from '../texts.js';
 
 /** Idle time after which the pointer is hidden. */
 const POINTER_MS = 2000;
@@ -48,9 +49,9 @@ export function Presentation(props: NotebookParts): JSX.Element {
         </For>
         <span class="spring" />
         <Show when={!isApproved()}>
-          <span>This notebook was created elsewhere and has not run.</span>
+          <span>{texts.notebook.createdElsewhereShort}</span>
           <button class="button primary" onClick={() => void run()}>
-            Run
+            {texts.common.run}
           </button>
         </Show>
         <RefreshSays {...props} />
@@ -68,7 +69,7 @@ export function Presentation(props: NotebookParts): JSX.Element {
         </For>
       </div>
       <Show when={shown().length === 0}>
-        <p class="empty">There is no chart to present. Press Escape to return to the notebook.</p>
+        <p class="empty">{texts.notebook.nothingToPresent}</p>
       </Show>
     </div>
   );

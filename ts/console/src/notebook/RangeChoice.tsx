@@ -2,6 +2,8 @@
 import { createSignal, For, Show, type JSX } from 'solid-js';
 import type { NotebookParts } from './parts.js';
 import { timeOf, USUAL_RANGES } from '../cells/times.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const NONE = 'none';
 const OWN = 'own';
@@ -25,12 +27,12 @@ export function RangeChoice(props: NotebookParts): JSX.Element {
     <>
       <select
         class="select"
-        aria-label="Time range"
-        title="Cells can use it as @from and @to; charts that use neither are restricted to it"
+        aria-label={texts.common.timeRange}
+        title={texts.ranges.hint}
         onChange={(event) => choose(event.currentTarget.value)}
       >
         <option value={NONE} selected={range() === undefined && !writing()}>
-          All times
+          {texts.ranges.allTimes}
         </option>
         <For each={USUAL_RANGES}>
           {([name]) => (
@@ -40,7 +42,7 @@ export function RangeChoice(props: NotebookParts): JSX.Element {
           )}
         </For>
         <option value={OWN} selected={isOwn()}>
-          Custom range
+          {texts.ranges.customRange}
         </option>
       </select>
       <Show when={isOwn()}>
@@ -48,7 +50,7 @@ export function RangeChoice(props: NotebookParts): JSX.Element {
       </Show>
       <Show when={props.refresher.isZoomed()}>
         <button class="button small" onClick={() => props.refresher.zoom(undefined)}>
-          Reset zoom
+          {texts.common.resetZoom}
         </button>
       </Show>
     </>
@@ -66,19 +68,31 @@ function Ends(props: NotebookParts): JSX.Element {
     const [first, last] = [timeOf(from.value, now), timeOf(to.value, now)];
     if (first === undefined || last === undefined) {
       const wrong = first === undefined ? from.value : to.value;
-      setTrouble(`"${wrong}" is not a time such as now-1h, today or 2026-01-31 10:30.`);
+      setTrouble(fill(texts.ranges.notATime, { value: wrong }));
     } else if (first >= last) {
-      setTrouble('The range must end after it begins.');
+      setTrouble(texts.ranges.endsBeforeBegin);
     } else {
       setTrouble('');
       props.refresher.choose({ from: from.value.trim(), to: to.value.trim() });
     }
   };
   return (
-    <span class="range-ends" role="group" aria-label="Custom range, UTC">
-      <input ref={from} class="input data" aria-label="From" value={range().from} onChange={take} />
-      <span aria-hidden="true">to</span>
-      <input ref={to} class="input data" aria-label="To" value={range().to} onChange={take} />
+    <span class="range-ends" role="group" aria-label={texts.ranges.customRangeLabel}>
+      <input
+        ref={from}
+        class="input data"
+        aria-label={texts.common.from}
+        value={range().from}
+        onChange={take}
+      />
+      <span aria-hidden="true">{texts.ranges.until}</span>
+      <input
+        ref={to}
+        class="input data"
+        aria-label={texts.common.to}
+        value={range().to}
+        onChange={take}
+      />
       <Show when={trouble()}>
         <span class="cell-warning" role="alert">
           {trouble()}

@@ -4,6 +4,9 @@ import { announce } from '../page/notices.js';
 import type { CellProps } from './parts.js';
 import { COLUMNS, type CellSize } from '../cells/model.js';
 import { allowed, ROW_PX, shownSize } from '../cells/sizes.js';
+import { fill } from '../fill.js';
+import { rowsText } from '../model/format.js';
+import { texts } from '../texts.js';
 
 export function Resizer(props: CellProps & { host: () => HTMLElement }): JSX.Element {
   const [dragged, setDragged] = createSignal<CellSize>();
@@ -12,7 +15,13 @@ export function Resizer(props: CellProps & { host: () => HTMLElement }): JSX.Ele
     const before = shownSize(props.cell);
     if (next.width !== before.width || next.height !== before.height) {
       props.document.change({ kind: 'change', id: props.cell.id, patch: { size: next } });
-      announce(`${next.width} of ${COLUMNS} columns, ${next.height} rows`);
+      announce(
+        fill(texts.cells.size, {
+          width: next.width,
+          columns: COLUMNS,
+          rows: rowsText(next.height),
+        }),
+      );
     }
   };
   const begin = (event: PointerEvent & { currentTarget: HTMLElement }): void => {
@@ -61,8 +70,8 @@ export function Resizer(props: CellProps & { host: () => HTMLElement }): JSX.Ele
     <button
       class="cell-resize"
       classList={{ dragging: dragged() !== undefined }}
-      aria-label="Cell size"
-      title="Drag or use the arrow keys to resize"
+      aria-label={texts.cells.sizeLabel}
+      title={texts.cells.sizeHint}
       onPointerDown={begin}
       onKeyDown={onKeyDown}
     />

@@ -15,6 +15,8 @@ import type { NotebookParts } from './parts.js';
 import { valueOf, valueTrouble } from '../cells/statement.js';
 import { messageOf } from '../model/message.js';
 import { IconButton } from '../ui/IconButton.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const [editing, setEditing] = createSignal(false);
 
@@ -33,12 +35,17 @@ export function VariableBar(props: NotebookParts): JSX.Element {
   return (
     <>
       <Show when={names().length > 0}>
-        <div class="parameters" role="group" aria-label="Variables" data-region="variables">
+        <div
+          class="parameters"
+          role="group"
+          aria-label={texts.common.variables}
+          data-region="variables"
+        >
           <Index each={variables()}>
             {(variable) => <Value variable={variable()} set={(value) => set(variable(), value)} />}
           </Index>
           <button class="button small ghost" onClick={openVariables}>
-            Edit variables
+            {texts.variables.editVariables}
           </button>
         </div>
       </Show>
@@ -74,7 +81,7 @@ function Value(props: { variable: Variable; set: (value: string) => void }): JSX
         class="input data"
         classList={{ choices: isList() }}
         list={isList() ? list : undefined}
-        title={isList() ? 'Choose a value from the list or type another' : undefined}
+        title={isList() ? texts.variables.valueHint : undefined}
         value={props.variable.value}
         aria-invalid={trouble() === '' ? undefined : 'true'}
         onFocus={() => isList() && offer(props.variable.query ?? '')}
@@ -114,11 +121,11 @@ async function choicesOf(text: string): Promise<Choices> {
     const isCut = rows.length > OFFERED;
     return {
       values: values.slice(0, OFFERED),
-      note: isCut ? 'Only the first 1,000 values are listed; you can type any other value.' : '',
+      note: isCut ? texts.variables.firstValuesListed : '',
     };
   } catch (cause) {
     const message = messageOf(cause);
-    return { values: [], note: `No values to choose from: ${message}` };
+    return { values: [], note: fill(texts.variables.noValues, { reason: message }) };
   }
 }
 
@@ -141,10 +148,10 @@ function Editor(props: NotebookParts & { onClose: () => void }): JSX.Element {
   };
   return (
     <FormDialog
-      title="Variables of"
+      title={texts.variables.title}
       name={props.tab.title}
-      keep="Cancel"
-      act="Apply"
+      keep={texts.common.cancel}
+      act={texts.common.apply}
       isComplete={true}
       submit={submit}
       onClose={props.onClose}
@@ -166,12 +173,9 @@ function Editor(props: NotebookParts & { onClose: () => void }): JSX.Element {
           onClick={() => setRows([...rows(), NEW_VARIABLE])}
         >
           <Icon name="plus" />
-          Add variable
+          {texts.variables.addVariable}
         </button>
-        <p class="hint">
-          Statements use the values as @name. They are passed as values, never inserted into the
-          statement.
-        </p>
+        <p class="hint">{texts.variables.hint}</p>
       </div>
     </FormDialog>
   );
@@ -200,19 +204,16 @@ function troubleOf(variables: readonly Variable[]): string {
   for (const variable of variables) {
     const name = variable.name.toLowerCase();
     if (!isName(variable.name)) {
-      return (
-        `Invalid variable name "${variable.name}": ` +
-        'use letters, digits and _, not starting with a digit.'
-      );
+      return fill(texts.variables.invalidName, { name: variable.name });
     }
     if (seen.has(name)) {
       return name === 'from' || name === 'to'
-        ? `@${name} belongs to the time range. Choose another name.`
-        : `Duplicate variable @${name}.`;
+        ? fill(texts.variables.nameOfRange, { name })
+        : fill(texts.variables.duplicateName, { name });
     }
     seen.add(name);
     if (variable.kind === 'list' && (variable.query ?? '').trim() === '') {
-      return `@${variable.name} needs a query whose first column contains the values.`;
+      return fill(texts.variables.needsQuery, { name: variable.name });
     }
     if (valueOf(variable, Date.now()) === undefined) {
       return `@${variable.name}: ${valueTrouble(variable)}`;
@@ -222,10 +223,10 @@ function troubleOf(variables: readonly Variable[]): string {
 }
 
 const KIND_NAMES: Readonly<Record<VariableKind, string>> = {
-  text: 'Text',
-  number: 'Number',
-  list: 'List from a query',
-  time: 'Time',
+  text: texts.common.text,
+  number: texts.variables.number,
+  list: texts.variables.listFromQuery,
+  time: texts.variables.time,
 };
 
 function VariableRow(props: {
@@ -235,9 +236,11 @@ function VariableRow(props: {
 }): JSX.Element {
   return (
     <fieldset class="variable-row">
-      <legend class="visually-hidden">Variable {props.variable.name}</legend>
+      <legend class="visually-hidden">
+        {fill(texts.variables.variable, { name: props.variable.name })}
+      </legend>
       <label>
-        Name
+        {texts.common.name}
         <input
           class="input data"
           value={props.variable.name}
@@ -245,7 +248,7 @@ function VariableRow(props: {
         />
       </label>
       <label>
-        Kind
+        {texts.common.kind}
         <select
           class="select"
           onChange={(event) => props.set({ kind: event.currentTarget.value as VariableKind })}
@@ -260,7 +263,7 @@ function VariableRow(props: {
         </select>
       </label>
       <label>
-        Value
+        {texts.common.value}
         <input
           class="input data"
           value={props.variable.value}
@@ -270,12 +273,12 @@ function VariableRow(props: {
       <IconButton
         icon="close"
         type="button"
-        label={`Remove ${props.variable.name}`}
+        label={fill(texts.variables.remove, { name: props.variable.name })}
         onClick={() => props.remove()}
       />
       <Show when={props.variable.kind === 'list'}>
         <label class="wide">
-          Query for the values
+          {texts.variables.query}
           <input
             class="input data"
             value={props.variable.query ?? ''}

@@ -14,18 +14,20 @@ import {
   type SqlCell,
 } from '../cells/model.js';
 import { move } from './parts.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export function cellMenu(props: CellProps): MenuItem[] {
   const { cell, document: doc } = props;
   const at = doc.notebook().cells.findIndex(({ id }) => id === cell.id);
   return [
     ...(cell.kind === 'sql' ? sqlItems(props, cell) : []),
-    { label: 'Move up', keys: 'Alt+↑', apart: true, run: () => move(props, cell.id, -1) },
-    { label: 'Move down', keys: 'Alt+↓', run: () => move(props, cell.id, 1) },
-    { label: 'Add SQL cell below', apart: true, run: () => addCell(props, 'sql', at + 1) },
-    { label: 'Add chart cell below', run: () => addCell(props, 'chart', at + 1) },
-    { label: 'Add text cell below', run: () => addCell(props, 'markdown', at + 1) },
-    { label: 'Duplicate', run: () => duplicate(props, at) },
+    { label: texts.cells.moveUp, keys: 'Alt+↑', apart: true, run: () => move(props, cell.id, -1) },
+    { label: texts.cells.moveDown, keys: 'Alt+↓', run: () => move(props, cell.id, 1) },
+    { label: texts.cells.addSqlCellBelow, apart: true, run: () => addCell(props, 'sql', at + 1) },
+    { label: texts.cells.addChartCellBelow, run: () => addCell(props, 'chart', at + 1) },
+    { label: texts.cells.addTextCellBelow, run: () => addCell(props, 'markdown', at + 1) },
+    { label: texts.cells.duplicate, run: () => duplicate(props, at) },
     { label: 'Delete', apart: true, run: () => remove(props) },
   ];
 }
@@ -33,10 +35,10 @@ export function cellMenu(props: CellProps): MenuItem[] {
 function sqlItems({ document: doc, refresher }: CellProps, cell: SqlCell): MenuItem[] {
   const isFolded = cell.folded === true;
   return [
-    { label: 'Run', keys: 'Ctrl+Enter', run: () => void doc.runCell(cell.id) },
-    { label: 'Run from here', run: () => void doc.runFrom(cell.id) },
+    { label: texts.common.run, keys: 'Ctrl+Enter', run: () => void doc.runCell(cell.id) },
+    { label: texts.cells.runFromHere, run: () => void doc.runFrom(cell.id) },
     {
-      label: cell.view === 'grid' ? 'Show as chart' : 'Show as grid',
+      label: cell.view === 'grid' ? texts.cells.showAsChart : texts.cells.showAsGrid,
       apart: true,
       run: () => {
         const view = cell.view === 'grid' ? 'chart' : 'grid';
@@ -45,7 +47,7 @@ function sqlItems({ document: doc, refresher }: CellProps, cell: SqlCell): MenuI
       },
     },
     {
-      label: 'Show statement',
+      label: texts.cells.showStatement,
       checked: !isFolded,
       run: () =>
         doc.change({
@@ -60,15 +62,18 @@ function sqlItems({ document: doc, refresher }: CellProps, cell: SqlCell): MenuI
 function remove({ cell, document: doc }: CellProps): void {
   doc.change({ kind: 'remove', ids: [cell.id] });
   showToast({
-    text: cell.kind === 'sql' ? `${cell.name} deleted` : 'Text deleted',
-    action: { label: 'Undo', run: () => doc.undo() },
+    text:
+      cell.kind === 'sql'
+        ? fill(texts.cells.deleted, { name: cell.name })
+        : texts.cells.textDeleted,
+    action: { label: texts.common.undo, run: () => doc.undo() },
   });
 }
 
 function duplicate({ cell, document: doc }: CellProps, at: number): void {
   const notebook = doc.notebook();
   if (notebook.cells.length >= MAX_CELLS) {
-    showFailure(`A notebook can have at most ${MAX_CELLS} cells.`);
+    showFailure(fill(texts.cells.tooManyCells, { max: MAX_CELLS }));
     return;
   }
   const copy: Cell =
@@ -90,7 +95,7 @@ export function split({ cell, document: doc }: CellProps<SqlCell>): void {
     return made;
   });
   if (cells.length > MAX_CELLS) {
-    showFailure(`A notebook can have at most ${MAX_CELLS} cells.`);
+    showFailure(fill(texts.cells.tooManyCells, { max: MAX_CELLS }));
     return;
   }
   const commands: Command[] = [

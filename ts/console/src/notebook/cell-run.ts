@@ -5,6 +5,8 @@ import { Runner, type Run } from '../state/run.js';
 import type { CellStatement, CellTrouble } from '../cells/statement.js';
 import { messageOf } from '../model/message.js';
 import { signal, counter } from '../model/signal.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Maximum rows per cell, since a notebook has many cells. */
 const CELL_ROWS = 10_000;
@@ -41,7 +43,7 @@ export class CellRun {
 
   /** Reports that rows requested at `since` have not arrived. */
   wait(since: Date): void {
-    this.#late.set(`The server has not responded since ${since.toTimeString().slice(0, 8)}.`);
+    this.#late.set(fill(texts.cells.noResponseSince, { time: since.toTimeString().slice(0, 8) }));
   }
 
   /** Reports why the cell cannot run; the result of its last run is retained. */
@@ -67,12 +69,12 @@ export class CellRun {
   }
 
   /**
-   * Requests the rows again and replaces those shown. `texts` are equivalent statements: if the
-   * server refuses one, the next is tried.
+   * Requests the rows again and replaces those shown. `statements` are equivalent: if the server
+   * refuses one, the next is tried.
    */
   async refresh(
     statement: CellStatement,
-    texts: readonly string[],
+    statements: readonly string[],
     signal: AbortSignal,
   ): Promise<Refreshed> {
     const at = new Date();
@@ -81,7 +83,7 @@ export class CellRun {
       return refreshedBy(await this.run(statement, this.text() ?? statement.text));
     }
     let refusal = '';
-    for (const text of texts) {
+    for (const text of statements) {
       try {
         const { head, rows } = await query(text, { maxRows: CELL_ROWS, signal });
         if (signal.aborted || this.runner.result() !== shown) {
@@ -106,7 +108,7 @@ export class CellRun {
         }
         refusal = messageOf(cause);
         if (cause instanceof Unreachable) {
-          this.#late.set('The server is not responding.');
+          this.#late.set(texts.common.notResponding);
           return 'lost';
         }
         if (!(cause instanceof SqlError)) {

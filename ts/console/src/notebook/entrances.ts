@@ -6,6 +6,9 @@ import type { Tab } from '../state/tab.js';
 import { MAX_FILE_BYTES, NotebookError, read, write } from '../cells/file.js';
 import { EMPTY, MAX_CELLS, newId, type Cell, type NotebookSettings } from '../cells/model.js';
 import type { Workspace } from '../state/workspace.js';
+import { fill } from '../fill.js';
+import { countText } from '../model/format.js';
+import { texts } from '../texts.js';
 
 export function create(workspace: Workspace): void {
   add(workspace, [{ kind: 'sql', id: newId(), name: 'cell_1', text: '', view: 'grid' }]);
@@ -13,18 +16,18 @@ export function create(workspace: Workspace): void {
 
 /** Creates a grid without cells, refreshed when its tables change. */
 export function createDashboard(workspace: Workspace): void {
-  add(workspace, [], { name: 'Dashboard', layout: 'grid', refresh: 'changes' });
+  add(workspace, [], { name: texts.notebook.dashboard, layout: 'grid', refresh: 'changes' });
 }
 
 /** Creates a notebook that contains each completed statement of the log once, oldest first. */
 export function fromLog(workspace: Workspace, log = workspace.log()): void {
   const done = log.filter(({ run }) => run.state === 'done');
-  const texts = [...new Set(done.map(({ run }) => run.statement.text))].slice(0, MAX_CELLS);
-  if (texts.length === 0) {
-    showFailure('There are no completed statements to create a notebook from.');
+  const statements = [...new Set(done.map(({ run }) => run.statement.text))].slice(0, MAX_CELLS);
+  if (statements.length === 0) {
+    showFailure(texts.notebook.nothingInLog);
     return;
   }
-  const cells = texts.reverse().map((text, index): Cell => ({
+  const cells = statements.reverse().map((text, index): Cell => ({
     kind: 'sql',
     id: newId(),
     name: `cell_${index + 1}`,
@@ -37,7 +40,9 @@ export function fromLog(workspace: Workspace, log = workspace.log()): void {
 function add(
   workspace: Workspace,
   cells: readonly Cell[],
-  { name, ...settings }: { name: string } & Partial<NotebookSettings> = { name: 'Notebook' },
+  { name, ...settings }: { name: string } & Partial<NotebookSettings> = {
+    name: texts.common.notebook,
+  },
 ): void {
   openPage('sql');
   const numbers = workspace.tabs.filter(({ notebook }) => notebook).length + 1;
@@ -60,7 +65,7 @@ async function openFile(workspace: Workspace, file: File | undefined): Promise<v
     return;
   }
   if (file.size > MAX_FILE_BYTES) {
-    showFailure(`${file.name} was not opened: it is larger than 4 MiB.`);
+    showFailure(fill(texts.notebook.fileTooLarge, { name: file.name }));
     return;
   }
   const text = await file.text();
@@ -68,11 +73,13 @@ async function openFile(workspace: Workspace, file: File | undefined): Promise<v
   workspace.addNotebook(file.name.replace(/\.md$/i, ''), text, { approved: false });
   try {
     const { cells } = read(text);
-    const count = `${cells.length} ${cells.length === 1 ? 'cell' : 'cells'}`;
-    showToast({ text: `${file.name}: ${count}. Nothing has run.` });
+    const count = countText(cells.length, texts.counts.cells);
+    showToast({ text: fill(texts.notebook.opened, { name: file.name, cells: count }) });
   } catch (cause) {
     if (cause instanceof NotebookError) {
-      showFailure(`${file.name} is shown as plain text. ${sentence(cause.message)}`);
+      showFailure(
+        fill(texts.notebook.openedAsText, { name: file.name, message: sentence(cause.message) }),
+      );
       return;
     }
     throw cause;

@@ -8,6 +8,8 @@ import type { Refresher } from './refresher.js';
 import type { Workspace } from '../state/workspace.js';
 import type { Server } from '../state/server.js';
 import type { Schema } from '../state/schema.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface NotebookParts {
   readonly workspace: Workspace;
@@ -36,6 +38,6 @@ export function move({ document: doc }: NotebookParts, id: string, step: number)
     return;
   }
   doc.change({ kind: 'move', id, to });
-  announce(`Cell ${to + 1} of ${cells.length}`);
+  announce(fill(texts.cells.position, { number: to + 1, count: cells.length }));
   document.querySelector<HTMLElement>(`[data-cell="${id}"] .cell-drag`)?.focus();
 }

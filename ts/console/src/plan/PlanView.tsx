@@ -8,6 +8,8 @@ import type { ShownPlan } from '../state/plans.js';
 import type { Session } from '../state/session.js';
 import type { Plan, PlanNode } from '../model/plan.js';
 import { failureOf, readyOf } from '../state/loading.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 export default function PlanView(props: { session: Session }): JSX.Element {
   const { workspace, plans } = props.session;
@@ -15,15 +17,19 @@ export default function PlanView(props: { session: Session }): JSX.Element {
   const failure = (): string => failureOf(shown()?.plan);
   const ready = (): Plan | undefined => readyOf(shown()?.plan);
   return (
-    <div class="plan-pane" role="region" aria-label="Plan" tabindex="0" data-region="plan">
+    <div
+      class="plan-pane"
+      role="region"
+      aria-label={texts.common.plan}
+      tabindex="0"
+      data-region="plan"
+    >
       <Switch
         fallback={
           <div class="empty">
-            <strong>{shown() ? 'Loading the plan' : 'No plan yet'}</strong>
+            <strong>{shown() ? texts.plan.loadingThePlan : texts.plan.noPlanYet}</strong>
             <Show when={!shown()}>
-              <p>
-                <kbd>Alt+E</kbd> shows the plan of the statement under the cursor.
-              </p>
+              <p>{fillNodes(texts.plan.noPlanHint, { keys: <kbd>Alt+E</kbd> })}</p>
             </Show>
           </div>
         }
@@ -69,21 +75,17 @@ function Head(props: { session: Session; shown: ShownPlan | undefined; plan: Pla
       </For>
       <span class="spring" />
       <Show when={isQuery(statement())}>
-        <button
-          class="button small"
-          title="Runs the statement and measures it; the rows are discarded"
-          onClick={measure}
-        >
+        <button class="button small" title={texts.plan.measureHint} onClick={measure}>
           <Icon name="clock" />
-          {props.shown?.isMeasured ? 'Measure again' : 'Run and measure'}
+          {props.shown?.isMeasured ? texts.plan.measureAgain : texts.plan.runAndMeasure}
         </button>
       </Show>
       <button
         class="button small ghost"
-        onClick={() => void copy(props.plan.lines.join('\n'), 'Plan')}
+        onClick={() => void copy(props.plan.lines.join('\n'), texts.common.plan)}
       >
         <Icon name="copy" />
-        Copy
+        {texts.common.copy}
       </button>
     </div>
   );
@@ -92,7 +94,7 @@ function Head(props: { session: Session; shown: ShownPlan | undefined; plan: Pla
 function Tree(props: { plan: Plan }): JSX.Element {
   const most = createMemo(() => Math.max(...props.plan.nodes.map(({ ms }) => ms ?? 0), 1e-9));
   return (
-    <ul class="plan" role="tree" aria-label="Operators, last step first">
+    <ul class="plan" role="tree" aria-label={texts.plan.operators}>
       <For each={props.plan.nodes}>
         {(node, index) => (
           <li
@@ -142,7 +144,11 @@ function Cost(props: { node: PlanNode; most: number }): JSX.Element {
   return (
     <>
       <Show when={props.node.rows}>
-        {(rows) => <span class="plan-rows data">{grouped(rows())} rows</span>}
+        {(rows) => (
+          <span class="plan-rows data">
+            {fill(texts.common.rowCount, { rows: grouped(rows()) })}
+          </span>
+        )}
       </Show>
       <Show when={props.node.ms !== undefined}>
         <span class="plan-cost data">

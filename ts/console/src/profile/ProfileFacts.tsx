@@ -2,6 +2,8 @@
 import { createMemo, For, Show, type JSX } from 'solid-js';
 import { grouped } from '../model/format.js';
 import type { Bin, Profile } from '../model/profile.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export function ProfileFacts(props: { profile: Profile }): JSX.Element {
   const facts = createMemo(() => factsOf(props.profile));
@@ -19,13 +21,16 @@ export function ProfileFacts(props: { profile: Profile }): JSX.Element {
         </For>
       </dl>
       <Show when={props.profile.bins.length > 0}>
-        <h3>Distribution</h3>
+        <h3>{texts.profile.distribution}</h3>
         <svg
           class="histogram"
           viewBox={`0 0 ${props.profile.bins.length * 4} 32`}
           preserveAspectRatio="none"
           role="img"
-          aria-label={`Distribution from ${props.profile.least} to ${props.profile.greatest}`}
+          aria-label={fill(texts.profile.distributionFromTo, {
+            min: props.profile.least ?? '',
+            max: props.profile.greatest ?? '',
+          })}
         >
           <For each={props.profile.bins}>
             {(bin, index) => (
@@ -43,12 +48,12 @@ export function ProfileFacts(props: { profile: Profile }): JSX.Element {
         </svg>
       </Show>
       <Show when={props.profile.frequent.length > 0}>
-        <h3>Most frequent</h3>
+        <h3>{texts.profile.mostFrequent}</h3>
         <ul class="bars">
           <For each={props.profile.frequent}>
             {({ text, count }) => (
               <li>
-                <bdi class="data">{text === '' ? 'empty string' : text}</bdi>
+                <bdi class="data">{text === '' ? texts.profile.emptyString : text}</bdi>
                 <span class="data">{grouped(String(count))}</span>
                 <svg viewBox="0 0 100 5" preserveAspectRatio="none" aria-hidden="true">
                   <rect
@@ -72,7 +77,7 @@ function barHeight(count: number, most: number): number {
 }
 
 function nameOf({ name, from, to }: Bin): string {
-  return name ?? `${short(from)} to ${short(to)}`;
+  return name ?? fill(texts.profile.fromTo, { from: short(from), to: short(to) });
 }
 
 function short(value: number): string {
@@ -83,19 +88,27 @@ function factsOf(profile: Profile): [string, string][] {
   const { rows, nulls, empty, distinct, least, greatest, mean, longest } = profile;
   const share = rows === 0 ? '' : ` (${Number(((100 * nulls) / rows).toFixed(1))} %)`;
   const facts: [string, string][] = [
-    ['Rows', grouped(String(rows))],
-    ['Null', nulls === 0 ? '0' : `${grouped(String(nulls))}${share}`],
+    [texts.common.rows, grouped(String(rows))],
+    [texts.profile.null, nulls === 0 ? '0' : `${grouped(String(nulls))}${share}`],
   ];
   const add = (name: string, text: string | undefined): void => {
     if (text !== undefined) {
       facts.push([name, text]);
     }
   };
-  add('Distinct', distinct === undefined ? undefined : grouped(String(distinct)));
-  add('Empty strings', empty > 0 ? grouped(String(empty)) : undefined);
-  add('Min', least?.replace('T', ' ').replace(/Z$/, ''));
-  add('Max', greatest?.replace('T', ' ').replace(/Z$/, ''));
-  add('Mean', mean === undefined ? undefined : grouped(String(Number(mean.toPrecision(8)))));
-  add('Longest', longest === undefined ? undefined : `${grouped(String(longest))} characters`);
+  add(texts.profile.distinct, distinct === undefined ? undefined : grouped(String(distinct)));
+  add(texts.profile.emptyStrings, empty > 0 ? grouped(String(empty)) : undefined);
+  add(texts.profile.min, least?.replace('T', ' ').replace(/Z$/, ''));
+  add(texts.profile.max, greatest?.replace('T', ' ').replace(/Z$/, ''));
+  add(
+    texts.profile.mean,
+    mean === undefined ? undefined : grouped(String(Number(mean.toPrecision(8)))),
+  );
+  add(
+    texts.profile.longest,
+    longest === undefined
+      ? undefined
+      : fill(texts.profile.characters, { count: grouped(String(longest)) }),
+  );
   return facts;
 }

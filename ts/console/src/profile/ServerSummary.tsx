@@ -7,6 +7,8 @@ import { ProfileFacts } from './ProfileFacts.js';
 import type { ProfiledColumn, Rows } from './questions.js';
 import { summarize, type ColumnSummary } from './summary.js';
 import { messageOf } from '../model/message.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface ServerSummaryProps {
   readonly column: ProfiledColumn;
@@ -53,18 +55,20 @@ export function ServerSummary(props: ServerSummaryProps): JSX.Element {
         {(known) => (
           <>
             <Show when={known().partName}>
-              {(part) => <p class="hint">Based on {part()}: all rows take too long.</p>}
+              {(part) => <p class="hint">{fill(texts.profile.basedOn, { rows: part() })}</p>}
             </Show>
             <ProfileFacts profile={known().profile} />
             <Show when={known().missing.length > 0}>
-              <p class="hint">Timed out: {known().missing.join(', ')}.</p>
+              <p class="hint">
+                {fill(texts.profile.timedOut, { figures: known().missing.join(', ') })}
+              </p>
             </Show>
           </>
         )}
       </Show>
       <Show when={isBusy()}>
         <p class="hint">
-          <Icon name="running" class="spin" /> Loading
+          <Icon name="running" class="spin" /> {texts.profile.loading}
         </p>
       </Show>
       <Show when={failure()}>
@@ -72,7 +76,7 @@ export function ServerSummary(props: ServerSummaryProps): JSX.Element {
           <bdi>{failure()}</bdi>
         </p>
         <button class="button small" onClick={() => setAsked(asked() + 1)}>
-          Try again
+          {texts.common.tryAgain}
         </button>
       </Show>
     </div>

@@ -4,6 +4,9 @@ import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { ServerSummary } from './ServerSummary.js';
 import { rowsOfTable, type ProfiledColumn } from './questions.js';
 import { turns } from './turns.js';
+import { fill } from '../fill.js';
+import { countText } from '../model/format.js';
+import { texts } from '../texts.js';
 
 /** Number of columns to profile at first, and each time more are requested. */
 const STEP = 24;
@@ -31,15 +34,17 @@ export default function TableSummary(props: {
   return (
     <>
       <p class="summary-bar">
-        <span class="hint">All rows, as of {asked().toISOString().slice(11, 19)} UTC</span>
+        <span class="hint">
+          {fill(texts.profile.allRowsAsOf, { time: asked().toISOString().slice(11, 19) })}
+        </span>
         <button class="button small" onClick={() => setAsked(new Date())}>
-          Refresh
+          {texts.common.refresh}
         </button>
       </p>
       <div class="summaries">
         <For each={shown()}>
           {(column) => (
-            <section aria-label={`Summary of ${column.name}`}>
+            <section aria-label={fill(texts.profile.summaryOf, { name: column.name })}>
               <h3>
                 <bdi class="data">{column.name}</bdi> <span class="hint">{column.type}</span>
               </h3>
@@ -50,7 +55,7 @@ export default function TableSummary(props: {
       </div>
       <Show when={columns().length > most()}>
         <button class="button" onClick={() => setMost(most() + STEP)}>
-          {columns().length - most()} more columns
+          {countText(columns().length - most(), texts.profile.moreColumns)}
         </button>
       </Show>
     </>

@@ -7,6 +7,8 @@ import { grouped } from '../model/format.js';
 import type { Bin, Profile } from '../model/profile.js';
 import { familyOf, isNumeric } from '../model/types.js';
 import { identifier } from '../sql/names.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** The rows to profile. */
 export interface Rows {
@@ -31,7 +33,11 @@ const MAX_TEXT_LENGTH = 120;
 
 export function rowsOfTable(name: string): Rows {
   const part = `(SELECT * FROM ${identifier(name)} LIMIT -${PART})`;
-  return { from: identifier(name), part, partName: `the last ${grouped(String(PART))} rows` };
+  return {
+    from: identifier(name),
+    part,
+    partName: fill(texts.profile.lastRows, { count: grouped(String(PART)) }),
+  };
 }
 
 export function rowsOfQuery(statement: string): Rows {
@@ -39,7 +45,7 @@ export function rowsOfQuery(statement: string): Rows {
   return {
     from: `(${text}\n)`,
     part: `(SELECT * FROM (${text}\n) LIMIT ${PART})`,
-    partName: `the first ${grouped(String(PART))} rows`,
+    partName: fill(texts.profile.firstRows, { count: grouped(String(PART)) }),
   };
 }
 
@@ -172,7 +178,15 @@ function binsOf(
     const perMs = UNITS_PER_MS[type];
     return perMs === undefined
       ? { from, to, count }
-      : { from, to, count, name: `${instant(from / perMs)} to ${instant(to / perMs)}` };
+      : {
+          from,
+          to,
+          count,
+          name: fill(texts.profile.fromTo, {
+            from: instant(from / perMs),
+            to: instant(to / perMs),
+          }),
+        };
   });
 }
 

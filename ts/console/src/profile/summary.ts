@@ -11,6 +11,7 @@ import {
   type ProfiledColumn,
   type Rows,
 } from './questions.js';
+import { texts } from '../texts.js';
 
 export interface ColumnSummary {
   readonly profile: Profile;
@@ -58,7 +59,8 @@ export async function* summarize(
   yield known(false);
   const shape = shapeQuery(column, facts, from);
   if (shape !== undefined && profile.rows > 0) {
-    const name = facts.low === undefined ? 'frequent values' : 'distribution';
+    const name =
+      facts.low === undefined ? texts.profile.frequentValues : texts.profile.distributionName;
     const found = await inTime(() => ask(shape, TIMEOUT_MS, signal), name, missing);
     profile = found ? shaped(facts, column.type, found) : profile;
     yield known(false);
@@ -66,7 +68,7 @@ export async function* summarize(
   const distinct = distinctQuery(column, from);
   if (distinct !== undefined) {
     const counted = () => ask(distinct, DISTINCT_TIMEOUT_MS, signal);
-    const found = await inTime(counted, 'distinct values', missing);
+    const found = await inTime(counted, texts.profile.distinctValues, missing);
     profile = found ? { ...profile, distinct: Number(found.rows[0]?.[0]) } : profile;
   }
   yield known(true);

@@ -7,6 +7,7 @@ import { LivePage } from '../ui/LivePage.js';
 import type { RunningQuery, Activity } from '../state/activity.js';
 import type { Tabs } from '../state/tabs.js';
 import { Listing } from '../ui/Listing.js';
+import { texts } from '../texts.js';
 
 const REFRESH_MS = 1000;
 
@@ -25,17 +26,17 @@ export default function QueriesPage(props: QueryActions): JSX.Element {
   return (
     <LivePage
       page="queries"
-      title="Running queries"
-      hint={() => 'Queries of all clients of this server. The list is refreshed every second.'}
+      title={texts.common.runningQueries}
+      hint={() => texts.queries.hint}
       everyMs={REFRESH_MS}
       look={look}
       loaded={activity.queries()}
       key="id"
-      unread="Running queries could not be loaded"
+      unread={texts.queries.notLoaded}
       empty={
         <>
-          <strong>No running queries</strong>
-          <p>Queries from any client appear here while they run.</p>
+          <strong>{texts.queries.noQueries}</strong>
+          <p>{texts.queries.noQueriesHint}</p>
         </>
       }
     >
@@ -48,14 +49,14 @@ function QueryTable(
   props: QueryActions & { queries: readonly RunningQuery[]; now: number },
 ): JSX.Element {
   return (
-    <div class="page-table" role="region" aria-label="List of running queries" tabindex="0">
+    <div class="page-table" role="region" aria-label={texts.queries.list} tabindex="0">
       <Listing
         heads={[
-          ['Statement'],
-          ['User'],
-          ['Started, UTC'],
-          ['Running for', 'num'],
-          ['Actions', 'actions'],
+          [texts.common.statement],
+          [texts.common.user],
+          [texts.queries.startedUtc],
+          [texts.queries.runningFor, 'num'],
+          [texts.common.actions, 'actions'],
         ]}
         rows={props.queries}
       >
@@ -72,7 +73,7 @@ function QueryRow(props: QueryActions & { query: RunningQuery; now: number }): J
     setStopping(true);
     try {
       await props.activity.cancel(props.query.id);
-      announce('Cancelling the query.');
+      announce(texts.queries.cancelling);
     } catch (cause) {
       setStopping(false);
       showFailure(cause);
@@ -94,22 +95,22 @@ function QueryRow(props: QueryActions & { query: RunningQuery; now: number }): J
         <button
           class="button small ghost"
           onClick={() => props.tabs.edit(props.query.text)}
-          title="Open in a new tab"
+          title={texts.common.openNewTab}
         >
-          Open
+          {texts.common.open}
         </button>
         <Show
           when={!stopping() && !props.query.isCancelled}
           fallback={
             <span class="badge warn">
               <Icon name="stop" />
-              cancelling
+              {texts.queries.beingCancelled}
             </span>
           }
         >
           <button class="button small" onClick={() => void cancel()}>
             <Icon name="stop" />
-            Cancel
+            {texts.common.cancel}
           </button>
         </Show>
       </td>

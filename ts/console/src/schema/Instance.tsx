@@ -5,22 +5,23 @@ import { FormField, type FieldSpec } from '../dialogs/FormField.js';
 import { mayDo, readOwnRights } from '../state/own-rights.js';
 import type { Server } from '../state/server.js';
 import { IconButton } from '../ui/IconButton.js';
+import { texts } from '../texts.js';
 
 type Choices = NonNullable<FieldSpec['choices']>;
 
 const PERMISSION = 'SETTINGS';
 const COLOURS: Choices = [
-  ['', 'none'],
-  ['rgb(200, 40, 30)', 'red'],
-  ['rgb(217, 119, 6)', 'amber'],
-  ['rgb(22, 130, 70)', 'green'],
-  ['rgb(37, 99, 200)', 'blue'],
+  ['', texts.common.none],
+  ['rgb(200, 40, 30)', texts.instance.red],
+  ['rgb(217, 119, 6)', texts.instance.amber],
+  ['rgb(22, 130, 70)', texts.instance.green],
+  ['rgb(37, 99, 200)', texts.instance.blue],
 ];
 const ROLES: Choices = [
-  ['', 'none'],
-  ['development', 'development'],
-  ['testing', 'testing'],
-  ['production', 'production'],
+  ['', texts.common.none],
+  ['development', texts.instance.development],
+  ['testing', texts.instance.testing],
+  ['production', texts.instance.production],
 ];
 
 export function Instance(props: { server: Server }): JSX.Element {
@@ -54,8 +55,8 @@ export function Instance(props: { server: Server }): JSX.Element {
       <Show when={mayChange()}>
         <IconButton
           icon="options"
-          label="Edit name, role and colour of this server"
-          title="Edit name, role and colour of this server"
+          label={texts.instance.edit}
+          title={texts.instance.edit}
           onClick={() => setOpen(true)}
         />
       </Show>
@@ -80,20 +81,20 @@ function InstanceDialog(props: { server: Server; onClose: () => void }): JSX.Ele
   const { server } = props;
   const before = (name: string): string => preferenceOf(server, name);
   const fields: readonly FieldSpec[] = [
-    { name: 'instance_name', label: 'Name' },
+    { name: 'instance_name', label: texts.common.name },
     {
       name: 'instance_type',
-      label: 'Role',
+      label: texts.instance.role,
       choices: withOwn(ROLES, before('instance_type')),
       isHalf: true,
     },
     {
       name: 'instance_rgb',
-      label: 'Colour',
+      label: texts.instance.colour,
       choices: withOwn(COLOURS, before('instance_rgb')),
       isHalf: true,
     },
-    { name: 'instance_description', label: 'Description', isLong: true },
+    { name: 'instance_description', label: texts.instance.description, isLong: true },
   ];
   const read = fields.map(({ name }) => [name, before(name)] as const);
   const [values, setValues] = createSignal<Readonly<Record<string, string>>>(
@@ -108,10 +109,10 @@ function InstanceDialog(props: { server: Server; onClose: () => void }): JSX.Ele
   };
   return (
     <FormDialog
-      title="This server"
+      title={texts.instance.thisServer}
       name={before('instance_name')}
-      keep="Cancel"
-      act="Save for all users"
+      keep={texts.common.cancel}
+      act={texts.instance.save}
       isComplete={read.some(([name, value]) => values()[name] !== value)}
       submit={submit}
       onClose={() => props.onClose()}

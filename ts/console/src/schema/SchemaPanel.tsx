@@ -4,7 +4,7 @@
  */
 import { createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
-import { approximate, grouped } from '../model/format.js';
+import { approximate, rowsText } from '../model/format.js';
 import { typeTag } from '../model/types.js';
 import { Icon } from '../ui/icons.js';
 import type { Session } from '../state/session.js';
@@ -20,6 +20,8 @@ import { TreeState } from './tree.js';
 import type { Schema } from '../state/schema.js';
 import { failureOf } from '../state/loading.js';
 import { IconButton } from '../ui/IconButton.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 export function SchemaPanel(props: { session: Session; onOpened: () => void }): JSX.Element {
   const { session } = props;
@@ -29,7 +31,7 @@ export function SchemaPanel(props: { session: Session; onOpened: () => void }): 
   return (
     <aside
       class="side"
-      aria-label="Schema"
+      aria-label={texts.common.schema}
       aria-busy={session.schema.tables().state === 'loading'}
       data-region="schema"
     >
@@ -37,26 +39,28 @@ export function SchemaPanel(props: { session: Session; onOpened: () => void }): 
         <Instance server={session.server} />
         <RefreshButton schema={session.schema} />
       </header>
-      <SearchField placeholder="Filter tables and columns" search={setFilter} />
+      <SearchField placeholder={texts.schema.filter} search={setFilter} />
       <Switch
         fallback={<Tree session={session} filter={filter()} onOpened={() => props.onOpened()} />}
       >
         <Match when={failure()}>
           <div class="side-empty">
-            <strong>Tables could not be loaded</strong>
+            <strong>{texts.common.tablesNotLoaded}</strong>
             <p>{failure()}</p>
           </div>
         </Match>
         <Match when={session.schema.tables().state === 'loading'}>
           <div class="side-empty">
-            <p>Loading tables</p>
+            <p>{texts.schema.loadingTables}</p>
           </div>
         </Match>
         <Match when={session.schema.known.length === 0}>
           <div class="side-empty">
-            <strong>No tables yet</strong>
+            <strong>{texts.common.noTables}</strong>
             <p>
-              Create one with CREATE TABLE, or <a href={addressOf('import')}>import a file</a>.
+              {fillNodes(texts.common.noTablesHint, {
+                link: <a href={addressOf('import')}>{texts.common.importAFile}</a>,
+              })}
             </p>
           </div>
         </Match>
@@ -75,8 +79,8 @@ function RefreshButton(props: { schema: Schema }): JSX.Element {
   return (
     <button
       class="icon-button"
-      aria-label="Refresh schema"
-      title="Refresh schema"
+      aria-label={texts.common.refreshSchema}
+      title={texts.common.refreshSchema}
       onClick={() => void refresh()}
     >
       <Icon name="refresh" class={refreshing() ? 'spin' : ''} />
@@ -124,7 +128,7 @@ function Tree(props: { session: Session; filter: string; onOpened: () => void })
   const isSelected = (row: TreeRow): boolean => row.id === tree.selected();
 
   return (
-    <ul class="tree" role="tree" aria-label="Schema" onKeyDown={onKeyDown}>
+    <ul class="tree" role="tree" aria-label={texts.common.schema} onKeyDown={onKeyDown}>
       <For each={tree.rows()}>
         {(row) => (
           <li
@@ -171,8 +175,8 @@ function TableButtons(props: TableActions & { table: TableEntry }): JSX.Element 
       <IconButton
         icon="play"
         tabindex="-1"
-        label={`Preview ${props.table.name}`}
-        title="Preview rows (Shift+Enter)"
+        label={fill(texts.schema.previewOf, { name: props.table.name })}
+        title={texts.schema.previewHint}
         onClick={(event) => {
           event.stopPropagation();
           props.onPreview(props.table);
@@ -182,8 +186,8 @@ function TableButtons(props: TableActions & { table: TableEntry }): JSX.Element 
       <IconButton
         icon="more"
         tabindex="-1"
-        label={`More actions for ${props.table.name}`}
-        title="More actions (Shift+F10)"
+        label={fill(texts.common.moreActionsFor, { name: props.table.name })}
+        title={texts.schema.moreActionsHint}
         onClick={(event) => {
           event.stopPropagation();
           const box = event.currentTarget.getBoundingClientRect();
@@ -207,7 +211,7 @@ function RowContent(props: TableActions & { row: TreeRow; selected: boolean }): 
             <Show when={row.invalid > 0}>
               <span class="badge error">
                 <Icon name="alert" />
-                {row.invalid} invalid
+                {fill(texts.schema.invalidViews, { count: row.invalid })}
               </span>{' '}
             </Show>
             {row.count}
@@ -238,8 +242,8 @@ function RowContent(props: TableActions & { row: TreeRow; selected: boolean }): 
             {row.column.name}
           </bdi>
           <Show when={row.column.designated}>
-            <span class="badge accent" title="Designated timestamp">
-              time
+            <span class="badge accent" title={texts.schema.designatedTimestamp}>
+              {texts.common.time}
             </span>
           </Show>
           <span class="meta">{row.column.type}</span>
@@ -262,7 +266,7 @@ function RowContent(props: TableActions & { row: TreeRow; selected: boolean }): 
 function TableFacts(props: { table: TableEntry }): JSX.Element {
   const rows = (): JSX.Element => (
     <Show when={props.table.rows !== undefined}>
-      <span class="meta" title={`${grouped(String(props.table.rows))} rows`}>
+      <span class="meta" title={rowsText(props.table.rows ?? 0)}>
         {approximate(props.table.rows ?? 0)}
       </span>
     </Show>
@@ -277,7 +281,7 @@ function TableFacts(props: { table: TableEntry }): JSX.Element {
         <span class="meta">
           <span class="badge warn">
             <Icon name="alert" />
-            suspended
+            {texts.common.suspended}
           </span>
         </span>
       </Match>

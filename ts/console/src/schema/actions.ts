@@ -12,6 +12,8 @@ import { createStatement } from '../state/schema.js';
 import { KIND_WORDS, type TableEntry } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
 import { editor } from '../state/editor.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const PREVIEW_ROWS = 1000;
 
@@ -24,50 +26,63 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
   const isTable = table.kind === 'table';
   const items: (MenuItem | false)[] = [
     {
-      label: 'Preview rows',
+      label: texts.schema.previewRows,
       icon: 'play',
       keys: 'Shift+Enter',
       run: () => previewTable(session, table),
     },
     table.kind !== 'view' && {
-      label: 'Show details',
+      label: texts.schema.showDetails,
       icon: 'tables',
       run: () => openPage('tables', name),
     },
     table.kind !== 'view' && {
-      label: 'Follow',
+      label: texts.common.follow,
       icon: 'follow',
       run: () => session.tabs.follow(name),
     },
     {
-      label: 'Insert name',
+      label: texts.schema.insertName,
       icon: 'sql',
       run: () => editor()?.insert(quoted(name)),
     },
-    { label: 'Copy name', icon: 'copy', apart: true, run: () => void copy(name, 'Name') },
-    { label: 'Copy DDL', icon: 'copy', run: () => void copyStatement(table).catch(showFailure) },
+    {
+      label: texts.common.copyName,
+      icon: 'copy',
+      apart: true,
+      run: () => void copy(name, texts.common.name),
+    },
+    {
+      label: texts.common.copyDdl,
+      icon: 'copy',
+      run: () => void copyStatement(table).catch(showFailure),
+    },
     ...EXPORT_FORMATS.map((format, index): MenuItem => ({
-      label: `Download as ${FORMAT_NAMES[format]}`,
+      label: fill(texts.schema.downloadAs, { format: FORMAT_NAMES[format] }),
       icon: 'export',
       apart: index === 0,
       run: () => void download(name, `SELECT * FROM ${quoted(name)}`, format),
     })),
-    isTable && { label: 'Import into…', icon: 'import', run: () => openPage('import', name) },
+    isTable && {
+      label: texts.schema.importInto,
+      icon: 'import',
+      run: () => openPage('import', name),
+    },
     isTable &&
       table.suspended && {
-        label: 'Show damage',
+        label: texts.schema.showDamage,
         icon: 'alert',
         apart: true,
         run: () => session.statements.preview(`RECOVER TABLE ${quoted(name)}`),
       },
     isTable &&
       table.suspended && {
-        label: 'Recover intact data…',
+        label: texts.schema.recoverAction,
         icon: 'refresh',
         run: () => void recoverTable(session, name),
       },
     {
-      label: `Drop ${KIND_WORDS[table.kind]}…`,
+      label: fill(texts.schema.dropAction, { kind: KIND_WORDS[table.kind] }),
       icon: 'alert',
       apart: true,
       run: () => void dropTable(session, table),
@@ -83,21 +98,21 @@ async function copyStatement(table: TableEntry): Promise<void> {
 async function dropTable(session: Session, table: TableEntry): Promise<void> {
   const statement = await askToDrop(table);
   if (statement !== undefined) {
-    await run(session, statement, `${table.name} was dropped`);
+    await run(session, statement, fill(texts.common.wasDropped, { name: table.name }));
   }
 }
 
 async function recoverTable(session: Session, name: string): Promise<void> {
   const statement = `RECOVER TABLE ${quoted(name)} SKIP`;
   const isSure = await confirmed({
-    title: `Discard the damaged parts of ${name}?`,
-    text: 'Their rows are lost; "Show damage" lists them. This cannot be undone.',
+    title: fill(texts.schema.recoverQuestion, { name }),
+    text: texts.schema.recoverConsequences,
     statement,
-    keep: 'Cancel',
-    destroy: `Recover ${name}`,
+    keep: texts.common.cancel,
+    destroy: fill(texts.schema.recover, { name }),
   });
   if (isSure) {
-    await run(session, statement, `${name} accepts writes again`);
+    await run(session, statement, fill(texts.schema.recovered, { name }));
   }
 }
 

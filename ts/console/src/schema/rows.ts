@@ -2,6 +2,8 @@
 import { type Loading, readyOf } from '../state/loading.js';
 import { ageText, freshnessOf, lagText, STATE_WORDS, stateText } from '../model/views.js';
 import type { ColumnEntry, TableEntry } from '../model/schema.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export type TreeRow =
   | {
@@ -37,10 +39,10 @@ export type TreeRow =
 type Columns = ReadonlyMap<string, Loading<readonly ColumnEntry[]>>;
 
 const GROUPS = [
-  { kind: 'table', name: 'Tables' },
-  { kind: 'materialized', name: 'Materialized views' },
-  { kind: 'live', name: 'Live views' },
-  { kind: 'view', name: 'Views' },
+  { kind: 'table', name: texts.common.tables },
+  { kind: 'materialized', name: texts.schema.materializedViews },
+  { kind: 'live', name: texts.schema.liveViews },
+  { kind: 'view', name: texts.common.views },
 ] as const;
 
 /** `closed` contains the collapsed groups, `opened` the expanded tables. */
@@ -113,7 +115,12 @@ function pushTable(
   if (entry?.state === 'failed') {
     rows.push({ kind: 'note', id: `${id}:failed`, text: entry.message, failed: true });
   } else if (entry?.state !== 'ready') {
-    rows.push({ kind: 'note', id: `${id}:loading`, text: 'Loading columns', failed: false });
+    rows.push({
+      kind: 'note',
+      id: `${id}:loading`,
+      text: texts.schema.loadingColumns,
+      failed: false,
+    });
   }
   for (const column of columnsOf(table, columns)) {
     if (byColumn && !column.name.toLowerCase().includes(wanted)) {
@@ -134,8 +141,11 @@ function pushFacts(rows: TreeRow[], id: string, { view }: TableEntry): void {
     }
   };
   const { base, ageMs } = view;
-  fact('from', base);
-  fact('state', stateText(view), freshnessOf(view).kind === 'invalid');
-  fact('lag', lagText(view));
-  fact('last refresh', ageMs === undefined ? 'never' : `${ageText(ageMs)} ago`);
+  fact(texts.schema.baseTable, base);
+  fact(texts.schema.state, stateText(view), freshnessOf(view).kind === 'invalid');
+  fact(texts.schema.lag, lagText(view));
+  fact(
+    texts.schema.lastRefresh,
+    ageMs === undefined ? texts.schema.never : fill(texts.common.ago, { age: ageText(ageMs) }),
+  );
 }

@@ -36,6 +36,8 @@ import { WorkspaceView } from './WorkspaceView.js';
 import { editor } from '../state/editor.js';
 import { importing } from '../page/imports.js';
 import { watchServer } from '../state/watch.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const Palette = lazy(() => import('./Palette.js'));
 
@@ -88,7 +90,7 @@ export function App(props: { session: Session }): JSX.Element {
       <main class="main">
         {/* Stays mounted while hidden, to keep results, scroll positions and editor history. */}
         <div class="workspace-page" hidden={spot().page !== 'sql'}>
-          <h1 class="visually-hidden">SQL workspace</h1>
+          <h1 class="visually-hidden">{texts.app.sqlWorkspace}</h1>
           <WorkspaceView session={session} palette={() => setPalette(true)} />
         </div>
         <Page session={session} />
@@ -124,8 +126,7 @@ function OpenServer(props: { session: Session }): JSX.Element {
     <Show when={props.session.server.settings()?.config['security.insecure.public'] === true}>
       <div class="insecure" role="alert">
         <Icon name="alert" />
-        This server is open to the network without sign-in. Anyone who reaches it can read and
-        change its data.
+        {texts.app.openToNetwork}
       </div>
     </Show>
   );
@@ -143,13 +144,13 @@ interface Entry {
 }
 
 const ENTRIES: readonly Entry[] = [
-  { page: 'start', name: 'Get started', icon: 'start' },
-  { page: 'sql', name: 'SQL workspace', icon: 'sql' },
-  { page: 'tables', name: 'Tables and ingestion', icon: 'tables' },
-  { page: 'import', name: 'Import', icon: 'import' },
-  { page: 'queries', name: 'Running queries', icon: 'queries' },
-  { page: 'notebooks', name: 'Notebooks', icon: 'notebook' },
-  { page: 'access', name: 'Users and permissions', icon: 'access' },
+  { page: 'start', name: texts.app.getStarted, icon: 'start' },
+  { page: 'sql', name: texts.app.sqlWorkspace, icon: 'sql' },
+  { page: 'tables', name: texts.common.tablesAndIngestion, icon: 'tables' },
+  { page: 'import', name: texts.app.import, icon: 'import' },
+  { page: 'queries', name: texts.common.runningQueries, icon: 'queries' },
+  { page: 'notebooks', name: texts.common.notebooks, icon: 'notebook' },
+  { page: 'access', name: texts.common.usersAndPermissions, icon: 'access' },
 ];
 
 function Rail(props: {
@@ -170,7 +171,7 @@ function Rail(props: {
     }
   };
   return (
-    <nav class="rail" aria-label="Main">
+    <nav class="rail" aria-label={texts.app.main}>
       <span class="logo">
         <Logo />
       </span>
@@ -198,8 +199,8 @@ function Rail(props: {
         </For>
         <li class="rail-drawer">
           <button
-            aria-label="Schema"
-            title="Schema"
+            aria-label={texts.common.schema}
+            title={texts.common.schema}
             aria-expanded={props.drawer}
             onClick={() => props.setDrawer(!props.drawer)}
           >
@@ -220,15 +221,22 @@ function PageButtons(props: { help: () => void }): JSX.Element {
       <li>
         <button
           data-action="theme"
-          aria-label={`Theme: ${THEME_NAMES[theme()]}. Switch to ${THEME_NAMES[nextTheme()]}`}
-          title={`Theme: ${THEME_NAMES[theme()]}`}
+          aria-label={fill(texts.app.switchTheme, {
+            theme: THEME_NAMES[theme()],
+            next: THEME_NAMES[nextTheme()],
+          })}
+          title={fill(texts.app.theme, { theme: THEME_NAMES[theme()] })}
           onClick={() => setTheme(nextTheme())}
         >
           <Icon name="theme" />
         </button>
       </li>
       <li>
-        <button aria-label="Shortcuts" title="Shortcuts (?)" onClick={() => props.help()}>
+        <button
+          aria-label={texts.common.shortcuts}
+          title={texts.app.shortcutsHint}
+          onClick={() => props.help()}
+        >
           <Icon name="help" />
         </button>
       </li>
@@ -279,7 +287,7 @@ function Toast(): JSX.Element {
             )}
           </Show>
           <Show when={shown().state === 'failed'}>
-            <button class="icon-button" aria-label="Dismiss" onClick={dismissToast}>
+            <button class="icon-button" aria-label={texts.app.dismiss} onClick={dismissToast}>
               <Icon name="close" />
             </button>
           </Show>

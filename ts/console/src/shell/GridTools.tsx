@@ -3,7 +3,7 @@ import { createMemo, Show, type JSX } from 'solid-js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '../api/client.js';
 import type { GridState } from '../grid/state.js';
 import { COPY_FORMS, rowsAs, type CopyForm } from '../model/copies.js';
-import { grouped } from '../model/format.js';
+import { grouped, rowsText } from '../model/format.js';
 import type { RowOrder } from '../model/order.js';
 import type { Result } from '../model/result.js';
 import { announce } from '../page/notices.js';
@@ -11,6 +11,8 @@ import { copy } from '../ui/clipboard.js';
 import { download, saveFile } from '../ui/files.js';
 import { Icon, type IconName } from '../ui/icons.js';
 import { openMenuBelow, type MenuItem } from '../ui/Menu.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const COPIED_ROWS = 10_000;
 /** Delay before a filter is applied, so that typing stays smooth in a large result. */
@@ -27,7 +29,7 @@ export function FilterField(props: {
     timer = setTimeout(() => {
       props.state.filter.set(text);
       if (text.trim() !== '') {
-        announce(`${props.order?.length ?? 0} of the loaded rows match.`);
+        announce(fill(texts.gridTools.matches, { count: props.order?.length ?? 0 }));
       }
     }, FILTER_AFTER_MS);
   };
@@ -41,7 +43,10 @@ export function FilterField(props: {
   const counted = createMemo(() => {
     const isFiltered = props.state.filter().trim() !== '';
     return isFiltered && props.order
-      ? `${grouped(String(props.order.length))} of ${grouped(String(props.result.rows.length))}`
+      ? fill(texts.gridTools.countOfAll, {
+          count: grouped(String(props.order.length)),
+          all: grouped(String(props.result.rows.length)),
+        })
       : undefined;
   });
   return (
@@ -49,9 +54,9 @@ export function FilterField(props: {
       <Icon name="filter" />
       <input
         type="search"
-        placeholder="Filter rows"
-        aria-label="Filter loaded rows"
-        title={'Any text, or one column: price > 100, symbol: btc, note = null'}
+        placeholder={texts.gridTools.filterRows}
+        aria-label={texts.gridTools.filterLoadedRows}
+        title={texts.gridTools.filterHint}
         value={props.state.filter()}
         onInput={(event) => typed(event.currentTarget.value)}
         onKeyDown={onKeyDown}
@@ -86,27 +91,34 @@ function shownAs(form: CopyForm, { state, result, order }: ShownProps, most: num
 
 /** If further rows are loaded on demand, only the loaded ones are copied. */
 function loadedWord({ order, result }: ShownProps): string {
-  return result.windows && !order ? 'loaded' : 'shown';
-}
-
-function rowCount(count: number): string {
-  return `${grouped(String(count))} ${count === 1 ? 'row' : 'rows'}`;
+  return result.windows && !order ? texts.gridTools.loaded : texts.gridTools.shown;
 }
 
 /** Exports all rows from the server, or the loaded ones as shown. */
 export function ExportMenu(props: ShownProps): JSX.Element {
   const items = (): MenuItem[] => [
     ...EXPORT_FORMATS.map((format) => ({
-      label: `All rows as ${FORMAT_NAMES[format]}`,
+      label: fill(texts.common.allRowsAs, { format: FORMAT_NAMES[format] }),
       run: () => void download('result', props.result.statement, format),
     })),
     ...(['csv', 'json'] as const).map((format, index) => ({
-      label: `The ${rowCount(shownCount(props))} ${loadedWord(props)} as ${FORMAT_NAMES[format]}`,
+      label: fill(texts.gridTools.theRowsAs, {
+        rows: rowsText(shownCount(props)),
+        state: loadedWord(props),
+        format: FORMAT_NAMES[format],
+      }),
       apart: index === 0,
       run: () => saveFile(`result.${format}`, TYPES[format], shownAs(format, props, Infinity)),
     })),
   ];
-  return <RowsMenu name="Export" hint="Download rows as a file" icon="export" items={items} />;
+  return (
+    <RowsMenu
+      name={texts.common.export}
+      hint={texts.gridTools.exportHint}
+      icon="export"
+      items={items}
+    />
+  );
 }
 
 const TYPES = { csv: 'text/csv', json: 'application/json' } as const;
@@ -114,17 +126,17 @@ const TYPES = { csv: 'text/csv', json: 'application/json' } as const;
 export function CopyMenu(props: ShownProps): JSX.Element {
   const copyAs = (form: CopyForm): void => {
     const count = shownCount(props);
-    const cut = count > COPIED_ROWS ? 'The first ' : '';
     const text = shownAs(form, props, COPIED_ROWS);
-    void copy(text, `${cut}${rowCount(Math.min(count, COPIED_ROWS))}`);
+    const rows = rowsText(Math.min(count, COPIED_ROWS));
+    void copy(text, count > COPIED_ROWS ? fill(texts.common.firstRows, { rows }) : rows);
   };
   const items = (): MenuItem[] =>
     (Object.keys(COPY_FORMS) as CopyForm[]).map((form) => ({
       label: COPY_FORMS[form],
       run: () => copyAs(form),
     }));
-  const hint = 'Copy the loaded rows as shown, with a header line';
-  return <RowsMenu name="Copy" hint={hint} icon="copy" items={items} />;
+  const hint = texts.gridTools.copyHint;
+  return <RowsMenu name={texts.common.copy} hint={hint} icon="copy" items={items} />;
 }
 
 function RowsMenu(props: {
@@ -133,7 +145,7 @@ function RowsMenu(props: {
   icon: IconName;
   items: () => MenuItem[];
 }): JSX.Element {
-  const label = (): string => `${props.name} rows`;
+  const label = (): string => fill(texts.gridTools.actionOnRows, { action: props.name });
   return (
     <button
       class="button ghost"

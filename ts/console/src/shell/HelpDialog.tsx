@@ -2,6 +2,7 @@
 import { createEffect, For, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 import { SHORTCUTS } from './shortcuts.js';
+import { texts } from '../texts.js';
 
 export function HelpDialog(props: { open: boolean; onClose: () => void }): JSX.Element {
   let dialog!: HTMLDialogElement;
@@ -21,8 +22,8 @@ export function HelpDialog(props: { open: boolean; onClose: () => void }): JSX.E
       onClose={() => props.onClose()}
     >
       <header>
-        <h2 id="help-title">Shortcuts</h2>
-        <button class="icon-button" aria-label="Close" onClick={() => props.onClose()}>
+        <h2 id="help-title">{texts.common.shortcuts}</h2>
+        <button class="icon-button" aria-label={texts.common.close} onClick={() => props.onClose()}>
           <Icon name="close" />
         </button>
       </header>
@@ -38,7 +39,7 @@ export function HelpDialog(props: { open: boolean; onClose: () => void }): JSX.E
           )}
         </For>
       </dl>
-      <p class="hint">On a Mac, Cmd replaces Ctrl and Option replaces Alt.</p>
+      <p class="hint">{texts.shortcuts.onMac}</p>
     </dialog>
   );
 }

@@ -1,14 +1,16 @@
 /** Log of all runs, newest first, retained over reloads: with times and, on request, the plan. */
 import { createMemo, createSignal, For, Show, type JSX } from 'solid-js';
 import { confirmed } from '../page/questions.js';
-import { duration } from '../model/format.js';
+import { countText, duration } from '../model/format.js';
 import type { LogEntry } from '../state/history.js';
 import { type Run, runTitle } from '../state/run.js';
 import type { Session } from '../state/session.js';
-import { Icon } from '../ui/icons.js';
+import { Icon, SPINNING } from '../ui/icons.js';
 import type { Tabs } from '../state/tabs.js';
 import type { Workspace } from '../state/workspace.js';
 import { IconButton } from '../ui/IconButton.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export function LogView(props: { session: Session }): JSX.Element {
   const { workspace } = props.session;
@@ -25,8 +27,8 @@ export function LogView(props: { session: Session }): JSX.Element {
       when={workspace.log().length > 0}
       fallback={
         <div class="empty">
-          <strong>No queries yet</strong>
-          <p>Statements are listed here as they run, newest first.</p>
+          <strong>{texts.log.noQueriesYet}</strong>
+          <p>{texts.log.noQueriesHint}</p>
         </div>
       }
     >
@@ -34,13 +36,13 @@ export function LogView(props: { session: Session }): JSX.Element {
         <input
           class="input"
           type="search"
-          aria-label="Filter log"
-          placeholder="Filter log"
+          aria-label={texts.log.filterLog}
+          placeholder={texts.log.filterLog}
           value={words()}
           onInput={(event) => setWords(event.currentTarget.value)}
         />
         <span class="hint">
-          {shown().length} of {workspace.log().length}
+          {fill(texts.log.countOfAll, { count: shown().length, all: workspace.log().length })}
         </span>
         <span class="spring" />
         <button
@@ -52,13 +54,13 @@ export function LogView(props: { session: Session }): JSX.Element {
           }
         >
           <Icon name="notebook" />
-          Create notebook
+          {texts.log.createNotebook}
         </button>
         <button class="button small ghost" onClick={() => void forget(workspace)}>
-          Clear log
+          {texts.log.clearLog}
         </button>
       </div>
-      <ol class="log" tabindex="0" aria-label="Query log" data-region="log">
+      <ol class="log" tabindex="0" aria-label={texts.common.queryLog} data-region="log">
         <For each={shown()}>{(entry) => <Entry tabs={props.session.tabs} entry={entry} />}</For>
       </ol>
     </Show>
@@ -86,19 +88,19 @@ function Entry(props: { tabs: Tabs; entry: LogEntry }): JSX.Element {
             aria-expanded={isOpen() ? 'true' : 'false'}
             onClick={() => setOpen(!isOpen())}
           >
-            Plan
+            {texts.log.plan}
           </button>
         </Show>
         <IconButton
           icon="sql"
-          label="Open in a new tab"
-          title="Open in a new tab"
+          label={texts.common.openNewTab}
+          title={texts.common.openNewTab}
           onClick={() => props.tabs.edit(run.statement.text)}
         />
       </span>
       <Show when={isOpen() && plan}>
         {(lines) => (
-          <pre class="log-plan" tabindex="0" aria-label="Plan">
+          <pre class="log-plan" tabindex="0" aria-label={texts.log.plan}>
             {lines().join('\n')}
           </pre>
         )}
@@ -117,10 +119,10 @@ function timeText(at: Date): string {
 async function forget(workspace: Workspace): Promise<void> {
   const count = workspace.log().length;
   const isSure = await confirmed({
-    title: 'Clear the log?',
-    text: `${count} entries will be deleted. This cannot be undone.`,
-    destroy: 'Clear log',
-    keep: 'Cancel',
+    title: texts.log.clearQuestion,
+    text: countText(count, texts.log.entriesDeleted),
+    destroy: texts.log.clearLog,
+    keep: texts.common.cancel,
   });
   if (isSure) {
     await workspace.forgetLog();
@@ -129,7 +131,7 @@ async function forget(workspace: Workspace): Promise<void> {
 
 export function SummaryIcon(props: { state: Run['state'] }): JSX.Element {
   const icons = {
-    running: ['running', 'spin accent'],
+    running: ['running', SPINNING],
     done: ['check', 'ok'],
     failed: ['alert', 'error'],
     cancelled: ['stop', 'warn'],
@@ -138,7 +140,9 @@ export function SummaryIcon(props: { state: Run['state'] }): JSX.Element {
 }
 
 function timedOutcome(run: Run): string {
-  const server = run.tail?.timings ? `, server ${duration(serverMs(run))}` : '';
+  const server = run.tail?.timings
+    ? fill(texts.log.serverTime, { duration: duration(serverMs(run)) })
+    : '';
   return runTitle(run) + server;
 }
 

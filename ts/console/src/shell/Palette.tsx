@@ -3,8 +3,17 @@ import { createMemo, createSignal, For, on, onMount, Show, type JSX } from 'soli
 import type { Session } from '../state/session.js';
 import { commandsOf, type Command } from './commands.js';
 import { Icon } from '../ui/icons.js';
+import { fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 const SHOWN_PER_GROUP = 8;
+
+const GROUP_NAMES: Readonly<Record<Command['group'], string>> = {
+  tables: texts.common.tables,
+  commands: texts.palette.commands,
+  follow: texts.common.follow,
+  log: texts.common.queryLog,
+};
 
 interface PaletteProps {
   readonly session: Session;
@@ -49,7 +58,7 @@ export default function Palette(props: PaletteProps): JSX.Element {
     <dialog
       ref={dialog}
       class="dialog palette"
-      aria-label="Command palette"
+      aria-label={texts.palette.label}
       onClose={() => props.onClose()}
       onClick={(event) => event.target === dialog && dialog.close()}
     >
@@ -58,7 +67,7 @@ export default function Palette(props: PaletteProps): JSX.Element {
         <input
           autofocus
           role="combobox"
-          aria-label="Type a table, a command or a query"
+          aria-label={texts.palette.input}
           aria-expanded="true"
           aria-controls="palette-list"
           aria-activedescendant={found().length > 0 ? `command-${chosen()}` : undefined}
@@ -71,7 +80,7 @@ export default function Palette(props: PaletteProps): JSX.Element {
       </label>
       <Options found={found()} chosen={chosen()} wanted={wanted()} choose={setChosen} run={run} />
       <Show when={found().length === 0}>
-        <p class="hint">No matches</p>
+        <p class="hint">{texts.palette.noMatches}</p>
       </Show>
       <Foot />
     </dialog>
@@ -88,13 +97,13 @@ interface OptionsProps {
 
 function Options(props: OptionsProps): JSX.Element {
   return (
-    <div id="palette-list" class="palette-list" role="listbox" aria-label="Matches">
+    <div id="palette-list" class="palette-list" role="listbox" aria-label={texts.palette.matches}>
       <For each={props.found}>
         {(command, index) => (
           <>
             <Show when={props.found[index() - 1]?.group !== command.group}>
               <div class="palette-group" role="presentation">
-                {command.group}
+                {GROUP_NAMES[command.group]}
               </div>
             </Show>
             <div
@@ -124,15 +133,9 @@ function Options(props: OptionsProps): JSX.Element {
 function Foot(): JSX.Element {
   return (
     <p class="palette-foot">
-      <span>
-        <kbd>↑</kbd> <kbd>↓</kbd> select
-      </span>
-      <span>
-        <kbd>⏎</kbd> run
-      </span>
-      <span>
-        <kbd>Esc</kbd> close
-      </span>
+      <span>{fillNodes(texts.palette.selectKeys, { up: <kbd>↑</kbd>, down: <kbd>↓</kbd> })}</span>
+      <span>{fillNodes(texts.palette.runKey, { key: <kbd>⏎</kbd> })}</span>
+      <span>{fillNodes(texts.palette.closeKey, { key: <kbd>Esc</kbd> })}</span>
     </p>
   );
 }
@@ -149,15 +152,13 @@ function matching(all: readonly Command[], wanted: string): Command[] {
     for (const { command } of hits.filter(({ name }) => name.startsWith(first) === begins)) {
       const group = groups.get(command.group) ?? [];
       groups.set(command.group, group);
-      if (group.length < SHOWN_PER_GROUP || (command.group === 'Commands' && first !== '')) {
+      if (group.length < SHOWN_PER_GROUP || (command.group === 'commands' && first !== '')) {
         group.push(command);
       }
     }
   }
   const order: readonly Command['group'][] =
-    words.length === 0
-      ? ['Commands', 'Tables', 'Query log']
-      : ['Tables', 'Commands', 'Follow', 'Query log'];
+    words.length === 0 ? ['commands', 'tables', 'log'] : ['tables', 'commands', 'follow', 'log'];
   return order.flatMap((group) => groups.get(group) ?? []);
 }
 

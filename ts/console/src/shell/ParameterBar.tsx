@@ -1,6 +1,7 @@
 /** Input fields for the parameters of the statement under the cursor. */
 import { For, Show, type JSX } from 'solid-js';
 import type { Session } from '../state/session.js';
+import { texts } from '../texts.js';
 
 export function ParameterBar(props: { session: Session }): JSX.Element {
   const { workspace, statements } = props.session;
@@ -17,7 +18,7 @@ export function ParameterBar(props: { session: Session }): JSX.Element {
       <div
         class="parameters"
         role="group"
-        aria-label="Parameters of the statement"
+        aria-label={texts.query.parameters}
         data-region="parameters"
         onKeyDown={onKeyDown}
       >
@@ -28,8 +29,8 @@ export function ParameterBar(props: { session: Session }): JSX.Element {
               <input
                 class="input data"
                 value={valueOf(name)}
-                placeholder="value"
-                title="A number, true, false, null or 'quoted text'; other input is sent as text"
+                placeholder={texts.query.parameterValue}
+                title={texts.query.parameterHint}
                 onInput={(event) =>
                   workspace.setParameter(workspace.active(), name, event.currentTarget.value)
                 }

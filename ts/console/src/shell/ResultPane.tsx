@@ -37,6 +37,8 @@ import { editor } from '../state/editor.js';
 import type { Tabs } from '../state/tabs.js';
 import type { Statements } from '../state/statements.js';
 import { IconButton } from '../ui/IconButton.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 const Chart = lazy(() => import('../chart/Chart.js'));
 const PlanView = lazy(() => import('../plan/PlanView.js'));
@@ -66,7 +68,7 @@ export function ResultPane(props: { session: Session }): JSX.Element {
   const isOutcome = (): boolean => isRowless() && !kept();
 
   return (
-    <section class="result" aria-label="Result" aria-busy={run()?.state === 'running'}>
+    <section class="result" aria-label={texts.result.result} aria-busy={run()?.state === 'running'}>
       <div class="result-bar">
         <ViewButtons views={views} onPlan={() => props.session.statements.showPlan()} />
         <Summary run={run()} result={result()} revision={runner().revision()} />
@@ -120,8 +122,8 @@ function FollowButton(props: { tabs: Tabs; result: Result }): JSX.Element {
   return (
     <IconButton
       icon="follow"
-      label="Follow the query"
-      title="Follow the query: keep its last rows up to date in a new tab"
+      label={texts.result.follow}
+      title={texts.result.followHint}
       onClick={() => void props.tabs.followQuery(props.result.statement)}
     />
   );
@@ -209,11 +211,11 @@ function ViewButtons(props: { views: Views; onPlan: () => void }): JSX.Element {
     </button>
   );
   return (
-    <div class="views" role="group" aria-label="Result view" data-region="views">
-      {button('grid', 'Grid')}
-      {button('chart', 'Chart')}
-      {button('plan', 'Plan')}
-      {button('log', 'Log')}
+    <div class="views" role="group" aria-label={texts.result.view} data-region="views">
+      {button('grid', texts.common.grid)}
+      {button('chart', texts.common.chart)}
+      {button('plan', texts.common.plan)}
+      {button('log', texts.result.log)}
     </div>
   );
 }
@@ -309,14 +311,20 @@ function Summary(props: {
             </Show>
           </b>
           <Show when={run().state === 'running' && elapsedSeconds() > 0}>
-            <span class="elapsed">for {elapsedSeconds()} s</span>
-          </Show>
-          <Show when={run().state === 'done' && run().tail?.timings}>
-            <span class="server-time" title="Time the server spent compiling and executing">
-              server {duration(serverMs(run()))}
+            <span class="elapsed">
+              {fill(texts.result.runningFor, { seconds: elapsedSeconds() })}
             </span>
           </Show>
-          <Show when={run().totalMs}>{(total) => <span>total {duration(total())}</span>}</Show>
+          <Show when={run().state === 'done' && run().tail?.timings}>
+            <span class="server-time" title={texts.result.serverTimeHint}>
+              {fill(texts.result.serverTime, { duration: duration(serverMs(run())) })}
+            </span>
+          </Show>
+          <Show when={run().totalMs}>
+            {(total) => (
+              <span>{fill(texts.result.totalTime, { duration: duration(total()) })}</span>
+            )}
+          </Show>
           <Show when={isUnread()}>
             <span class="warn">{shownText(props.result, rows())}</span>
           </Show>
@@ -345,18 +353,21 @@ function useElapsedSeconds(run: () => Run | undefined): () => number {
 
 function stateText(run: Run, rows: number): string {
   if (run.state === 'failed') {
-    return 'Failed';
+    return texts.common.failed;
   }
-  const word = run.state === 'running' ? 'Running' : 'Cancelled';
-  return run.hasRows ? `${word}, ${rowsText(rows)} so far` : word;
+  const word = run.state === 'running' ? texts.common.running : texts.result.cancelled;
+  return run.hasRows ? fill(texts.result.soFar, { state: word, rows: rowsText(rows) }) : word;
 }
 
 /** Describes which of the rows are loaded. */
 function shownText(result: Result | undefined, count: number): string {
   const skipped = result?.skipped ?? 0;
   return skipped === 0
-    ? `first ${grouped(String(count))} shown`
-    : `${grouped(String(skipped + 1))} to ${grouped(String(skipped + count))} shown`;
+    ? fill(texts.result.firstShown, { count: grouped(String(count)) })
+    : fill(texts.result.partShown, {
+        from: grouped(String(skipped + 1)),
+        to: grouped(String(skipped + count)),
+      });
 }
 
 function GridOrNothing(props: RowsProps): JSX.Element {
@@ -374,14 +385,14 @@ function GridOrNothing(props: RowsProps): JSX.Element {
       />
       <Show when={empty() && !props.running}>
         <div class="empty over-grid">
-          <strong>No rows</strong>
-          <p>The query returned no rows.</p>
+          <strong>{texts.common.noRows}</strong>
+          <p>{texts.result.noRowsHint}</p>
         </div>
       </Show>
       <Show when={props.order?.length === 0}>
         <div class="empty over-grid">
-          <strong>No matching rows</strong>
-          <p>The filter covers only the loaded rows. Clear it to see all of them.</p>
+          <strong>{texts.result.noMatchingRows}</strong>
+          <p>{texts.result.noMatchingRowsHint}</p>
         </div>
       </Show>
       <Show when={props.earlier}>
@@ -400,14 +411,17 @@ function OfBefore(props: { statements: Statements; earlier: EarlierResult }): JS
     const { at, total, result } = props.earlier;
     const time = at.toLocaleString([], { dateStyle: 'medium', timeStyle: 'short' });
     const shown = result.rows.length;
-    const part = shown < total ? `: the first ${grouped(String(shown))} of ${rowsText(total)}` : '';
-    return `Result from ${time}, before the page was reloaded${part}. Nothing has run since.`;
+    const part =
+      shown < total
+        ? fill(texts.result.firstOfAll, { count: grouped(String(shown)), rows: rowsText(total) })
+        : '';
+    return fill(texts.result.earlierResult, { time, part });
   };
   return (
     <p class="grid-note">
       <span>{text()}</span>
       <button class="button small" onClick={() => void props.statements.showRows(0)}>
-        Run again
+        {texts.result.runAgain}
       </button>
     </p>
   );
@@ -421,18 +435,18 @@ function NoResult(props: { run: Run | undefined; workspace: Workspace }): JSX.El
         when={props.run}
         fallback={
           <>
-            <strong>No result yet</strong>
-            <p>
-              Write a statement and run it with <kbd>Ctrl+Enter</kbd>.
-            </p>
+            <strong>{texts.result.noResultYet}</strong>
+            <p>{fillNodes(texts.result.noResultHint, { keys: <kbd>Ctrl+Enter</kbd> })}</p>
             <button class="button small" onClick={begin}>
               <Icon name="notebook" />
-              Create a notebook or dashboard
+              {texts.result.createNotebook}
             </button>
           </>
         }
       >
-        {(run) => <strong>{run().state === 'running' ? 'Running' : runTitle(run())}</strong>}
+        {(run) => (
+          <strong>{run().state === 'running' ? texts.common.running : runTitle(run())}</strong>
+        )}
       </Show>
     </div>
   );
@@ -451,7 +465,7 @@ function Outcome(props: { run: Run | undefined; hasRows: boolean; keep: () => vo
         </strong>
       </div>
       <Show when={failure() && props.run?.hasRows}>
-        <p>The rows received before the error are correct but incomplete.</p>
+        <p>{texts.result.incomplete}</p>
       </Show>
       <Show when={!failure()}>
         <pre class="outcome-excerpt">{props.run?.statement.text}</pre>
@@ -467,15 +481,18 @@ function Outcome(props: { run: Run | undefined; hasRows: boolean; keep: () => vo
       <div class="outcome-actions">
         <Show when={failure()}>
           {(failed) => (
-            <button class="button small" onClick={() => void copy(failed().message, 'Message')}>
+            <button
+              class="button small"
+              onClick={() => void copy(failed().message, texts.result.message)}
+            >
               <Icon name="copy" />
-              Copy message
+              {texts.result.copyMessage}
             </button>
           )}
         </Show>
         <Show when={props.hasRows}>
           <button class="button small" onClick={() => props.keep()}>
-            {props.run?.hasRows ? 'Show received rows' : 'Back to the previous result'}
+            {props.run?.hasRows ? texts.result.showReceived : texts.result.backToPrevious}
           </button>
         </Show>
       </div>

@@ -7,6 +7,8 @@ import { openMenuBelow } from '../ui/Menu.js';
 import { tabMenu } from './tab-menu.js';
 import { editor } from '../state/editor.js';
 import { IconButton } from '../ui/IconButton.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export function TabBar(props: { session: Session; palette: () => void }): JSX.Element {
   const { session } = props;
@@ -39,7 +41,7 @@ export function TabBar(props: { session: Session; palette: () => void }): JSX.El
   };
   return (
     <div class="tabs">
-      <div class="tablist" role="tablist" aria-label="Query tabs" onKeyDown={onKeyDown}>
+      <div class="tablist" role="tablist" aria-label={texts.tabs.queryTabs} onKeyDown={onKeyDown}>
         <For each={workspace.tabs}>
           {(tab, place) => (
             <TabItem
@@ -54,8 +56,8 @@ export function TabBar(props: { session: Session; palette: () => void }): JSX.El
       </div>
       <IconButton
         icon="plus"
-        label="New tab"
-        title="New tab (Alt+T)"
+        label={texts.common.newTab}
+        title={texts.tabs.newTabHint}
         onClick={() => {
           workspace.add();
           editor()?.focus();
@@ -74,23 +76,19 @@ export function TabBar(props: { session: Session; palette: () => void }): JSX.El
 function Tools(props: { session: Session; palette: () => void; rename: () => void }): JSX.Element {
   return (
     <>
-      <button
-        class="palette-hint"
-        title="Go to table or command (Ctrl K)"
-        onClick={() => props.palette()}
-      >
+      <button class="palette-hint" title={texts.tabs.paletteHint} onClick={() => props.palette()}>
         <Icon name="search" />
-        <span>Go to table or command</span>
+        <span>{texts.tabs.palette}</span>
         <kbd>Ctrl K</kbd>
       </button>
       <IconButton
         icon="menu"
-        label="Tabs"
+        label={texts.tabs.tabs}
         aria-haspopup="menu"
-        title="Closed tabs, export, import"
+        title={texts.tabs.menuHint}
         onClick={(event) =>
           openMenuBelow(
-            'Tabs',
+            texts.tabs.tabs,
             event.currentTarget,
             tabMenu(props.session, () => props.rename()),
           )
@@ -139,7 +137,7 @@ function TabItem(props: TabItemProps): JSX.Element {
       <span
         class="tab-close"
         aria-hidden="true"
-        title="Close (Delete); the tab can be reopened"
+        title={texts.tabs.closeHint}
         onClick={() => props.session.tabs.close(props.tab.id)}
       >
         <Icon name="close" />
@@ -162,7 +160,7 @@ function TabButton(props: {
       role="tab"
       aria-selected={isActive() ? 'true' : 'false'}
       tabindex={isActive() ? 0 : -1}
-      title={`${props.tab.title} (double-click or F2 to rename)`}
+      title={fill(texts.tabs.renameHint, { title: props.tab.title })}
       draggable={true}
       onDragStart={(event) => event.dataTransfer?.setData(TAB_TYPE, props.tab.id)}
       onClick={() => workspace.select(props.tab.id)}
@@ -196,7 +194,7 @@ function TitleInput(props: { title: string; onDone: (title: string) => void }): 
     <input
       ref={(input) => queueMicrotask(() => input.select())}
       class="tab-title"
-      aria-label="Tab name"
+      aria-label={texts.tabs.tabName}
       value={props.title}
       onBlur={(event) => finish(event.currentTarget.value)}
       onKeyDown={(event) => {

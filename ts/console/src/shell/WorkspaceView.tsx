@@ -23,6 +23,8 @@ import { takeShared, copyLink } from './share.js';
 import { TabBar } from './TabBar.js';
 import { editor, registerEditor } from '../state/editor.js';
 import type { SqlEditor } from '../editor/editor.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const FollowView = lazy(() => import('../follow/FollowView.js'));
 const NotebookView = lazy(() => import('../notebook/NotebookView.js'));
@@ -99,14 +101,14 @@ function Toolbar(props: { session: Session }): JSX.Element {
   );
   const savedAt = (): string => session.workspace.savedAt()?.toTimeString().slice(0, 8) ?? '';
   return (
-    <div class="toolbar" role="toolbar" aria-label="Query">
+    <div class="toolbar" role="toolbar" aria-label={texts.common.query}>
       <button
         class="button primary"
         data-action="run"
         onClick={() => void session.statements.run()}
       >
         <Icon name={running() ? 'running' : 'play'} class={running() ? 'spin' : ''} />
-        Run
+        {texts.common.run}
         <kbd>Ctrl ⏎</kbd>
       </button>
       <button
@@ -114,7 +116,7 @@ function Toolbar(props: { session: Session }): JSX.Element {
         title="Ctrl+Shift+Enter"
         onClick={() => void session.statements.runAll()}
       >
-        Run all
+        {texts.common.runAll}
       </button>
       <button
         class="button ghost"
@@ -124,11 +126,11 @@ function Toolbar(props: { session: Session }): JSX.Element {
         onClick={() => session.statements.cancel()}
       >
         <Icon name="stop" />
-        Cancel
+        {texts.common.cancel}
       </button>
       <button class="button ghost" title="Alt+E" onClick={() => session.statements.explain()}>
         <Icon name="plan" />
-        Explain
+        {texts.query.explain}
       </button>
       <button
         class="button ghost beyond-phone"
@@ -136,19 +138,19 @@ function Toolbar(props: { session: Session }): JSX.Element {
         onClick={() => editor()?.format()}
       >
         <Icon name="format" />
-        Format
+        {texts.query.format}
       </button>
       <span class="spring" />
       <Show when={savedAt()}>
-        <span class="hint">Draft saved {savedAt()}</span>
+        <span class="hint">{fill(texts.query.draftSaved, { time: savedAt() })}</span>
       </Show>
       <button
         class="button ghost beyond-phone"
-        title="Copy a link to the statement (Alt+L)"
+        title={texts.query.copyLinkHint}
         onClick={() => copyLink(session.workspace, false)}
       >
         <Icon name="link" />
-        <span class="label">Copy link</span>
+        <span class="label">{texts.query.copyLink}</span>
       </button>
     </div>
   );
@@ -214,12 +216,12 @@ function ProblemStrip(props: { session: Session }): JSX.Element {
           <Show when={found().replacement}>
             {(replacement) => (
               <button class="button small" onClick={() => editor()?.replaceProblem(replacement())}>
-                Replace
+                {texts.query.replace}
               </button>
             )}
           </Show>
           <button class="button small ghost" onClick={() => editor()?.goToProblem()}>
-            {found().count > 1 ? 'Next problem' : 'Go to problem'} <kbd>F8</kbd>
+            {found().count > 1 ? texts.query.nextProblem : texts.query.goToProblem} <kbd>F8</kbd>
           </button>
         </div>
       )}
@@ -251,7 +253,7 @@ function Splitter(props: { height: number; onResize: (height: number) => void })
       role="separator"
       tabindex="0"
       aria-orientation="horizontal"
-      aria-label="Editor height"
+      aria-label={texts.query.editorHeight}
       aria-valuenow={props.height}
       aria-valuemin={MIN_EDITOR}
       onPointerDown={onPointerDown}

@@ -11,9 +11,11 @@ import { withNotebooks } from '../notebook/load.js';
 import { nextTheme, setTheme, THEME_NAMES } from '../ui/theme.js';
 import { editor } from '../state/editor.js';
 import { copyLink } from './share.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface Command {
-  readonly group: 'Tables' | 'Commands' | 'Follow' | 'Query log';
+  readonly group: 'tables' | 'commands' | 'follow' | 'log';
   readonly icon: IconName;
   readonly name: string;
   readonly hint?: string;
@@ -29,9 +31,9 @@ export function commandsOf(session: Session, help: () => void): Command[] {
     ...tables
       .filter(({ kind }) => kind !== 'view')
       .map(({ name }): Command => ({
-        group: 'Follow',
+        group: 'follow',
         icon: 'follow',
-        name: `Follow ${name}`,
+        name: fill(texts.palette.followTable, { name }),
         run: () => session.tabs.follow(name),
       })),
     ...logged(session),
@@ -40,10 +42,13 @@ export function commandsOf(session: Session, help: () => void): Command[] {
 
 function tableCommand(session: Session, { name, kind, rows }: TableEntry): Command {
   return {
-    group: 'Tables',
+    group: 'tables',
     icon: KIND_ICONS[kind],
     name,
-    hint: rows === undefined ? KIND_WORDS[kind] : `${approximate(rows)} rows`,
+    hint:
+      rows === undefined
+        ? KIND_WORDS[kind]
+        : fill(texts.common.rowCount, { rows: approximate(rows) }),
     run: () => session.statements.preview(`SELECT * FROM ${quoted(name)} LIMIT 1000`),
   };
 }
@@ -51,62 +56,66 @@ function tableCommand(session: Session, { name, kind, rows }: TableEntry): Comma
 function namedCommands(session: Session, help: () => void): Command[] {
   const { workspace } = session;
   const command = (icon: IconName, name: string, keys: string, run: () => void): Command => ({
-    group: 'Commands',
+    group: 'commands',
     icon,
     name,
     ...(keys === '' ? {} : { keys }),
     run,
   });
   return [
-    command('play', 'Run statement', 'Ctrl+Enter', () => void session.statements.run()),
+    command('play', texts.palette.runStatement, 'Ctrl+Enter', () => void session.statements.run()),
     command(
       'play',
-      'Run all statements',
+      texts.palette.runAllStatements,
       'Ctrl+Shift+Enter',
       () => void session.statements.runAll(),
     ),
-    command('stop', 'Cancel running query', 'Alt+K', () => session.statements.cancel()),
-    command('format', 'Format tab', 'Alt+Shift+F', () => editor()?.format()),
-    command('link', 'Copy link to statement', 'Alt+L', () => copyLink(workspace, false)),
-    command('link', 'Copy link to tab', 'Alt+Shift+L', () => copyLink(workspace, true)),
-    command('plus', 'New tab', 'Alt+T', () => {
+    command('stop', texts.palette.cancelRunningQuery, 'Alt+K', () => session.statements.cancel()),
+    command('format', texts.palette.formatTab, 'Alt+Shift+F', () => editor()?.format()),
+    command('link', texts.palette.copyLinkStatement, 'Alt+L', () => copyLink(workspace, false)),
+    command('link', texts.palette.copyLinkTab, 'Alt+Shift+L', () => copyLink(workspace, true)),
+    command('plus', texts.common.newTab, 'Alt+T', () => {
       workspace.add();
       editor()?.focus();
     }),
-    command('close', 'Close tab', 'Alt+W', () => session.tabs.close(workspace.active())),
-    command('refresh', 'Reopen last closed tab', 'Alt+Shift+T', () => session.tabs.reopen()),
-    command('notebook', 'New notebook', '', () => withNotebooks((all) => all.create(workspace))),
-    command('notebook', 'New dashboard', '', () =>
+    command('close', texts.common.closeTab, 'Alt+W', () => session.tabs.close(workspace.active())),
+    command('refresh', texts.palette.reopenLastClosedTab, 'Alt+Shift+T', () =>
+      session.tabs.reopen(),
+    ),
+    command('notebook', texts.common.newNotebook, '', () =>
+      withNotebooks((all) => all.create(workspace)),
+    ),
+    command('notebook', texts.common.newDashboard, '', () =>
       withNotebooks((all) => all.createDashboard(workspace)),
     ),
-    command('notebook', 'Open notebook file', '', () =>
+    command('notebook', texts.common.openNotebookFile, '', () =>
       withNotebooks((all) => all.open(workspace)),
     ),
-    command('notebook', 'Create notebook from query log', '', () =>
+    command('notebook', texts.common.notebookFromLog, '', () =>
       withNotebooks((all) => all.fromLog(workspace)),
     ),
-    command('export', 'Export all tabs', '', () => exportTabs(session)),
-    command('plus', 'Import tabs', '', () => importTabs(session)),
-    command('refresh', 'Refresh schema', '', () => void session.schema.refresh()),
-    command('grid', 'Show grid', 'Alt+1', () => workspace.setView('grid')),
-    command('chart', 'Show chart', 'Alt+2', () => workspace.setView('chart')),
-    command('plan', 'Show query plan', 'Alt+E', () => session.statements.explain()),
-    command('log', 'Show query log', 'Alt+4', () => workspace.setView('log')),
-    command('tables', 'Open tables and ingestion', '', () => openPage('tables')),
-    command('import', 'Import files', '', () => openPage('import')),
-    command('queries', 'Open running queries', '', () => openPage('queries')),
-    command('clock', 'Open background jobs', '', () => openPage('jobs')),
+    command('export', texts.common.exportAllTabs, '', () => exportTabs(session)),
+    command('plus', texts.common.importTabs, '', () => importTabs(session)),
+    command('refresh', texts.common.refreshSchema, '', () => void session.schema.refresh()),
+    command('grid', texts.palette.showGrid, 'Alt+1', () => workspace.setView('grid')),
+    command('chart', texts.palette.showChart, 'Alt+2', () => workspace.setView('chart')),
+    command('plan', texts.common.showQueryPlan, 'Alt+E', () => session.statements.explain()),
+    command('log', texts.palette.showQueryLog, 'Alt+4', () => workspace.setView('log')),
+    command('tables', texts.palette.openTablesIngestion, '', () => openPage('tables')),
+    command('import', texts.common.importFiles, '', () => openPage('import')),
+    command('queries', texts.palette.openRunningQueries, '', () => openPage('queries')),
+    command('clock', texts.palette.openBackgroundJobs, '', () => openPage('jobs')),
     ...(session.server.keepsNotebooks
-      ? [command('notebook', 'Open notebooks', '', () => openPage('notebooks'))]
+      ? [command('notebook', texts.palette.openNotebooks, '', () => openPage('notebooks'))]
       : []),
     ...(session.server.listsUsers()
-      ? [command('access', 'Open users and permissions', '', () => openPage('access'))]
+      ? [command('access', texts.palette.openUsersPermissions, '', () => openPage('access'))]
       : []),
-    command('sql', 'Open SQL workspace', '', () => openPage('sql')),
-    command('theme', `Switch to the ${THEME_NAMES[nextTheme()]} theme`, '', () =>
+    command('sql', texts.palette.openSqlWorkspace, '', () => openPage('sql')),
+    command('theme', fill(texts.palette.switchTheme, { theme: THEME_NAMES[nextTheme()] }), '', () =>
       setTheme(nextTheme()),
     ),
-    command('help', 'Show all shortcuts', '?', help),
+    command('help', texts.palette.showAllShortcuts, '?', help),
   ];
 }
 
@@ -118,7 +127,7 @@ function logged(session: Session): Command[] {
     seen.set(text, seen.get(text) ?? entry);
   }
   return [...seen].map(([text, { at }]) => ({
-    group: 'Query log',
+    group: 'log',
     icon: 'log',
     name: text.replace(/\s+/g, ' '),
     hint: at.toTimeString().slice(0, 8),

@@ -4,6 +4,7 @@
 import { editor } from '../state/editor.js';
 import type { Workspace } from '../state/workspace.js';
 import { copy } from '../ui/clipboard.js';
+import { texts } from '../texts.js';
 
 const MARK = '#query=';
 
@@ -16,7 +17,7 @@ function linkTo(text: string): string {
 /** Copies a link that opens the statement under the cursor, or the whole tab. */
 export function copyLink(workspace: Workspace, all: boolean): void {
   const text = all ? workspace.activeDraft : editor()?.statementToRun()?.text;
-  void copy(linkTo(text ?? ''), all ? 'Link to the tab' : 'Link to the statement');
+  void copy(linkTo(text ?? ''), all ? texts.tabs.linkTab : texts.tabs.linkStatement);
 }
 
 /** Removes the text from the address and returns it, so that it is used only once. */

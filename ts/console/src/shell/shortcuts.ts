@@ -4,6 +4,7 @@ import type { ResultView } from '../state/tab.js';
 import { spot } from '../page/pages.js';
 import { editor } from '../state/editor.js';
 import { copyLink } from './share.js';
+import { texts } from '../texts.js';
 
 interface Shortcut {
   readonly keys: string;
@@ -11,47 +12,47 @@ interface Shortcut {
 }
 
 export const SHORTCUTS: readonly Shortcut[] = [
-  { keys: 'Ctrl+Enter, F9', does: 'Run the selection or the statement under the cursor' },
-  { keys: 'Ctrl+Shift+Enter', does: 'Run all statements in order' },
-  { keys: 'Alt+K', does: 'Cancel the running query' },
-  { keys: 'F8, Shift+F8', does: 'Next problem, previous problem' },
-  { keys: 'Alt+Shift+F', does: 'Format the selection or the tab' },
-  { keys: 'Alt+Z', does: 'In the editor: toggle line wrapping' },
-  { keys: 'Ctrl+/, Alt+Shift+A', does: 'Toggle line comment, block comment' },
-  { keys: 'Ctrl+F, F3, Shift+F3', does: 'In the editor: find and replace, next, previous' },
-  { keys: 'Ctrl+K', does: 'Command palette: tables, commands, earlier queries' },
-  { keys: 'Alt+L, Alt+Shift+L', does: 'Copy link to the statement, to the tab' },
-  { keys: 'Alt+T, Alt+W, Alt+Shift+T', does: 'New tab, close tab, reopen the last closed one' },
-  { keys: 'Alt+PgUp, Alt+PgDn', does: 'Previous tab, next tab' },
-  { keys: 'Alt+E', does: 'Show query plan' },
-  { keys: 'Alt+1 … Alt+4', does: 'Grid, chart, plan, log' },
-  { keys: 'F6, Shift+F6', does: 'Next region, previous region' },
-  { keys: 'F2', does: 'From the grid to the editor and back' },
+  { keys: 'Ctrl+Enter, F9', does: texts.shortcuts.run },
+  { keys: 'Ctrl+Shift+Enter', does: texts.shortcuts.runAll },
+  { keys: 'Alt+K', does: texts.shortcuts.cancel },
+  { keys: 'F8, Shift+F8', does: texts.shortcuts.problems },
+  { keys: 'Alt+Shift+F', does: texts.shortcuts.format },
+  { keys: 'Alt+Z', does: texts.shortcuts.wrap },
+  { keys: 'Ctrl+/, Alt+Shift+A', does: texts.shortcuts.comment },
+  { keys: 'Ctrl+F, F3, Shift+F3', does: texts.shortcuts.find },
+  { keys: 'Ctrl+K', does: texts.shortcuts.palette },
+  { keys: 'Alt+L, Alt+Shift+L', does: texts.shortcuts.copyLink },
+  { keys: 'Alt+T, Alt+W, Alt+Shift+T', does: texts.shortcuts.tabs },
+  { keys: 'Alt+PgUp, Alt+PgDn', does: texts.shortcuts.changeTab },
+  { keys: 'Alt+E', does: texts.common.showQueryPlan },
+  { keys: 'Alt+1 … Alt+4', does: texts.shortcuts.views },
+  { keys: 'F6, Shift+F6', does: texts.shortcuts.regions },
+  { keys: 'F2', does: texts.shortcuts.gridAndEditor },
   {
-    keys: 'Arrows, Home, End, PgUp, PgDn',
-    does: 'Move in grid, tree or chart; with Ctrl to the end',
+    keys: texts.shortcuts.moveKeys,
+    does: texts.shortcuts.move,
   },
-  { keys: 'Shift+Arrows, Ctrl+A', does: 'In the grid: select cells, select all' },
+  { keys: 'Shift+Arrows, Ctrl+A', does: texts.shortcuts.selectCells },
   {
     keys: 'Ctrl+C, Ctrl+Shift+C',
-    does: 'Copy cells; copy cells or row with header',
+    does: texts.shortcuts.copyCells,
   },
-  { keys: 'Enter, Escape', does: 'In the grid: open and close the inspector' },
-  { keys: 'Left, Right, Enter', does: 'In the chart: move the crosshair, go to its row' },
-  { keys: '/, Ctrl+B', does: 'In the grid: move column to front, reset grid' },
-  { keys: 'Shift+F10', does: 'In the grid: column menu' },
+  { keys: 'Enter, Escape', does: texts.shortcuts.inspect },
+  { keys: texts.shortcuts.crosshairKeys, does: texts.shortcuts.crosshair },
+  { keys: '/, Ctrl+B', does: texts.shortcuts.arrangeColumns },
+  { keys: 'Shift+F10', does: texts.shortcuts.columnMenu },
   {
     keys: 'Enter, Shift+Enter',
-    does: 'In the tree: expand a table or insert a column; preview rows',
+    does: texts.shortcuts.tree,
   },
-  { keys: 'Shift+F10', does: 'In the tree: table menu' },
-  { keys: 'Escape, Tab', does: 'Press in sequence to leave the editor' },
-  { keys: '+, -, <, >, 0', does: 'In the chart: zoom in and out, move, reset' },
-  { keys: 'Ctrl+Z, Ctrl+Shift+Z', does: 'In a notebook, outside text fields: undo, redo' },
-  { keys: 'Ctrl+S', does: 'In a notebook: save on the server' },
-  { keys: 'Alt+Up, Alt+Down', does: 'In a notebook, outside text fields: move the cell' },
-  { keys: 'Backspace, with Shift', does: 'In the chart: previous range, next range' },
-  { keys: '?', does: 'Show these shortcuts (when the grid, tree or chart has focus)' },
+  { keys: 'Shift+F10', does: texts.shortcuts.tableMenu },
+  { keys: 'Escape, Tab', does: texts.shortcuts.leaveEditor },
+  { keys: '+, -, <, >, 0', does: texts.shortcuts.zoom },
+  { keys: 'Ctrl+Z, Ctrl+Shift+Z', does: texts.shortcuts.undo },
+  { keys: 'Ctrl+S', does: texts.shortcuts.save },
+  { keys: 'Alt+Up, Alt+Down', does: texts.shortcuts.moveCell },
+  { keys: texts.shortcuts.rangeKeys, does: texts.shortcuts.ranges },
+  { keys: '?', does: texts.shortcuts.help },
 ];
 
 const VIEWS: Readonly<Record<string, ResultView>> = {

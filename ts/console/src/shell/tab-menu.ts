@@ -5,6 +5,9 @@ import { showFailure, showToast } from '../page/notices.js';
 import { saveFile } from '../ui/files.js';
 import type { MenuItem } from '../ui/Menu.js';
 import { messageOf } from '../model/message.js';
+import { fill } from '../fill.js';
+import { countText } from '../model/format.js';
+import { texts } from '../texts.js';
 
 const SHOWN_CLOSED = 10;
 
@@ -12,23 +15,33 @@ export function tabMenu(session: Session, rename: () => void): MenuItem[] {
   const { workspace } = session;
   const closed = workspace.closed().slice(0, SHOWN_CLOSED);
   return [
-    { label: 'Rename tab', keys: 'F2', run: rename },
-    { label: 'Close tab', keys: 'Alt+W', run: () => session.tabs.close(workspace.active()) },
+    { label: texts.tabs.renameTab, keys: 'F2', run: rename },
     {
-      label: 'New notebook',
+      label: texts.common.closeTab,
+      keys: 'Alt+W',
+      run: () => session.tabs.close(workspace.active()),
+    },
+    {
+      label: texts.common.newNotebook,
       apart: true,
       run: () => withNotebooks((all) => all.create(workspace)),
     },
-    { label: 'New dashboard', run: () => withNotebooks((all) => all.createDashboard(workspace)) },
-    { label: 'Open notebook file', run: () => withNotebooks((all) => all.open(workspace)) },
     {
-      label: 'Create notebook from query log',
+      label: texts.common.newDashboard,
+      run: () => withNotebooks((all) => all.createDashboard(workspace)),
+    },
+    {
+      label: texts.common.openNotebookFile,
+      run: () => withNotebooks((all) => all.open(workspace)),
+    },
+    {
+      label: texts.common.notebookFromLog,
       run: () => withNotebooks((all) => all.fromLog(workspace)),
     },
-    { label: 'Export all tabs', apart: true, run: () => exportTabs(session) },
-    { label: 'Import tabs', run: () => importTabs(session) },
+    { label: texts.common.exportAllTabs, apart: true, run: () => exportTabs(session) },
+    { label: texts.common.importTabs, run: () => importTabs(session) },
     ...closed.map((tab, index) => ({
-      label: `Reopen ${tab.title}`,
+      label: fill(texts.tabs.reopen, { title: tab.title }),
       apart: index === 0,
       run: () => workspace.restore(tab),
     })),
@@ -53,9 +66,9 @@ async function readTabs({ workspace }: Session, file: File | undefined): Promise
   }
   try {
     const count = workspace.importTabs(await file.text());
-    showToast({ text: `${count} ${count === 1 ? 'tab' : 'tabs'} imported` });
+    showToast({ text: countText(count, texts.tabs.imported) });
   } catch (cause) {
     const why = messageOf(cause);
-    showFailure(`${file.name} was not imported: ${why}`);
+    showFailure(fill(texts.tabs.wasNotImported, { name: file.name, reason: why }));
   }
 }

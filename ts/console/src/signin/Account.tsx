@@ -3,6 +3,7 @@ import { Show, type JSX } from 'solid-js';
 import { signIn } from './state.js';
 import type { Workspace } from '../state/workspace.js';
 import type { Server } from '../state/server.js';
+import { texts } from '../texts.js';
 
 export function Account(props: { workspace: Workspace; server: Server }): JSX.Element {
   const user = (): string => {
@@ -17,7 +18,7 @@ export function Account(props: { workspace: Workspace; server: Server }): JSX.El
     <Show when={user() !== ''}>
       <span class="account">{user()}</span>
       <button class="status-button" data-action="sign-out" onClick={() => void leave()}>
-        Sign out
+        {texts.signIn.signOut}
       </button>
     </Show>
   );

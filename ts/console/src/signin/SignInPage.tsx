@@ -8,6 +8,8 @@ import { basic, beginSession } from './login.js';
 import { hasLeft, lastUser, mayTryAgain } from './memory.js';
 import { hasProvider, readProvider } from './provider.js';
 import { signedIn, signIn } from './state.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export default function SignInPage(props: { settings: Settings }): JSX.Element {
   const [problem, setProblem] = createSignal(noticeOf());
@@ -24,7 +26,7 @@ export default function SignInPage(props: { settings: Settings }): JSX.Element {
     try {
       await work();
     } catch (cause) {
-      setProblem(cause instanceof Error ? cause.message : 'Sign-in failed.');
+      setProblem(cause instanceof Error ? cause.message : texts.signIn.signInFailed);
     } finally {
       setBusy(false);
     }
@@ -101,7 +103,7 @@ function ProviderChoice(props: { busy: boolean; leave: (prompt?: Prompt) => void
         disabled={props.busy}
         onClick={() => props.leave()}
       >
-        {known === undefined ? 'Sign in with SSO' : `Continue as ${known}`}
+        {known === undefined ? texts.signIn.withSso : fill(texts.signIn.continueAs, { known })}
       </button>
       <Show when={known !== undefined}>
         <button
@@ -110,7 +112,7 @@ function ProviderChoice(props: { busy: boolean; leave: (prompt?: Prompt) => void
           disabled={props.busy}
           onClick={() => props.leave('login')}
         >
-          Choose a different account
+          {texts.signIn.otherAccount}
         </button>
       </Show>
     </div>
@@ -133,11 +135,11 @@ function PasswordForm(props: {
   };
   return (
     <form class="signin-form" onSubmit={submit}>
-      <label for="signin-user">User</label>
+      <label for="signin-user">{texts.common.user}</label>
       <div class="field">
         <input ref={user} id="signin-user" name="user" autocomplete="username" required />
       </div>
-      <label for="signin-password">Password</label>
+      <label for="signin-password">{texts.common.password}</label>
       <div class="field">
         <input
           ref={password}
@@ -154,7 +156,7 @@ function PasswordForm(props: {
         type="submit"
         disabled={props.busy}
       >
-        Sign in
+        {texts.signIn.signIn}
       </button>
     </form>
   );
@@ -166,7 +168,9 @@ function noticeOf(): string {
 }
 
 function titleOf(settings: Settings): string {
-  return `Sign in to ${preferenceOf(settings, 'instance_name') || 'Tidemark'}`;
+  return fill(texts.signIn.title, {
+    server: preferenceOf(settings, 'instance_name') || 'Tidemark',
+  });
 }
 
 function preferenceOf({ preferences }: Settings, name: string): string {

@@ -4,6 +4,7 @@
  */
 import type { RedirectAnswer } from './complete.js';
 import { signedOut } from './state.js';
+import { texts } from '../texts.js';
 
 const ANSWER_PARAMETERS = [
   'code',
@@ -24,7 +25,7 @@ export async function begin(): Promise<void> {
     const { complete } = await import('./complete.js');
     await complete(answer);
   } catch (cause) {
-    signedOut(cause instanceof Error ? cause.message : 'Sign-in failed.');
+    signedOut(cause instanceof Error ? cause.message : texts.signIn.signInFailed);
   }
 }
 

@@ -7,6 +7,8 @@ import { succeeded, takeRequest } from './memory.js';
 import { readProvider } from './provider.js';
 import { signedIn, signedOut } from './state.js';
 import { Tokens } from './tokens.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** The identity provider's response, as found in the address. */
 export interface RedirectAnswer {
@@ -32,12 +34,12 @@ const NEEDS_PEOPLE = [
 export async function complete(answer: RedirectAnswer): Promise<void> {
   const request = takeRequest();
   if (request?.state !== answer.state) {
-    throw new Error('The response of the identity provider was not requested by this tab.');
+    throw new Error(texts.signIn.notRequested);
   }
   restoreAddress(request.returnTo);
   const provider = readProvider((await settings()).config);
   if (answer.issuer !== undefined && provider.issuer && answer.issuer !== provider.issuer) {
-    throw new Error('A different identity provider responded: you are not signed in.');
+    throw new Error(texts.signIn.otherProvider);
   }
   if (answer.code === undefined) {
     if (request.silent && NEEDS_PEOPLE.includes(answer.error ?? '')) {
@@ -45,19 +47,17 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
       signedOut('');
       return;
     }
-    const said = answer.description ?? answer.error ?? 'no reason given';
-    throw new Error(`The identity provider refused: ${said}.`);
+    const said = answer.description ?? answer.error ?? texts.common.noReasonGiven;
+    throw new Error(fill(texts.signIn.providerRefused, { reason: said }));
   }
   const tokens = await Tokens.ofCode(provider, answer.code, request);
   const user = await beginSession(tokens.authorization);
   if (tokens.name !== undefined && user !== undefined && tokens.name !== user) {
     await endSession({ Authorization: tokens.authorization });
-    throw new Error(
-      'The server and this page received different user names: you are not signed in.',
-    );
+    throw new Error(texts.signIn.userNamesDiffer);
   }
   tokens.use();
-  const name = user ?? tokens.name ?? 'unknown';
+  const name = user ?? tokens.name ?? texts.signIn.unknownUser;
   succeeded(name);
   signedIn(name, true);
 }

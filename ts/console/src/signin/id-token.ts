@@ -4,6 +4,8 @@
  * 3.1.3.7). The server checks the signature of the tokens it receives.
  */
 import { decodeText, digest, encodeBytes } from './random.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -28,37 +30,37 @@ export async function readIdToken(token: string, expected: Expected): Promise<Cl
     header = JSON.parse(decodeText(head)) as Claims;
     claims = JSON.parse(decodeText(body)) as Claims;
   } catch (cause) {
-    throw refused('is malformed', cause);
+    throw refused(texts.signIn.tokenMalformed, cause);
   }
   if (signature === undefined || signature === '' || header['alg'] === 'none') {
-    throw refused('is not signed');
+    throw refused(texts.signIn.tokenNotSigned);
   }
   checkClaims(claims, expected);
   const hash = claims['at_hash'];
   if (hash !== undefined && hash !== (await halfDigest(header['alg'], expected.accessToken))) {
-    throw refused('belongs to a different access token');
+    throw refused(texts.signIn.tokenOfOtherAccessToken);
   }
   return claims;
 }
 
 function checkClaims(claims: Claims, { issuer, clientId, nonce, now }: Expected): void {
   if (issuer !== undefined && claims['iss'] !== issuer) {
-    throw refused('has a different issuer');
+    throw refused(texts.signIn.tokenOfOtherIssuer);
   }
   const audience = [claims['aud']].flat();
   const party = claims['azp'];
   if (!audience.includes(clientId) || (party !== undefined && party !== clientId)) {
-    throw refused('is intended for a different application');
+    throw refused(texts.signIn.tokenForOtherApplication);
   }
   if (typeof claims['sub'] !== 'string' || claims['sub'] === '') {
-    throw refused('names no user');
+    throw refused(texts.signIn.tokenNamesNoUser);
   }
   const expires = claims['exp'];
   if (typeof expires !== 'number' || expires + SKEW_SECONDS <= now) {
-    throw refused('has expired');
+    throw refused(texts.signIn.tokenExpired);
   }
   if (nonce !== undefined && claims['nonce'] !== nonce) {
-    throw refused('belongs to a different request');
+    throw refused(texts.signIn.tokenOfOtherRequest);
   }
 }
 
@@ -69,5 +71,5 @@ async function halfDigest(algorithm: unknown, text: string): Promise<string> {
 }
 
 function refused(what: string, cause?: unknown): Error {
-  return new Error(`The identity provider's ID token ${what}: you are not signed in.`, { cause });
+  return new Error(fill(texts.signIn.tokenRefused, { reason: what }), { cause });
 }

@@ -2,6 +2,7 @@
 import { rememberRequest } from './memory.js';
 import type { Provider } from './provider.js';
 import { challengeOf, randomText } from './random.js';
+import { texts } from '../texts.js';
 
 /** `none`: never prompts the user; `login`: always prompts, even if the provider knows the user. */
 export type Prompt = 'none' | 'login';
@@ -9,9 +10,7 @@ export type Prompt = 'none' | 'login';
 /** Leaves this page for the identity provider. */
 export async function askProvider(provider: Provider, prompt?: Prompt): Promise<void> {
   if (!isSecureContext) {
-    throw new Error(
-      'Signing in through an identity provider requires HTTPS between this browser and the server.',
-    );
+    throw new Error(texts.signIn.needsHttps);
   }
   const request = {
     state: randomText(),

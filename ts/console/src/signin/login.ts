@@ -1,5 +1,7 @@
 /** Sends credentials to the server once; its session cookie replaces them afterwards. */
 import { execAddress } from '../api/client.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /**
  * Begins a session; resolves to the user's name on the server. Throws user-readable errors. The
@@ -13,7 +15,7 @@ export async function beginSession(authorization: string): Promise<string | unde
       cache: 'no-store',
     });
   } catch (cause) {
-    throw new Error('The server is not responding.', { cause });
+    throw new Error(texts.common.notResponding, { cause });
   }
   if (!response.ok) {
     throw new Error(await refusal(response));
@@ -35,20 +37,20 @@ export function basic(user: string, password: string): string {
 }
 
 async function refusal(response: Response): Promise<string> {
-  const wait = response.headers.get('Retry-After') ?? 'a few';
+  const wait = response.headers.get('Retry-After') ?? texts.signIn.aFew;
   switch (response.status) {
     case 401:
-      return 'Wrong user name or password, or the sign-in has expired.';
+      return texts.signIn.wrongPassword;
     case 403: {
       const text = await response.text();
-      return `You do not have permission to use this server. ${errorOf(text)}`.trim();
+      return fill(texts.signIn.noPermission, { reason: errorOf(text) }).trim();
     }
     case 429:
-      return `Too many failed attempts: wait ${wait} seconds.`;
+      return fill(texts.signIn.tooManyAttempts, { seconds: wait });
     case 503:
-      return 'The identity provider is not responding. Try again in a moment.';
+      return texts.signIn.providerNotResponding;
     default:
-      return `The server returned status ${response.status}.`;
+      return fill(texts.common.returnedStatus, { status: response.status });
   }
 }
 

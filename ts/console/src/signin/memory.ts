@@ -3,6 +3,7 @@
  * the reason for a sign-in. Per browser: the last user, the current user, and whether a user has
  * signed out. None of it is a credential.
  */
+import { texts } from '../texts.js';
 
 /** One request to the provider, until its response arrives. */
 export interface PendingRequest {
@@ -124,7 +125,7 @@ export function left(): void {
 /** Reason why the user is no longer signed in. */
 export function whySignedOut(): string {
   if (!hasLeft()) {
-    return 'Your session has ended. Sign in again.';
+    return texts.signIn.sessionEnded;
   }
-  return hasLeftHere ? 'You are signed out.' : 'You signed out in another window.';
+  return hasLeftHere ? texts.signIn.signedOut : texts.signIn.signedOutElsewhere;
 }

@@ -1,4 +1,5 @@
 /** The server's settings for the identity provider. */
+import { texts } from '../texts.js';
 
 export interface Provider {
   readonly clientId: string;
@@ -32,11 +33,11 @@ export function readProvider(config: Config): Provider {
   const tokenEndpoint = text('token.endpoint');
   const clientId = text('client.id');
   if (!authorizationEndpoint || !tokenEndpoint || !clientId) {
-    throw new Error('The identity provider is not responding. Try again in a moment.');
+    throw new Error(texts.signIn.providerNotResponding);
   }
   const pkce = config['acl.oidc.pkce.required'] !== false;
   if (pkce && config['acl.oidc.pkce.supported'] === false) {
-    throw new Error('The identity provider does not support PKCE with S256 and cannot be used.');
+    throw new Error(texts.signIn.noPkce);
   }
   return {
     clientId,

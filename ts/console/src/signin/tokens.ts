@@ -9,6 +9,8 @@ import { beginSession } from './login.js';
 import type { PendingRequest } from './memory.js';
 import type { Provider } from './provider.js';
 import { signedOut } from './state.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface TokenSet {
   readonly access: string;
@@ -19,7 +21,7 @@ interface TokenSet {
 }
 
 const RENEW_BEFORE_MS = 30_000;
-const SILENT = 'The identity provider is not responding. Try again in a moment.';
+const SILENT = texts.signIn.providerNotResponding;
 
 /** A permanent refusal by the provider; other failures may be temporary. */
 class GrantRefused extends Error {}
@@ -54,7 +56,7 @@ export class Tokens {
       nonce,
     );
     if (claims === undefined) {
-      throw new Error('The identity provider sent no ID token: you are not signed in.');
+      throw new Error(texts.signIn.noIdToken);
     }
     return new Tokens(provider, set, claims);
   }
@@ -93,7 +95,7 @@ export class Tokens {
     } catch (cause) {
       if (cause instanceof GrantRefused) {
         held = undefined;
-        signedOut('Your session at the identity provider has ended. Sign in again.');
+        signedOut(texts.signIn.providerSessionEnded);
       }
       // Tokens that are still valid are used until they expire.
     }
@@ -107,7 +109,7 @@ export class Tokens {
       client_id: this.#provider.clientId,
     });
     if (claims !== undefined && claims['sub'] !== this.#claims['sub']) {
-      throw new GrantRefused('the renewed token belongs to a different user');
+      throw new GrantRefused(texts.signIn.renewedForOtherUser);
     }
     this.#set = { ...set, id: set.id || before.id, refresh: set.refresh ?? before.refresh };
   }
@@ -179,9 +181,12 @@ async function post(address: string, parameters: Record<string, string>): Promis
     throw new Unreachable(SILENT, { cause });
   }
   if (!response.ok) {
-    const said = answer.error_description ?? answer.error ?? `status ${response.status}`;
+    const said =
+      answer.error_description ??
+      answer.error ??
+      fill(texts.signIn.status, { status: response.status });
     throw response.status < 500
-      ? new GrantRefused(`The identity provider refused: ${said}.`)
+      ? new GrantRefused(fill(texts.signIn.providerRefused, { reason: said }))
       : new Unreachable(SILENT);
   }
   return answer;

@@ -1,5 +1,7 @@
 /** Finds what a query reads, and whether every run returns its rows in the same order. Pure. */
 import { parse, type Tree } from '../../../sql/index.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface Reads {
   /** Table names in lower case. */
@@ -29,10 +31,10 @@ export function readsOf(statement: string): Reads | string {
   try {
     tree = parse(statement);
   } catch {
-    return 'The statement cannot be parsed.';
+    return texts.rowOrder.notParsed;
   }
   if (tree.nodes[tree.root]?.kind !== 'Query') {
-    return 'The statement is not a query.';
+    return texts.rowOrder.notAQuery;
   }
   const tables = new Set<string>();
   const functions = new Set<string>();
@@ -50,18 +52,18 @@ export function readsOf(statement: string): Reads | string {
         node.with.forEach(({ name }) => common.add(name.text.toLowerCase()));
         break;
       case 'Join':
-        return 'Joined rows have no fixed order.';
+        return texts.rowOrder.joined;
       case 'SetOperation':
-        return 'Rows of several queries have no fixed order.';
+        return texts.rowOrder.severalQueries;
       case 'Show':
-        return 'Results of SHOW can change at any time.';
+        return texts.rowOrder.shown;
       case 'Select': {
         const isGrouped = node.group_by.length > 0 || node.group_by_all || node.sample_by !== null;
         if (isGrouped || node.pivot || node.latest_on) {
           return GROUPED;
         }
         if (node.distinct || node.distinct_on.length > 0) {
-          return 'Distinct rows have no fixed order.';
+          return texts.rowOrder.distinct;
         }
         break;
       }
@@ -72,7 +74,7 @@ export function readsOf(statement: string): Reads | string {
   return { tables: [...tables], functions: [...functions], overRows: [...overRows] };
 }
 
-const GROUPED = 'Grouped rows have no fixed order.';
+const GROUPED = texts.rowOrder.grouped;
 
 /**
  * The reason why rows from queries with these functions differ between runs; `undefined` if they do
@@ -87,7 +89,7 @@ export function variesBy(
   for (const name of [...functions, ...overRows]) {
     const found = facts(name);
     if (found.length === 0 || (!SEQUENCES.has(name) && found.some(({ varies }) => varies))) {
-      return `${name}() may return different values each time.`;
+      return fill(texts.rowOrder.varies, { name });
     }
   }
   return functions.some((name) => facts(name).every(({ type }) => type === 'GROUP_BY'))

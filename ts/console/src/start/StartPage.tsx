@@ -25,6 +25,8 @@ import { DEMO_QUERY, DEMO_TABLES, loadDemo, removeDemo } from './demo.js';
 import { doorsOf } from './doors.js';
 import { snippets, type Doors, type Snippet } from './snippets.js';
 import { dropped } from '../page/imports.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 const LOOK_MS = 2000;
 const PREVIEW_ROWS = 1000;
@@ -54,12 +56,15 @@ export default function StartPage(props: { session: Session }): JSX.Element {
     <section class="page start" aria-labelledby="start-title" data-region="start">
       <div class="start-inner">
         <header>
-          <h1 id="start-title">Tidemark is running and ready for data.</h1>
+          <h1 id="start-title">{texts.start.title}</h1>
           <p>
-            Choose how to begin. You can return to this page from the bar on the left.{' '}
-            <button class="link" onClick={() => openPage('sql')}>
-              Go to the SQL editor
-            </button>
+            {fillNodes(texts.start.hint, {
+              link: (
+                <button class="link" onClick={() => openPage('sql')}>
+                  {texts.start.goToEditor}
+                </button>
+              ),
+            })}
           </p>
         </header>
         <div class="start-ways">
@@ -74,13 +79,10 @@ export default function StartPage(props: { session: Session }): JSX.Element {
             <div class="start-left">
               <section class="dropzone">
                 <Icon name="import" />
-                <h2>Drop CSV or Parquet files here</h2>
-                <p>
-                  You see the proposed columns and types first. Nothing is written until you
-                  confirm.
-                </p>
+                <h2>{texts.common.dropFiles}</h2>
+                <p>{texts.common.dropFilesHint}</p>
                 <ChooseButton
-                  label="Choose files"
+                  label={texts.common.chooseFiles}
                   primary
                   onFiles={(files) => {
                     openPage('import');
@@ -114,7 +116,7 @@ function Demo(props: {
   const remove = async (): Promise<void> => {
     await removeDemo();
     await session.schema.refresh();
-    showToast({ text: 'Demo data removed' });
+    showToast({ text: texts.start.demoDataRemoved });
   };
   const load = async (): Promise<void> => {
     try {
@@ -122,8 +124,8 @@ function Demo(props: {
       await session.schema.refresh();
       session.statements.preview(DEMO_QUERY);
       showToast({
-        text: `Loaded ${rows} rows of demo data`,
-        action: { label: 'Remove', run: () => void remove() },
+        text: fill(texts.start.demoDataLoaded, { rows }),
+        action: { label: texts.start.remove, run: () => void remove() },
       });
     } catch (cause) {
       showFailure(cause);
@@ -133,11 +135,8 @@ function Demo(props: {
   };
   return (
     <section class="start-demo">
-      <h2>Load demo data</h2>
-      <p>
-        A week of generated trades and readings of 40 weather stations: {rows} rows, generated in a
-        few seconds and removed with one click.
-      </p>
+      <h2>{texts.start.loadDemoData}</h2>
+      <p>{fill(texts.start.demoDataHint, { rows })}</p>
       <button
         class="button"
         data-action="demo"
@@ -147,7 +146,7 @@ function Demo(props: {
         <Show when={props.busy !== ''}>
           <Icon name="running" class="spin" />
         </Show>
-        {props.busy || 'Load demo data'}
+        {props.busy || texts.start.loadDemoData}
       </button>
     </section>
   );
@@ -185,9 +184,14 @@ function Snippets(props: { doors: Doors }): JSX.Element {
   };
   return (
     <section class="start-connect">
-      <h2>Connect a client</h2>
+      <h2>{texts.start.connectAClient}</h2>
       <div class="start-clients">
-        <div class="small-tabs" role="tablist" aria-label="Client" onKeyDown={onKeyDown}>
+        <div
+          class="small-tabs"
+          role="tablist"
+          aria-label={texts.start.client}
+          onKeyDown={onKeyDown}
+        >
           <For each={all()}>
             {(snippet, index) => (
               <button
@@ -202,37 +206,49 @@ function Snippets(props: { doors: Doors }): JSX.Element {
             )}
           </For>
         </div>
-        <button class="button small" onClick={() => void copy(shown()?.code ?? '', 'Example')}>
+        <button
+          class="button small"
+          onClick={() => void copy(shown()?.code ?? '', texts.start.example)}
+        >
           <Icon name="copy" />
-          Copy
+          {texts.common.copy}
         </button>
       </div>
-      <pre class="code-block" tabindex="0" aria-label={`Example for ${shown()?.client ?? ''}`}>
+      <pre
+        class="code-block"
+        tabindex="0"
+        aria-label={fill(texts.start.exampleFor, { client: shown()?.client ?? '' })}
+      >
         {shown()?.code}
       </pre>
+      <Addresses doors={props.doors} />
+      <p class="hint">
+        <Icon name="clock" /> {texts.start.waiting}
+      </p>
+    </section>
+  );
+}
+
+function Addresses(props: { doors: Doors }): JSX.Element {
+  return (
+    <>
       <dl class="facts">
         <div>
-          <dt>HTTP and console</dt>
+          <dt>{texts.start.httpAndConsole}</dt>
           <dd class="data">{location.host}</dd>
         </div>
         <div>
-          <dt>PostgreSQL clients</dt>
+          <dt>{texts.common.postgresqlClients}</dt>
           <dd class="data">
-            <Show when={props.doors.place} fallback="disabled">
+            <Show when={props.doors.place} fallback={texts.start.disabled}>
               {(place) => `${place().host}:${place().port}${place().isEncrypted ? ', TLS' : ''}`}
             </Show>
           </dd>
         </div>
       </dl>
       <Show when={props.doors.place && !props.doors.wire}>
-        <p class="hint">
-          PostgreSQL clients connect as database users: the server accepts no tokens on this
-          interface.
-        </p>
+        <p class="hint">{texts.start.noTokens}</p>
       </Show>
-      <p class="hint">
-        <Icon name="clock" /> This page opens the table when the first rows arrive.
-      </p>
-    </section>
+    </>
   );
 }

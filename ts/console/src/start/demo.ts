@@ -1,5 +1,7 @@
 /** Demo data: two tables that the server generates. */
 import { query } from '../api/client.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface DemoTable {
   readonly name: string;
@@ -50,7 +52,9 @@ export const DEMO_TABLES: readonly DemoTable[] = [
 /** Creates the tables one after the other, and reports each one. */
 export async function loadDemo(progress: (text: string) => void): Promise<void> {
   for (const table of DEMO_TABLES) {
-    progress(`Creating ${table.name}: ${table.rows.toLocaleString('en')} rows`);
+    progress(
+      fill(texts.start.creatingTable, { name: table.name, rows: table.rows.toLocaleString('en') }),
+    );
     await query(table.create);
   }
 }
@@ -61,7 +65,7 @@ export async function removeDemo(): Promise<void> {
   }
 }
 
-export const DEMO_QUERY = `-- Average price of each hour, by symbol
+export const DEMO_QUERY = `-- ${texts.start.demoQuery}
 SELECT timestamp, symbol, avg(price) AS price
 FROM trades
 SAMPLE BY 1h`;

@@ -2,6 +2,7 @@
 import { query, type Settings } from '../api/client.js';
 import type { SignIn } from '../signin/state.js';
 import type { Doors, WireLogin } from './snippets.js';
+import { texts } from '../texts.js';
 
 /** Default password of a new installation. */
 const FIRST_PASSWORD = 'quest';
@@ -12,7 +13,8 @@ const TOKEN_USER = '_sso';
 export async function doorsOf({ config }: Settings, signIn: SignIn): Promise<Doors> {
   const http = new URL('.', location.href).href.replace(/[#?].*$/, '');
   const httpUser = signIn.state === 'in' ? signIn.user : undefined;
-  const sent = config['acl.oidc.groups.encoded.in.token'] === true ? 'ID token' : 'access token';
+  const sendsIdToken = config['acl.oidc.groups.encoded.in.token'] === true;
+  const sent = sendsIdToken ? texts.start.idToken : texts.start.accessToken;
   const token = signIn.state === 'in' && signIn.byProvider ? sent : undefined;
   const port = config['pg.port'];
   if (typeof port !== 'number') {

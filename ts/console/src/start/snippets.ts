@@ -3,6 +3,8 @@
  * back. They run unchanged; tests take them from the page and run them. Any password other than the
  * default one comes from the environment, never from the page.
  */
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** How clients connect. */
 export interface Doors {
@@ -85,9 +87,9 @@ function note(mark: string, { user, password, token }: Wire): string {
 
 function hint(mark: string, user: string, token: string | undefined): string {
   return token === undefined
-    ? `${mark} PGPASSWORD holds the password of ${user}\n`
-    : `${mark} PGPASSWORD holds an ${token} of your identity provider;\n` +
-        `${mark} ${OWNER} is the group that owns the table\n`;
+    ? `${mark} ${fill(texts.start.passwordNote, { user })}\n`
+    : `${mark} ${fill(texts.start.tokenNote, { token })}\n` +
+        `${mark} ${fill(texts.start.ownerNote, { owner: OWNER })}\n`;
 }
 
 function shellWord(text: string): string {
@@ -102,7 +104,7 @@ function curl({ http, httpUser: user, token }: Doors): string {
         ? ''
         : ` -u "${shellWord(user)}:$PGPASSWORD"`;
   const owner = token === undefined ? '' : `&owner=${OWNER}`;
-  return `${user === undefined ? '' : hint('#', user, token)}# import a CSV file as a table
+  return `${user === undefined ? '' : hint('#', user, token)}# ${texts.start.importNote}
 cat > readings.csv <<END
 ts,station,temperature
 2026-01-01T00:00:00.000000Z,oslo-1,4.2
@@ -110,7 +112,7 @@ ts,station,temperature
 END
 curl${login} -F data=@readings.csv '${http}imp?name=readings&timestamp=ts&partitionBy=DAY${owner}'
 
-# query it
+# ${texts.start.queryNote}
 curl${login} -G '${http}exec' --data-urlencode 'query=SELECT * FROM readings'`;
 }
 

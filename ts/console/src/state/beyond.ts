@@ -6,7 +6,7 @@
 import { recordsOf } from '../api/cells.js';
 import { execute, query } from '../api/client.js';
 import type { AnswerHead, Row } from '../api/answer.js';
-import { grouped } from '../model/format.js';
+import { rowsText } from '../model/format.js';
 import { Result } from '../model/result.js';
 import { Windows } from '../model/windows.js';
 import { versionOf } from '../model/schema.js';
@@ -14,6 +14,8 @@ import { literal } from '../sql/names.js';
 import { announce } from '../page/notices.js';
 import { readsOf, variesBy, type FunctionFacts } from '../sql/repeatable.js';
 import { messageOf } from '../model/message.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Known table versions, by table name in lower case. */
 export type Versions = ReadonlyMap<string, string>;
@@ -114,11 +116,11 @@ async function readAnew(
   const isCertain = textOf(await versionsOf(place.tables)) === versions;
   const at = new Date().toLocaleTimeString([], { hour12: false });
   const names = place.tables.join(', ');
-  const notice = `${names} may have changed since the query ran: these rows were read at ${at}.`;
+  const notice = fill(texts.rowOrder.mayHaveChanged, { tables: names, at });
   const now = { ...place, versions: isCertain ? versions : undefined };
   next.beyond.set(windowsOf(next, now, notice));
   if (place.replace(next)) {
-    announce(`${notice} ${grouped(String(total))} rows.`);
+    announce(`${notice} ${rowsText(total)}.`);
   }
 }
 
@@ -165,7 +167,7 @@ async function versionsOf(tables: readonly string[]): Promise<Versions> {
   }
   const missing = tables.find((name) => !found.has(name));
   if (missing !== undefined) {
-    throw new Error(`The server does not report when rows of ${missing} change.`);
+    throw new Error(fill(texts.rowOrder.changesUnknown, { tables: missing }));
   }
   return found;
 }

@@ -3,6 +3,8 @@ import { nearest } from '../sql/names.js';
 import { expectedWord } from '../sql/meant.js';
 import type { Schema } from './schema.js';
 import { signal } from '../model/signal.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface Place {
   readonly line: number;
@@ -40,7 +42,8 @@ export class Problems {
       return;
     }
     const replacement = this.#suggestion(place);
-    const advice = replacement === undefined ? undefined : `Did you mean ${replacement}?`;
+    const advice =
+      replacement === undefined ? undefined : fill(texts.editor.didYouMean, { replacement });
     const problem = { ...place, count, advice, replacement };
     if (JSON.stringify(problem) !== JSON.stringify(this.of(tab))) {
       this.#all.set(new Map(this.#all()).set(tab, problem));

@@ -8,6 +8,8 @@ import type { Bound } from '../sql/parameters.js';
 import { duration, rowsText } from '../model/format.js';
 import { messageOf } from '../model/message.js';
 import { signal, counter } from '../model/signal.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** A result from before a reload. */
 export interface EarlierResult {
@@ -212,14 +214,15 @@ function failureOf(cause: unknown, statement: StatementText): Failure {
 
 /** Summary of a run in one sentence, for the mark's tooltip, the log and the live region. */
 export function runTitle(run: Run): string {
-  const took = run.totalMs === undefined ? '' : ` in ${duration(run.totalMs)}`;
+  const took =
+    run.totalMs === undefined ? '' : fill(texts.run.took, { duration: duration(run.totalMs) });
   switch (run.state) {
     case 'running':
-      return 'Running';
+      return texts.common.running;
     case 'cancelled':
-      return `Cancelled after ${duration(run.totalMs ?? 0)}`;
+      return fill(texts.run.cancelledAfter, { duration: duration(run.totalMs ?? 0) });
     case 'failed':
-      return `Failed: ${run.failure?.message ?? ''}`;
+      return fill(texts.run.failed, { message: run.failure?.message ?? '' });
     case 'done':
       return `${outcome(run)}${took}`;
   }
@@ -228,10 +231,10 @@ export function runTitle(run: Run): string {
 /** Outcome of a finished run: `72 rows`, `OK`, `2 rows updated`. */
 export function outcome({ hasRows, tail }: Run): string {
   if (hasRows) {
-    return `${tail?.isCut ? 'more than ' : ''}${rowsText(tail?.count ?? 0)}`;
+    return `${tail?.isCut ? texts.run.moreThan : ''}${rowsText(tail?.count ?? 0)}`;
   }
   if (tail?.updated !== undefined) {
-    return `${rowsText(tail.updated)} updated`;
+    return fill(texts.run.updated, { updated: rowsText(tail.updated) });
   }
   return tail?.notice ?? tail?.ddl ?? tail?.dml ?? 'OK';
 }

@@ -5,7 +5,7 @@ import type { Answer } from '../api/cells.js';
 import {
   columnEntries,
   functionEntries,
-  KIND_WORDS,
+  keywordsOf,
   tableEntries,
   type ColumnEntry,
   type FunctionEntry,
@@ -163,7 +163,7 @@ async function listAll(): Promise<TableEntry[]> {
 
 /** The statement that creates a table or view, as written by the server. */
 export async function createStatement(name: string, kind: TableKind): Promise<string> {
-  const { rows } = await query(`SHOW CREATE ${KIND_WORDS[kind].toUpperCase()} ${quoted(name)}`);
+  const { rows } = await query(`SHOW CREATE ${keywordsOf(kind)} ${quoted(name)}`);
   return rows.map((row) => String(row[0])).join('\n');
 }
 

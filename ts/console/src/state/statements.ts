@@ -12,6 +12,8 @@ import type { Schema } from './schema.js';
 import type { Server } from './server.js';
 import { signal } from '../model/signal.js';
 import type { Workspace } from './workspace.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface Around {
   readonly workspace: Workspace;
@@ -41,7 +43,7 @@ export class Statements {
 
   /** Runs the selection, or else the statement under the cursor. */
   async run(): Promise<void> {
-    const statement = this.#current('run');
+    const statement = this.#current(texts.query.toRun);
     const tab = this.#workspace.active();
     if (statement && (!this.#workspace.runner(tab).running || (await mayCancel()))) {
       await this.#runOne(tab, statement);
@@ -93,11 +95,11 @@ export class Statements {
       isSafe ||
       (changing.length > 0 &&
         (await confirmed({
-          title: 'Run the SQL from this link?',
-          text: 'It was written by whoever created the link, and may change data or tables.',
+          title: texts.query.runLinkQuestion,
+          text: texts.query.runLinkConsequences,
           statement: changing.map((statement) => statement.text).join(';\n'),
-          keep: 'Open without running',
-          destroy: 'Run',
+          keep: texts.query.openWithoutRunning,
+          destroy: texts.common.run,
         })));
     if (runs) {
       await this.runAll();
@@ -106,7 +108,7 @@ export class Statements {
 
   /** Shows the plan of the selection, or else of the statement under the cursor. */
   explain(): void {
-    const statement = this.#current('explain');
+    const statement = this.#current(texts.query.toExplain);
     if (statement) {
       this.#workspace.setView('plan');
       void this.#around.plans.explain(this.#workspace.active(), statement.text, false);
@@ -126,13 +128,13 @@ export class Statements {
   }
 
   /** The selection, or else the statement under the cursor; tells the user if there is none. */
-  #current(verb: string): StatementText | undefined {
+  #current(action: string): StatementText | undefined {
     if (this.#isWithoutEditor()) {
       return undefined;
     }
     const statement = editor()?.statementToRun();
     if (!statement) {
-      announce(`There is no statement to ${verb}.`);
+      announce(fill(texts.query.noStatement, { action }));
     }
     return statement;
   }
@@ -143,11 +145,7 @@ export class Statements {
   #isWithoutEditor(): boolean {
     const { isWithoutEditor, activeFollow } = this.#workspace;
     if (isWithoutEditor) {
-      announce(
-        activeFollow
-          ? 'This tab follows rows. Open its query to run it.'
-          : 'This tab is a notebook: run its cells individually.',
-      );
+      announce(activeFollow ? texts.query.tabFollows : texts.query.tabIsNotebook);
     }
     return isWithoutEditor;
   }
@@ -157,7 +155,7 @@ export class Statements {
     const statement = this.#bound(tab, written);
     const view = editor();
     view?.clearProblem(tab);
-    view?.mark(tab, statement.start, 'running', 'Running');
+    view?.mark(tab, statement.start, 'running', texts.common.running);
     const finished = await this.#workspace.run(tab, statement);
     view?.mark(tab, statement.start, finished.state, runTitle(finished));
     announce(runTitle(finished));
@@ -183,9 +181,9 @@ export class Statements {
 
 function mayCancel(): Promise<boolean> {
   return confirmed({
-    title: 'A query is running in this tab',
-    text: 'Running another query cancels it and discards the rows received so far.',
-    keep: 'Keep running',
-    destroy: 'Cancel and run',
+    title: texts.query.replaceQuestion,
+    text: texts.query.replaceConsequences,
+    keep: texts.query.keepRunning,
+    destroy: texts.query.cancelAndRun,
   });
 }

@@ -6,6 +6,7 @@
  * time of the change: the later change wins, whichever is written last.
  */
 import type { Dated } from '../api/workspace.js';
+import { texts } from '../texts.js';
 
 const DATABASE = 'tidemark';
 const STORE = 'workspace';
@@ -54,7 +55,7 @@ function database(): Promise<IDBDatabase> {
     const request = indexedDB.open(DATABASE, 1);
     request.onupgradeneeded = () => request.result.createObjectStore(STORE);
     request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error ?? new Error('no browser database'));
+    request.onerror = () => reject(request.error ?? new Error(texts.server.noBrowserDatabase));
   });
   return opened;
 }
@@ -208,6 +209,6 @@ function lastOnes<T>(prefix: string): [string, T][] {
 function settled<T>(request: IDBRequest<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error ?? new Error('browser database failed'));
+    request.onerror = () => reject(request.error ?? new Error(texts.server.browserDatabaseFailed));
   });
 }

@@ -6,6 +6,8 @@ import { openPage } from '../page/pages.js';
 import type { Problems } from './problems.js';
 import type { Results } from './results.js';
 import type { Workspace } from './workspace.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 interface Around {
   readonly workspace: Workspace;
@@ -50,7 +52,7 @@ export class Tabs {
   async followQuery(query: string): Promise<void> {
     const { isQuery } = await import('../sql/effects.js');
     if (!isQuery(query)) {
-      showToast({ text: 'Only queries can be followed.' });
+      showToast({ text: texts.tabs.onlyQueriesFollowed });
       return;
     }
     const workspace = this.#workspace;
@@ -69,8 +71,8 @@ export class Tabs {
       return;
     }
     showToast({
-      text: `${closed.title} closed`,
-      action: { label: 'Undo', run: () => this.#workspace.restore(closed) },
+      text: fill(texts.tabs.wasClosed, { title: closed.title }),
+      action: { label: texts.common.undo, run: () => this.#workspace.restore(closed) },
     });
   }
 
@@ -87,7 +89,7 @@ export class Tabs {
     if (last) {
       this.#workspace.restore(last);
     } else {
-      announce('There is no closed tab to reopen.');
+      announce(texts.tabs.nothingToReopen);
     }
   }
 }

@@ -6,6 +6,7 @@ import { announce } from '../page/notices.js';
 import type { Schema } from './schema.js';
 import type { Server } from './server.js';
 import type { Vitals } from './vitals.js';
+import { texts } from '../texts.js';
 
 interface Watched {
   readonly server: Server;
@@ -49,7 +50,7 @@ export function watchServer({ server, schema, activity, vitals, jobs }: Watched)
     },
     lost: () => {
       if (server.connection() === 'connected') {
-        announce('The server is not responding.');
+        announce(texts.common.notResponding);
       }
       server.connection.set('lost');
     },

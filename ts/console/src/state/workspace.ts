@@ -10,9 +10,11 @@ import { Runner, type Run, type StatementText } from './run.js';
 import type { ChartSpec, FollowSpec, KeptNotebook, NotebookSpec, ResultView, Tab } from './tab.js';
 import { byClosing, KEPT_CLOSED, TabStore, type TabRecord } from './tab-store.js';
 import { signal } from '../model/signal.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const FIRST_TAB = 'first';
-const FIRST_DRAFT = '-- Ctrl+Enter runs the statement under the cursor\nSELECT * FROM tables();\n';
+const FIRST_DRAFT = `-- ${texts.tabs.firstDraft}\nSELECT * FROM tables();\n`;
 
 export class Workspace {
   readonly #active = signal('');
@@ -139,13 +141,17 @@ export class Workspace {
    * rows.
    */
   addFollow(spec: FollowSpec, draft: string): void {
-    const tab = { ...this.#newTab(draft), title: `Follow ${spec.table}`, follow: spec };
+    const tab = {
+      ...this.#newTab(draft),
+      title: fill(texts.tabs.followTitle, { table: spec.table }),
+      follow: spec,
+    };
     this.#append(tab);
   }
 
   /** Adds a notebook tab. */
   addNotebook(title: string, draft: string, spec: NotebookSpec): Tab {
-    const kept = title.trim().slice(0, MAX_TITLE_LENGTH) || 'Notebook';
+    const kept = title.trim().slice(0, MAX_TITLE_LENGTH) || texts.common.notebook;
     const tab = { ...this.#newTab(draft), title: kept, notebook: spec };
     this.#append(tab);
     return tab;
@@ -359,7 +365,7 @@ export class Workspace {
     // a LAN is not one.
     const [random = 0] = crypto.getRandomValues(new Uint32Array(1));
     const id = `${Date.now().toString(36)}-${random.toString(36)}`;
-    return { id, title: `Query ${number}`, draft };
+    return { id, title: fill(texts.tabs.queryTitle, { number }), draft };
   }
 
   /** Saves pending changes immediately, because the page is being left. */
@@ -392,12 +398,12 @@ function tabsOf(text: string): Pick<Tab, 'title' | 'draft' | 'notebook'>[] {
   const value = JSON.parse(text) as { format?: unknown; tabs?: unknown } | null;
   const tabs: unknown = value?.format === TABS_FORMAT ? value.tabs : undefined;
   if (!Array.isArray(tabs)) {
-    throw new Error(`not a tab export: "format" is not "${TABS_FORMAT}"`);
+    throw new Error(fill(texts.tabs.notATabExport, { format: TABS_FORMAT }));
   }
   return tabs.map((entry: unknown, index) => {
     const { title, draft, notebook } = (entry ?? {}) as Readonly<Record<string, unknown>>;
     if (typeof title !== 'string' || typeof draft !== 'string') {
-      throw new Error(`tab ${index + 1} has no title or no draft`);
+      throw new Error(fill(texts.tabs.incompleteTab, { number: index + 1 }));
     }
     const kept = { title: title.slice(0, MAX_TITLE_LENGTH), draft };
     return notebook === true ? { ...kept, notebook: { approved: false } } : kept;

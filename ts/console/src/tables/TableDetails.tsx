@@ -32,10 +32,21 @@ import {
 } from './model.js';
 import { sparkline } from '../model/rates.js';
 import { Listing } from '../ui/Listing.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 const PREVIEW_ROWS = 1000;
-const TABS = ['Columns', 'Summary', 'Partitions', 'DDL', 'Ingestion'] as const;
-type TabName = 'View' | (typeof TABS)[number];
+const TABS = ['columns', 'summary', 'partitions', 'ddl', 'ingestion'] as const;
+type TabName = 'view' | (typeof TABS)[number];
+
+const TAB_NAMES: Readonly<Record<TabName, string>> = {
+  view: texts.common.view,
+  columns: texts.common.columns,
+  summary: texts.tableDetails.summary,
+  partitions: texts.common.partitions,
+  ddl: 'DDL',
+  ingestion: texts.tableDetails.ingestion,
+};
 
 const TableSummary = lazy(() => import('../profile/TableSummary.js'));
 const ViewPane = lazy(() => import('../views/ViewPane.js'));
@@ -55,10 +66,10 @@ interface DetailsProps {
 
 export function TableDetails(props: DetailsProps): JSX.Element {
   const [details, setDetails] = createSignal<Loading<Details>>({ state: 'loading' });
-  const [chosen, setTab] = createSignal<TabName>('View');
+  const [chosen, setTab] = createSignal<TabName>('view');
   const view = createMemo(() => props.session.schema.entryOf(props.facts.name)?.view);
-  const tabs = (): readonly TabName[] => (view() ? ['View', ...TABS] : TABS);
-  const tab = (): TabName => (chosen() === 'View' && !view() ? 'Columns' : chosen());
+  const tabs = (): readonly TabName[] => (view() ? ['view', ...TABS] : TABS);
+  const tab = (): TabName => (chosen() === 'view' && !view() ? 'columns' : chosen());
   createEffect(
     on(
       () => [props.facts.name, props.facts.lastTransaction] as const,
@@ -82,31 +93,31 @@ export function TableDetails(props: DetailsProps): JSX.Element {
       <DetailsHead {...props} statement={ready()?.statement} />
       <Facts facts={props.facts} />
       <TabButtons tabs={tabs()} tab={tab()} onPick={setTab} />
-      <div class="details-body" role="tabpanel" aria-label={tab()} tabindex="0">
+      <div class="details-body" role="tabpanel" aria-label={TAB_NAMES[tab()]} tabindex="0">
         <Switch>
-          <Match when={tab() === 'View' && view()}>
+          <Match when={tab() === 'view' && view()}>
             {(facts) => (
               <Suspense>
                 <ViewPane session={props.session} name={props.facts.name} view={facts()} />
               </Suspense>
             )}
           </Match>
-          <Match when={tab() === 'Ingestion'}>
+          <Match when={tab() === 'ingestion'}>
             <Ingestion {...props} />
           </Match>
           <Match when={failure()}>
             <p class="error">{failure()}</p>
           </Match>
-          <Match when={tab() === 'Columns' && ready()}>
+          <Match when={tab() === 'columns' && ready()}>
             {(shown) => <Columns columns={shown().columns} />}
           </Match>
-          <Match when={tab() === 'Summary' && ready()}>
+          <Match when={tab() === 'summary' && ready()}>
             {(shown) => <Summary table={props.facts.name} columns={shown().columns} />}
           </Match>
-          <Match when={tab() === 'Partitions' && ready()}>
+          <Match when={tab() === 'partitions' && ready()}>
             {(shown) => <Partitions partitions={shown().partitions} />}
           </Match>
-          <Match when={tab() === 'DDL' && ready()}>
+          <Match when={tab() === 'ddl' && ready()}>
             {(shown) => <pre class="code-block">{shown().statement}</pre>}
           </Match>
         </Switch>
@@ -149,11 +160,11 @@ function DetailsHead(props: DetailsProps & { statement: string | undefined }): J
           onClick={() => props.session.statements.preview(`${all()} LIMIT ${PREVIEW_ROWS}`)}
         >
           <Icon name="play" />
-          Preview
+          {texts.tableDetails.preview}
         </button>
         <button class="button small" onClick={() => props.session.tabs.follow(props.facts.name)}>
           <Icon name="follow" />
-          Follow
+          {texts.common.follow}
         </button>
         <button
           class="button small"
@@ -161,24 +172,24 @@ function DetailsHead(props: DetailsProps & { statement: string | undefined }): J
           onClick={() => void copy(props.statement ?? '', 'DDL')}
         >
           <Icon name="copy" />
-          Copy DDL
+          {texts.common.copyDdl}
         </button>
         <button
           class="button small"
           aria-haspopup="menu"
           onClick={(event) =>
             openMenuBelow(
-              'Export',
+              texts.common.export,
               event.currentTarget,
               EXPORT_FORMATS.map((format) => ({
-                label: `All rows as ${FORMAT_NAMES[format]}`,
+                label: fill(texts.common.allRowsAs, { format: FORMAT_NAMES[format] }),
                 run: () => void download(props.facts.name, all(), format),
               })),
             )
           }
         >
           <Icon name="export" />
-          Export
+          {texts.common.export}
           <Icon name="down" />
         </button>
       </div>
@@ -190,14 +201,26 @@ function Facts(props: { facts: TableFacts }): JSX.Element {
   const facts = (): readonly (readonly [string, string])[] => {
     const { facts } = props;
     return [
-      ['Rows', facts.rows === undefined ? '–' : grouped(String(facts.rows))],
-      ['On disk', facts.bytes === undefined ? '–' : bytesText(facts.bytes)],
-      ['Time column', facts.timestamp ?? 'none'],
-      ['Partitions', `${facts.partitions ?? 0} by ${(facts.partitionBy ?? 'none').toLowerCase()}`],
-      ['Oldest row, UTC', instantText(facts.oldest)],
-      ['Newest row, UTC', instantText(facts.newest)],
-      ['Retention', facts.ttl === undefined ? 'none' : facts.ttl.toLowerCase()],
-      ['Duplicates', facts.isDeduplicated ? 'replaced by key' : 'kept'],
+      [texts.common.rows, facts.rows === undefined ? '–' : grouped(String(facts.rows))],
+      [texts.common.onDisk, facts.bytes === undefined ? '–' : bytesText(facts.bytes)],
+      [texts.common.timeColumn, facts.timestamp ?? texts.common.none],
+      [
+        texts.common.partitions,
+        fill(texts.tableDetails.partitionsBy, {
+          count: facts.partitions ?? 0,
+          unit: (facts.partitionBy ?? texts.common.none).toLowerCase(),
+        }),
+      ],
+      [texts.tableDetails.oldestRowUtc, instantText(facts.oldest)],
+      [texts.common.newestRowUtc, instantText(facts.newest)],
+      [
+        texts.tableDetails.retention,
+        facts.ttl === undefined ? texts.common.none : facts.ttl.toLowerCase(),
+      ],
+      [
+        texts.tableDetails.duplicates,
+        facts.isDeduplicated ? texts.tableDetails.replacedByKey : texts.tableDetails.kept,
+      ],
     ];
   };
   return (
@@ -227,13 +250,18 @@ function TabButtons(props: {
       return;
     }
     const { tabs, tab } = props;
-    const next = tabs.at((tabs.indexOf(tab) + step) % tabs.length) ?? 'Columns';
+    const next = tabs.at((tabs.indexOf(tab) + step) % tabs.length) ?? 'columns';
     props.onPick(next);
     document.getElementById(`details-${next}`)?.focus();
     event.preventDefault();
   };
   return (
-    <div class="small-tabs" role="tablist" aria-label="Table details" onKeyDown={onKeyDown}>
+    <div
+      class="small-tabs"
+      role="tablist"
+      aria-label={texts.tableDetails.label}
+      onKeyDown={onKeyDown}
+    >
       <For each={props.tabs}>
         {(name) => (
           <button
@@ -243,7 +271,7 @@ function TabButtons(props: {
             tabindex={props.tab === name ? 0 : -1}
             onClick={() => props.onPick(name)}
           >
-            {name}
+            {TAB_NAMES[name]}
           </button>
         )}
       </For>
@@ -253,7 +281,10 @@ function TabButtons(props: {
 
 function Columns(props: { columns: readonly ColumnFacts[] }): JSX.Element {
   return (
-    <Listing heads={[['Column'], ['Type'], ['Notes']]} rows={props.columns}>
+    <Listing
+      heads={[[texts.common.column], [texts.common.type], [texts.tableDetails.notes]]}
+      rows={props.columns}
+    >
       {(column) => (
         <tr>
           <th scope="row" class="data">
@@ -262,7 +293,7 @@ function Columns(props: { columns: readonly ColumnFacts[] }): JSX.Element {
           <td class="data">{column.type}</td>
           <td>
             <Show when={column.isDesignated}>
-              <span class="badge accent">time</span>{' '}
+              <span class="badge accent">{texts.common.time}</span>{' '}
             </Show>
             <span class="hint">{columnNotes(column)}</span>
           </td>
@@ -275,13 +306,15 @@ function Columns(props: { columns: readonly ColumnFacts[] }): JSX.Element {
 function columnNotes(column: ColumnFacts): string {
   const notes: string[] = [];
   if (column.symbols !== undefined) {
-    notes.push(`${grouped(String(column.symbols))} distinct`);
+    notes.push(
+      fill(texts.tableDetails.distinctSymbols, { count: grouped(String(column.symbols)) }),
+    );
   }
   if (column.isIndexed) {
-    notes.push('indexed');
+    notes.push(texts.tableDetails.indexed);
   }
   if (column.isKey) {
-    notes.push('deduplication key');
+    notes.push(texts.tableDetails.deduplicationKey);
   }
   return notes.join(', ');
 }
@@ -290,12 +323,12 @@ function Partitions(props: { partitions: readonly Partition[] }): JSX.Element {
   return (
     <Listing
       heads={[
-        ['Partition'],
-        ['Rows', 'num'],
-        ['On disk', 'num'],
-        ['From, UTC'],
-        ['To, UTC'],
-        ['Format'],
+        [texts.tableDetails.partition],
+        [texts.common.rows, 'num'],
+        [texts.common.onDisk, 'num'],
+        [texts.tableDetails.fromUtc],
+        [texts.tableDetails.toUtc],
+        [texts.tableDetails.format],
       ]}
       rows={props.partitions}
     >
@@ -308,7 +341,13 @@ function Partitions(props: { partitions: readonly Partition[] }): JSX.Element {
           <td class="data num">{bytesText(partition.bytes)}</td>
           <td class="data">{instantText(partition.oldest)}</td>
           <td class="data">{instantText(partition.newest)}</td>
-          <td>{partition.isDetached ? 'detached' : partition.isParquet ? 'Parquet' : 'native'}</td>
+          <td>
+            {partition.isDetached
+              ? texts.tableDetails.detached
+              : partition.isParquet
+                ? 'Parquet'
+                : texts.tableDetails.native}
+          </td>
         </tr>
       )}
     </Listing>
@@ -317,9 +356,9 @@ function Partitions(props: { partitions: readonly Partition[] }): JSX.Element {
 
 function writesText({ kind, isSuspended }: TableFacts): string {
   if (kind !== 'table') {
-    return 'only by its query';
+    return texts.tableDetails.byQueryOnly;
   }
-  return isSuspended ? 'suspended' : 'accepted';
+  return isSuspended ? texts.common.suspended : texts.tableDetails.accepted;
 }
 
 const SPARK_WIDTH = 320;
@@ -329,31 +368,34 @@ function Ingestion(props: DetailsProps): JSX.Element {
   return (
     <div class="ingestion">
       <p>
-        <b class="big-number data">
-          {props.rate === undefined ? '–' : grouped(String(Math.round(props.rate)))}
-        </b>{' '}
-        rows/s over the last ten seconds
+        {fillNodes(texts.tableDetails.rate, {
+          count: (
+            <b class="big-number data">
+              {props.rate === undefined ? '–' : grouped(String(Math.round(props.rate)))}
+            </b>
+          ),
+        })}
       </p>
       <svg
         class="spark"
         viewBox={`0 -2 ${SPARK_WIDTH} ${SPARK_HEIGHT + 4}`}
         preserveAspectRatio="none"
         role="img"
-        aria-label="Rows per second since the page was opened, for at most a minute"
+        aria-label={texts.tableDetails.rateHistory}
       >
         <path d={sparkline(props.history, SPARK_WIDTH, SPARK_HEIGHT)} />
       </svg>
       <dl class="facts">
         <div>
-          <dt>Last transaction</dt>
+          <dt>{texts.tableDetails.lastTransaction}</dt>
           <dd class="data">{props.facts.lastTransaction ?? '–'}</dd>
         </div>
         <div>
-          <dt>Newest row, UTC</dt>
+          <dt>{texts.common.newestRowUtc}</dt>
           <dd class="data">{instantText(props.facts.newest)}</dd>
         </div>
         <div>
-          <dt>Writes</dt>
+          <dt>{texts.tableDetails.writes}</dt>
           <dd>{writesText(props.facts)}</dd>
         </div>
       </dl>

@@ -2,7 +2,7 @@
 import { createMemo, createSignal, For, Match, Show, Switch, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';
 import { query } from '../api/client.js';
-import { approximate, grouped, bytesText, instantText } from '../model/format.js';
+import { approximate, bytesText, countText, instantText, rowsText } from '../model/format.js';
 import { Icon } from '../ui/icons.js';
 import { LivePage } from '../ui/LivePage.js';
 import { addressOf, openPage, spot } from '../page/pages.js';
@@ -13,6 +13,8 @@ import { ViewBadge } from '../views/ViewBadge.js';
 import type { ViewFacts } from '../model/views.js';
 import { sorted, tableFacts, type TableFacts, type TableSort } from './model.js';
 import { Rates } from '../model/rates.js';
+import { fill, fillNodes } from '../fill.js';
+import { texts } from '../texts.js';
 
 const REFRESH_MS = 2000;
 
@@ -35,13 +37,13 @@ export default function TablesPage(props: { session: Session }): JSX.Element {
   return (
     <LivePage
       page="tables"
-      title="Tables and ingestion"
+      title={texts.common.tablesAndIngestion}
       hint={overview}
       everyMs={REFRESH_MS}
       look={() => void look()}
       loaded={loaded()}
       key="name"
-      unread="Tables could not be loaded"
+      unread={texts.common.tablesNotLoaded}
       empty={<NoTables />}
     >
       {(tables) => {
@@ -75,9 +77,11 @@ export default function TablesPage(props: { session: Session }): JSX.Element {
 function NoTables(): JSX.Element {
   return (
     <>
-      <strong>No tables yet</strong>
+      <strong>{texts.common.noTables}</strong>
       <p>
-        Create one with CREATE TABLE, or <a href={addressOf('import')}>import a file</a>.
+        {fillNodes(texts.common.noTablesHint, {
+          link: <a href={addressOf('import')}>{texts.common.importAFile}</a>,
+        })}
       </p>
     </>
   );
@@ -94,8 +98,12 @@ async function readTables(): Promise<TableFacts[]> {
 function overview(tables: readonly TableFacts[]): string {
   const rows = tables.reduce((sum, table) => sum + (table.rows ?? 0), 0);
   const bytes = tables.reduce((sum, table) => sum + (table.bytes ?? 0), 0);
-  const names = `${tables.length} ${tables.length === 1 ? 'table' : 'tables'}`;
-  return `${names}, ${grouped(String(rows))} rows, ${bytesText(bytes)} on disk`;
+  const names = countText(tables.length, texts.counts.tables);
+  return fill(texts.tables.overview, {
+    tables: names,
+    rows: rowsText(rows),
+    bytes: bytesText(bytes),
+  });
 }
 
 function TableList(props: {
@@ -108,11 +116,11 @@ function TableList(props: {
   const [sort, setSort] = createSignal<TableSort>({ by: 'name', isDown: false });
   const shown = createMemo(() => sorted(props.tables, wanted(), sort(), props.rateOf));
   return (
-    <div class="page-table" role="region" aria-label="Tables" tabindex="0">
+    <div class="page-table" role="region" aria-label={texts.common.tables} tabindex="0">
       <SearchField
         class="table-filter"
-        placeholder="Filter by name"
-        label="Filter tables by name"
+        placeholder={texts.common.filterByName}
+        label={texts.tables.filterLabel}
         search={setWanted}
       />
       <table class="listing">
@@ -142,7 +150,7 @@ function TableList(props: {
                 <td>
                   <TableState table={table} view={props.session.schema.entryOf(table.name)?.view} />
                 </td>
-                <td class="data num" title={`${grouped(String(table.rows ?? 0))} rows`}>
+                <td class="data num" title={rowsText(table.rows ?? 0)}>
                   {table.rows === undefined ? '–' : approximate(table.rows)}
                 </td>
                 <td class="data num">{rateText(props.rateOf(table.name))}</td>
@@ -158,12 +166,12 @@ function TableList(props: {
 }
 
 const HEADS = [
-  ['name', 'Table'],
-  ['state', 'State'],
-  ['rows', 'Rows'],
-  ['rate', 'Rows/s'],
-  ['bytes', 'On disk'],
-  ['newest', 'Newest row, UTC'],
+  ['name', texts.common.table],
+  ['state', texts.common.state],
+  ['rows', texts.common.rows],
+  ['rate', texts.tables.rate],
+  ['bytes', texts.common.onDisk],
+  ['newest', texts.common.newestRowUtc],
 ] as const satisfies readonly (readonly [TableSort['by'], string])[];
 
 const NUMBERS: ReadonlySet<TableSort['by']> = new Set(['rows', 'rate', 'bytes']);
@@ -201,14 +209,16 @@ export function rateText(rate: number | undefined): string {
 
 function TableState(props: { table: TableFacts; view: ViewFacts | undefined }): JSX.Element {
   return (
-    <Switch fallback={<span class="hint">ready</span>}>
+    <Switch fallback={<span class="hint">{texts.tables.ready}</span>}>
       <Match when={props.table.isSuspended}>
         <span class="badge warn">
           <Icon name="alert" />
-          suspended
+          {texts.common.suspended}
         </span>
       </Match>
-      <Match when={props.view}>{(view) => <ViewBadge view={view()} fallback="up to date" />}</Match>
+      <Match when={props.view}>
+        {(view) => <ViewBadge view={view()} fallback={texts.tables.upToDate} />}
+      </Match>
     </Switch>
   );
 }

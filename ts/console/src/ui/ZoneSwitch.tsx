@@ -1,10 +1,11 @@
 /** Switch for the time zone in which times are shown. */
 import { For, type JSX } from 'solid-js';
 import { setZone, zone } from '../page/zone.js';
+import { texts } from '../texts.js';
 
 export function ZoneSwitch(): JSX.Element {
   return (
-    <span class="segmented" role="group" aria-label="Time zone for displayed times">
+    <span class="segmented" role="group" aria-label={texts.status.zone}>
       <For each={['utc', 'local'] as const}>
         {(one) => (
           <button
@@ -12,7 +13,7 @@ export function ZoneSwitch(): JSX.Element {
             aria-pressed={zone() === one ? 'true' : 'false'}
             onClick={() => setZone(one)}
           >
-            {one === 'utc' ? 'UTC' : 'Local'}
+            {one === 'utc' ? 'UTC' : texts.status.local}
           </button>
         )}
       </For>

@@ -1,5 +1,7 @@
 /** Copies text to the clipboard. */
 import { showToast } from '../page/notices.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Copies text and reports the outcome. Browsers offer the clipboard API only on secure origins. */
 export async function copy(text: string, what: string): Promise<boolean> {
@@ -11,8 +13,8 @@ export async function copy(text: string, what: string): Promise<boolean> {
   }
   showToast(
     isCopied
-      ? { text: `${what} copied` }
-      : { text: `${what} could not be copied`, state: 'failed' },
+      ? { text: fill(texts.clipboard.copied, { what }) }
+      : { text: fill(texts.clipboard.notCopied, { what }), state: 'failed' },
   );
   return isCopied;
 }

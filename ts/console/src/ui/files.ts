@@ -12,6 +12,8 @@ import { exportAddress, exported, type ExportFormat } from '../api/client.js';
 import { holdsTokens } from '../api/credentials.js';
 import { bytesText } from '../model/format.js';
 import { showFailure, showToast } from '../page/notices.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const MAX_IN_MEMORY_BYTES = 512 * 1024 * 1024;
 /** Maximum URL length; servers and proxies refuse longer ones. */
@@ -56,14 +58,18 @@ export async function download(
   const abort = new AbortController();
   try {
     const target = await chosenFile(file);
-    const stop = { label: 'Cancel', run: () => abort.abort() };
-    showToast({ text: `Downloading ${file}`, state: 'running', action: stop });
+    const stop = { label: texts.common.cancel, run: () => abort.abort() };
+    showToast({
+      text: fill(texts.downloads.downloading, { file }),
+      state: 'running',
+      action: stop,
+    });
     const bytes = await exported(statement, format, abort.signal);
     const size = await (target ? toFile(bytes, target) : toMemory(bytes, file));
-    showToast({ text: `${file} downloaded: ${bytesText(size)}` });
+    showToast({ text: fill(texts.downloads.downloaded, { file, size: bytesText(size) }) });
   } catch (cause) {
     const isStopped = cause instanceof DOMException && cause.name === 'AbortError';
-    showFailure(isStopped ? new Error(`The download of ${file} was cancelled.`) : cause);
+    showFailure(isStopped ? new Error(fill(texts.downloads.cancelled, { file })) : cause);
   }
 }
 
@@ -93,8 +99,7 @@ async function toMemory(bytes: Bytes, name: string): Promise<number> {
     if (size > MAX_IN_MEMORY_BYTES) {
       void reader.cancel();
       throw new Error(
-        `${name} is larger than ${bytesText(MAX_IN_MEMORY_BYTES)}, the limit of this browser` +
-          ' while you are signed in with a token. Download less data, or use curl.',
+        fill(texts.downloads.tooLarge, { name, limit: bytesText(MAX_IN_MEMORY_BYTES) }),
       );
     }
     pieces.push(next.value);

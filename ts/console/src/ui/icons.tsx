@@ -99,6 +99,10 @@ const SHAPES = {
 
 export type IconName = keyof typeof SHAPES;
 
+/** Classes of an icon that shows work in progress. */
+// eslint-disable-next-line console/literal-texts -- classes
+export const SPINNING = 'spin accent';
+
 export function Icon(props: { name: IconName; class?: string }): JSX.Element {
   const shape = (): Shape => SHAPES[props.name];
   return (

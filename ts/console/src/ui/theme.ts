@@ -1,5 +1,6 @@
 /** The current theme. The boot script sets it before the first paint. */
 import { createSignal } from 'solid-js';
+import { texts } from '../texts.js';
 
 const THEMES = ['light', 'dark', 'contrast'] as const;
 type Theme = (typeof THEMES)[number];
@@ -7,9 +8,9 @@ type Theme = (typeof THEMES)[number];
 const KEY = 'tidemark.theme';
 
 export const THEME_NAMES: Readonly<Record<Theme, string>> = {
-  light: 'Light',
-  dark: 'Dark',
-  contrast: 'High contrast',
+  light: texts.themes.light,
+  dark: texts.themes.dark,
+  contrast: texts.themes.highContrast,
 };
 
 function current(): Theme {

@@ -23,6 +23,8 @@ import {
   type PaneProps,
   type ViewAction,
 } from './parts.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 type Props = PaneProps<LiveFacts>;
 
@@ -70,14 +72,16 @@ function progressOf(props: Props): () => LiveProgress | undefined {
 function switching(props: Props, isOn: boolean): ViewAction {
   const run = (): Promise<void> => {
     const { name } = props;
-    const done = isOn ? `${name} was suspended` : `${name} was resumed`;
+    const done = isOn
+      ? fill(texts.liveViews.wasSuspended, { name })
+      : fill(texts.liveViews.wasResumed, { name });
     return props.run(suspendStatement(name, isOn), done);
   };
   return {
-    label: isOn ? 'Suspend' : 'Resume',
+    label: isOn ? texts.liveViews.suspend : texts.common.resume,
     icon: isOn ? 'pause' : 'play',
     permission: 'RESUME WAL',
-    verb: 'suspend or resume',
+    verb: texts.liveViews.toSuspendOrResume,
     run: () => void run(),
   };
 }
@@ -91,20 +95,34 @@ function factsOf(
     value === undefined ? '–' : grouped(String(value));
   const clauses: Fact[] = definition
     ? [
-        { name: 'Flush every', text: definition.flushEvery },
-        { name: 'In memory', text: definition.inMemory },
-        { name: 'Start from', text: startText(definition, progress?.bound), width: 'broad' },
+        { name: texts.liveViews.flushEvery, text: definition.flushEvery },
+        { name: texts.liveViews.inMemory, text: definition.inMemory },
+        {
+          name: texts.liveViews.startFrom,
+          text: startText(definition, progress?.bound),
+          width: 'broad',
+        },
       ]
     : [];
   return [
     ...clauses,
-    { name: 'Lag', text: lagText(view) ?? '–' },
-    { name: 'Last refresh', text: view.ageMs === undefined ? '–' : `${ageText(view.ageMs)} ago` },
-    { name: 'Duration', text: job === undefined || job.runs === 0 ? '–' : duration(job.lastMs) },
-    { name: 'Refreshes since start', text: number(job?.runs) },
-    { name: 'Function memory', text: bytesText(progress?.bytes ?? 0) },
-    { name: 'Consecutive failures', text: number(progress?.failures), isBad: isFailing(progress) },
-    { name: 'Last repair, UTC', text: repairText(progress?.repair), width: 'wide' },
+    { name: texts.liveViews.lag, text: lagText(view) ?? '–' },
+    {
+      name: texts.liveViews.lastRefresh,
+      text: view.ageMs === undefined ? '–' : fill(texts.common.ago, { age: ageText(view.ageMs) }),
+    },
+    {
+      name: texts.common.duration,
+      text: job === undefined || job.runs === 0 ? '–' : duration(job.lastMs),
+    },
+    { name: texts.common.refreshesSinceStart, text: number(job?.runs) },
+    { name: texts.liveViews.functionMemory, text: bytesText(progress?.bytes ?? 0) },
+    {
+      name: texts.liveViews.consecutiveFailures,
+      text: number(progress?.failures),
+      isBad: isFailing(progress),
+    },
+    { name: texts.liveViews.lastRepairUtc, text: repairText(progress?.repair), width: 'wide' },
     ...jobFacts(job, freshnessOf(view).kind === 'invalid' ? view.reason : undefined),
   ];
 }

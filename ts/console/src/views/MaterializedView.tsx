@@ -1,6 +1,6 @@
 /** A materialized view: its refresh policy and its actions. */
 import { createMemo, createSignal, Show, type JSX } from 'solid-js';
-import { duration, grouped, instantText } from '../model/format.js';
+import { duration, grouped, instantText, rowsText } from '../model/format.js';
 import { confirmed } from '../page/questions.js';
 import { changeForm, rangeForm, type StatementForm } from './forms.js';
 import type { MaterializedFacts } from '../model/views.js';
@@ -15,21 +15,37 @@ import {
   type RefreshPolicy,
 } from './refresh.js';
 import { StatementDialog } from './StatementDialog.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 type Props = PaneProps<MaterializedFacts>;
 
 export function MaterializedView(props: Props): JSX.Element {
   const definition = createMemo(() => definitionOf(props.statement ?? ''));
   const [form, setForm] = createSignal<StatementForm>();
-  const refreshing = { permission: 'REFRESH MATERIALIZED VIEW', verb: 'refresh' } as const;
-  const changing = { permission: 'ALTER MATERIALIZED VIEW', verb: 'change' } as const;
+  const refreshing = {
+    permission: 'REFRESH MATERIALIZED VIEW',
+    verb: texts.materializedViews.toRefresh,
+  } as const;
+  const changing = {
+    permission: 'ALTER MATERIALIZED VIEW',
+    verb: texts.materializedViews.toChange,
+  } as const;
   const actions = [
-    { ...refreshing, label: 'Refresh', icon: 'refresh', run: () => void refresh(props) },
-    { ...refreshing, label: 'Refresh fully…', run: () => void refreshFully(props) },
-    { ...refreshing, label: 'Refresh range…', run: () => setForm(rangeForm(props.name)) },
+    { ...refreshing, label: texts.common.refresh, icon: 'refresh', run: () => void refresh(props) },
+    {
+      ...refreshing,
+      label: texts.materializedViews.refreshFullyAction,
+      run: () => void refreshFully(props),
+    },
+    {
+      ...refreshing,
+      label: texts.materializedViews.refreshRangeAction,
+      run: () => setForm(rangeForm(props.name)),
+    },
     {
       ...changing,
-      label: 'Change refresh policy…',
+      label: texts.materializedViews.changePolicyAction,
       run: () => setForm(changeForm(props.name, definition()?.policy)),
     },
     dropAction(props, 'DROP MATERIALIZED VIEW'),
@@ -58,28 +74,32 @@ export function MaterializedView(props: Props): JSX.Element {
 }
 
 async function refresh({ name, run }: Props): Promise<void> {
-  await run(refreshStatement(name), `${name} is being refreshed`);
+  await run(refreshStatement(name), fill(texts.materializedViews.beingRefreshed, { name }));
 }
 
 async function refreshFully(props: Props): Promise<void> {
   const { session, name, view, run, job } = props;
   const rows = session.schema.entryOf(view.base)?.rows;
-  const size = rows === undefined ? 'all rows of its base table' : `${grouped(String(rows))} rows`;
+  const size = rows === undefined ? texts.materializedViews.allRows : rowsText(rows);
   const last =
-    job === undefined || job.runs === 0 ? '' : ` The last refresh took ${duration(job.lastMs)}.`;
+    job === undefined || job.runs === 0
+      ? ''
+      : fill(texts.materializedViews.lastRefreshTook, { duration: duration(job.lastMs) });
   const statement = refreshStatement(name, 'FULL');
   const isSure = await confirmed({
-    title: `Refresh ${name} fully?`,
-    text:
-      `This reads ${size}${view.base === undefined ? '' : ` of ${view.base}`}.${last} The ` +
-      'view keeps its rows until the refresh is done. Rows whose base table rows no longer exist ' +
-      'are lost.',
+    title: fill(texts.materializedViews.refreshFullyQuestion, { name }),
+    text: fill(texts.materializedViews.refreshFullyConsequences, {
+      rows: size,
+      table:
+        view.base === undefined ? '' : fill(texts.materializedViews.ofTable, { table: view.base }),
+      last,
+    }),
     statement,
-    keep: 'Cancel',
-    destroy: 'Refresh fully',
+    keep: texts.common.cancel,
+    destroy: texts.materializedViews.refreshFully,
   });
   if (isSure) {
-    await run(statement, `${name} is being fully refreshed`);
+    await run(statement, fill(texts.materializedViews.beingFullyRefreshed, { name }));
   }
 }
 
@@ -89,19 +109,26 @@ function factsOf({ view, job }: Props, definition: Definition | undefined): Fact
   const number = (value: number | undefined): string =>
     value === undefined ? '–' : grouped(String(value));
   const facts: (Fact | false | undefined)[] = [
-    { name: 'Refresh', text: policy ? policyText(policy) : view.refresh, width: 'broad' },
+    {
+      name: texts.common.refresh,
+      text: policy ? policyText(policy) : view.refresh,
+      width: 'broad',
+    },
     tick !== undefined && {
-      name: 'Next refresh, UTC',
+      name: texts.materializedViews.nextRefreshUtc,
       text: instantText(new Date(tick).toISOString()),
     },
-    policy?.period && { name: 'Periods', text: periodText(policy.period) },
+    policy?.period && { name: texts.materializedViews.periods, text: periodText(policy.period) },
     {
-      name: 'Includes transaction',
-      text: `${number(view.position)} of ${number(view.basePosition)}`,
+      name: texts.materializedViews.includesTransaction,
+      text: fill(texts.materializedViews.positionOfBase, {
+        position: number(view.position),
+        last: number(view.basePosition),
+      }),
     },
-    { name: 'Last refresh, UTC', text: instantText(view.finishedAt) },
-    job && { name: 'Duration', text: job.runs === 0 ? '–' : duration(job.lastMs) },
-    job && { name: 'Refreshes since start', text: number(job.runs) },
+    { name: texts.materializedViews.lastRefreshUtc, text: instantText(view.finishedAt) },
+    job && { name: texts.common.duration, text: job.runs === 0 ? '–' : duration(job.lastMs) },
+    job && { name: texts.common.refreshesSinceStart, text: number(job.runs) },
     ...jobFacts(job, view.reason),
   ];
   return facts.filter((fact) => typeof fact === 'object');

@@ -4,6 +4,7 @@ import { FormDialog } from '../dialogs/FormDialog.js';
 import { FormField } from '../dialogs/FormField.js';
 import { SqlText } from '../ui/SqlText.js';
 import type { StatementField, StatementForm } from './forms.js';
+import { texts } from '../texts.js';
 
 /** Runs a statement; rejects with the server's error message. */
 export type Attempt = (statement: string, done: string) => Promise<string>;
@@ -25,7 +26,7 @@ export function StatementDialog(props: {
     <FormDialog
       title={props.form.title}
       name={props.name}
-      keep="Cancel"
+      keep={texts.common.cancel}
       act={props.form.act}
       isComplete={props.form.isComplete(draft())}
       submit={() => props.attempt(statement(), props.form.done)}
@@ -46,7 +47,7 @@ export function StatementDialog(props: {
         </For>
       </div>
       <div class="dialog-statement">
-        <SqlText text={statement()} label="Statement" />
+        <SqlText text={statement()} label={texts.common.statement} />
       </div>
     </FormDialog>
   );

@@ -13,7 +13,7 @@ import {
 import { query } from '../api/client.js';
 import { announce, showToast } from '../page/notices.js';
 import { copy } from '../ui/clipboard.js';
-import { Icon, type IconName } from '../ui/icons.js';
+import { Icon, SPINNING, type IconName } from '../ui/icons.js';
 import { SqlText } from '../ui/SqlText.js';
 import type { Job } from '../state/jobs.js';
 import { createStatement } from '../state/schema.js';
@@ -34,6 +34,8 @@ import {
 import { invalidAdvice } from './refresh.js';
 import type { Attempt } from './StatementDialog.js';
 import { messageOf } from '../model/message.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 const LOOK_MS = 2000;
 
@@ -94,17 +96,17 @@ export default function ViewPane(props: ViewProps): JSX.Element {
       </Show>
       <section class="view-definition">
         <header>
-          <h3>Definition</h3>
+          <h3>{texts.views.definition}</h3>
           <button
             class="button small"
             disabled={statement() === undefined}
-            onClick={() => void copy(shown(), 'Query')}
+            onClick={() => void copy(shown(), texts.common.query)}
           >
             <Icon name="copy" />
-            Copy query
+            {texts.views.copyQuery}
           </button>
         </header>
-        <SqlText text={shown()} label="View query" />
+        <SqlText text={shown()} label={texts.views.viewQuery} />
       </section>
     </div>
   );
@@ -155,8 +157,8 @@ function lookAgain({ schema, jobs }: Session): () => Promise<void> {
 const STATE_ICONS = {
   invalid: ['alert', 'error'],
   suspended: ['pause', 'muted'],
-  seeding: ['running', 'spin accent'],
-  refreshing: ['running', 'spin accent'],
+  seeding: ['running', SPINNING],
+  refreshing: ['running', SPINNING],
   empty: ['clock', 'muted'],
   behind: ['clock', 'muted'],
   current: ['check', 'ok'],
@@ -183,18 +185,21 @@ function State(props: { view: ViewFacts; job: Job | undefined }): JSX.Element {
 /** Explains the view's state and what to do about it. */
 function adviceOf(view: ViewFacts, job: Job | undefined): string | undefined {
   if (job?.state === 'failing') {
-    const next = job.nextRun === undefined ? '' : ` at ${instantText(job.nextRun).slice(11)} UTC`;
-    return `Its refresh is failing. It is retried${next} until its base table or query is fixed.`;
+    const next =
+      job.nextRun === undefined
+        ? ''
+        : fill(texts.views.atTime, { time: instantText(job.nextRun).slice(11) });
+    return fill(texts.views.refreshFailing, { time: next });
   }
   switch (freshnessOf(view).kind) {
     case 'invalid':
       return view.form === 'live' ? liveAdvice(view.reason) : invalidAdvice(view.reason);
     case 'suspended':
-      return '“Resume” makes it follow its base table again; until then it does not change.';
+      return texts.views.suspendedHint;
     case 'seeding':
-      return 'It is being filled from its base table and follows it afterwards.';
+      return texts.views.seedingHint;
     case 'empty':
-      return '“Refresh” fills it with all rows of its base table.';
+      return texts.views.notFilledHint;
     default:
       return undefined;
   }

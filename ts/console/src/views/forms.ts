@@ -7,6 +7,8 @@ import {
   type PolicyDraft,
   type RefreshPolicy,
 } from './refresh.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** Typed values by field name. */
 type Draft = Readonly<Record<string, string>>;
@@ -33,90 +35,88 @@ export interface StatementForm {
 export function rangeForm(view: string): StatementForm {
   const is = (text: string | undefined): boolean => (text ?? '').trim() !== '';
   return {
-    title: 'Refresh range of',
-    text:
-      'The buckets between the two times are recomputed, even if their base ' +
-      'table has not changed.',
+    title: texts.refreshForms.rangeTitle,
+    text: texts.refreshForms.rangeHint,
     fields: [
-      { name: 'from', label: 'From', hint: 'UTC, such as 2026-03-02 or 2026-03-02T09:00:00Z' },
-      { name: 'to', label: 'To' },
+      { name: 'from', label: texts.common.from, hint: texts.refreshForms.rangeTimeHint },
+      { name: 'to', label: texts.common.to },
     ],
     draft: { from: '', to: '' },
     statement: ({ from = '', to = '' }) => rangeStatement(view, from, to),
     isComplete: ({ from, to }) => is(from) && is(to),
-    act: 'Refresh range',
-    done: `A range of ${view} is being refreshed`,
+    act: texts.refreshForms.refreshRange,
+    done: fill(texts.refreshForms.rangeStarted, { view }),
   };
 }
 
 const TRIGGERS = [
-  ['immediate', 'after each change of the base table'],
-  ['timer', 'by timer'],
-  ['manual', 'only by a REFRESH statement'],
+  ['immediate', texts.refreshForms.immediate],
+  ['timer', texts.refreshForms.byTimer],
+  ['manual', texts.refreshForms.byStatement],
 ] as const;
 
 const UNITS = [
-  ['m', 'minutes'],
-  ['h', 'hours'],
-  ['d', 'days'],
-  ['w', 'weeks'],
-  ['M', 'months'],
-  ['y', 'years'],
+  ['m', texts.refreshForms.minutes],
+  ['h', texts.refreshForms.hours],
+  ['d', texts.refreshForms.days],
+  ['w', texts.common.weeks],
+  ['M', texts.common.months],
+  ['y', texts.common.years],
 ] as const;
 
 const PERIODS = [
-  ['none', 'all rows of the base table'],
-  ['bucket', 'completed buckets only'],
-  ['length', 'completed periods only'],
+  ['none', texts.refreshForms.allRows],
+  ['bucket', texts.refreshForms.bucketsOnly],
+  ['length', texts.refreshForms.periodsOnly],
 ] as const;
 
-const ZONE_HINT = 'such as Europe/Berlin; UTC if empty';
+const ZONE_HINT = texts.refreshForms.zoneHint;
 const OF_TIMER = ['trigger', 'timer'] as const;
 const OF_LENGTH = ['period', 'length'] as const;
 
 const REFRESH_FIELDS: readonly (StatementField & { readonly name: keyof PolicyDraft })[] = [
-  { name: 'trigger', label: 'Refreshed', choices: TRIGGERS },
-  { name: 'count', label: 'Every', isHalf: true, only: OF_TIMER },
-  { name: 'unit', label: 'Unit', choices: UNITS, isHalf: true, only: OF_TIMER },
+  { name: 'trigger', label: texts.refreshForms.refreshed, choices: TRIGGERS },
+  { name: 'count', label: texts.refreshForms.every, isHalf: true, only: OF_TIMER },
+  { name: 'unit', label: texts.common.unit, choices: UNITS, isHalf: true, only: OF_TIMER },
   {
     name: 'start',
-    label: 'First refresh, if not now',
-    hint: 'UTC, such as 2026-03-02T09:00:00Z',
+    label: texts.refreshForms.firstRefresh,
+    hint: texts.refreshForms.firstRefreshHint,
     only: OF_TIMER,
   },
   {
     name: 'zone',
-    label: 'Time zone for days and longer intervals',
+    label: texts.refreshForms.timerZone,
     hint: ZONE_HINT,
     only: OF_TIMER,
   },
-  { name: 'period', label: 'Includes', choices: PERIODS },
+  { name: 'period', label: texts.refreshForms.includes, choices: PERIODS },
   {
     name: 'length',
-    label: 'Period length',
-    hint: 'such as 1h or 1d',
+    label: texts.refreshForms.periodLength,
+    hint: texts.refreshForms.periodLengthHint,
     isHalf: true,
     only: OF_LENGTH,
   },
   {
     name: 'delay',
-    label: 'Delay after its end',
-    hint: 'such as 10m; no delay if empty',
+    label: texts.refreshForms.delay,
+    hint: texts.refreshForms.delayHint,
     isHalf: true,
     only: OF_LENGTH,
   },
-  { name: 'periodZone', label: 'Time zone for periods', hint: ZONE_HINT, only: OF_LENGTH },
+  { name: 'periodZone', label: texts.refreshForms.periodZone, hint: ZONE_HINT, only: OF_LENGTH },
 ];
 
 export function changeForm(view: string, policy: RefreshPolicy | undefined): StatementForm {
   const first = draftOf(policy);
   return {
-    title: 'Change refresh policy of',
+    title: texts.refreshForms.policyTitle,
     fields: REFRESH_FIELDS,
     draft: { ...first },
     statement: (draft) => changeStatement(view, { ...first, ...draft }),
     isComplete: ({ trigger, count = '' }) => trigger !== 'timer' || count.trim() !== '',
-    act: 'Change refresh policy',
-    done: `The refresh policy of ${view} was changed`,
+    act: texts.refreshForms.changePolicy,
+    done: fill(texts.refreshForms.policyChanged, { view }),
   };
 }

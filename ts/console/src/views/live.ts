@@ -1,8 +1,10 @@
 /** Describes a live view in words: its clauses, its last repair, its problems. Pure. */
 import { numberOf, recordsOf, textOf, type Answer } from '../api/cells.js';
-import { grouped, instantText } from '../model/format.js';
+import { instantText, rowsText } from '../model/format.js';
 import { literal, quoted } from '../sql/names.js';
 import { createdView } from './definition.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface LiveDefinition {
   /** The view's query. */
@@ -37,11 +39,14 @@ export function liveDefinitionOf(statement: string): LiveDefinition | undefined 
 export function startText({ startFrom }: LiveDefinition, bound: string | undefined): string {
   switch (startFrom) {
     case 'BEGINNING':
-      return 'the beginning: all rows of its base table';
+      return texts.liveViews.atBeginning;
     case 'NOW':
-      return `when it was created${bound === undefined ? '' : `: ${instantText(bound)} UTC`}`;
+      return fill(texts.liveViews.whenCreated, {
+        time:
+          bound === undefined ? '' : fill(texts.liveViews.createdAt, { time: instantText(bound) }),
+      });
     default:
-      return `${instantText(bound ?? startFrom)} UTC`;
+      return fill(texts.liveViews.timeUtc, { time: instantText(bound ?? startFrom) });
   }
 }
 
@@ -108,13 +113,19 @@ export function liveProgressOf(answer: Answer): LiveProgress | undefined {
 
 export function repairText(repair: Repair | undefined): string {
   if (!repair) {
-    return 'none since start: rows arrived in order';
+    return texts.liveViews.noRepair;
   }
   const { from, to, rows, isUnderWay, denial } = repair;
-  const begin = from === undefined ? 'from the beginning' : `from ${instantText(from)}`;
-  const end = to === undefined ? 'to the end' : `to ${instantText(to)}`;
+  const begin =
+    from === undefined
+      ? texts.liveViews.fromBeginning
+      : fill(texts.liveViews.fromTime, { time: instantText(from) });
+  const end =
+    to === undefined
+      ? texts.liveViews.toEnd
+      : fill(texts.liveViews.toTime, { time: instantText(to) });
   const why = denial === undefined ? '' : `: ${denial}`;
-  const count = isUnderWay ? 'in progress' : `${grouped(String(rows))} rows`;
+  const count = isUnderWay ? texts.liveViews.inProgress : rowsText(rows);
   return `${begin} ${end}, ${count}${why}`;
 }
 
@@ -122,50 +133,28 @@ export function repairText(repair: Repair | undefined): string {
  * Prefixes of the server's reasons. Each has a description of the change to the base table, and the
  * remedy.
  */
-const REASONS: readonly (readonly [begin: string, what: string, remedy: string])[] = [
-  [
-    'drop column operation',
-    'A column that its query reads was dropped.',
-    'Add a column with that name and type and the view resumes automatically.',
+const REASONS: Readonly<Record<string, readonly [what: string, remedy: string]>> = {
+  'drop column operation': [texts.common.columnDropped, texts.liveViews.addColumn],
+  'rename column operation': [texts.common.columnRenamed, texts.liveViews.renameBack],
+  'column is of another type': [texts.liveViews.columnTypeChanged, texts.liveViews.restoreType],
+  'rename table operation': [texts.liveViews.tableRenamed, texts.liveViews.renameBack],
+  'the base table was renamed, and another one': [
+    texts.liveViews.tableRenamedAndReplaced,
+    texts.liveViews.restoreNames,
   ],
-  [
-    'rename column operation',
-    'A column that its query reads was renamed.',
-    'Rename it back and the view resumes automatically.',
-  ],
-  [
-    'column is of another type',
-    'A column that its query reads has a different type.',
-    'Restore its type and the view resumes automatically.',
-  ],
-  [
-    'rename table operation',
-    'Its base table was renamed.',
-    'Rename it back and the view resumes automatically.',
-  ],
-  [
-    'the base table was renamed, and another one',
-    'Its base table was renamed, and another table now has its name.',
-    'Restore both names and the view resumes automatically.',
-  ],
-  ['drop table operation', 'Its base table was dropped.', ''],
-  [
-    'another table has the name',
-    'Its base table was dropped, and another table now has its name.',
-    '',
-  ],
-  ['full refresh of the base', 'The materialized view that it reads was fully refreshed.', ''],
-];
+  'drop table operation': [texts.liveViews.tableDropped, ''],
+  'another table has the name': [texts.liveViews.tableDroppedAndReplaced, ''],
+  'full refresh of the base': [texts.liveViews.baseRefreshed, ''],
+};
 
-const FOR_GOOD = 'It cannot resume: drop it and create it again.';
-const UNKNOWN =
-  'It resumes automatically once its base table has everything it reads, with the old names and ' +
-  'types; otherwise drop it and create it again.';
+const FOR_GOOD = texts.liveViews.createAgain;
+const UNKNOWN = texts.liveViews.resumesOrCreateAgain;
 
 /** Describes what happened, its consequence, and what to do. */
 export function liveAdvice(reason: string | undefined): string {
-  const means = 'The view keeps its rows but no longer follows its base table.';
-  const [, what = '', remedy] = REASONS.find(([begin]) => reason?.startsWith(begin)) ?? [];
+  const means = texts.common.viewNoLongerFollows;
+  const begin = Object.keys(REASONS).find((one) => reason?.startsWith(one)) ?? '';
+  const [what = '', remedy] = REASONS[begin] ?? [];
   const next = remedy === undefined ? UNKNOWN : remedy === '' ? FOR_GOOD : remedy;
   return [what, means, next].filter((part) => part !== '').join(' ');
 }

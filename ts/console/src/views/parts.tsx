@@ -6,8 +6,10 @@ import { addressOf } from '../page/pages.js';
 import type { Job } from '../state/jobs.js';
 import { mayDo, readOwnRights, type OwnGrant } from '../state/own-rights.js';
 import type { Session } from '../state/session.js';
-import { instantText } from '../model/format.js';
+import { countText, instantText } from '../model/format.js';
 import type { Attempt } from './StatementDialog.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 export interface PaneProps<View> {
   readonly session: Session;
@@ -48,7 +50,7 @@ export function Actions(props: {
   ]);
   return (
     <>
-      <div class="view-actions" role="group" aria-label="View actions">
+      <div class="view-actions" role="group" aria-label={texts.views.viewActions}>
         <For each={props.actions}>
           {(action) => (
             <button
@@ -96,13 +98,12 @@ function refusalsOf(props: {
   );
   return ({ permission, verb }) => {
     if (props.session.server.isReadOnly) {
-      return 'This server is read-only: views cannot be changed.';
+      return texts.views.readOnly;
     }
     const known = grants();
     return known === undefined || mayDo(known, permission, props.name)
       ? undefined
-      : `You do not have permission to ${verb} ${props.name}. ` +
-          `An administrator can grant ${permission} on it.`;
+      : fill(texts.views.noPermission, { action: verb, name: props.name, permission });
   };
 }
 
@@ -112,10 +113,15 @@ export function dropAction(props: PaneProps<unknown>, permission: string): ViewA
     const entry = session.schema.entryOf(name);
     const statement = entry && (await askToDrop(entry));
     if (statement !== undefined) {
-      await run(statement, `${name} was dropped`);
+      await run(statement, fill(texts.common.wasDropped, { name }));
     }
   };
-  return { label: 'Drop…', permission, verb: 'drop', run: () => void drop() };
+  return {
+    label: texts.views.dropAction,
+    permission,
+    verb: texts.views.toDrop,
+    run: () => void drop(),
+  };
 }
 
 export interface Fact {
@@ -130,9 +136,9 @@ export function Facts(props: { base: string | undefined; facts: readonly Fact[] 
   return (
     <dl class="facts view-facts">
       <div>
-        <dt>Base table</dt>
+        <dt>{texts.views.baseTable}</dt>
         <dd class="data">
-          <Show when={props.base} fallback="not visible to you">
+          <Show when={props.base} fallback={texts.views.baseNotVisible}>
             {(base) => (
               <a href={addressOf('tables', base())}>
                 <bdi>{base()}</bdi>
@@ -161,12 +167,15 @@ export function jobFacts(job: Job | undefined, reason: string | undefined): Fact
     return [];
   }
   const { state, failures, nextRun, lastError } = job;
-  const next = state === 'failing' ? 'Next attempt, UTC' : 'Next run, UTC';
+  const next = state === 'failing' ? texts.views.nextAttemptUtc : texts.common.nextRunUtc;
   return [
-    { name: 'Job', text: failures > 0 ? `${state}, ${failures} times` : state },
+    {
+      name: texts.common.job,
+      text: failures > 0 ? `${state}, ${countText(failures, texts.counts.times)}` : state,
+    },
     ...(nextRun === undefined ? [] : [{ name: next, text: instantText(nextRun) }]),
     ...(lastError === undefined || lastError === reason
       ? []
-      : [{ name: 'Last error', text: lastError, width: 'wide', isBad: true } as const]),
+      : [{ name: texts.common.lastError, text: lastError, width: 'wide', isBad: true } as const]),
   ];
 }

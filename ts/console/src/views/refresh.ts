@@ -5,6 +5,8 @@
 import type { RefreshPolicy as MaterialRefresh } from '../../../sql/index.js';
 import { literal, quoted } from '../sql/names.js';
 import { createdView } from './definition.js';
+import { fill } from '../fill.js';
+import { texts } from '../texts.js';
 
 /** A number of SQL time units: `10m`, `1d`, `1M`. */
 interface Every {
@@ -75,25 +77,32 @@ function periodOf(period: NonNullable<MaterialRefresh['period']>): RefreshPeriod
 
 /** Interval and delay in words: `every 10 min`. */
 export function policyText({ trigger, every, zone, isDeferred }: RefreshPolicy): string {
-  const first = isDeferred ? '; not filled when created' : '';
+  const first = isDeferred ? texts.materializedViews.notFilled : '';
   switch (trigger) {
     case 'immediate':
-      return `immediate: after each change of its base table${first}`;
+      return fill(texts.materializedViews.immediate, { first });
     case 'timer':
-      return `timer: every ${everyText(every)}${zone === undefined ? '' : ` in ${zone}`}${first}`;
+      return fill(texts.materializedViews.timer, {
+        interval: everyText(every),
+        zone: zone === undefined ? '' : fill(texts.materializedViews.inZone, { zone }),
+        first,
+      });
     case 'manual':
-      return `manual: only by a REFRESH statement${first}`;
+      return fill(texts.materializedViews.manual, { first });
   }
 }
 
 export function periodText(period: RefreshPeriod): string {
   if (period.kind === 'bucket') {
-    return 'excludes the unfinished bucket';
+    return texts.materializedViews.completedBuckets;
   }
   const { length, zone, delay } = period;
-  const where = zone === undefined ? '' : ` in ${zone}`;
-  const when = delay === undefined ? 'when it is complete' : `${delay} after its end`;
-  return `includes each ${length}${where} ${when}`;
+  const where = zone === undefined ? '' : fill(texts.materializedViews.inZone, { zone });
+  const when =
+    delay === undefined
+      ? texts.materializedViews.whenComplete
+      : fill(texts.materializedViews.afterItsEnd, { delay });
+  return fill(texts.materializedViews.includesEach, { length, zone: where, when });
 }
 
 const UNIT_WORDS: Readonly<Record<string, string>> = {
@@ -101,9 +110,9 @@ const UNIT_WORDS: Readonly<Record<string, string>> = {
   m: 'min',
   h: 'h',
   d: 'd',
-  w: 'weeks',
-  M: 'months',
-  y: 'years',
+  w: texts.common.weeks,
+  M: texts.common.months,
+  y: texts.common.years,
 };
 
 function everyText(every: Every | undefined): string {
@@ -181,22 +190,21 @@ function offsetOf(zone: string | undefined, ms: number): number {
 
 /** Changes of the base table that invalidated the view. */
 const REASONS: Readonly<Record<string, readonly [what: string, isGone: boolean]>> = {
-  'truncate operation': ['Its base table was truncated.', false],
-  'drop partition operation': ['A partition of its base table was dropped.', false],
-  'drop column operation': ['A column that its query reads was dropped.', true],
-  'rename column operation': ['A column that its query reads was renamed.', true],
-  'drop table operation': ['A table that its query reads was dropped.', true],
-  'rename table operation': ['A table that its query reads was renamed.', true],
+  'truncate operation': [texts.materializedViews.tableTruncated, false],
+  'drop partition operation': [texts.materializedViews.partitionDropped, false],
+  'drop column operation': [texts.common.columnDropped, true],
+  'rename column operation': [texts.common.columnRenamed, true],
+  'drop table operation': [texts.materializedViews.tableDropped, true],
+  'rename table operation': [texts.materializedViews.tableRenamed, true],
 };
 
 /** Describes what happened, its consequence, and what to do. */
 export function invalidAdvice(reason: string | undefined): string {
   const [what = '', isGone = false] = REASONS[reason ?? ''] ?? [];
-  const means = 'The view keeps its rows but no longer follows its base table.';
+  const means = texts.common.viewNoLongerFollows;
   const remedy = isGone
-    ? '“Refresh fully” repairs it once all its inputs exist under the old names again; ' +
-      'otherwise drop it and create it again.'
-    : '“Refresh fully” recomputes it from its base table and makes it follow the table again.';
+    ? texts.materializedViews.repairedByRefresh
+    : texts.materializedViews.recomputedByRefresh;
   return [what, means, remedy].filter((part) => part !== '').join(' ');
 }
 

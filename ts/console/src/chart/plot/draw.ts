@@ -5,6 +5,7 @@ import type { Look, Threshold } from '../options.js';
 import { clipped, type Frame, type Role } from './pen.js';
 import { spacing } from '../candles.js';
 import type { HeatCells } from '../shapes.js';
+import { texts } from '../../texts.js';
 
 /** A series and its drawing style. */
 export interface Stroke {
@@ -285,7 +286,11 @@ export function drawThresholds(
   }
 }
 
-const LEVEL_WORDS = { ok: 'ok', warn: 'warning', error: 'error' } as const;
+const LEVEL_WORDS = {
+  ok: texts.chart.levelOk,
+  warn: texts.chart.levelWarn,
+  error: texts.chart.levelError,
+} as const;
 
 function thresholdText({ at, level }: Threshold, text: (value: number) => string): string {
   return `${LEVEL_WORDS[level]} ${text(at)}`;

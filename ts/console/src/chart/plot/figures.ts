@@ -2,6 +2,7 @@
 import type { ChartData, Point } from '../model.js';
 import { levelOf, type Look } from '../options.js';
 import type { Box, Pen, Role } from './pen.js';
+import { texts } from '../../texts.js';
 
 interface Figure {
   readonly label: string;
@@ -68,7 +69,11 @@ function colourOf({ look, role }: FigurePaint, value: number | undefined): strin
   return role(level ?? 'text');
 }
 
-const WORDS = { ok: 'ok', warn: 'warning', error: 'error' } as const;
+const WORDS = {
+  ok: texts.chart.levelOk,
+  warn: texts.chart.levelWarn,
+  error: texts.chart.levelError,
+} as const;
 
 function levelWord({ look }: FigurePaint, value: number | undefined): string {
   const level = value === undefined ? undefined : levelOf(value, look.thresholds);

@@ -2,6 +2,7 @@
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';
 import type { CellProps } from '../parts.js';
 import { MAX_TEXT_LENGTH, type MarkdownCell } from '../../cells/model.js';
+import { texts } from '../../texts.js';
 
 export function MarkdownBody(
   props: CellProps<MarkdownCell> & { children: JSX.Element },
@@ -17,10 +18,10 @@ export function MarkdownBody(
         {props.children}
         <button
           class="button small ghost"
-          aria-label={writing() ? 'Done' : 'Edit text'}
+          aria-label={writing() ? texts.cells.done : texts.cells.editText}
           onClick={() => setWriting(!writing())}
         >
-          {writing() ? 'Done' : 'Edit'}
+          {writing() ? texts.cells.done : texts.cells.edit}
         </button>
       </span>
       <Show
@@ -30,8 +31,8 @@ export function MarkdownBody(
         <textarea
           ref={(area) => queueMicrotask(() => props.cell.text !== '' && area.focus())}
           class="input markdown-source"
-          aria-label="Markdown text"
-          placeholder="Markdown text"
+          aria-label={texts.cells.markdownText}
+          placeholder={texts.cells.markdownText}
           maxLength={MAX_TEXT_LENGTH}
           rows={Math.max(3, props.cell.text.split('\n').length + 1)}
           value={props.cell.text}
@@ -64,7 +65,7 @@ function Rendered(props: { text: string; edit: () => void }): JSX.Element {
     <>
       <div ref={host} class="markdown" onDblClick={() => props.edit()} />
       <Show when={props.text.trim() === ''}>
-        <p class="hint">No text yet</p>
+        <p class="hint">{texts.cells.noTextYet}</p>
       </Show>
     </>
   );

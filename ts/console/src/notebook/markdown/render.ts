@@ -4,6 +4,8 @@
  * is loaded.
  */
 import { Lexer, type Token, type Tokens } from 'marked';
+import { fill } from '../../fill.js';
+import { texts } from '../../texts.js';
 
 /** Maximum nesting depth; deeper Markdown is shown as source. */
 const DEEPEST = 16;
@@ -64,7 +66,7 @@ function nodeOf(token: Token, depth: number): Node[] {
     case 'link':
       return [link(token as Tokens.Link, inner())];
     case 'image':
-      return [element('em', `Image: ${(token as Tokens.Image).text}`)];
+      return [element('em', fill(texts.cells.image, { text: (token as Tokens.Image).text }))];
     case 'text':
     case 'escape': {
       const nodes = inner();
