@@ -78,7 +78,7 @@ pub enum PrincipalChange {
     SetPassword { to: Password },
     /// CREATE TOKEN TYPE JWK | REST WITH TTL 't' [REFRESH]
     CreateToken { token: TokenType, ttl: Option<Name>, refresh: bool },
-    /// DROP TOKEN TYPE JWK | REST: the given token, or all tokens of that type.
+    /// DROP TOKEN TYPE JWK | REST: drops the given token, or all tokens of this type.
     DropToken { token: TokenType, value: Option<Name> },
     /// WITH EXTERNAL ALIAS
     AddAlias { alias: Name },
@@ -119,14 +119,14 @@ pub enum GrantTarget {
     Tables { tables: Vec<GrantTable> },
 }
 
-/// A table and the columns that a permission covers. Without column lists, it covers the whole
-/// table.
+/// A table, and the columns to which a permission applies. Without column lists, the permission
+/// applies to the whole table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct GrantTable {
     /// The table.
     pub table: Name,
-    /// Listed columns.
+    /// Columns listed after the table name.
     pub columns: Vec<Name>,
     /// Whether `*` is given.
     pub all_columns: bool,

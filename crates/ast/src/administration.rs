@@ -4,41 +4,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Name, NodeId, OptionValue, Span};
 
-/// Clauses of CREATE MATERIALIZED VIEW other than the query.
+/// The CREATE MATERIALIZED VIEW clauses, except the query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct MaterialClauses {
-    /// WITH BASE.
+    /// WITH BASE clause.
     pub base: Option<Name>,
     /// REFRESH clause; `None` if absent.
     pub refresh: Option<RefreshPolicy>,
-    /// TIMESTAMP(column).
+    /// TIMESTAMP(column) clause.
     pub timestamp: Option<Name>,
     /// PARTITION BY unit, as written.
     pub partition_by: Option<Name>,
-    /// TTL as written.
+    /// TTL clause, as written.
     pub ttl: Option<Name>,
-    /// EXPIRE ROWS.
+    /// EXPIRE ROWS clause.
     pub expire: Option<ExpireRows>,
-    /// IN VOLUME.
+    /// IN VOLUME clause.
     pub volume: Option<Name>,
-    /// OWNED BY.
+    /// OWNED BY clause.
     pub owner: Option<Name>,
 }
 
-/// Clauses of CREATE LIVE VIEW other than the query.
+/// The CREATE LIVE VIEW clauses, except the query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LiveClauses {
-    /// FLUSH EVERY, as written.
+    /// FLUSH EVERY interval, as written.
     pub flush_every: Name,
-    /// IN MEMORY, as written.
+    /// IN MEMORY duration, as written.
     pub in_memory: Option<Name>,
     /// PARTITION BY unit, as written.
     pub partition_by: Option<Name>,
-    /// START FROM.
+    /// START FROM clause.
     pub start: LiveStart,
-    /// OWNED BY.
+    /// OWNED BY clause.
     pub owner: Option<Name>,
 }
 
@@ -63,9 +63,9 @@ pub struct RefreshPolicy {
     pub trigger: Option<RefreshTrigger>,
     /// Whether DEFERRED is given.
     pub deferred: bool,
-    /// START timestamp, as written.
+    /// TIME ZONE clause.
     pub start: Option<Name>,
-    /// TIME ZONE.
+    /// PERIOD clause.
     pub time_zone: Option<Name>,
     /// PERIOD.
     pub period: Option<RefreshPeriod>,
@@ -86,7 +86,7 @@ pub enum RefreshTrigger {
     Every { interval: Name },
 }
 
-/// The PERIOD clause: the time periods that a refresh computes.
+/// The PERIOD clause: the time periods that each refresh computes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "period")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -101,17 +101,17 @@ pub enum RefreshPeriod {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ExpireRows {
-    /// Which rows expire.
+    /// The rule by which rows expire.
     pub rule: ExpireRule,
     /// The rule as written.
     pub text: String,
-    /// CLEANUP EVERY, as written.
+    /// CLEANUP EVERY interval, as written.
     pub cleanup: Option<Name>,
     /// The clause's span in the SQL text.
     pub span: Span,
 }
 
-/// Which rows of a view expire.
+/// The rule by which rows of a view expire.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "rule")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -152,7 +152,7 @@ pub enum ViewAction {
 #[serde(tag = "mode")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum RefreshMode {
-    /// No mode given.
+    /// Without a mode.
     Default,
     /// FULL
     Full,
@@ -162,7 +162,7 @@ pub enum RefreshMode {
     Range { from: NodeId, to: NodeId },
 }
 
-/// COPY.
+/// The forms of COPY.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "copy")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -175,7 +175,7 @@ pub enum CopyStatement {
     Cancel { id: Name },
 }
 
-/// Database backups, and checkpoints during which external tools copy the files.
+/// Database backups, and checkpoints that allow external tools to copy the files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "action")]
 #[cfg_attr(test, derive(ts_rs::TS))]

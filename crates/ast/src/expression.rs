@@ -136,7 +136,7 @@ pub struct CaseBranch {
 pub struct CallNode {
     /// Name as written.
     pub name: Name,
-    /// Arguments; `count(*)` has one `Star`.
+    /// Arguments; `count(*)` has a single `Star`.
     pub arguments: Vec<NodeId>,
     /// Whether DISTINCT is given: `f(DISTINCT …)`.
     pub distinct: bool,
@@ -156,18 +156,18 @@ pub struct CallNode {
 pub struct WindowSpec {
     /// `OVER name`, or the base name inside the parentheses.
     pub name: Option<Name>,
-    /// PARTITION BY.
+    /// PARTITION BY clause.
     pub partition_by: Vec<NodeId>,
-    /// ORDER BY.
+    /// ORDER BY clause.
     pub order_by: Vec<OrderItem>,
-    /// ROWS or RANGE frame.
+    /// The frame clause; `None` if absent.
     pub frame: Option<Frame>,
-    /// ANCHOR; only for a named window.
+    /// ANCHOR clause, which only a named window can have.
     #[serde(default)]
     pub anchor: Option<Anchor>,
 }
 
-/// ANCHOR clause of a window: window functions restart at the start of each period.
+/// The ANCHOR clause of a window: window functions restart when a new period starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Anchor {
@@ -182,9 +182,9 @@ pub struct Anchor {
 #[serde(tag = "by")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum AnchorPeriod {
-    /// DAILY: a new period starts each day at `time`, in `zone` or, without a zone, in UTC.
+    /// DAILY: a new period starts each day at `time`, in the time zone `zone`, by default UTC.
     Daily { time: Name, zone: Option<Name> },
-    /// EXPRESSION e: a new period starts when the value changes
+    /// EXPRESSION e: a new period starts when the value of `e` changes
     Expression { value: NodeId },
 }
 
@@ -218,7 +218,7 @@ pub enum FrameMode {
     Cumulative,
 }
 
-/// A bound of a window frame, or of a WINDOW JOIN's range.
+/// A bound of a window frame, or of the time range in a WINDOW JOIN.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "bound")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -254,11 +254,11 @@ pub struct OrderItem {
     pub expression: NodeId,
     /// Whether DESC is given.
     pub descending: bool,
-    /// NULLS FIRST | LAST.
+    /// NULLS FIRST or NULLS LAST, if given.
     pub nulls: Option<NullsOrder>,
 }
 
-/// Position of nulls in the order.
+/// The position of nulls in a sort order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum NullsOrder {

@@ -1,12 +1,12 @@
 //! The syntax tree of a statement, which the parser (TypeScript) passes to the binder (Rust).
 //!
 //! A tree is a flat table: [`Tree::nodes`] holds every node, and children are indices into it
-//! ([`NodeId`]), so a deeply nested statement costs no stack on either side. A chain of AND, OR or
+//! ([`NodeId`]), so deep nesting costs no stack space in either language. A chain of AND, OR or
 //! `||` is one n-ary node. [`Tree::spans`] is parallel to the nodes.
 //!
 //! All positions are UTF-16 offsets computed by the TypeScript lexer. Rust copies them and computes
-//! new ones only in [`PlainRows`], whose cells have no stored positions. This crate has no semantic
-//! rules and no engine types. `npm run generate` writes its TypeScript counterpart,
+//! new offsets only in [`PlainRows`], whose cells have no stored positions. This crate has no
+//! semantic rules and no engine types. `npm run generate` writes its TypeScript counterpart,
 //! `ts/sql/ast.generated.ts`, from these definitions.
 
 #![forbid(unsafe_code)]
@@ -66,7 +66,7 @@ pub struct Span {
 pub struct Name {
     /// The identifier without quotes, in its original letter case.
     pub text: String,
-    /// Whether it was quoted.
+    /// Whether the identifier was quoted.
     pub quoted: bool,
     /// Span of the identifier in the SQL text, including quotes.
     pub span: Span,
@@ -86,17 +86,17 @@ pub struct TypeName {
     pub span: Span,
 }
 
-/// One statement.
+/// The syntax tree of a statement.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Tree {
     /// All nodes; children precede their parents.
     pub nodes: Vec<Node>,
-    /// The span of each node, same length as `nodes`.
+    /// The span of each node; has the same length as `nodes`.
     pub spans: Vec<Span>,
     /// The statement's root node.
     pub root: NodeId,
-    /// The id of `nodes[0]`: 0, or greater if the tree is a fragment of a statement.
+    /// The ID of `nodes[0]`: greater than 0 if the tree is a fragment of a statement.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[cfg_attr(test, ts(skip))]
     pub first: NodeId,
@@ -108,8 +108,8 @@ fn is_zero(first: &NodeId) -> bool {
 }
 
 impl Tree {
-    /// Parses a tree from JSON. It is defined in this crate so that this crate's optimisation level
-    /// applies to the deserializer: every new statement is parsed.
+    /// Parses a tree from JSON. Every new statement is parsed here; the function is in this crate
+    /// so that this crate's optimisation level applies to the deserializer.
     ///
     /// # Errors
     /// If `json` is not a valid tree.
@@ -148,8 +148,7 @@ impl Tree {
         self.spans.get(self.place(id)).copied().unwrap_or_default()
     }
 
-    /// Index of a node in `nodes` and `spans`; out of bounds if this tree does not contain the
-    /// node.
+    /// Index of a node in `nodes` and `spans`; out of bounds if the tree does not contain the node.
     fn place(&self, id: NodeId) -> usize {
         id.wrapping_sub(self.first) as usize
     }
@@ -171,7 +170,7 @@ pub enum Node {
     Float { text: String },
     /// `12.50m`; text as written.
     Decimal { text: String },
-    /// `'text'`, quotes removed and doubled quotes folded.
+    /// `'text'`: the string without its quotes and with doubled quotes unescaped.
     String { value: String },
     /// `0x01ff`; text as written.
     Long256 { text: String },
@@ -184,7 +183,7 @@ pub enum Node {
     /// `a`, `t.a`, `s.t.a`.
     Column { path: Vec<Name> },
     /// `*` or `t.*` in a select list, or the argument of `count(*)`. `EXCLUDE (a, b)` removes
-    /// columns, `REPLACE (a + 1 AS a)` replaces their values.
+    /// columns, and `REPLACE (a + 1 AS a)` replaces their values.
     Star {
         qualifier: Option<Name>,
         #[serde(default)]
@@ -192,7 +191,7 @@ pub enum Node {
         #[serde(default)]
         replace: Vec<SelectItem>,
     },
-    /// `$1` (numbered from 1) or `?` (numbered by order of appearance).
+    /// `$1` (numbered from 1) or `?` (numbered in order of appearance).
     Parameter { index: u32 },
     /// `:name`.
     NamedParameter { name: Name },
@@ -210,13 +209,13 @@ pub enum Node {
     IsNull { operand: NodeId, negated: bool },
     /// `a [NOT] BETWEEN low AND high`.
     Between { operand: NodeId, low: NodeId, high: NodeId, negated: bool, operator_span: Span },
-    /// `a [NOT] IN (…)`; `bare` for `a IN 'text'` and other forms without parentheses.
+    /// `a [NOT] IN (…)`; `bare` is true for `a IN 'text'` and other forms without parentheses.
     InList { operand: NodeId, items: Vec<NodeId>, bare: bool, negated: bool, operator_span: Span },
     /// `a [NOT] IN (SELECT …)`.
     InQuery { operand: NodeId, query: NodeId, negated: bool, operator_span: Span },
     /// `a WITHIN (#g1, …)`.
     Within { operand: NodeId, items: Vec<NodeId>, operator_span: Span },
-    /// `CAST(a AS type)` (`double_colon` false) or `a::type`.
+    /// `a::type` if `double_colon` is true, otherwise `CAST(a AS type)`.
     Cast { operand: NodeId, type_name: TypeName, double_colon: bool },
     /// `CASE [operand] WHEN … THEN … [ELSE …] END`.
     Case { operand: Option<NodeId>, branches: Vec<CaseBranch>, otherwise: Option<NodeId> },
@@ -247,7 +246,7 @@ pub enum Node {
     SetOperation { operator: SetOperator, all: bool, left: NodeId, right: NodeId },
     /// `VALUES (…), (…)` as a query.
     Values { rows: ValuesBlock },
-    /// A table, view or CTE by name.
+    /// A table, view or CTE, referenced by name.
     Table { name: Name, alias: Option<Name>, timestamp: Option<Name> },
     /// `long_sequence(5) x`.
     TableFunction {
@@ -289,9 +288,9 @@ pub enum Node {
         tables: Vec<Name>,
         if_exists: bool,
         keep_symbols: bool,
-        /// Whether the sequences of numbered columns restart.
+        /// Whether RESTART IDENTITY is given: sequences restart.
         restart_identity: bool,
-        /// Whether tables with foreign keys to these tables are truncated too.
+        /// Whether CASCADE is given: tables with foreign keys to these tables are truncated too.
         cascade: bool,
     },
     /// RENAME TABLE a TO b, ALTER TABLE [IF EXISTS] a RENAME TO b.
@@ -307,16 +306,16 @@ pub enum Node {
         if_not_exists: bool,
         or_replace: bool,
         options: Vec<OptionValue>,
-        /// Clauses of a materialized view.
+        /// Clauses of a materialized view; `None` for other views.
         #[serde(default)]
         material: Option<Box<MaterialClauses>>,
-        /// Clauses of a live view.
+        /// Clauses of a live view; `None` for other views.
         #[serde(default)]
         live: Option<Box<LiveClauses>>,
     },
     /// ALTER MATERIALIZED VIEW v ….
     AlterView { view: Name, action: ViewAction },
-    /// ALTER LIVE VIEW v SUSPEND WAL; without `suspend`, RESUME WAL.
+    /// ALTER LIVE VIEW v SUSPEND WAL; RESUME WAL if `suspend` is false.
     AlterLiveView { view: Name, suspend: bool },
     /// REFRESH MATERIALIZED VIEW v ….
     RefreshView { view: Name, mode: RefreshMode },
@@ -335,13 +334,13 @@ pub enum Node {
     /// Session and maintenance statements, stored as words: BEGIN, COMMIT, ROLLBACK, SET …, DISCARD
     /// ALL, VACUUM, ….
     Session { words: Vec<String> },
-    /// CHECK DATABASE; with a table, CHECK TABLE t.
+    /// CHECK DATABASE, or CHECK TABLE t if `table` is given.
     Check { table: Option<Name> },
-    /// RECOVER TABLE t; with `skip`, RECOVER TABLE t SKIP.
+    /// RECOVER TABLE t, with SKIP if `skip` is true.
     Recover { table: Name, skip: bool },
     /// CANCEL QUERY id.
     CancelQuery { id: NodeId },
-    /// An empty statement, or only comments.
+    /// An empty statement, or one that consists of comments only.
     Empty,
 }
 
@@ -365,13 +364,13 @@ mod tests {
 
     use crate::Node;
 
-    /// The parser's golden trees: Rust reads the trees that TypeScript wrote and serializes them
+    /// Rust reads the golden trees that the TypeScript parser wrote and serializes them
     /// identically.
     #[test]
     fn parser_trees_round_trip_unchanged() {
         let mut nodes_read = 0;
-        // Relative to the crate's folder, where cargo runs tests, so that clones can share build
-        // output.
+        // The path is relative to the crate's folder, where cargo runs tests, so that clones can
+        // share build output.
         for entry in fs::read_dir("../../test/golden/ast").expect("the golden trees are there") {
             let path = entry.expect("the folder can be listed").path();
             let text = fs::read_to_string(&path).expect("the file can be read");

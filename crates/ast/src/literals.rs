@@ -1,19 +1,20 @@
-//! Automatic parameterization: queries that differ only in the literals of their WHERE share one
-//! query with parameters, so its tree, bound statement and plan are built once. A literal is
+//! Automatic parameterization: queries that differ only in the literals of their WHERE clause share
+//! one query with parameters, so its tree, bound statement and plan are built once. A literal is
 //! replaced only where a parameter certainly has the same meaning: the operand of a comparison, a
 //! bound of BETWEEN, or an item of an IN list.
 //!
-//! The session looks up this query before it parses the SQL text, and a handed-off connection does
-//! the same for each statement it receives: both must derive the same query. SQL text that this
-//! module does not understand has no parameterized form; the parser reads it and reports errors.
+//! The session looks up the parameterized query before it parses the SQL text. A handed-off
+//! connection does the same for each statement that it receives, and both must derive the same
+//! query. SQL text that this module does not understand is not parameterized; the parser reads it
+//! and reports errors.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Longer statements and lists rarely recur with other values and the same number of literals.
+/// Longer statements and lists rarely recur with the same number of literals.
 const MAX_TEXT_BYTES: usize = 4_096;
 const MAX_VALUES: usize = 16;
-/// Longer integers may be out of range for LONG.
+/// Integers with more digits may be out of range for LONG.
 const MAX_DIGITS: usize = 18;
 
 /// A query with parameters, and their values in the original SQL text.
@@ -21,7 +22,7 @@ const MAX_DIGITS: usize = 18;
 pub struct LiftedQuery<'t> {
     /// The SQL text with `$1`, `$2`, … in place of the literals.
     pub text: String,
-    /// The parameters' types; `None` for strings, which take the type of the other operand.
+    /// The parameters' types; `None` for a string, whose type is that of the other operand.
     pub types: Vec<Option<&'static str>>,
     /// The literals as parameter values, without quotes.
     pub values: Vec<Cow<'t, str>>,
@@ -68,10 +69,10 @@ enum Kind {
     Close,
     Comma,
     Semicolon,
-    /// A literal that can be replaced, with its type; `None` for strings.
+    /// A literal that can be replaced, with its type. The type of a string is `None`.
     Literal(Option<&'static str>),
     Other,
-    /// After the last token.
+    /// The end marker, after the last token.
     End,
 }
 
@@ -82,7 +83,7 @@ struct Token {
     end: usize,
 }
 
-/// Tokenizes SQL text that begins with SELECT. Returns `None` if it already has parameters or
+/// Tokenizes SQL text that begins with SELECT. Returns `None` if the text already has parameters or
 /// variables, or contains syntax that is not handled here.
 fn tokens(text: &str) -> Option<Vec<Token>> {
     let bytes = text.as_bytes();
@@ -143,13 +144,13 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
 
 const COMPARISONS: [&[u8]; 7] = [b"=", b"<", b">", b"<=", b">=", b"<>", b"!="];
 
-/// Whether this byte can start a word. A word can also continue with it or with a digit.
+/// Whether this byte can start a word. Such bytes and digits can continue a word.
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 128
 }
 
-/// Returns the end of the word that continues at `at`; `None` at a non-ASCII character that may be
-/// a space.
+/// Returns the end of the word that continues at `at`, or `None` at a non-ASCII character, which
+/// may be a space.
 fn word_end(text: &str, mut at: usize) -> Option<usize> {
     let is_ascii_part = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'_' | b'$');
     loop {
@@ -164,7 +165,8 @@ fn word_end(text: &str, mut at: usize) -> Option<usize> {
     }
 }
 
-/// Returns `None` for an E directly before a quoted string: backslashes are escapes in that string.
+/// Returns `None` for an E directly before a quoted string, because that string can contain escape
+/// sequences.
 fn keyword(word: &[u8], next: Option<&u8>) -> Option<Kind> {
     let mut capitals = [0; 8];
     let Some(capitals) = capitals.get_mut(..word.len()) else { return Some(Kind::Other) };
@@ -201,7 +203,7 @@ fn number(text: &str, at: usize) -> (Kind, usize) {
 }
 
 /// The quoted string at `at` and its end; `None` if it is unterminated. A string that contains a
-/// number is not replaced, because as a parameter it would be read as a timestamp.
+/// number is not replaced: as a parameter, it would be interpreted as a timestamp.
 fn quoted(bytes: &[u8], at: usize) -> Option<(Kind, usize)> {
     let end = closing(bytes, at)?;
     let inner = &bytes[at + 1..end - 1];
@@ -223,7 +225,7 @@ fn closing(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// A pass over the tokens after WHERE.
+/// A pass over the tokens that follow WHERE.
 struct Lift<'t, 'k> {
     text: &'t str,
     tokens: &'k [Token],
@@ -240,7 +242,8 @@ impl<'t> Lift<'t, '_> {
             match self.tokens[at].kind {
                 Kind::Open => self.open.push(self.tokens[at - 1].kind),
                 Kind::OpenOther => self.open.push(Kind::Other),
-                // An unmatched closing bracket: the WHERE is inside other brackets.
+                // An unmatched closing bracket means that the WHERE clause is itself inside
+                // brackets.
                 Kind::Close => drop(self.open.pop()?),
                 Kind::Clause if self.open.is_empty() => break,
                 Kind::Literal(of) if self.is_compared(at) => self.lift(at, of),
@@ -252,7 +255,7 @@ impl<'t> Lift<'t, '_> {
         (1..=MAX_VALUES).contains(&lifted.values.len()).then_some(lifted)
     }
 
-    /// Whether the literal is the whole operand of a comparison, and all enclosing brackets only
+    /// Whether the literal is the whole operand of a comparison, and all brackets around it only
     /// group conditions.
     fn is_compared(&self, at: usize) -> bool {
         let ends = matches!(
@@ -274,7 +277,7 @@ impl<'t> Lift<'t, '_> {
             && match before {
                 Kind::Comma | Kind::Open => is_list,
                 Kind::Comparison | Kind::In | Kind::Between => !is_list,
-                // BETWEEN, literal, AND: the second literal is three tokens after BETWEEN.
+                // In `BETWEEN 1 AND 2`, the second literal is three tokens after BETWEEN.
                 Kind::And => !is_list && self.tokens[at - 3].kind == Kind::Between,
                 _ => false,
             }

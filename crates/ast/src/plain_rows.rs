@@ -44,7 +44,7 @@ pub enum PlainPart<'t> {
     Cell {
         /// Kind of the literal.
         kind: PlainKind,
-        /// Text of the literal, without a leading plus sign.
+        /// The literal as written, without a leading plus sign.
         text: Cow<'t, str>,
         /// Statement offset of the cell's first UTF-16 unit.
         start: u32,

@@ -12,7 +12,7 @@ pub struct Declaration {
     pub name: Name,
     /// The value: an expression, or a Query node.
     pub value: NodeId,
-    /// Whether OVERRIDABLE is given, in a view.
+    /// Whether OVERRIDABLE is given in a view's query.
     pub overridable: bool,
 }
 
@@ -22,7 +22,7 @@ pub struct Declaration {
 pub struct Cte {
     /// The name.
     pub name: Name,
-    /// Renamed columns.
+    /// Column names in parentheses; empty if none are given.
     pub columns: Vec<Name>,
     /// A Query node.
     pub query: NodeId,
@@ -37,35 +37,35 @@ pub struct Cte {
 pub struct SelectNode {
     /// Whether DISTINCT is given.
     pub distinct: bool,
-    /// DISTINCT ON (…).
+    /// DISTINCT ON (…) expressions.
     pub distinct_on: Vec<NodeId>,
     /// The select list; for the short form `t WHERE …`, a single `Star`.
     pub items: Vec<SelectItem>,
     /// Table, `TableFunction`, Derived or Join.
     pub from: Option<NodeId>,
-    /// WHERE.
+    /// WHERE condition.
     pub filter: Option<NodeId>,
-    /// LATEST ON … PARTITION BY ….
+    /// LATEST ON clause.
     pub latest_on: Option<LatestOn>,
-    /// SAMPLE BY.
+    /// SAMPLE BY clause.
     pub sample_by: Option<SampleBy>,
-    /// GROUP BY. `ROLLUP(…)` and `CUBE(…)` are calls of that name. `GROUPING SETS ((a), ())` is a
-    /// call named `GROUPING SETS` whose arguments are calls named `ROW`.
+    /// GROUP BY expressions. `ROLLUP(…)` and `CUBE(…)` are calls of that name. `GROUPING SETS ((a),
+    /// ())` is a call named `GROUPING SETS` whose arguments are calls named `ROW`.
     pub group_by: Vec<NodeId>,
-    /// Whether GROUP BY ALL is given: every item without an aggregate is a key, as with aggregates
-    /// without GROUP BY.
+    /// Whether GROUP BY ALL is given: every item without an aggregate is a key, as in a query that
+    /// has aggregates but no GROUP BY.
     #[serde(default)]
     pub group_by_all: bool,
-    /// HAVING.
+    /// HAVING condition.
     pub having: Option<NodeId>,
-    /// WINDOW name AS (…).
+    /// Windows defined by WINDOW name AS (…).
     pub windows: Vec<NamedWindow>,
-    /// QUALIFY: filters rows after window functions.
+    /// QUALIFY condition, which filters rows after window functions.
     #[serde(default)]
     pub qualify: Option<NodeId>,
-    /// PIVOT (…).
+    /// PIVOT clause.
     pub pivot: Option<Box<PivotNode>>,
-    /// Content of the hint: the comment after SELECT that starts with a plus sign.
+    /// The hint: the content of a comment after SELECT that starts with a plus sign.
     pub hint: Option<String>,
 }
 
@@ -97,7 +97,7 @@ pub struct LatestOn {
 pub struct SampleBy {
     /// A Duration node, a Variable node or another expression.
     pub interval: NodeId,
-    /// FROM.
+    /// FROM bound of the sampled range.
     pub from: Option<NodeId>,
     /// TO.
     pub to: Option<NodeId>,
@@ -122,7 +122,7 @@ pub enum Fill {
     Prev { of: Option<Name>, span: Span },
     /// LINEAR
     Linear { span: Span },
-    /// A constant expression.
+    /// The value of a constant expression.
     Constant { value: NodeId },
 }
 
@@ -145,7 +145,7 @@ pub struct Limit {
     pub first: Option<NodeId>,
     /// The number after the comma.
     pub second: Option<NodeId>,
-    /// OFFSET.
+    /// OFFSET value.
     pub offset: Option<NodeId>,
     /// The clause's span in the SQL text.
     pub span: Span,
@@ -240,8 +240,8 @@ pub struct AsofTolerance {
 pub struct PivotNode {
     /// Aggregates with their aliases.
     pub aggregates: Vec<SelectItem>,
-    /// FOR columns and their values. A value list that consists of one Query node is a sub-query
-    /// that supplies the values.
+    /// FOR columns and their values. If the only value is a Query node, that sub-query supplies the
+    /// values.
     pub axes: Vec<(NodeId, Vec<SelectItem>)>,
     /// GROUP BY inside the pivot.
     pub group_by: Vec<NodeId>,

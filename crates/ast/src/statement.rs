@@ -12,7 +12,7 @@ pub struct CreateTableNode {
     pub name: Name,
     /// IF NOT EXISTS.
     pub if_not_exists: bool,
-    /// Columns; empty with `like` and, unless casts are given, with `query`.
+    /// Column definitions. Empty with `like`, and with `query` unless casts are given.
     pub columns: Vec<ColumnDefinition>,
     /// The table named in `(LIKE other)`.
     pub like: Option<Name>,
@@ -24,15 +24,16 @@ pub struct CreateTableNode {
     pub timestamp: Option<Name>,
     /// PARTITION BY unit, as written.
     pub partition_by: Option<Name>,
-    /// WAL (true), BYPASS WAL (false).
+    /// WAL (true) or BYPASS WAL (false), if given.
     pub wal: Option<bool>,
-    /// DEDUP UPSERT KEYS (…).
+    /// DEDUP UPSERT KEYS columns.
     pub dedup_keys: Vec<Name>,
-    /// PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK constraints, on the table and on single columns.
+    /// PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK constraints, for the table and for single
+    /// columns.
     pub constraints: Vec<ConstraintNode>,
     /// TTL as written, `30d` or `4 WEEKS`, with its span.
     pub ttl: Option<Name>,
-    /// STORAGE POLICY (…).
+    /// STORAGE POLICY clause.
     pub policy: Option<PolicyStages>,
     /// WITH maxUncommittedRows = …, o3MaxLag = …; IN VOLUME; index clauses.
     pub options: Vec<OptionValue>,
@@ -51,7 +52,7 @@ pub struct PolicyStages {
     pub drop_local: Option<Name>,
 }
 
-/// A key, an index or a CHECK condition of a table, as written.
+/// A key, an index or a CHECK condition, as written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ConstraintNode {
@@ -59,7 +60,7 @@ pub struct ConstraintNode {
     pub name: Option<Name>,
     /// Kind of the constraint.
     pub constraint: ConstraintKind,
-    /// Columns of the constraint; empty for CHECK and for an index over expressions.
+    /// Columns of the constraint; empty for CHECK and for an index on expressions.
     pub columns: Vec<Name>,
     /// REFERENCES clause of a foreign key.
     pub references: Option<ReferenceNode>,
@@ -93,7 +94,7 @@ pub enum ConstraintKind {
 pub struct ReferenceNode {
     /// The referenced table.
     pub table: Name,
-    /// The referenced columns; empty for the table's primary key.
+    /// The referenced columns; empty if the primary key is referenced.
     pub columns: Vec<Name>,
     /// ON UPDATE
     pub on_update: ReferenceAction,
@@ -127,7 +128,7 @@ pub struct ColumnDefinition {
     pub type_name: TypeName,
     /// SYMBOL CAPACITY, as written.
     pub symbol_capacity: Option<Name>,
-    /// `false` for NOCACHE.
+    /// `false` if NOCACHE is given.
     pub symbol_cache: Option<bool>,
     /// Whether INDEX is given.
     pub indexed: bool,
@@ -136,7 +137,7 @@ pub struct ColumnDefinition {
     /// DEFAULT expression.
     pub default: Option<NodeId>,
     /// Options of the index or the file format: `INDEX CAPACITY n`, `INDEX TYPE t`, `INCLUDE (…)`,
-    /// `PARQUET (…)`. The value is the text between the parentheses.
+    /// `PARQUET (…)`. The value is the content of the parentheses.
     #[serde(default)]
     pub options: Vec<OptionValue>,
 }
@@ -147,7 +148,7 @@ pub struct ColumnDefinition {
 pub struct OptionValue {
     /// The option's name as written.
     pub name: Name,
-    /// The option's value as written, quotes removed.
+    /// The option's value as written, without quotes.
     pub value: Option<Name>,
 }
 
@@ -160,23 +161,23 @@ pub struct InsertNode {
     /// Alias of the table in ON CONFLICT and RETURNING.
     #[serde(default)]
     pub alias: Option<Name>,
-    /// Listed columns; empty without a list.
+    /// The column list; empty if no list is given.
     pub columns: Vec<Name>,
-    /// The leading rows of VALUES that consist of plain literals.
+    /// The leading VALUES rows, as long as they consist of plain literals.
     pub plain: Option<PlainRows>,
     /// The remaining rows of VALUES.
     pub values: Option<ValuesBlock>,
-    /// A Query node, if there are no VALUES.
+    /// A Query node; `None` if VALUES are given.
     pub query: Option<NodeId>,
     /// Whether ATOMIC is given.
     pub atomic: bool,
-    /// BATCH n.
+    /// BATCH size.
     pub batch: Option<NodeId>,
-    /// o3MaxLag as written.
+    /// `o3MaxLag`, as written.
     pub o3_max_lag: Option<Name>,
     /// RETURNING list.
     pub returning: Vec<SelectItem>,
-    /// ON CONFLICT.
+    /// ON CONFLICT clause.
     #[serde(default)]
     pub conflict: Option<Conflict>,
 }
@@ -187,27 +188,28 @@ pub struct InsertNode {
 pub struct Conflict {
     /// The conflict target columns; empty if none are given.
     pub keys: Vec<Name>,
-    /// SET column = expression, over the existing row and the row `excluded`; empty for DO NOTHING.
+    /// SET column = expression. The expressions can read the existing row and the row `excluded`.
+    /// Empty for DO NOTHING.
     pub assignments: Vec<(Name, NodeId)>,
-    /// WHERE.
+    /// WHERE condition.
     pub filter: Option<NodeId>,
     /// Span of the clause in the SQL text.
     pub span: Span,
 }
 
-/// VALUES rows that contain more than plain literals. Literals are not stored as nodes but in
+/// VALUES rows that do not consist of plain literals only. Literals are not stored as nodes but in
 /// parallel lists, row by row.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct ValuesBlock {
     /// Number of rows.
     pub rows: u32,
-    /// Number of cells in each row, same length as `rows`; a row with 0 cells is DEFAULT VALUES.
+    /// Number of cells in each row. A row with 0 cells is DEFAULT VALUES.
     pub widths: Vec<u32>,
     /// One ASCII letter per cell: `n` null, `t` true, `f` false, `i` integer, `d` floating-point,
     /// `s` string, `v` DEFAULT, `x` expression.
     pub kinds: String,
-    /// Text of each literal (with sign, strings unescaped); the node id in decimal for `x`.
+    /// The literals' text (with sign, strings unescaped); for `x`, the node ID in decimal.
     pub texts: Vec<String>,
     /// Offset of each cell's first UTF-16 unit.
     pub starts: Vec<u32>,
@@ -230,9 +232,9 @@ pub struct UpdateNode {
     pub assignments: Vec<(Name, NodeId)>,
     /// FROM sources.
     pub from: Option<NodeId>,
-    /// WHERE.
+    /// WHERE condition.
     pub filter: Option<NodeId>,
-    /// WITH before UPDATE.
+    /// CTEs that precede UPDATE.
     #[serde(default)]
     pub with: Vec<Cte>,
     /// RETURNING list.
@@ -250,9 +252,9 @@ pub struct DeleteNode {
     pub alias: Option<Name>,
     /// USING sources.
     pub using: Option<NodeId>,
-    /// WHERE.
+    /// WHERE condition.
     pub filter: Option<NodeId>,
-    /// WITH before DELETE.
+    /// CTEs that precede DELETE.
     #[serde(default)]
     pub with: Vec<Cte>,
     /// RETURNING list.
@@ -295,8 +297,8 @@ pub enum AlterAction {
     SymbolCapacity { column: Name, capacity: Name },
     /// ALTER COLUMN c CACHE, NOCACHE
     SymbolCache { column: Name, cache: bool },
-    /// ALTER COLUMN c ADD INDEX [CAPACITY n | TYPE …], DROP INDEX; `words` are the words after ADD
-    /// INDEX
+    /// ALTER COLUMN c ADD INDEX [CAPACITY n | TYPE …], DROP INDEX; `words` contains the words after
+    /// ADD INDEX
     Index { column: Name, indexed: bool, words: Vec<String> },
     /// DROP, DETACH, ATTACH or CONVERT PARTITION: LIST of names, or WHERE
     Partitions { change: PartitionChange, names: Vec<Name>, filter: Option<NodeId> },
@@ -316,15 +318,15 @@ pub enum AlterAction {
     SetWal { wal: bool },
     /// DEDUP ENABLE UPSERT KEYS (…); no keys for DEDUP DISABLE
     Dedup { keys: Vec<Name> },
-    /// ADD [CONSTRAINT name] with any table constraint; CREATE INDEX
+    /// ADD [CONSTRAINT name] with any kind of table constraint; CREATE INDEX
     AddConstraint { constraint: ConstraintNode },
     /// DROP CONSTRAINT [IF EXISTS] name
     DropConstraint { name: Name, if_exists: bool },
-    /// Any other action, as its words.
+    /// Any other action, stored as words.
     Other { words: Vec<String>, span: Span },
 }
 
-/// The operation on partitions.
+/// An operation on partitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum PartitionChange {
@@ -359,7 +361,7 @@ pub enum ShowSubject {
     CreateDatabase {
         /// Whether EXCLUDE is given.
         exclude: bool,
-        /// Categories as written, including ALL; empty if none are given.
+        /// Category names as written, including ALL; empty if none are given.
         categories: Vec<Name>,
     },
     /// SHOW PARAMETERS
@@ -374,7 +376,7 @@ pub enum ShowSubject {
     Setting { words: Vec<String> },
 }
 
-/// The access control list that SHOW prints.
+/// The access control list that SHOW displays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum AccessList {

@@ -1,7 +1,7 @@
 //! Writes the TypeScript counterpart of the tree: one file with all types, in the order below.
 //!
-//! `npm run generate` passes the output folder in `TIDEMARK_TYPESCRIPT`. Without it, nothing is
-//! written and the test only verifies that every type can be rendered.
+//! `npm run generate` passes the output folder in `TIDEMARK_TYPESCRIPT`. Without this variable, the
+//! test writes no file and only verifies that every type can be rendered.
 
 use std::fmt::Write as _;
 

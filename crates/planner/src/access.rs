@@ -1,33 +1,33 @@
-//! Tables and columns that a statement accesses, and whose permissions apply.
+//! Tables and columns that a statement accesses, and the user whose permissions apply.
 
 use tidemark_border::Permission;
 use tidemark_catalog::Owner;
 
-/// A table or columns that a statement reads or writes, with the permission it needs.
+/// A table or columns that a statement reads or writes, with the required permission.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
     /// The table.
     pub table: String,
-    /// Columns read; empty for access to the whole table.
+    /// Columns that are read; empty for access to the whole table.
     pub columns: Vec<String>,
     /// The required permission.
     pub permission: Permission,
-    /// The view whose query makes the access, if any. The permissions of the view's owner apply,
-    /// not the user's.
+    /// The view whose query makes the access, if any. The permissions of the view's owner then
+    /// apply instead of the user's.
     pub view: Option<String>,
     /// The owner of the view in `view`.
     pub owner: Option<Owner>,
 }
 
 impl Access {
-    /// A direct access to a whole table.
+    /// Describes direct access to a whole table.
     #[must_use]
     pub fn new(table: &str, permission: Permission) -> Self {
         let table = table.to_owned();
         Self { table, columns: Vec::new(), permission, view: None, owner: None }
     }
 
-    /// Returns this access as made through a view, unless it already goes through another view.
+    /// Attributes this access to a view's query, unless it already belongs to another view.
     pub(crate) fn through(self, view: &str, owner: &Owner) -> Self {
         if self.view.is_some() {
             return self;
@@ -35,7 +35,8 @@ impl Access {
         Self { view: Some(view.to_owned()), owner: Some(owner.clone()), ..self }
     }
 
-    /// Returns this access with the user's own permissions instead of those of a view's owner.
+    /// Returns this access as a direct access, for which the user's own permissions apply instead
+    /// of a view owner's.
     pub(crate) fn directly(self) -> Self {
         Self { view: None, owner: None, ..self }
     }

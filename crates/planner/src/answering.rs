@@ -1,5 +1,5 @@
-//! Cache of materialized views that can answer queries over their base tables. Views are read and
-//! bound once instead of for each query. The cache holds no rows.
+//! Cache of materialized views that can answer queries over their base tables, so that views need
+//! not be read and bound for each query. The cache holds no rows.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,7 +42,7 @@ pub(crate) struct Shown {
 }
 
 impl AnsweringViews {
-    /// Returns the views in a snapshot. The list is rebuilt after a view is created, altered or
+    /// Returns the views as of a snapshot. The list is rebuilt after a view is created, altered or
     /// dropped.
     pub(crate) fn of(&self, snapshot: &Snapshot) -> Arc<ViewsOfBases> {
         let kind = RecordKind::MaterializedView.name();
@@ -78,8 +78,8 @@ impl ViewsOfBases {
 }
 
 impl AnsweringView {
-    /// Returns the view's bound query, bound again if the schema version of its base table or its
-    /// own changed. `None` if the view cannot answer queries.
+    /// Returns the view's bound query. It is bound again after a schema change of the base table or
+    /// of the view's table. `None` if the view cannot answer queries.
     pub(crate) fn shown(
         &self,
         versions: (u64, u64),
