@@ -11,7 +11,7 @@ use crate::binder::catalog::catalog_rows::{shown_ttl, texts};
 use crate::binder::state::scope::Relation;
 
 impl Binder<'_> {
-    /// The storage policies of the visible tables, by name.
+    /// The storage policies of the visible tables, sorted by table name.
     pub(crate) fn storage_policies_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.listed_tables();
         let policy = |table: &Arc<TableSnapshot>| -> Option<(String, StoragePolicy)> {
@@ -42,7 +42,7 @@ impl Binder<'_> {
     }
 }
 
-/// `72h`, or `12m` for months; `0h` for no age.
+/// `72h`, or `12m` for months; `0h` if there is no age.
 fn shown_age(hours_or_months: i64) -> String {
     if hours_or_months >= 0 {
         format!("{hours_or_months}h")

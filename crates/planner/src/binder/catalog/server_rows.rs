@@ -76,8 +76,8 @@ impl Binder<'_> {
         ])
     }
 
-    /// `reader_pool()`: readers are not pooled here, so each pinned snapshot counts as a reader of
-    /// every table.
+    /// `reader_pool()`: this database has no reader pool, so each pinned snapshot counts as a
+    /// reader of every table.
     pub(crate) fn reader_pool_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.sorted_tables();
         let held = self.context.pinned(self.snapshot);
@@ -97,8 +97,8 @@ impl Binder<'_> {
         ])
     }
 
-    /// The columns of `tables()` about rows and commits. Transactions are applied at commit, so
-    /// nothing is ever pending. Statistics that are not collected are null.
+    /// The columns of `tables()` that describe rows and commits. Transactions are applied at
+    /// commit, so nothing is ever pending. Statistics that are not collected are null.
     pub(crate) fn written_columns(
         &self,
         tables: &[Arc<TableSnapshot>],

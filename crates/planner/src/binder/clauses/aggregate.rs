@@ -25,7 +25,8 @@ use crate::binder::state::scope::{Relation, Scope, TimeOrder};
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// Groups rows. `extras` are expressions in ORDER BY and HAVING that may contain aggregates.
+    /// Groups rows. `extras` are the expressions in ORDER BY and HAVING, which may contain
+    /// aggregates.
     pub(crate) fn aggregate(
         &mut self,
         source: Relation,
@@ -72,7 +73,7 @@ impl Binder<'_> {
         })
     }
 
-    /// A key of GROUP BY: a position, the name of an item, or an expression.
+    /// Binds a key of GROUP BY: a position, the name of an item, or an expression.
     pub(crate) fn group_key(
         &mut self,
         id: NodeId,
@@ -108,7 +109,8 @@ impl Binder<'_> {
         Err(error::at(ErrorCode::NotSupported, refused, position))
     }
 
-    /// The error for an item that is neither key nor aggregate, positioned at the offending column.
+    /// The error for an item that is neither a key nor an aggregate, positioned at the column that
+    /// causes it.
     fn ungrouped_column(
         &self,
         item: &Item,
@@ -203,7 +205,7 @@ fn implied_keys(items: &[Item], source: &Relation, keys: &mut Vec<(Expr, SqlType
     }
 }
 
-/// The expression with these subexpressions replaced by null.
+/// Replaces these subexpressions in an expression with null.
 fn without(expr: &Expr, keys: &[Expr]) -> Expr {
     let nothing = || Expr::Literal(ScalarValue::Null, None);
     let emptied = expr.clone().transform_down(|node| {
@@ -252,7 +254,7 @@ pub(crate) fn refuse_order(aggregate: &Expr, clause: &str) -> EngineResult<()> {
         .with_hint("rows are read in time order: order the result of a sub-query instead"))
 }
 
-/// Returns the aggregate without its ORDER BY, for input that is already in that order.
+/// Removes the ORDER BY from an aggregate whose input is already in that order.
 fn without_order(aggregate: &Expr) -> Expr {
     let mut aggregate = aggregate.clone();
     if let Expr::AggregateFunction(call) = &mut aggregate {
@@ -270,8 +272,8 @@ pub(crate) fn order_of(aggregate: &Expr) -> &[SortExpr] {
 }
 
 impl Binder<'_> {
-    /// The row ordering that aggregates require. Order-sensitive aggregates must all use the same
-    /// one.
+    /// The row ordering that the aggregates require. All order-sensitive aggregates must require
+    /// the same ordering.
     fn order_inside(&self, aggregates: &[Expr]) -> EngineResult<Vec<SortExpr>> {
         let is_ordered = |aggregate: &&Expr| match aggregate {
             Expr::AggregateFunction(call) => self.ordered_aggregates.contains(call.func.name()),
@@ -288,7 +290,7 @@ impl Binder<'_> {
         Ok(first.to_vec())
     }
 
-    /// Plans the grouping. It uses Tidemark's operator if all keys are symbols, there are no keys,
+    /// Plans the grouping. Tidemark's operator is used if all keys are symbols, there are no keys,
     /// or an aggregate depends on row order; otherwise `DataFusion`'s.
     pub(crate) fn grouped_plan(
         &self,
@@ -331,7 +333,7 @@ impl Binder<'_> {
         });
         let input = match source.ascending_time() {
             _ if !order.is_empty() => relation::sort(input, order.into_iter())?,
-            // The join of a correlated sub-query with its outer rows does not keep the order.
+            // The join of a correlated sub-query with its outer rows does not preserve the order.
             Some(column) if ordered && !self.outer.is_empty() => {
                 relation::sort_by_time(input, column.expr())?
             }
@@ -344,7 +346,7 @@ impl Binder<'_> {
                 .in_any_order(!ordered);
             LogicalPlan::Extension(Extension { node: Arc::new(node) })
         } else if is_empty {
-            // The empty grouping set: one row for any input.
+            // The empty grouping set has one row for any input.
             relation::one_row().plan
         } else {
             let node = Aggregate::try_new(Arc::new(input), key_exprs, aggregate_exprs)

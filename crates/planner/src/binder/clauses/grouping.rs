@@ -21,7 +21,7 @@ const MAX_LEVELS: usize = 512;
 /// The keys of a GROUP BY, and the grouping sets over them.
 #[derive(Debug, Default)]
 pub(crate) struct Levels {
-    /// Every key with its type, in order of appearance.
+    /// All keys with their types, in order of appearance.
     pub(crate) keys: Vec<(Expr, SqlType)>,
     /// The grouping sets, as ascending indices into `keys`.
     pub(crate) levels: Vec<Vec<usize>>,
@@ -37,13 +37,13 @@ impl Levels {
         self.keys.len() - 1
     }
 
-    /// Whether the only grouping set has all keys.
+    /// Whether there is only one grouping set and it contains all keys.
     pub(crate) fn is_plain(&self) -> bool {
         self.levels.len() == 1 && self.levels[0].len() == self.keys.len()
     }
 
-    /// Result of `grouping()`: bit `n` from the right is set if the grouping set lacks the `n`th
-    /// argument from the right.
+    /// The result of `grouping()`: bit `n` from the right is set if the `n`th argument from the
+    /// right is not in the grouping set.
     fn mask(&self, level: &[usize], arguments: &[Expr]) -> i32 {
         arguments.iter().fold(0, |mask, argument| {
             let present = level.iter().any(|&key| self.keys[key].0 == *argument);
@@ -66,7 +66,7 @@ fn masked(expr: &Expr) -> Option<&Vec<Expr>> {
 }
 
 impl Binder<'_> {
-    /// Whether a member of GROUP BY is a ROLLUP, a CUBE or GROUPING SETS.
+    /// Whether a GROUP BY member is ROLLUP, CUBE or GROUPING SETS.
     pub(crate) fn is_grouping_clause(&self, id: NodeId) -> bool {
         let words = ["rollup", "cube", "grouping sets"];
         match self.tree.get(id) {
@@ -105,7 +105,7 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// The grouping sets of one member of GROUP BY; a plain key has one.
+    /// The grouping sets of one GROUP BY member; a plain key has one set.
     fn member_levels(
         &mut self,
         id: NodeId,
@@ -175,8 +175,8 @@ impl Binder<'_> {
     }
 
     /// Combines the grouping sets into one plan. For each set, `group` receives the keys and
-    /// aggregates and returns a plan with their columns. The combined plan starts with the columns
-    /// `own`, which `group` adds itself.
+    /// aggregates and returns a plan with their columns. The columns `own` come first; `group` must
+    /// provide them in addition to the keys.
     pub(crate) fn levels_plan(
         &mut self,
         levels: &Levels,

@@ -1,5 +1,5 @@
-//! Rewrites `sum(x + k)` to `sum(x) + k * count(x)`: many sums that differ only in their constant
-//! need two aggregates.
+//! Rewrites `sum(x + k)` to `sum(x) + k * count(x)`: many sums that differ only in the constant `k`
+//! then need only two aggregates.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::AggregateFunction;
@@ -56,7 +56,7 @@ impl MovedSum {
     }
 }
 
-/// The rewrite for each aggregate; `None` if too few sums share the same two aggregates.
+/// The rewrite for each aggregate; `None` if too few sums can share two aggregates.
 pub(crate) fn moved_sums(aggregates: &[Expr]) -> Vec<Option<MovedSum>> {
     let found: Vec<_> = aggregates.iter().map(MovedSum::of).collect();
     let mut uses = HashMap::<Expr, usize>::new();

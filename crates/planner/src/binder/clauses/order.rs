@@ -1,4 +1,4 @@
-//! ORDER BY: positions, and queries whose select list is not in scope.
+//! ORDER BY positions, and ORDER BY over queries whose select list is not in scope.
 
 use tidemark_ast::{Node, OrderItem, Span};
 use tidemark_types::{EngineResult, ErrorCode};
@@ -8,7 +8,7 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, TimeOrder};
 use crate::binder::{Binder, error};
 
-/// The column index of a position such as `2`.
+/// The column index for a position such as `2`.
 pub(crate) fn position(text: &str, columns: usize, at: Span) -> EngineResult<usize> {
     match text.parse::<usize>() {
         Ok(position) if (1..=columns).contains(&position) => Ok(position - 1),
@@ -56,8 +56,8 @@ impl Binder<'_> {
 }
 
 impl Relation {
-    /// ORDER BY keeps the designated timestamp only if it is the first sort key. An ascending
-    /// timestamp as the first key becomes the designated timestamp.
+    /// ORDER BY keeps the designated timestamp only if it is the first sort key. If another
+    /// timestamp is the first key, in ascending order, it becomes the designated timestamp.
     pub(crate) fn designate_by(&mut self, keys: &[SortKey]) {
         let Some(first) = keys.first() else { return };
         let designated = first.output.filter(|index| {

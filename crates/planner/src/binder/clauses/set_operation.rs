@@ -13,7 +13,7 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
-/// A query after a set operator, and its position.
+/// A query after a set operator, and its position in the SQL text.
 struct Operand {
     all: bool,
     rows: Relation,
@@ -21,9 +21,9 @@ struct Operand {
 }
 
 impl Binder<'_> {
-    /// A chain of set operations over queries with the same number of columns, in their common
-    /// types and with the first query's names. A long chain is bound without recursion into a flat
-    /// plan.
+    /// Binds a chain of set operations over queries with the same number of columns. The result has
+    /// their common types and the first query's names. A long chain is bound without recursion and
+    /// becomes a flat plan.
     pub(crate) fn set_operation(&mut self, id: NodeId) -> EngineResult<Relation> {
         let mut chain = Vec::new();
         let mut first = id;
@@ -47,7 +47,7 @@ impl Binder<'_> {
         self.operated(kind, left, run)
     }
 
-    /// A set operation over two bound queries. The right one is at `position`.
+    /// A set operation over two bound queries; `position` is the position of the right query.
     pub(crate) fn united(
         &mut self,
         (operator, all): (SetOperator, bool),
@@ -70,7 +70,7 @@ impl Binder<'_> {
         }
         let names: Vec<String> = left.columns.iter().map(|column| column.name.clone()).collect();
         let alls: Vec<bool> = rights.iter().map(|right| right.all).collect();
-        // If all sides of EXCEPT or INTERSECT are symbols, so is the result.
+        // A column that is a symbol in all inputs of EXCEPT or INTERSECT is a symbol in the result.
         let symbols = |rows: &Relation, at: usize| {
             rows.columns.get(at).is_some_and(|column| column.sql_type == SqlType::Symbol)
         };
@@ -98,7 +98,7 @@ impl Binder<'_> {
         Ok(Relation::of(plan, columns))
     }
 
-    /// The rows with the columns in `kept` cast to SYMBOL.
+    /// Casts the columns in `kept` to SYMBOL.
     fn with_symbols(
         &mut self,
         plan: LogicalPlan,
@@ -121,8 +121,8 @@ impl Binder<'_> {
         relation::project(plan, exprs)
     }
 
-    /// Plans all sides, with each column cast to the common type. If a side widens that type, the
-    /// preceding sides are widened step by step.
+    /// Plans all inputs, with each column cast to the common type. If an input widens that type,
+    /// the preceding inputs are cast again step by step.
     fn in_common_types(
         &mut self,
         left: Relation,
@@ -161,7 +161,7 @@ impl Binder<'_> {
         Ok((plans, types))
     }
 
-    /// Casts the columns of one side to these types, under these names.
+    /// Casts the columns of one input to these types and gives them these names.
     pub(crate) fn conformed(
         &mut self,
         side: Relation,
@@ -208,7 +208,7 @@ impl Binder<'_> {
         Ok(Relation::of(plan, columns))
     }
 
-    /// The cells of all VALUES rows, each with its position.
+    /// The cells of all VALUES rows, each with its position in the SQL text.
     fn values_cells(&mut self, rows: &ValuesBlock) -> EngineResult<Vec<Vec<(Typed, Span)>>> {
         let width = rows.widths.first().copied().unwrap_or_default();
         let mut cells = Vec::with_capacity(rows.rows as usize);
@@ -267,8 +267,8 @@ fn has_subquery(expr: &Expr) -> bool {
     expr.exists(is_query).unwrap_or(true)
 }
 
-/// Plans rows with sub-queries among their values. Each such row is a separate plan; consecutive
-/// literal rows share one.
+/// Plans rows whose values contain sub-queries. Each such row is a separate plan; consecutive
+/// literal rows share one plan.
 fn rows_of_queries(rows: Vec<Vec<Expr>>) -> EngineResult<LogicalPlan> {
     let mut plans = Vec::new();
     let mut literals = Vec::new();
@@ -297,13 +297,13 @@ fn literal_rows(rows: Vec<Vec<Expr>>) -> EngineResult<LogicalPlan> {
     LogicalPlanBuilder::values(rows).and_then(LogicalPlanBuilder::build).map_err(error::plan)
 }
 
-/// Whether a value is a quoted string, which takes the type its context requires.
+/// Whether a value is a quoted string, whose type depends on the context.
 fn is_literal_text(typed: &Typed) -> bool {
     matches!(typed.sql_type, SqlType::String | SqlType::Char) && typed.constant.is_some()
 }
 
 /// The type of a VALUES column, determined by its typed cells. Untyped parameters and quoted
-/// strings take that type. If the column contains nothing else, it is text.
+/// strings adopt that type. If there are no other cells, the column is a string column.
 fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResult<SqlType> {
     let (mut known, mut texts) = (SqlType::Null, SqlType::Null);
     for (typed, at) in cells {
@@ -324,7 +324,7 @@ fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResu
         })?;
     }
     let is_text = matches!(known, SqlType::Null | SqlType::Char) || known.is_text();
-    // Numbers and strings form a text column, as in a UNION.
+    // Numbers and strings form a string column, as in a UNION.
     let is_number = known.is_integer() || known.is_floating() || known == SqlType::Boolean;
     let has_literal = !matches!(texts, SqlType::Null | SqlType::Varchar);
     Ok(if is_text || is_number && has_literal {
@@ -334,7 +334,7 @@ fn values_type<'c>(cells: impl Iterator<Item = &'c (Typed, Span)>) -> EngineResu
     })
 }
 
-/// Combines the column types found so far with those of another side.
+/// Combines the column types found so far with those of another input.
 fn common_types(types: &[SqlType], rows: &Relation, position: Span) -> EngineResult<Vec<SqlType>> {
     if types.len() != rows.columns.len() {
         let message = "queries have different number of columns";
@@ -353,19 +353,19 @@ fn common_types(types: &[SqlType], rows: &Relation, position: Span) -> EngineRes
     types.iter().zip(&rows.columns).map(common).collect()
 }
 
-/// Whether an operand can be added to the current n-ary operation. Otherwise it starts a new
-/// operation over the current result. Rows are compared in the common types of the operands so far.
+/// Whether an operand can be added to the current n-ary operation; otherwise a new operation starts
+/// over the current result. Rows are compared in the common types of the operands so far.
 fn continues(kind: SetOperator, types: &[SqlType], run: &[Operand], next: &Operand) -> bool {
     let keeps_types =
         || common_types(types, &next.rows, next.position).is_ok_and(|common| common == types);
     match kind {
-        // Either this UNION removes all duplicates again, or no earlier one removed any.
+        // Either this UNION removes all duplicates anyway, or no earlier operation removed any.
         SetOperator::Union => !next.all || run.iter().all(|operand| operand.all) || keeps_types(),
         SetOperator::Except | SetOperator::Intersect => run.is_empty() || keeps_types(),
     }
 }
 
-/// A mix of UNION and UNION ALL: the last UNION removes the duplicates of everything before it.
+/// A mix of UNION and UNION ALL: the last UNION removes duplicates from everything before it.
 fn united_plan(mut plans: Vec<LogicalPlan>, alls: &[bool]) -> EngineResult<LogicalPlan> {
     let union = |plans: Vec<LogicalPlan>| {
         let plans = plans.into_iter().map(Arc::new).collect();
@@ -380,8 +380,8 @@ fn united_plan(mut plans: Vec<LogicalPlan>, alls: &[bool]) -> EngineResult<Logic
     union(std::iter::once(distinct).chain(others).collect())
 }
 
-/// Plans EXCEPT or INTERSECT of the left side with all right sides. Duplicates on the right do not
-/// matter.
+/// Plans EXCEPT or INTERSECT of the left input with all right inputs. Duplicates in a right input
+/// do not matter.
 fn narrowed_plan(
     operator: SetOperator,
     all: bool,
@@ -419,7 +419,7 @@ fn narrowed_plan(
     LogicalPlanBuilder::intersect(left, right, all).map_err(error::plan)
 }
 
-/// Renames the columns, so that qualifiers added by an operator are not visible outside.
+/// Renames the columns, so that qualifiers added by an operator are not visible to outer queries.
 fn named(plan: LogicalPlan, names: &[String]) -> EngineResult<LogicalPlan> {
     let columns = plan.schema().columns().into_iter().zip(names);
     let exprs = columns.map(|(column, name)| Expr::Column(column).alias(name)).collect();

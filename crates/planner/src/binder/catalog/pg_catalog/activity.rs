@@ -15,7 +15,7 @@ use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// Builds the rows from `query_activity()`.
+    /// Builds the rows from the result of `query_activity()`.
     pub(crate) fn stat_activity(&mut self, layout: &Layout) -> EngineResult<Option<Relation>> {
         let of = self.context.only_queries_of();
         let Some(external) = self.context.external() else { return Ok(None) };

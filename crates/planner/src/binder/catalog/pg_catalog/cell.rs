@@ -108,7 +108,7 @@ pub(crate) fn column_of<'a>(
         "int2vector" | "oidvector" | "_int2" | "_oid" | "_float4" | "_float8" => {
             (SqlType::DoubleArray(1), lists(cells)?)
         }
-        // A function name, which clients also compare with 0.
+        // A function name, which clients may also compare with 0.
         "regproc" => {
             (SqlType::Symbol, Arc::new(cells.map(text).collect::<DictionaryArray<Int32Type>>()))
         }

@@ -1,14 +1,14 @@
 //! The catalog tables and their columns: the tables of `PostgreSQL` 15 and a few more.
 //!
 //! A line in `pg_catalog.txt` or `information_schema.txt` defines a table: its OID, its name and
-//! its columns with their `PostgreSQL` types; `cell.rs` maps these to storage types. Tables that
-//! are always empty describe features this database does not have: triggers, comments, rules.
+//! its columns with their `PostgreSQL` types. `cell.rs` maps these to storage types. Tables that
+//! are always empty describe features that this database does not have: triggers, comments, rules.
 
 use std::sync::LazyLock;
 
 /// A catalog table.
 pub(crate) struct Layout {
-    /// Its OID; the same as in `PostgreSQL` for tables whose OID clients hard-code.
+    /// The table's OID; the same as in `PostgreSQL` for tables whose OID clients hard-code.
     pub(crate) oid: i32,
     pub(crate) name: &'static str,
     columns: &'static str,

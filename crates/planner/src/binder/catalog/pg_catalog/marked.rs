@@ -1,4 +1,4 @@
-//! Marks values with a `PostgreSQL` catalog type in their field metadata, as for catalog columns.
+//! Marks values with a `PostgreSQL` catalog type in their field metadata, as in catalog columns.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use datafusion::logical_expr::{
 };
 use tidemark_types::CatalogType;
 
-/// The value marked with a catalog type; `None` removes the mark.
+/// Marks a value with a catalog type; `None` removes the mark.
 pub(crate) fn marked(value: Expr, of: Option<CatalogType>) -> Expr {
     let signature = Signature::any(1, Volatility::Immutable);
     ScalarUDF::from(Marked { of: of.map(CatalogType::name), signature }).call(vec![value])
 }
 
-/// A field marked with a catalog type.
+/// Marks a field with a catalog type.
 pub(super) fn with_catalog_type(field: Field, of: Option<&'static str>) -> Field {
     let of = of.map(|name| (CatalogType::METADATA.to_owned(), name.to_owned()));
     field.with_metadata(of.into_iter().collect())

@@ -5,10 +5,10 @@ use tidemark_types::SqlType;
 
 /// A row of `pg_type`.
 pub(crate) struct PgType {
-    /// Its OID, as in `PostgreSQL`.
+    /// The type's OID, as in `PostgreSQL`.
     pub(crate) oid: i32,
     pub(crate) name: &'static str,
-    /// Its name as `format_type` returns it.
+    /// The type's name as returned by `format_type`.
     pub(crate) title: &'static str,
     /// Length in bytes; -1 if variable.
     pub(crate) length: i16,
@@ -19,7 +19,7 @@ pub(crate) struct PgType {
     pub(crate) element: i32,
     /// OID of the array type over this type, otherwise 0.
     pub(crate) array: i32,
-    /// Prefix of the names of its input and output functions.
+    /// Prefix of the names of the type's input and output functions.
     pub(crate) io: &'static str,
 }
 
@@ -123,7 +123,7 @@ pub(crate) fn by_name(name: &str) -> Option<&'static PgType> {
     TYPES.iter().find(|one| same(one.name) || same(one.title))
 }
 
-/// The `PostgreSQL` type of a column; the wire protocol uses the same mapping.
+/// The `PostgreSQL` type for a column's SQL type; the wire protocol uses the same mapping.
 pub(crate) fn of(sql_type: SqlType) -> &'static PgType {
     let oid = match sql_type {
         SqlType::Boolean => 16,
@@ -159,7 +159,7 @@ pub(crate) fn column_modifier(column: &ColumnSchema) -> i32 {
     match (column.length, column.precision) {
         (0, Some(digits)) => digits.into(),
         (0, None) => modifier(column.sql_type),
-        // As in `PostgreSQL`, includes the 4-byte header of strings.
+        // As in `PostgreSQL`, the modifier of a string includes its 4-byte header.
         (length, _) => length.min(10_485_760) as i32 + 4,
     }
 }
