@@ -1,4 +1,4 @@
-//! Binding errors in `QuestDB`'s wording, with positions.
+//! Binding errors with positions, worded as in `QuestDB`.
 
 use datafusion::error::DataFusionError;
 use tidemark_types::{EngineError, ErrorCode, Span};
@@ -35,8 +35,8 @@ pub(crate) fn not_supported(what: &str, position: tidemark_ast::Span) -> EngineE
     at(ErrorCode::NotSupported, format!("{what} not supported"), position)
 }
 
-/// Converts a plan-building error. Expressions are type-checked earlier, so it is an internal
-/// error.
+/// Converts a plan-building error. It is an internal error, because expressions have already been
+/// type-checked.
 pub(crate) fn plan(error: DataFusionError) -> EngineError {
     tidemark_operators::from_datafusion(error)
 }

@@ -1,5 +1,5 @@
 //! ANCHOR of a named window: functions restart at the start of each period. Period numbers are
-//! computed first and added to PARTITION BY, so that each partition is one period.
+//! computed first and added to PARTITION BY, so that each partition contains one period.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl PartitionKernel for PeriodNumber {
     }
 }
 
-/// The start of the day that contains a timestamp, as a number.
+/// Computes the start of the day that contains a timestamp, as a number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct DayBegin {
     pub(crate) days: ClockDays,

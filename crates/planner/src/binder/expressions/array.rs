@@ -66,7 +66,7 @@ impl Binder<'_> {
         }
         let mut arguments = self.expressions(&nodes, scope)?;
         let spans: Vec<Span> = nodes.iter().map(|node| self.tree.span(*node)).collect();
-        // Arrays of the catalog are stored as text, but an ordinary text column is not an array.
+        // Catalog arrays are stored as strings, but an ordinary string column is not an array.
         let [array, ..] = arguments.as_slice() else {
             return Err(EngineError::internal("an index without an array"));
         };

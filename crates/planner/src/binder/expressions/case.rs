@@ -11,7 +11,7 @@ use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// `CASE [operand] WHEN … THEN … [ELSE …] END`: every branch in the common type.
+    /// `CASE [operand] WHEN … THEN … [ELSE …] END`: every branch is cast to the common type.
     pub(crate) fn case(
         &mut self,
         operand: Option<NodeId>,
@@ -41,7 +41,8 @@ impl Binder<'_> {
         for (value, _) in results.iter_mut().filter(|(value, _)| value.parameter.is_some()) {
             *value = self.settled(value.clone(), asked)?;
         }
-        // A parameter is never a CHAR or SYMBOL; next to a value of such a type it is text.
+        // A parameter is never a CHAR or SYMBOL; together with a value of these types, it is a
+        // string.
         let result_type = self.common_type(&results)?;
         let mut values = Vec::with_capacity(results.len());
         for (value, id) in results {
@@ -71,7 +72,7 @@ impl Binder<'_> {
         let has_length = results.iter().any(|(value, _)| value.sql_type == SqlType::Period);
         for (value, id) in results {
             if has_length && value.is_constant_text() {
-                // A constant string among PERIODs is a PERIOD.
+                // A constant string next to PERIODs is a PERIOD.
                 continue;
             }
             common = unify::branches(common, value.sql_type).ok_or_else(|| {

@@ -79,7 +79,7 @@ impl Binder<'_> {
         }
     }
 
-    /// An operand that is cast to text: `name::regclass` yields the name again, not the OID.
+    /// Binds the operand of a cast to text: `name::regclass::text` returns the name, not the OID.
     fn as_named(&mut self, operand: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
         let value = self.expression(operand, scope)?;
         match self.node(operand)? {
@@ -122,8 +122,8 @@ impl Binder<'_> {
             return self.cast(operand, SqlType::String, CastMode::Explicit, position);
         }
         let to = Self::cast_type(type_name, double_colon);
-        // QuestDB has no AT TIME ZONE. Casting an AT TIME ZONE result to DATE yields the day, as in
-        // `PostgreSQL`.
+        // QuestDB has no AT TIME ZONE. As in `PostgreSQL`, a cast of its result to DATE returns the
+        // day.
         let is_day = matches!(to, Ok(SqlType::Date))
             && matches!(self.node(operand)?, Node::Call(call) if is_zone_call(call));
         let operand = match (self.node(operand)?, &to) {
@@ -151,7 +151,7 @@ impl Binder<'_> {
             None => CastMode::Explicit,
         };
         let was_marked = catalog_type(&operand, scope).is_some();
-        // The error for a constant that does not convert is reported at the constant.
+        // If a constant does not convert, the error is positioned at the constant.
         let typed = self.cast_at(operand, to?, mode, (position, at));
         let mut typed = typed.map_err(|failure| match failure.code {
             ErrorCode::InvalidValue => failure.at(error::span(at)),
@@ -193,8 +193,8 @@ impl Binder<'_> {
             (Err(failure), Some(alias)) if failure.code == ErrorCode::ColumnNotFound => {
                 Ok(alias.value.clone())
             }
-            // An ambiguous name or a dropped column is an error; outer scopes are not searched for
-            // it.
+            // For an ambiguous name or a dropped column, the error is final: outer scopes are not
+            // searched.
             (Err(failure), _) if !is_unknown(&failure) => Err(failure),
             (Err(failure), _) => match (self.outer_column(path)?, path) {
                 (Some(outer), _) => Ok(outer),
@@ -273,7 +273,8 @@ impl Binder<'_> {
             && of_times
             && (self.reads_clock(left) || self.reads_clock(right));
         if is_distance {
-            // The difference of two timestamps is LONG if an operand depends on the current time.
+            // The difference between two timestamps is LONG if an operand depends on the current
+            // time.
             return self.cast(bound, SqlType::Long, CastMode::Explicit, position);
         }
         Ok(bound)
@@ -302,7 +303,7 @@ impl Binder<'_> {
         match type_name.name.to_ascii_lowercase().as_str() {
             "float" if double_colon && plain => return Ok(SqlType::Double),
             "numeric" if double_colon && plain => return Ok(SqlType::Decimal(76, 38)),
-            // Types from the catalog: OIDs and names of objects.
+            // Types of the catalog: OIDs and names of objects.
             "oid" if plain => return Ok(SqlType::Int),
             "name" if plain => return Ok(SqlType::String),
             _ if plain && is_function_type(type_name) => return Ok(SqlType::String),
@@ -317,7 +318,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The type with this name. INTERVAL means `PostgreSQL`'s: `QuestDB`'s INTERVAL, a pair of
+    /// The type with this name. INTERVAL is the `PostgreSQL` type: `QuestDB`'s INTERVAL, a pair of
     /// timestamps, has no literals.
     pub(crate) fn type_name(type_name: &TypeName) -> EngineResult<SqlType> {
         let TypeName { name, arguments, dimensions, span } = type_name;
@@ -341,7 +342,7 @@ fn rounded(typed: Typed, type_name: &TypeName) -> Typed {
     if is_known { rounded.folded() } else { rounded }
 }
 
-/// Whether values of this type are catalog functions.
+/// Whether values of this type identify catalog functions.
 fn is_function_type(type_name: &TypeName) -> bool {
     let name = type_name.name.to_ascii_lowercase();
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(&name);
@@ -372,7 +373,7 @@ fn array_as_text(
 }
 
 /// Maps the type name in a cast to the name shown to clients, for `PostgreSQL` array types that are
-/// stored as text.
+/// stored as strings.
 fn text_array_type(type_name: &TypeName) -> Option<&'static str> {
     if type_name.dimensions != 1 {
         return None;
@@ -419,8 +420,8 @@ fn bare_call(name: &Name) -> CallNode {
     }
 }
 
-/// The OID of the table that rows come from; null for catalog tables, where clients use it to look
-/// up comments. `None` if the rows do not come from a single table.
+/// The OID of the table that the rows are read from; null for catalog tables, for which clients
+/// would look up comments. `None` if the rows are not read from a single table.
 fn oid_of_table(relation: &Relation) -> Option<Typed> {
     let oid = relation.base.as_ref().map(|base| table_oid(base.table.schema()));
     let is_known = oid.is_some() || is_catalog(relation);

@@ -18,9 +18,9 @@ pub(crate) fn over_frames(aggregate: Arc<AggregateUDF>) -> WindowFunctionDefinit
 
 /// An aggregate that declares no ordering of its results.
 ///
-/// `DataFusion` assumes that a count over a moving frame is ascending and removes an ORDER BY on
-/// it. It does the same for the maximum of descending values. The trait's default declares no
-/// ordering.
+/// `DataFusion` assumes that a count over a moving frame is ascending, so it removes an ORDER BY on
+/// the count. It does the same for the maximum of descending values. This type uses the trait's
+/// default, which declares no ordering.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct FrameAggregate(Arc<AggregateUDF>);
 

@@ -1,5 +1,5 @@
 //! Set-returning functions in the select list: `unnest(array)`, `generate_subscripts(array, 1)`,
-//! `generate_series(1, n)`. Each source row is repeated for each element. Several such functions
+//! `generate_series(1, n)`. Each source row is repeated once per element. Several such functions
 //! advance in parallel.
 
 use datafusion::common::{Column, ScalarValue};
@@ -47,7 +47,7 @@ impl Binder<'_> {
             }
         };
         let array = self.expression(*array, scope)?;
-        // Numeric arrays in the catalog contain integers.
+        // Numeric arrays in the catalog contain only integers.
         let whole = array.sql_type == SqlType::DoubleArray(1)
             && scope.relation.is_some_and(pg_catalog::is_catalog);
         let first = i64::from(!catalog_type(&array, scope).is_some_and(CatalogType::is_vector));
@@ -57,8 +57,8 @@ impl Binder<'_> {
         }
         let number = self.list_rows.as_ref().map(ListRows::number).unwrap_or_default();
         let number = Expr::Column(Column::new_unqualified(number));
-        // `_pg_expandarray` numbers elements from 1 for any array; the subscripts of vectors start
-        // at 0.
+        // `_pg_expandarray` numbers the elements of any array from 1, but subscripts of vectors
+        // start at 0.
         let shifts = first == 0 && plain != "_pg_expandarray";
         let number = if shifts { number - lit(1_i64) } else { number };
         let number = Typed::computed(number, SqlType::Long);
@@ -73,7 +73,7 @@ impl Binder<'_> {
         }))
     }
 
-    /// Rejects `generate_subscripts` for dimensions other than the first.
+    /// Rejects `generate_subscripts` for any dimension other than the first.
     pub(crate) fn must_be_first(&mut self, dimension: NodeId) -> EngineResult<()> {
         let one = ScalarValue::Int64(Some(1));
         let found = self.demanded(dimension, SqlType::Long, one)?.constant;

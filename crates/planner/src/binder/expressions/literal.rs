@@ -22,7 +22,7 @@ pub(crate) fn literal(node: &Node, position: Span) -> EngineResult<Option<Typed>
     }))
 }
 
-/// An integer literal has the narrowest type of INT, LONG and DOUBLE.
+/// An integer literal has the narrowest of the types INT, LONG and DOUBLE.
 pub(crate) fn integer(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.replace('_', "");
     let (digits, long) = match digits.strip_suffix(['L', 'l']) {
@@ -72,7 +72,7 @@ fn out_of_range(text: &str, of: SqlType, position: Span) -> EngineError {
 /// Maximum number of digits of a DECIMAL.
 const MAX_DECIMAL_DIGITS: usize = 76;
 
-/// `1.50m`: precision and scale follow from the digits as written.
+/// `1.50m`: the digits as written determine precision and scale.
 pub(crate) fn decimal(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.trim_end_matches(['m', 'M']).replace('_', "");
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
@@ -99,7 +99,7 @@ pub(crate) fn decimal(text: &str, position: Span) -> EngineResult<Typed> {
     Ok(Typed::literal(scalar, SqlType::Decimal(precision, scale)))
 }
 
-/// A single character is CHAR, any other string STRING.
+/// A string of one character is a CHAR; any other string is a STRING.
 pub(crate) fn string(value: &str) -> Typed {
     let mut units = value.encode_utf16();
     match (units.next(), units.next()) {

@@ -17,7 +17,7 @@ use crate::binder::expressions::partition_kernel::{PartitionKernel, over_partiti
 /// Number of rows between cancellation checks.
 const ROWS_BETWEEN_CHECKS: usize = 16 * 1024;
 
-/// The value of a preceding or following row, counting only rows with a value.
+/// The value of a preceding or following row; only rows with a value are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Neighbour {
     is_ahead: bool,
@@ -69,7 +69,7 @@ impl PartitionKernel for Neighbour {
     }
 }
 
-/// The index moved by a distance; `None` if negative.
+/// The index after moving by a distance; `None` if it is negative.
 fn index_at(index: usize, distance: i64) -> Option<usize> {
     usize::try_from(i64::try_from(index).ok()?.checked_add(distance)?).ok()
 }

@@ -25,7 +25,7 @@ pub(crate) trait PartitionKernel:
     /// Type of the function's result.
     fn returns(&self) -> DataType;
 
-    /// Returns one result per row of the partition. Rows are in the window's order.
+    /// Returns one result per row of the partition. The rows are in the window's order.
     fn evaluate(&self, arguments: &[ArrayRef], rows: usize) -> Result<ArrayRef>;
 }
 

@@ -1,8 +1,8 @@
 //! Two-valued logic: AND, OR, NOT, IS NULL. A predicate is never null, so `DataFusion`'s
 //! three-valued logic has no effect.
 //!
-//! NOT is pushed inwards by `QuestDB`'s rules: `NOT (a > 1)` is `a <= 1`, which drops null rows,
-//! but `NOT (a = 1)` is `a != 1`, which keeps them.
+//! NOT is pushed inwards according to `QuestDB`'s rules: `NOT (a > 1)` is `a <= 1`, which drops
+//! null rows, but `NOT (a = 1)` is `a != 1`, which keeps them.
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{BinaryOperator, LogicalOperator, Node, NodeId, UnaryOperator};
@@ -116,7 +116,7 @@ pub(crate) fn not(typed: Typed) -> Typed {
     }
 }
 
-/// `operand IS [NOT] NULL`. Values of types without a null are never null.
+/// `operand IS [NOT] NULL`. Values of types that have no null are never null.
 pub(crate) fn is_null(operand: Typed, negated: bool) -> Typed {
     if !operand.sql_type.is_nullable() && operand.sql_type != SqlType::Null {
         return Typed::truth(negated);

@@ -1,5 +1,5 @@
-//! A key of ORDER BY, in a query or a window. Null is the smallest value of every type except FLOAT
-//! and DOUBLE, where it is the greatest.
+//! A key of ORDER BY, in a query or a window. Null sorts before every other value, except in FLOAT
+//! and DOUBLE, where it sorts after them.
 
 use datafusion::logical_expr::{Expr, SortExpr};
 use tidemark_ast::{NullsOrder, OrderItem};
@@ -11,9 +11,9 @@ use crate::binder::state::scope::TimeOrder;
 /// A key of ORDER BY.
 #[derive(Debug, Clone)]
 pub(crate) struct SortKey {
-    /// The expression over the rows below the list.
+    /// The expression over the rows below the select list.
     pub(crate) expr: Expr,
-    /// Index of the output column, if the key is one.
+    /// Index of the output column, if the key is an output column.
     pub(crate) output: Option<usize>,
     pub(crate) descending: bool,
     nulls_first: bool,
@@ -21,7 +21,7 @@ pub(crate) struct SortKey {
 }
 
 impl SortKey {
-    /// The time order of rows sorted by this key.
+    /// The time order of rows that are sorted by this key.
     pub(crate) fn time_order(&self) -> TimeOrder {
         if self.descending { TimeOrder::Descending } else { TimeOrder::Ascending }
     }
