@@ -1,12 +1,12 @@
-//! Syntax that is accepted without effect because it tunes features this database does not have.
-//! This module lists all of it, with the notices for the client.
+//! Syntax that is accepted without effect because it tunes features that this database does not
+//! have. This module lists all such syntax, with notices for the client.
 
 use tidemark_ast::OptionValue;
 use tidemark_border::Permission;
 
 use super::Binder;
 
-/// Notice for the kind of an index.
+/// The notice for an index type.
 pub(crate) const INDEX: &str =
     "symbols are looked up by dictionary code: the index type is only stored for SHOW";
 const FORMAT: &str =
@@ -34,7 +34,7 @@ const IDENTITY: &str = "values start at START, or after the greatest existing va
 pub(crate) const TABLE_INDEX: &str = "symbols are looked up by dictionary code and times by order: \
      the index is listed in the catalog, but has no effect";
 
-/// Actions of ALTER TABLE (and VACUUM, REINDEX) without effect: keywords, permission and notice.
+/// Actions of ALTER TABLE, VACUUM and REINDEX that have no effect: keywords, permission and notice.
 const ACTIONS: &[(&[&str], Permission, &str)] = &[
     (&["VACUUM"], Permission::VacuumTable, "unused files are removed automatically"),
     (&["REINDEX"], Permission::Reindex, "there is no index to rebuild"),
@@ -56,7 +56,7 @@ const ACTIONS: &[(&[&str], Permission, &str)] = &[
     ),
 ];
 
-/// Table or column options without effect, by name.
+/// Table or column options that have no effect, by name.
 const OPTIONS: &[(&str, &str)] = &[
     ("format", FORMAT),
     ("parquet", PARQUET),
@@ -80,7 +80,7 @@ pub(crate) fn is_option(name: &str) -> bool {
     SILENT_OPTIONS.contains(&name) || OPTIONS.iter().any(|(known, _)| *known == name)
 }
 
-/// The permission and the notice of an action without effect; `None` if the action must be
+/// The permission and the notice for an action without effect; `None` if the action must be
 /// rejected.
 pub(crate) fn idle_action(words: &[String]) -> Option<(Permission, &'static str)> {
     let begins = |with: &[&str]| {

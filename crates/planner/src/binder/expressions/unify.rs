@@ -12,7 +12,7 @@ pub(crate) fn branches(left: SqlType, right: SqlType) -> Option<SqlType> {
     }
 }
 
-/// The type of a UNION column whose inputs have these two types. Text combines with any type.
+/// The type of a UNION column whose inputs have these two types. Strings combine with any type.
 pub(crate) fn union_columns(left: SqlType, right: SqlType) -> Option<SqlType> {
     if left == SqlType::Symbol && right == SqlType::Symbol {
         return Some(SqlType::String);

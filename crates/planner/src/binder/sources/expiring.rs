@@ -15,8 +15,8 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 
 impl Binder<'_> {
-    /// The rows of a table as readers see them. For a materialized view, these are the rows that
-    /// have not expired.
+    /// The rows of a table as readers see them: for a materialized view, only the rows that have
+    /// not expired.
     pub(crate) fn table_rows(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -59,7 +59,7 @@ impl Binder<'_> {
         let own = tree.numbered().filter(|(_, node)| is_own(node));
         let sources: BTreeMap<u32, _> =
             own.map(|(place, _)| (place, table_source(table))).collect();
-        // Tables read by the policy do not count as read by the view's reader.
+        // Tables that the policy reads do not count as read by the view's reader.
         let accesses = self.accesses.clone();
         let shown = self.within(&tree, |inner| {
             inner.beneath_view = true;

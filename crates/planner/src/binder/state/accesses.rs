@@ -1,4 +1,4 @@
-//! Tables and columns that a statement accesses, merged per table and permission.
+//! Tables and columns that a statement accesses, merged by table and permission.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +7,7 @@ use tidemark_border::Permission;
 use crate::Access;
 
 /// Accesses in order of appearance. Clones share one list, and each column of a table holds a
-/// clone, so that resolving a column by name records the read.
+/// clone, so that the resolution of a name records the read.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Accesses {
     list: Arc<Mutex<Vec<Access>>>,
@@ -40,7 +40,7 @@ impl Accesses {
     }
 }
 
-/// The table column behind a relation's column, if it is unchanged.
+/// The table column whose value a relation's column passes on unchanged.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Origin {
     read: Option<Read>,
@@ -54,7 +54,7 @@ struct Read {
 }
 
 impl Origin {
-    /// No table column: the value is computed by an expression.
+    /// No table column, because an expression computes the value.
     pub(crate) const NONE: Self = Self { read: None };
 
     /// A column of `table` under its name there; reads are recorded in `accesses`.

@@ -1,28 +1,27 @@
-//! Common table expressions, defined by WITH.
+//! CTEs, defined by WITH.
 
 use tidemark_ast::{Cte, Name, NodeId, Span};
 
 use crate::binder::state::scope::Relation;
 
-/// A common table expression in scope. It is bound again for each reference, unless its rows are
-/// volatile.
+/// A CTE in scope. It is bound again for each reference, unless its rows are volatile.
 #[derive(Debug, Clone)]
 pub(crate) struct CommonTable {
     pub(crate) name: String,
     pub(crate) columns: Vec<Name>,
     pub(crate) query: NodeId,
-    /// Whether it may reference itself.
+    /// Whether the CTE may reference itself.
     pub(crate) recursive: bool,
     /// Number of enclosing DECLARE scopes.
     pub(crate) scopes: usize,
-    /// The rows that its name refers to inside its own recursive query.
+    /// The rows that the CTE's name refers to inside its own recursive query.
     pub(crate) last_rows: Option<LastRows>,
-    /// The rows of the expression, if all references must read the same rows.
+    /// The CTE's rows, if all references must read the same rows.
     pub(crate) shared: Option<Relation>,
 }
 
 impl CommonTable {
-    /// A table defined by WITH inside `scopes` scopes of DECLARE.
+    /// A CTE defined by WITH inside `scopes` DECLARE scopes.
     pub(crate) fn of(written: &Cte, scopes: usize) -> Self {
         let Cte { name, columns, query, recursive } = written;
         let (name, columns) = (name.text.clone(), columns.clone());
@@ -38,7 +37,7 @@ impl CommonTable {
     }
 }
 
-/// The rows of the previous step of a recursive query, while its right side is bound.
+/// The rows of a recursive query's previous step, while its right side is bound.
 #[derive(Debug, Clone)]
 pub(crate) struct LastRows {
     pub(crate) rows: Relation,

@@ -1,4 +1,4 @@
-//! Values that the select list expands into rows: the arrays found, and the resulting rows.
+//! Values that the select list expands into rows: the arrays, and the resulting rows.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::binder::error;
 use crate::binder::state::relation;
 use crate::binder::state::scope::Relation;
 
-/// The values that the list of one SELECT block expands.
+/// The values that one SELECT block's select list expands.
 #[derive(Debug, Default)]
 pub(crate) struct ListRows {
     /// Name prefix of the element columns, before their index.
@@ -27,7 +27,7 @@ impl ListRows {
         Self { prefix, ..Self::default() }
     }
 
-    /// Whether its columns have a name prefix.
+    /// Whether the element columns have a name prefix.
     pub(crate) fn is_named(&self) -> bool {
         !self.prefix.is_empty()
     }
@@ -70,7 +70,7 @@ impl ListRows {
         Ok(self)
     }
 
-    /// The rows of `source`, each repeated for the elements of its longest array.
+    /// The rows of `source`, each repeated once per element of its longest array.
     pub(crate) fn over(self, source: Relation) -> EngineResult<Relation> {
         if self.arguments.is_empty() {
             return Ok(source);
@@ -79,7 +79,7 @@ impl ListRows {
         Ok(Relation { order: source.order.shuffled(), ..source.with_plan(plan) })
     }
 
-    /// The rows of a plan, each repeated for the elements of its longest array.
+    /// The rows of a plan, each repeated once per element of its longest array.
     pub(crate) fn over_plan(self, plan: LogicalPlan) -> EngineResult<LogicalPlan> {
         if self.arguments.is_empty() {
             return Ok(plan);

@@ -1,4 +1,4 @@
-//! Base of the binder: statement state, relations, scopes, typed expressions. This module binds
+//! Base of the binder: statement state, relations, scopes, typed expressions. These modules bind
 //! nothing.
 
 pub(crate) mod accesses;

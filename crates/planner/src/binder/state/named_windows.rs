@@ -1,4 +1,4 @@
-//! Named windows in scope. A window may only refer to windows declared before it, so references
+//! Named windows in scope. A window can refer only to windows declared before it, so references
 //! cannot form a cycle. Each window is resolved once, at its declaration, so a long chain of
 //! references costs no extra stack or time.
 
@@ -10,7 +10,7 @@ use tidemark_types::{EngineResult, ErrorCode, identifier};
 
 use crate::binder::error;
 
-/// A window with its reference resolved. Windows that refer to each other share their lists.
+/// A window whose reference is resolved. Windows that refer to each other share their lists.
 #[derive(Debug, Clone)]
 pub(crate) struct Window {
     pub(crate) partition_by: Arc<[NodeId]>,
@@ -55,8 +55,8 @@ impl NamedWindows {
         self.resolve(spec, None)
     }
 
-    /// Combines a window with the clauses of the window it refers to. `declared` contains its own
-    /// name and the windows declared in the same block.
+    /// Combines a window with the clauses of the window that it refers to. For a named window,
+    /// `declared` contains its name and the windows declared in the same block.
     fn resolve(
         &self,
         spec: &WindowSpec,

@@ -1,5 +1,5 @@
-//! Parameters: `$1`, `$2`, …. A parameter has the type that the client declared, otherwise the type
-//! its first use requires, otherwise VARCHAR.
+//! Parameters: `$1`, `$2`, …. A parameter has the type that the client declared. Otherwise, it has
+//! the type that its first use requires, or VARCHAR.
 
 use tidemark_types::SqlType;
 
@@ -9,7 +9,7 @@ use crate::{BindContext, ParameterType};
 #[derive(Debug, Default)]
 pub(crate) struct Parameters {
     types: Vec<Option<SqlType>>,
-    /// Parameters that are `PostgreSQL` arrays.
+    /// Parameters that have a `PostgreSQL` array type.
     arrays: Vec<(u32, &'static str)>,
     /// Parameters that are numbers of any precision and scale.
     numbers: Vec<u32>,
@@ -40,7 +40,7 @@ impl Parameters {
         own
     }
 
-    /// Whether the parameter is text or can become text.
+    /// Whether the parameter is a string or can become a string.
     pub(crate) fn is_text(&mut self, index: u32) -> bool {
         !self.is_array(index) && self.slot(index).is_none_or(SqlType::is_text)
     }
@@ -80,7 +80,7 @@ impl Parameters {
         let is_number = self.numbers.contains(&index);
         let wanted = if is_number { of_number(wanted) } else { wanted };
         *self.slot(index).get_or_insert(match wanted {
-            // Values arrive as text: clients see SYMBOL and CHAR as text.
+            // Values arrive as strings: clients see SYMBOL and CHAR as strings.
             SqlType::Null | SqlType::Symbol | SqlType::Char => SqlType::Varchar,
             other => other,
         })
@@ -101,7 +101,8 @@ impl Parameters {
     }
 }
 
-/// The type of a numeric parameter used as `wanted`. It may have more digits than `wanted` allows.
+/// The type of a numeric parameter that is used as `wanted`. Its value may have more digits than
+/// `wanted` allows.
 fn of_number(wanted: SqlType) -> SqlType {
     match wanted {
         SqlType::Byte

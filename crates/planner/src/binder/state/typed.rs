@@ -1,4 +1,4 @@
-//! An expression with its SQL type, which the Arrow type alone does not determine.
+//! An expression with its SQL type, which does not follow from the Arrow type alone.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Case;
@@ -11,9 +11,9 @@ use tidemark_types::SqlType;
 pub(crate) struct Typed {
     pub(crate) expr: Expr,
     pub(crate) sql_type: SqlType,
-    /// Its value, if known at bind time.
+    /// The expression's value, if known at bind time.
     pub(crate) constant: Option<ScalarValue>,
-    /// The parameter's number, while its type is unknown.
+    /// The parameter's number, as long as its type is unknown.
     pub(crate) parameter: Option<u32>,
 }
 
@@ -63,8 +63,8 @@ impl Typed {
         }
     }
 
-    /// The value for a context wider than INT. INT arithmetic inside it is done in 64 bits and does
-    /// not wrap.
+    /// Converts the value for a context that is wider than INT: INT arithmetic in the value is done
+    /// in 64 bits and does not wrap.
     pub(crate) fn unwrapped(self) -> Self {
         match in_64_bits(&self.expr) {
             Some(wide) if self.constant.is_none() => Self::computed(wide, SqlType::Long),
@@ -72,7 +72,7 @@ impl Typed {
         }
     }
 
-    /// Replaces null by false or 0 in types that have no null in `QuestDB`.
+    /// Replaces null with false or 0 in types that have no null in `QuestDB`.
     pub(crate) fn never_null(self) -> Self {
         let zero = match self.sql_type {
             SqlType::Boolean => lit(false),

@@ -1,5 +1,5 @@
 //! Limits on binding: a short statement can produce a large plan, because expressions, variables,
-//! common tables and views are expanded at each reference.
+//! CTEs and views are expanded at each reference.
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::Span;
@@ -14,8 +14,8 @@ use crate::binder::state::typed::Typed;
 const MAX_STEPS: usize = 1_000_000;
 /// Number of steps between cancellation checks.
 const STEPS_BETWEEN_CHECKS: usize = 64;
-/// Maximum number of sources in a statement. Common tables and views are bound again at each
-/// reference, so a few lines that reference each other twice could read millions of tables.
+/// Maximum number of sources in a statement. CTEs and views are bound again at each reference, so a
+/// few lines that reference each other twice could read millions of tables.
 const MAX_SOURCES: usize = 1_000;
 
 /// Work done so far to bind a statement, including its views.
@@ -91,7 +91,7 @@ impl Work {
     }
 }
 
-/// Rejects copying an expression too many times.
+/// Rejects an expression that would be copied too often.
 pub(crate) fn must_repeat(value: &Typed, times: usize, at: Span) -> EngineResult<()> {
     let nodes = PlanSize::of_expr(&value.expr)?.nodes;
     if nodes.saturating_mul(times) > MAX_PLAN_NODES {
