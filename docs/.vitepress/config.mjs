@@ -8,6 +8,8 @@ import { fileURLToPath } from 'node:url';
 
 import { defineConfig } from 'vitepress';
 
+import { renderGrammar } from './grammar.mjs';
+
 const FOLDER = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
 /** The sidebar: section, then pages as path and title. */
@@ -38,6 +40,40 @@ const SECTIONS = {
     ['console', 'Console'],
     ['notebooks', 'Notebooks and dashboards'],
     ['mcp', 'AI agents'],
+  ],
+  'SQL reference': [
+    ['sql/README', 'Overview'],
+    ['sql/lexical', 'Names and literals'],
+    ['sql/data-types', 'Data types'],
+    ['sql/expressions', 'Expressions and operators'],
+    ['sql/time-intervals', 'Time intervals'],
+    ['sql/select', 'SELECT'],
+    ['sql/with', 'WITH and DECLARE'],
+    ['sql/from', 'FROM and joins'],
+    ['sql/sample-by', 'SAMPLE BY and LATEST ON'],
+    ['sql/pivot', 'PIVOT'],
+    ['sql/windows', 'Window functions'],
+    ['sql/insert', 'INSERT'],
+    ['sql/update', 'UPDATE'],
+    ['sql/delete', 'DELETE'],
+    ['sql/copy', 'COPY'],
+    ['sql/create-table', 'CREATE TABLE'],
+    ['sql/alter-table', 'ALTER TABLE'],
+    ['sql/drop-table', 'DROP, TRUNCATE, RENAME'],
+    ['sql/create-index', 'CREATE INDEX and others'],
+    ['sql/view', 'CREATE VIEW'],
+    ['sql/materialized-view', 'CREATE MATERIALIZED VIEW'],
+    ['sql/live-view', 'CREATE LIVE VIEW'],
+    ['sql/users', 'Users and groups'],
+    ['sql/grant', 'GRANT and REVOKE'],
+    ['sql/show', 'SHOW and DESCRIBE'],
+    ['sql/explain', 'EXPLAIN'],
+    ['sql/transactions', 'Transactions'],
+    ['sql/set', 'SET, RESET, DISCARD'],
+    ['sql/cursors', 'Cursors'],
+    ['sql/listen', 'LISTEN and NOTIFY'],
+    ['sql/backup', 'CHECKPOINT and BACKUP'],
+    ['sql/maintenance', 'Maintenance'],
   ],
   Connect: [
     ['clients', 'Tested clients'],
@@ -102,6 +138,7 @@ if (unlisted.length > 0) {
 /** HTML in the pages is text, and links to files of the repository are plain text on the site. */
 function configureMarkdown(md) {
   md.set({ html: false });
+  renderGrammar(md, FOLDER);
   md.core.ruler.push('repository-links', ({ tokens }) => {
     for (const { children } of tokens) {
       let inside = false;
@@ -133,12 +170,13 @@ export default defineConfig({
     search: { provider: 'local' },
     outline: [2, 3],
     nav: [
+      { text: 'SQL', link: '/sql/README' },
       { text: 'Reference', link: '/configuration' },
       { text: 'Internals', link: '/architecture' },
     ],
     sidebar: Object.entries(SECTIONS).map(([text, entries]) => ({
       text,
-      collapsed: false,
+      collapsed: text === 'SQL reference',
       items: entries.map(([page, title]) => ({
         text: title,
         link: `/${page}`,

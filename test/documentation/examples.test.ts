@@ -1,8 +1,8 @@
 /**
  * The SQL and shell examples in the documentation, executed page by page in order. A `sql` block
  * runs over HTTP, a `sh` block in a shell where `localhost:9000` is the server. A `csv` or `text`
- * block that follows is the expected output. The programs in docs/connect and docs/changes.md have
- * tests of their own.
+ * block that follows is the expected output, for `sql` that of the last statement. The programs in
+ * docs/connect and docs/changes.md have tests of their own.
  */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -128,8 +128,10 @@ for (const page of pages.sort()) {
           const { stdout } = await promisify(execFile)('sh', ['-e', '-c', code], options);
           found = stdout;
         } else {
-          for (const statement of statementsOf(code)) {
-            found = await answerOf(server, statement, headers, output !== null);
+          const statements = statementsOf(code);
+          const shown = output === null ? -1 : statements.length - 1;
+          for (const [at, statement] of statements.entries()) {
+            found = await answerOf(server, statement, headers, at === shown);
           }
         }
         return output === null || fits(language, found, output);

@@ -1,4 +1,7 @@
 /** What must be set up before the first example on a page runs. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 interface Setup {
   /** Statements to execute. */
@@ -32,6 +35,25 @@ const ADMIN = {
   headers: { authorization: `Basic ${btoa('admin:quest')}` },
 };
 const CSV = 'ts,symbol,price\n2026-01-01T00:00:00Z,BTC-USD,101.5\n2026-01-02T00:00:00Z,GOLD,60\n';
+
+const REFERENCE = fileURLToPath(new URL('../../../docs/sql', import.meta.url));
+const OVERVIEW = 'README.md';
+
+/** The example tables of the SQL reference, which its overview creates. */
+function exampleTables(): readonly string[] {
+  const text = readFileSync(join(REFERENCE, OVERVIEW), 'utf8');
+  return [...text.matchAll(/^```sql\n(.*?)^```$/gms)].map(([, sql = '']) => sql);
+}
+
+/** Each page of the SQL reference starts with the example tables. */
+function referenceSetups(): Readonly<Record<string, Setup>> {
+  const sql = exampleTables();
+  const pages = readdirSync(REFERENCE).filter((page) => page !== OVERVIEW);
+  const administered = new Set(['users.md', 'grant.md']);
+  return Object.fromEntries(
+    pages.map((page) => [join('sql', page), { ...(administered.has(page) ? ADMIN : {}), sql }]),
+  );
+}
 
 export const SETUPS: Readonly<Record<string, Setup>> = {
   'access-control.md': { ...ADMIN, sql: [TRADES_OF_TRADERS] },
@@ -82,6 +104,7 @@ export const SETUPS: Readonly<Record<string, Setup>> = {
   // The commands need a certificate, a token or the project's sources.
   'encryption.md': { languages: ['sql'] },
   'console.md': { languages: ['sql'] },
+  ...referenceSetups(),
   // These programs have a test of their own, because a feed has no end.
   'changes.md': { languages: [] },
 };
