@@ -86,7 +86,7 @@ const QUICK_TIERS = [
   ['build/test/torture/kill9.js', '--rounds', '15'],
   ['build/test/torture/import-cuts.js', '--offsets', '200'],
   ['build/test/torture/disk-full.js', '--rounds', '5'],
-  ['build/test/torture/room.js', '--cycles', '5'],
+  ['build/test/torture/disk-space.js', '--cycles', '5'],
   ['build/test/torture/system-faults.js', '--runs', '8'],
   ['build/test/torture/map-faults.js', '--rounds', '8'],
   ['build/test/torture/clock.js', '--jumps', '2'],
@@ -99,7 +99,7 @@ const QUICK_TIERS = [
   ['build/test/correctness/differential.js', '--queries', '500'],
   ['build/test/correctness/selects.js', '--queries', '1000'],
   ['build/test/correctness/logic-pairs.js', '--pairs', '5000'],
-  ['build/test/correctness/spoiled-statements.js', '--statements', '10000'],
+  ['build/test/correctness/malformed-statements.js', '--statements', '10000'],
   ['build/test/correctness/plans.js', '--plans', '1'],
 ];
 /** Arguments of harnesses that measure times; these run alone. */

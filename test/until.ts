@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const WAIT_MS = 60_000;
-const LOOK_MS = 20;
+const POLL_MS = 20;
 
 /** Resolves as soon as `holds` returns true; rejects with `what` after a minute. */
 export async function until(holds: () => boolean | Promise<boolean>, what: string): Promise<void> {
@@ -11,7 +11,7 @@ export async function until(holds: () => boolean | Promise<boolean>, what: strin
     if (Date.now() > end) {
       throw new Error(`not within ${WAIT_MS / 1000} s: ${what}`);
     }
-    await sleep(LOOK_MS);
+    await sleep(POLL_MS);
   }
 }
 

@@ -8,7 +8,7 @@ import type { TestServer } from '../golden/server.js';
 import { exec, run, startAccessServer } from './harness.js';
 import { pgClient } from '../pg-client.js';
 
-const MOST = 10;
+const MAX_FAILURES = 10;
 
 let server: TestServer;
 
@@ -46,7 +46,7 @@ async function httpLogin(user: string, password: string): Promise<number> {
 }
 
 test('failed logins are counted across protocols', async (t) => {
-  for (let round = 0; round < MOST / 2; round += 1) {
+  for (let round = 0; round < MAX_FAILURES / 2; round += 1) {
     t.is(await httpLogin('ann', 'wrong'), 401);
     t.is(await wireLogin('ann', 'wrong'), '28P01');
   }
@@ -55,22 +55,22 @@ test('failed logins are counted across protocols', async (t) => {
 });
 
 test('a correct password without the permission is not a failed login', async (t) => {
-  for (let round = 0; round <= MOST; round += 1) {
+  for (let round = 0; round <= MAX_FAILURES; round += 1) {
     t.is(await wireLogin('bob', 'b'), '42501');
   }
   t.is(await httpLogin('bob', 'b'), 200);
 });
 
 test('concurrent attempts count the same as sequential attempts', async (t) => {
-  const tries = Array.from({ length: 4 * MOST }, () => httpLogin('eve', 'wrong'));
+  const tries = Array.from({ length: 4 * MAX_FAILURES }, () => httpLogin('eve', 'wrong'));
   const statuses = await Promise.all(tries);
-  t.is(statuses.filter((status) => status === 401).length, MOST);
-  t.is(statuses.filter((status) => status === 429).length, 3 * MOST);
+  t.is(statuses.filter((status) => status === 401).length, MAX_FAILURES);
+  t.is(statuses.filter((status) => status === 429).length, 3 * MAX_FAILURES);
 });
 
 test('the addresses of one IPv6 network share one failure limit', (t) => {
   const limiter = new FailureLimiter(() => 0);
-  for (let round = 0; round < MOST; round += 1) {
+  for (let round = 0; round < MAX_FAILURES; round += 1) {
     limiter.failed('admin', `2001:db8:1:2::${round.toString(16)}`);
   }
   t.is(limiter.waitSeconds('admin', '2001:db8:1:2:ffff:ffff:ffff:ffff'), 60);
@@ -82,7 +82,7 @@ test('a flood of junk names evicts no failure counter and locks out no one else'
   let now = 0;
   const limiter = new FailureLimiter(() => now);
   const guess = (): void => {
-    for (let round = 0; round < MOST + 2; round += 1) {
+    for (let round = 0; round < MAX_FAILURES + 2; round += 1) {
       limiter.failed('admin', '10.0.0.1');
     }
   };

@@ -51,7 +51,7 @@ interface Connection {
   readonly name: string;
   readonly number: number;
   readonly password: number;
-  readonly visitor: SessionUser;
+  readonly sessionUser: SessionUser;
   /** The principal whose permissions apply now. */
   principal: Principal;
   account: { readonly name: string; readonly number: number } | null;
@@ -164,7 +164,7 @@ class Sequence {
     return this.#access;
   }
 
-  #one<T>(list: readonly T[]): T {
+  #choose<T>(list: readonly T[]): T {
     const chosen = list[this.#pick(list.length)];
     if (chosen === undefined) {
       throw new Error('nothing to choose from');
@@ -252,7 +252,7 @@ class Sequence {
 
   async #create(given?: string, of?: Person['kind']): Promise<string | null> {
     const isGroup = of === undefined ? this.#pick(4) === 0 : of === 'group';
-    const name = given ?? this.#one(isGroup ? GROUPS : NAMES);
+    const name = given ?? this.#choose(isGroup ? GROUPS : NAMES);
     const other = this.#pick(3) === 0 ? 'service account' : 'user';
     const kind = isGroup ? 'group' : (of ?? other);
     const isFree = !this.#there.has(name);
@@ -278,7 +278,7 @@ class Sequence {
 
   /** Re-creates a principal with the same name and more permissions. */
   async #replace(): Promise<string | null> {
-    const name = this.#one(NAMES);
+    const name = this.#choose(NAMES);
     const kind = this.#pick(2) === 0 ? 'user' : 'service account';
     return (
       (await this.#drop(name)) ??
@@ -288,7 +288,7 @@ class Sequence {
     );
   }
 
-  async #drop(name = this.#one([...NAMES, ...GROUPS])): Promise<string | null> {
+  async #drop(name = this.#choose([...NAMES, ...GROUPS])): Promise<string | null> {
     const found = this.#there.get(name);
     if (found === undefined) {
       return null;
@@ -301,12 +301,16 @@ class Sequence {
     return await this.#say(ADMIN, `DROP ${found.kind.toUpperCase()} ${name}`, true);
   }
 
-  async #alter(by: Principal, expected: boolean, name = this.#one(NAMES)): Promise<string | null> {
+  async #alter(
+    by: Principal,
+    expected: boolean,
+    name = this.#choose(NAMES),
+  ): Promise<string | null> {
     const found = this.#there.get(name);
     if (found === undefined || found.kind === 'group') {
       return null;
     }
-    const what = this.#one(['ENABLE', 'DISABLE', 'PASSWORD']);
+    const what = this.#choose(['ENABLE', 'DISABLE', 'PASSWORD']);
     this.#last += 1;
     const words = what === 'PASSWORD' ? `WITH PASSWORD 'p${this.#last}'` : what;
     if (expected && what === 'PASSWORD') {
@@ -327,7 +331,7 @@ class Sequence {
     for (const text of made) {
       await this.#statement(ADMIN, text, () => undefined);
     }
-    const name = this.#one(NAMES);
+    const name = this.#choose(NAMES);
     const target = this.#there.get(name);
     // The helper has the same name as the user, but must not count as the same identity.
     const by = external(name, 'helper', ['x-helpers']);
@@ -335,15 +339,15 @@ class Sequence {
   }
 
   #isAlmighty(one: Person): boolean {
-    const held = this.#held(one);
-    const accounts = held.flatMap(({ accounts: names }) => [...names]);
-    return [...held, ...accounts.flatMap((name) => this.#there.get(name) ?? [])].some(
+    const inherited = this.#inherited(one);
+    const accounts = inherited.flatMap(({ accounts: names }) => [...names]);
+    return [...inherited, ...accounts.flatMap((name) => this.#there.get(name) ?? [])].some(
       ({ admin }) => admin,
     );
   }
 
   async #rights(
-    name = this.#one([...NAMES, ...GROUPS]),
+    name = this.#choose([...NAMES, ...GROUPS]),
     choice = this.#pick(7),
     isGrant = this.#pick(3) > 0,
   ): Promise<string | null> {
@@ -353,9 +357,9 @@ class Sequence {
     }
     const verb = isGrant ? `GRANT` : 'REVOKE';
     const to = isGrant ? 'TO' : 'FROM';
-    const table = this.#one(TABLES);
+    const table = this.#choose(TABLES);
     // Revoking a group's permission from a member is an error, which is not tested here.
-    const comesAlong = this.#held(found)
+    const comesAlong = this.#inherited(found)
       .slice(1)
       .some((group) =>
         choice < 4 ? group.tables.has(table) : choice < 6 ? group.pgwire : group.admin,
@@ -375,7 +379,10 @@ class Sequence {
     return await this.#say(ADMIN, `${verb} DATABASE ADMIN ${to} ${name}`, true);
   }
 
-  async #membership(user = this.#one(NAMES), group = this.#one(GROUPS)): Promise<string | null> {
+  async #membership(
+    user = this.#choose(NAMES),
+    group = this.#choose(GROUPS),
+  ): Promise<string | null> {
     const found = this.#there.get(user);
     if (found?.kind !== 'user' || !this.#there.has(group)) {
       return null;
@@ -387,8 +394,8 @@ class Sequence {
   }
 
   async #assumption(
-    account = this.#one(NAMES),
-    holder = this.#one([...NAMES, ...GROUPS]),
+    account = this.#choose(NAMES),
+    holder = this.#choose([...NAMES, ...GROUPS]),
     isGrant = this.#pick(3) > 0,
   ): Promise<string | null> {
     const found = this.#there.get(holder);
@@ -408,7 +415,7 @@ class Sequence {
     );
   }
 
-  async #login(name = this.#one(NAMES)): Promise<string | null> {
+  async #login(name = this.#choose(NAMES)): Promise<string | null> {
     const found = this.#there.get(name);
     const password = this.#pick(5) === 0 ? 0 : (found?.password ?? 0);
     this.#steps.push(`${name} logs in with p${password}`);
@@ -429,21 +436,21 @@ class Sequence {
       return `expected ${may ? 'to come in' : 'to be refused'}`;
     }
     if (entered !== null && found !== undefined) {
-      const visitor = new SessionUser(entered, false);
+      const sessionUser = new SessionUser(entered, false);
       const { number } = found;
       this.#connections.push({
         name,
         number,
         password,
-        visitor,
-        principal: visitor,
+        sessionUser,
+        principal: sessionUser,
         account: null,
       });
     }
     return null;
   }
 
-  async #become(account = this.#one(NAMES)): Promise<string | null> {
+  async #become(account = this.#choose(NAMES)): Promise<string | null> {
     const connection = this.#connections[this.#pick(Math.max(1, this.#connections.length))];
     if (connection === undefined || !this.#lives(connection)) {
       return null;
@@ -455,7 +462,7 @@ class Sequence {
     this.#steps.push(`${principalKey(connection.principal)} becomes ${account}`);
     const text = `ASSUME SERVICE ACCOUNT ${account}`;
     const refusal = await this.#statement(connection.principal, text, (principal) => {
-      connection.principal = principal ?? connection.visitor;
+      connection.principal = principal ?? connection.sessionUser;
     });
     if ((refusal === null) !== may) {
       return `expected ${String(may)}, was: ${refusal ?? 'it ran'}`;
@@ -471,7 +478,7 @@ class Sequence {
 
   #view(): string | null {
     const outside = external(
-      this.#one(NAMES),
+      this.#choose(NAMES),
       'someone',
       GROUPS.filter(() => this.#pick(2) === 0).map((group) => `x-${group}`),
     );
@@ -479,7 +486,7 @@ class Sequence {
     const by = connection?.principal ?? outside;
     const reach =
       connection === undefined ? this.#reachOfGroups(outside) : this.#reachOf(connection);
-    const owner = this.#pick(3) === 0 ? null : this.#one([...NAMES, ...GROUPS, 'admin']);
+    const owner = this.#pick(3) === 0 ? null : this.#choose([...NAMES, ...GROUPS, 'admin']);
     const words = owner === null ? '' : ` OWNED BY ${owner}`;
     this.#steps.push(`${principalKey(by)}: CREATE VIEW v AS (SELECT 1)${words}`);
     let made: Owner | null = null;
@@ -535,12 +542,12 @@ class Sequence {
     return found?.number === number ? found : undefined;
   }
 
-  #held(one: Person): readonly Person[] {
+  #inherited(one: Person): readonly Person[] {
     return [one, ...[...one.groups].flatMap((name) => this.#there.get(name) ?? [])];
   }
 
   #reach(one: Person): Reach {
-    return reachOf(this.#held(one));
+    return reachOf(this.#inherited(one));
   }
 
   #reachOfGroups({ identity }: Principal): Reach {
@@ -571,7 +578,7 @@ class Sequence {
 
   async #compare(): Promise<string | null> {
     for (const connection of [...this.#connections]) {
-      const refusal = await connection.visitor.refusal();
+      const refusal = await connection.sessionUser.refusal();
       if ((refusal === null) !== this.#lives(connection)) {
         return `session of ${connection.name}: ${refusal?.message ?? 'goes on'}`;
       }

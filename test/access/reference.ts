@@ -91,8 +91,8 @@ export class ReferenceGrants {
   }
 
   /** Whether a permission is held on the database, a whole table, or one column. */
-  holds(table: string | null, column: string | null, least: 'yes' | 'option'): boolean {
-    const set = least === 'yes' ? this.#has : this.#option;
+  holds(table: string | null, column: string | null, required: 'yes' | 'option'): boolean {
+    const set = required === 'yes' ? this.#has : this.#option;
     return set.has(fact(table ?? ANY, column ?? ANY));
   }
 

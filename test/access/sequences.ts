@@ -87,8 +87,8 @@ class Sequence {
 
   #change(grants: boolean): void {
     const who = this.#pick(2) === 0 ? this.#member : this.#group;
-    const permission = this.#one(PERMISSIONS);
-    const table = this.#one(TABLES);
+    const permission = this.#choose(PERMISSIONS);
+    const table = this.#choose(TABLES);
     const level = this.#pick(5);
     const columns = COLUMNS.filter(() => this.#pick(2) === 0);
     const place =
@@ -109,9 +109,9 @@ class Sequence {
   }
 
   #changeTables(): void {
-    const table = this.#one(TABLES);
+    const table = this.#choose(TABLES);
     const columns = this.#there.get(table);
-    const column = this.#one(COLUMNS);
+    const column = this.#choose(COLUMNS);
     if (columns === undefined) {
       this.#create(table);
     } else if (this.#pick(3) === 0) {
@@ -139,7 +139,7 @@ class Sequence {
 
   /** Creates a table, or renames another table to this name. */
   #create(table: string): void {
-    const from = this.#one(TABLES);
+    const from = this.#choose(TABLES);
     const columns = this.#there.get(from);
     if (columns === undefined) {
       this.#there.set(table, new Set(['ts', 'a']));
@@ -159,7 +159,7 @@ class Sequence {
 
   /** Adds a column, or renames another column to this name. */
   #addColumn(table: string, columns: Set<string>, column: string): void {
-    const from = this.#one(COLUMNS);
+    const from = this.#choose(COLUMNS);
     columns.add(column);
     if (from === 'ts' || !columns.delete(from) || from === column) {
       columns.add(column);
@@ -189,14 +189,14 @@ class Sequence {
     }
     const sets = [this.#member.grants, this.#group.grants];
     for (const permission of PERMISSIONS) {
-      for (const least of ['yes', 'option'] as const) {
+      for (const required of ['yes', 'option'] as const) {
         const holds = (table: string | null, column: string | null): boolean =>
           [this.#member, this.#group].some(
-            ({ references }) => references.get(permission)?.holds(table, column, least) === true,
+            ({ references }) => references.get(permission)?.holds(table, column, required) === true,
           );
-        const difference = this.#ask(sets, permission, least, holds);
+        const difference = this.#ask(sets, permission, required, holds);
         if (difference !== null) {
-          return `${permission} ${least}: ${difference}`;
+          return `${permission} ${required}: ${difference}`;
         }
       }
     }
@@ -206,17 +206,17 @@ class Sequence {
   #ask(
     sets: readonly Grants[],
     permission: string,
-    least: 'yes' | 'option',
+    required: 'yes' | 'option',
     holds: (table: string | null, column: string | null) => boolean,
   ): string | null {
     const asked = (table: string, columns: readonly string[]): boolean =>
-      refusal(sets, { permission, table, columns, timestamp: 'ts' }, least) === null;
+      refusal(sets, { permission, table, columns, timestamp: 'ts' }, required) === null;
     if (asked('', []) !== holds(null, null)) {
       return 'the database';
     }
     for (const table of TABLES) {
       const some = COLUMNS.some((column) => holds(table, column));
-      const reads = permission === 'SELECT' && least === 'yes';
+      const reads = permission === 'SELECT' && required === 'yes';
       if (asked(table, []) !== (holds(table, null) || (reads && some))) {
         return `table ${table}`;
       }
@@ -230,7 +230,7 @@ class Sequence {
     return null;
   }
 
-  #one(list: readonly string[]): string {
+  #choose(list: readonly string[]): string {
     return list[this.#pick(list.length)] ?? '';
   }
 }

@@ -16,7 +16,7 @@ const { values } = parseArgs({
 const count = Number(values.count);
 const LIMIT = 4.5;
 /** The slowest times are discarded, because pauses of the machine are unrelated to logins. */
-const KEPT_SHARE = 0.9;
+const KEPT_FRACTION = 0.9;
 
 const server = await startAccessServer();
 await run(server, "CREATE USER ann WITH PASSWORD 'a good password'");
@@ -63,7 +63,7 @@ function microsOf(authorization: string): Promise<number> {
 }
 
 function meanAndVariance(times: number[]): [mean: number, variance: number, count: number] {
-  const kept = times.sort((a, b) => a - b).slice(0, Math.floor(times.length * KEPT_SHARE));
+  const kept = times.sort((a, b) => a - b).slice(0, Math.floor(times.length * KEPT_FRACTION));
   const mean = kept.reduce((sum, time) => sum + time, 0) / kept.length;
   const squares = kept.reduce((sum, time) => sum + (time - mean) ** 2, 0);
   return [mean, squares / (kept.length - 1), kept.length];

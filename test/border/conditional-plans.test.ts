@@ -117,7 +117,7 @@ async function outcome(statement: Statement, values: ParameterValues): Promise<s
   }
 }
 
-function instant(random: Random): string {
+function timestamp(random: Random): string {
   const micros = Date.UTC(2024, 0, 1) + random.between(-1, DAYS * 24 * 60 + 1) * 60_000;
   return new Date(micros).toISOString().slice(0, -1);
 }
@@ -125,7 +125,7 @@ function instant(random: Random): string {
 function value(random: Random): string | null {
   const fate = random.next();
   if (fate < 0.5) {
-    return instant(random);
+    return timestamp(random);
   }
   if (fate < 0.92) {
     return random.pick(['s1', 's3', 's12', '7', '60', '1.5', '40.5', 'true', 's%']);
@@ -149,7 +149,7 @@ test('a plan cached for other values returns the same result as a new plan', asy
   await withDatabase(async (database) => {
     await fill(database);
     for (const [text, parameters, types] of STATEMENTS) {
-      const kept = await prepare(database, text, types);
+      const cached = await prepare(database, text, types);
       const before: ParameterValues[] = [];
       for (let round = 0; round < 24; round += 1) {
         const values =
@@ -158,14 +158,17 @@ test('a plan cached for other values returns the same result as a new plan', asy
             : Array.from({ length: parameters }, () => value(random));
         before.push(values);
         if (random.next() < 0.1) {
-          await run(database, `INSERT INTO t VALUES ('${instant(random)}', ${round}, 60.5, 's3')`);
+          await run(
+            database,
+            `INSERT INTO t VALUES ('${timestamp(random)}', ${round}, 60.5, 's3')`,
+          );
         }
         const fresh = await prepare(database, text, types);
         const expected = await outcome(fresh, values);
-        t.is(await outcome(kept, values), expected, `${text} with ${JSON.stringify(values)}`);
+        t.is(await outcome(cached, values), expected, `${text} with ${JSON.stringify(values)}`);
         fresh.close();
       }
-      kept.close();
+      cached.close();
     }
   });
 });
@@ -208,7 +211,7 @@ test('symbol parameters return the same as literals, despite concurrent writes',
     await fill(database);
     const known = await Promise.all(
       NAMING.map(async ([text, parameters]) => {
-        return { text, parameters, kept: await prepare(database, text) };
+        return { text, parameters, cached: await prepare(database, text) };
       }),
     );
     for (const change of ['SELECT 1', ...CHANGES]) {
@@ -216,15 +219,15 @@ test('symbol parameters return the same as literals, despite concurrent writes',
       if (change.includes('d TO e')) {
         continue;
       }
-      for (const { text, parameters, kept } of known) {
+      for (const { text, parameters, cached } of known) {
         for (let round = 0; round < 12; round += 1) {
           const values = Array.from({ length: parameters }, (_, place) =>
             place === 0 || text.includes(`s = $${place + 1}`)
               ? random.pick(NAMES)
-              : instant(random),
+              : timestamp(random),
           );
           const expected = await literally(database, text, values);
-          const answer = await outcome(kept, values);
+          const answer = await outcome(cached, values);
           // A statement that was prepared for other columns is prepared again.
           if (!answer.startsWith('REPLAN') && !answer.includes('schema changed')) {
             t.is(answer, expected, `${change}: ${text} with ${JSON.stringify(values)}`);
@@ -232,7 +235,7 @@ test('symbol parameters return the same as literals, despite concurrent writes',
         }
       }
     }
-    known.forEach(({ kept }) => kept.close());
+    known.forEach(({ cached }) => cached.close());
   });
 });
 
@@ -285,8 +288,8 @@ test('repeated parameter values reuse the cached result until the next commit', 
     for (let round = 0; round < 4; round += 1) {
       t.is(await outcome(statement, ['s1']), expected);
     }
-    const kept = cachedResults(database);
-    t.true(kept >= 2, `${kept} cached results`);
+    const cached = cachedResults(database);
+    t.true(cached >= 2, `${cached} cached results`);
     const rows = { rows: { format: 'csv' } } as const;
     const csv = (await statement.execute(['s1'], rows)).chunk?.bytes.toString();
     t.is(`[${csv?.trim()}]`, expected, 'another form');
@@ -311,7 +314,7 @@ test('a parameter relative to the current time is evaluated at each execution', 
 /** Returns a random change to `t` that moves, adds or removes the last rows. */
 function change(random: Random): string {
   const s = `s${random.between(0, 6)}`;
-  const at = instant(random);
+  const at = timestamp(random);
   switch (random.between(0, 8)) {
     case 0:
       return `UPDATE t SET x = x + 1000 WHERE s = '${s}' AND ts > '${at}'`;
@@ -328,7 +331,7 @@ function change(random: Random): string {
         'INSERT INTO t VALUES ' +
         Array.from(
           { length: 3 },
-          () => `('${instant(random)}', ${random.between(0, 99)}, 1.5, '${s}')`,
+          () => `('${timestamp(random)}', ${random.between(0, 99)}, 1.5, '${s}')`,
         ).join()
       );
   }
@@ -376,7 +379,7 @@ for (const dedup of [false, true]) {
       for (let round = 0; round < 60; round += 1) {
         await run(database, change(random));
         const rows = JSON.parse(`[${await run(database, 'SELECT * FROM t')}]`) as unknown[][];
-        const until = instant(random);
+        const until = timestamp(random);
         for (let again = 0; again < 9; again += 1) {
           const s = `s${again % 3}`;
           const own = rows.filter((row) => row[3] === s);
@@ -401,7 +404,7 @@ const FILL =
   `CASE WHEN x % 9 = 0 THEN NULL ELSE 's' || x * x % ${MANY} END FROM long_sequence(35000)`;
 
 /** Returns a random change to a table with many symbols. */
-function changeOfMany(random: Random): string {
+function changeOfManyRows(random: Random): string {
   const s = `s${random.between(0, MANY + 20)}`;
   const at = `2024-01-0${random.between(1, 4)}T${String(random.between(10, 24)).padStart(2, '0')}`;
   switch (random.between(0, 11)) {
@@ -467,7 +470,7 @@ for (const dedup of [false, true]) {
           t.deepEqual(await rowsOf(even, [s]), lastOf(evens, [2]), where);
           t.deepEqual(await rowsOf(three, [s]), own.slice(-3), where);
         }
-        const change = changeOfMany(random);
+        const change = changeOfManyRows(random);
         await run(database, change).catch((error: unknown) => {
           // The column or partition already exists, or is already gone.
           t.true(error instanceof DatabaseError, String(error));

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { startTestServer } from '../golden/server.js';
-import { spoil } from '../http/spoil.js';
+import { damageSegment } from '../http/damaged-segment.js';
 import { ConsolePage, launchBrowser } from './console-page.js';
 import { browserSuite, picture } from './suite.js';
 
@@ -71,7 +71,7 @@ browserTest('a damaged table is reported, and recovered by dropping the partitio
   const make = `CREATE TABLE t AS (${query}) TIMESTAMP(ts) PARTITION BY DAY`;
   await fetch(`${first.url}/exec?query=${encodeURIComponent(make)}`);
   await first.stop();
-  await spoil(root);
+  await damageSegment(root);
   const server = await startTestServer({ root, set: ['cairo.verify=open'] });
   const browser = await launchBrowser();
   try {

@@ -12,7 +12,7 @@ import { FreeSpace } from '../../ts/ingest/bytes/free-space.js';
 import { DatabaseError } from '../../ts/session/index.js';
 
 /** Work that runs until it is stopped. */
-class Held implements Work {
+class BlockedWork implements Work {
   readonly name = 'held';
   readonly target: string;
   readonly journal: string[] = [];
@@ -58,7 +58,7 @@ const soon = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5
 
 test('two jobs run concurrently; the third starts once one of them ends', async (t) => {
   const all = jobs();
-  const works = ['a', 'b', 'c'].map((target) => new Held(target));
+  const works = ['a', 'b', 'c'].map((target) => new BlockedWork(target));
   for (const work of works) {
     t.regex(await all.start('u', work), /^[\da-f]{16}$/);
   }
@@ -76,7 +76,7 @@ test('two jobs run concurrently; the third starts once one of them ends', async 
 
 test('jobs with the same target run in sequence; other jobs overtake them', async (t) => {
   const all = jobs();
-  const [first, second, other] = [new Held('a'), new Held('a'), new Held('b')];
+  const [first, second, other] = [new BlockedWork('a'), new BlockedWork('a'), new BlockedWork('b')];
   for (const work of [first, second, other]) {
     await all.start('u', work);
   }
@@ -92,7 +92,7 @@ test('jobs with the same target run in sequence; other jobs overtake them', asyn
 
 test('cancelling waits until the job has ended; a queued job never starts', async (t) => {
   const all = jobs();
-  const works = ['a', 'b', 'c'].map((target) => new Held(target));
+  const works = ['a', 'b', 'c'].map((target) => new BlockedWork(target));
   const ids: string[] = [];
   for (const work of works) {
     ids.push(await all.start('u', work));
@@ -112,12 +112,12 @@ test('cancelling waits until the job has ended; a queued job never starts', asyn
 
 test('the limit of queued jobs is enforced, and shutdown refuses new jobs', async (t) => {
   const all = jobs(1);
-  const works = ['a', 'b', 'c', 'd'].map((target) => new Held(target));
+  const works = ['a', 'b', 'c', 'd'].map((target) => new BlockedWork(target));
   for (const work of works.slice(0, 3)) {
     await all.start('u', work);
     await soon();
   }
-  const fourth = works[3] ?? new Held('d');
+  const fourth = works[3] ?? new BlockedWork('d');
   const busy = await t.throwsAsync(all.start('u', fourth), { instanceOf: DatabaseError });
   t.is(busy.code, 'Busy');
   await all.close();
@@ -130,7 +130,7 @@ test('the limit of queued jobs is enforced, and shutdown refuses new jobs', asyn
 
 test('a job that cannot be logged is not started', async (t) => {
   const all = jobs();
-  const work = new Held('a');
+  const work = new BlockedWork('a');
   work.announce = () => Promise.reject(new Error('full'));
   await t.throwsAsync(all.start('u', work), { message: 'full' });
   await soon();

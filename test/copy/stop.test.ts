@@ -43,7 +43,7 @@ async function withRoot(
 }
 
 /** Asserts that no table or file from the jobs above exists. */
-async function leavesNothing(t: ExecutionContext, server: TestServer): Promise<void> {
+async function removesEverything(t: ExecutionContext, server: TestServer): Promise<void> {
   t.deepEqual(
     await rows(server, "SELECT table_name FROM tables() WHERE table_name NOT LIKE 'sys.%'"),
     [],
@@ -66,7 +66,7 @@ test.serial('a job cancelled half-way leaves no data', async (t) => {
       t.deepEqual(await rows(server, `COPY '${id}' CANCEL`), [[id, 'cancelled']], what);
       const { status, message } = await ended(server, id, kind);
       t.deepEqual([status, message], ['cancelled', 'cancelled by user'], what);
-      await leavesNothing(t, server);
+      await removesEverything(t, server);
     }
     t.deepEqual(
       await rows(server, "SELECT query FROM query_activity() WHERE query LIKE 'COPY%'"),
@@ -85,7 +85,7 @@ for (const [what, statement, kind, log, phase] of JOBS) {
       const { status, message } = await ended(after, id, kind);
       t.is(status, 'failed');
       t.regex(message ?? '', /^the server stopped before the job ended/);
-      await leavesNothing(t, after);
+      await removesEverything(t, after);
       return after;
     });
   });
@@ -105,7 +105,7 @@ test.serial('a server shutdown stops its jobs, and the log table reports it', as
       ends.map(({ message }) => message),
       ['the server is shutting down', 'the server is shutting down'],
     );
-    await leavesNothing(t, after);
+    await removesEverything(t, after);
     return after;
   });
 });

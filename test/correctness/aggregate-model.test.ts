@@ -217,7 +217,7 @@ const isProperty = (expected: unknown): expected is Property =>
   typeof expected === 'object' && expected !== null && 'holds' in expected;
 
 /** Values that replace null in types without null. */
-const INSTEAD_OF_NULL: Readonly<Record<string, unknown>> = {
+const NULL_REPLACEMENTS: Readonly<Record<string, unknown>> = {
   BOOLEAN: false,
   BYTE: 0,
   CHAR: '',
@@ -230,7 +230,7 @@ function wrong(found: unknown, form: Form, type: string, rows: readonly Row[]): 
   // Aggregates that select a value, and bit aggregates, return the type of their argument.
   const chosen = OF_VALUES.has(form.name) || PROPERTIES.has(form.name);
   const typed = chosen || form.name.startsWith('bit_');
-  const zero = typed && expected === null ? INSTEAD_OF_NULL[type] : null;
+  const zero = typed && expected === null ? NULL_REPLACEMENTS[type] : null;
   if (expected === undefined) {
     // Without a model, the result over no values must at least be null or empty.
     const fault = known(rows).length === 0 && found !== null && found !== '';
@@ -239,7 +239,7 @@ function wrong(found: unknown, form: Form, type: string, rows: readonly Row[]): 
   // avg(DECIMAL) is rounded to the scale of its type.
   const slack = type.startsWith('DECIMAL') && form.name === 'avg' ? 0.005 : 1e-6;
   const right = isProperty(expected)
-    ? expected.holds(found === INSTEAD_OF_NULL[type] && known(rows).length === 0 ? null : found)
+    ? expected.holds(found === NULL_REPLACEMENTS[type] && known(rows).length === 0 ? null : found)
     : (zero !== undefined && found === zero) || same(found, expected, slack);
   const shown = isProperty(expected) ? expected.name : JSON.stringify(expected);
   return right ? [] : [`${JSON.stringify(found)}, not ${shown}`];

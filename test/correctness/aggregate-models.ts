@@ -103,8 +103,8 @@ const both =
   };
 
 const slope = (values: readonly (readonly [number, number])[]): number => {
-  const [together, , keys] = products(values);
-  return together / keys;
+  const [pairProducts, , keys] = products(values);
+  return pairProducts / keys;
 };
 
 const weightedMean = both(1, (values) => {
@@ -270,8 +270,8 @@ export const OF_NUMBERS: ReadonlyMap<string, Model<unknown>> = new Map<string, M
   [
     'corr',
     both(2, (values) => {
-      const [together, left, right] = products(values);
-      return together / Math.sqrt(left * right);
+      const [pairProducts, left, right] = products(values);
+      return pairProducts / Math.sqrt(left * right);
     }),
   ],
   ['covar_pop', both(1, (values) => products(values)[0] / values.length)],
@@ -307,8 +307,8 @@ export const OF_NUMBERS: ReadonlyMap<string, Model<unknown>> = new Map<string, M
   [
     'regr_r2',
     both(2, (values) => {
-      const [together, left, right] = products(values);
-      return left === 0 ? 1 : together ** 2 / (left * right);
+      const [pairProducts, left, right] = products(values);
+      return left === 0 ? 1 : pairProducts ** 2 / (left * right);
     }),
   ],
   ['regr_slope', both(2, slope)],

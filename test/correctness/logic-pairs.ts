@@ -72,9 +72,9 @@ let refused = 0;
 async function pair(): Promise<string | undefined> {
   const source = harness.random.pick(SOURCES);
   const predicate = new Predicates(harness.random, source.prefixes).next();
-  const look = harness.random.pick([partitions, counts]);
+  const counts_ = harness.random.pick([partitions, counts]);
   try {
-    return await look(source, predicate);
+    return await counts_(source, predicate);
   } catch (error) {
     if (error instanceof Refusal) {
       // If a predicate is refused, there must be a reason in the dialect.

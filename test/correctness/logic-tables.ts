@@ -104,7 +104,7 @@ export class Predicates {
     return this.#simple();
   }
 
-  #one(...texts: readonly string[]): string {
+  #pick(...texts: readonly string[]): string {
     return this.#random.pick(texts);
   }
 
@@ -135,7 +135,7 @@ export class Predicates {
       () => this.#matching(),
       () =>
         `${this.#prefixes[0] ?? ''}ts IN ` +
-        `'2024-01-0${random.between(1, 4)}${this.#one('', 'T12', ';6h')}'`,
+        `'2024-01-0${random.between(1, 4)}${this.#pick('', 'T12', ';6h')}'`,
       () => `CASE WHEN ${this.next(0)} THEN ${this.next(0)} ELSE ${this.next(0)} END`,
       () => this.#prefixes.map((prefix) => `${prefix}b`)[0] ?? 'true',
     ])();
@@ -147,7 +147,7 @@ export class Predicates {
       column.literal(this.#random),
     );
     const list = this.#random.next() < 0.2 ? [...values, 'null'] : values;
-    return `${this.#prefixed(column)} ${this.#one('IN', 'NOT IN')} (${list.join(', ')})`;
+    return `${this.#prefixed(column)} ${this.#pick('IN', 'NOT IN')} (${list.join(', ')})`;
   }
 
   /** Returns two columns of the same family. */
@@ -156,25 +156,25 @@ export class Predicates {
     const [a, b] = [0, 1].map(() =>
       this.#prefixed(this.#columnOf((column) => column[family] === true)),
     );
-    return `${a ?? ''} ${this.#one('=', '!=', '<', '>', '<=', '>=')} ${b ?? ''}`;
+    return `${a ?? ''} ${this.#pick('=', '!=', '<', '>', '<=', '>=')} ${b ?? ''}`;
   }
 
   #arithmetic(): string {
     const number = (): string => this.#prefixed(this.#columnOf((column) => column.number === true));
-    const operator = this.#one('+', '-', '*', '/', '%');
+    const operator = this.#pick('+', '-', '*', '/', '%');
     const value = this.#random.between(-4, 8);
-    return `${number()} ${operator} ${number()} ${this.#one('=', '<', '>', '!=')} ${value}`;
+    return `${number()} ${operator} ${number()} ${this.#pick('=', '<', '>', '!=')} ${value}`;
   }
 
   #matching(): string {
     const column = this.#prefixed(this.#columnOf(({ text }) => text === true));
     return this.#random.pick([
       () =>
-        `${column} ${this.#one('LIKE', 'ILIKE', 'NOT LIKE')} ` +
-        `'${this.#one('%a%', 'a%', 'al_ha', '%', '_%')}'`,
-      () => `${column} ${this.#one('~', '!~')} '${this.#one('^a', 'a$', '[ab]', 'z+')}'`,
+        `${column} ${this.#pick('LIKE', 'ILIKE', 'NOT LIKE')} ` +
+        `'${this.#pick('%a%', 'a%', 'al_ha', '%', '_%')}'`,
+      () => `${column} ${this.#pick('~', '!~')} '${this.#pick('^a', 'a$', '[ab]', 'z+')}'`,
       () => `length(${column}) > ${this.#random.between(-1, 4)}`,
-      () => `coalesce(${column}, 'none') = '${this.#one('none', 'alpha')}'`,
+      () => `coalesce(${column}, 'none') = '${this.#pick('none', 'alpha')}'`,
     ])();
   }
 }

@@ -10,7 +10,13 @@ import { parse } from '../../ts/sql/index.js';
 import { startTestServer } from '../golden/server.js';
 import { clientMessage, errorFields, RawClient } from '../pgwire/raw-client.js';
 import { changedTable, type Source, statementsToSweep, type Swept } from './parameters/sources.js';
-import { FAMILIES, type Form, listsOf, literalsOf, type Place } from './parameters/values.js';
+import {
+  FAMILIES,
+  type Form,
+  listsOf,
+  literalsOf,
+  type LiteralPosition,
+} from './parameters/values.js';
 
 /**
  * Maximum number of literals that are tried one at a time in a statement that changes rows, because
@@ -143,13 +149,13 @@ async function sweepStatement(tables: Tables, swept: Swept, sweep: Sweep): Promi
   }
   sweep.statements.set(swept.source, (sweep.statements.get(swept.source) ?? 0) + 1);
   const tree = parse(swept.sql);
-  const places = literalsOf(tree, swept.sql);
+  const literals = literalsOf(tree, swept.sql);
   const isQuery = changedTable(swept.sql) === null;
-  const all = places.length === 0 ? [] : together(swept.sql, places);
+  const all = literals.length === 0 ? [] : combined(swept.sql, literals);
   const trials = {
-    one: places
+    one: literals
       .slice(0, isQuery ? undefined : ALONE)
-      .flatMap((place) => place.forms.map((form) => trialOf(swept.sql, [place], [form]))),
+      .flatMap((literal) => literal.forms.map((form) => trialOf(swept.sql, [literal], [form]))),
     // Queries run twice, because their plan is then cached for other values.
     several: isQuery ? [...all, ...all] : all,
     array: arrays(swept.sql),
@@ -163,20 +169,20 @@ async function sweepStatement(tables: Tables, swept: Swept, sweep: Sweep): Promi
 }
 
 /** All literals replaced together, each in the same form. */
-function together(sql: string, places: readonly Place[]): Trial[] {
+function combined(sql: string, literals: readonly LiteralPosition[]): Trial[] {
   return FAMILIES.map((family) =>
     trialOf(
       sql,
-      places,
-      places.flatMap(({ forms }) => forms.find((form) => form.family === family) ?? []),
+      literals,
+      literals.flatMap(({ forms }) => forms.find((form) => form.family === family) ?? []),
     ),
   );
 }
 
 /** Lists replaced by arrays. An unnested parameter needs a type, as in PostgreSQL. */
 function arrays(sql: string): Trial[] {
-  return listsOf(parse(sql)).flatMap(({ start, end, forms, instead }) =>
-    instead.flatMap((text) =>
+  return listsOf(parse(sql)).flatMap(({ start, end, forms, alternatives }) =>
+    alternatives.flatMap((text) =>
       forms
         .filter(({ type }) => type !== 0 || !text.includes('unnest'))
         .map((form) => ({
@@ -188,18 +194,18 @@ function arrays(sql: string): Trial[] {
   );
 }
 
-function trialOf(sql: string, places: readonly Place[], bound: readonly Form[]): Trial {
+function trialOf(sql: string, literals: readonly LiteralPosition[], bound: readonly Form[]): Trial {
   let text = '';
   let at = 0;
-  for (const [index, { start, end }] of places.entries()) {
+  for (const [index, { start, end }] of literals.entries()) {
     text += `${sql.slice(at, start)}$${index + 1}`;
     at = end;
   }
-  const [place] = places;
+  const [literal] = literals;
   const [form] = bound;
   const what =
     bound.length === 1
-      ? `${form?.name ?? ''} ${sql.slice(place?.start, place?.end)}`
+      ? `${form?.name ?? ''} ${sql.slice(literal?.start, literal?.end)}`
       : `all ${form?.family ?? ''}`;
   return { sql: text + sql.slice(at), bound, what };
 }
@@ -286,8 +292,8 @@ async function ask(client: RawClient, sql: string, bound: readonly Form[]): Prom
 
 /** Returns refusals and different answers. */
 function findings({ refused, different }: Sweep): string[] {
-  const refusals = [...refused].flatMap(([error, places]) =>
-    places.map((place) => `${error} | ${place}`),
+  const refusals = [...refused].flatMap(([error, literals]) =>
+    literals.map((literal) => `${error} | ${literal}`),
   );
   return [...refusals, ...different];
 }

@@ -49,7 +49,7 @@ export class StandardQueries {
     ])();
   }
 
-  #one(...texts: readonly string[]): string {
+  #pick(...texts: readonly string[]): string {
     return this.#random.pick(texts);
   }
 
@@ -82,7 +82,7 @@ export class StandardQueries {
         identity,
       };
     }
-    const kind = this.#one('JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN');
+    const kind = this.#pick('JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN');
     const on = this.#joinCondition(first, second);
     const left = kind === 'RIGHT JOIN' || kind === 'FULL JOIN' ? nulled(first) : first;
     const right = kind === 'LEFT JOIN' || kind === 'FULL JOIN' ? nulled(second) : second;
@@ -94,7 +94,7 @@ export class StandardQueries {
   }
 
   #joinCondition(first: Relation, second: Relation): string {
-    const column = this.#one('id', 'i', 'g', 'v', 's', 'd');
+    const column = this.#pick('id', 'i', 'g', 'v', 's', 'd');
     const [left, right] = [first, second].map(({ terms }) =>
       terms.find(({ sql }) => sql.endsWith(`.${column}`)),
     );
@@ -148,7 +148,7 @@ export class StandardQueries {
       int: [
         choice,
         fallback,
-        () => this.#binary(inner('int'), this.#one('+', '-', '*'), inner('int')),
+        () => this.#binary(inner('int'), this.#pick('+', '-', '*'), inner('int')),
         () => map(inner('int'), (a) => `abs(${a})`),
         () => map(inner('int'), (a) => `abs(${a}) % 7`),
         () => ({ ...map(inner('text', false), (a) => `length(${a})`), kind: 'int' }),
@@ -156,15 +156,15 @@ export class StandardQueries {
       double: [
         choice,
         fallback,
-        () => this.#binary(inner('double'), this.#one('+', '-', '*'), inner('double')),
-        () => map(inner('double'), (a) => `${this.#one('abs', 'floor', 'ceil')}(${a})`),
+        () => this.#binary(inner('double'), this.#pick('+', '-', '*'), inner('double')),
+        () => map(inner('double'), (a) => `${this.#pick('abs', 'floor', 'ceil')}(${a})`),
         () => ({ ...map(inner('int'), (a) => `CAST(${a} AS DOUBLE)`), kind: 'double' }),
         () => map(inner('double'), (a) => `(${a}) / 4.0`),
       ],
       text: [
         choice,
         fallback,
-        () => map(inner('text'), (a) => `${this.#one('upper', 'lower')}(${a})`),
+        () => map(inner('text'), (a) => `${this.#pick('upper', 'lower')}(${a})`),
         () => this.#binary(inner('text', false), '||', inner('text', false)),
         () => map(inner('text'), (a) => `substring(${a}, 1, 3)`),
         () => ({ ...map(inner('int', false), (a) => `CAST(${a} AS VARCHAR)`), kind: 'text' }),
@@ -200,14 +200,14 @@ export class StandardQueries {
     return this.#random.pick([
       () => `${term()} ${this.#random.pick(COMPARISONS)} ${term()}`,
       () => `${term()} ${this.#random.pick(COMPARISONS)} ${term()}`,
-      () => `${any.sql} IS ${this.#one('NULL', 'NOT NULL')}`,
+      () => `${any.sql} IS ${this.#pick('NULL', 'NOT NULL')}`,
       () =>
-        `${term()} ${this.#one('IN', 'NOT IN')} ` +
+        `${term()} ${this.#pick('IN', 'NOT IN')} ` +
         `(${this.#literal(kind)}, ${this.#literal(kind)})`,
       () => this.#between(terms),
       () =>
         `${this.#leaf(terms, 'text', false).sql} LIKE ` +
-        `'${this.#one('%a%', 'a%', '%a', 'be_a', '%')}'`,
+        `'${this.#pick('%a%', 'a%', '%a', 'be_a', '%')}'`,
     ])();
   }
 
@@ -227,10 +227,10 @@ export class StandardQueries {
     const where = this.#predicate(inner.terms, 0);
     return this.#random.pick([
       () =>
-        `${outer.sql} ${this.#one('IN', 'NOT IN')} ` +
+        `${outer.sql} ${this.#pick('IN', 'NOT IN')} ` +
         `(SELECT ${own.sql} FROM ${inner.sql} WHERE ${where})`,
       () =>
-        `${this.#one('EXISTS', 'NOT EXISTS')} ` +
+        `${this.#pick('EXISTS', 'NOT EXISTS')} ` +
         `(SELECT 1 FROM ${inner.sql} WHERE ${own.sql} = ${outer.sql} AND ${where})`,
     ])();
   }
@@ -246,7 +246,7 @@ export class StandardQueries {
       return ` WHERE ${nested}`;
     }
     const both = `${plain} AND ${nested}`;
-    return ` WHERE ${this.#one(both, `${nested} OR ${plain}`, `NOT (${both})`)}`;
+    return ` WHERE ${this.#pick(both, `${nested} OR ${plain}`, `NOT (${both})`)}`;
   }
 
   // Queries.
@@ -269,7 +269,7 @@ export class StandardQueries {
     if (!total || this.#chance(0.5)) {
       return { sql: `SELECT ${items} FROM ${sql}${where}`, ordered: false };
     }
-    const direction = this.#one('', ' DESC');
+    const direction = this.#pick('', ' DESC');
     const order = identity.map((column) => `${column}${direction}`).join(', ');
     const limit = this.#chance(0.5) ? ` LIMIT ${this.#random.between(0, 9)}` : '';
     return { sql: `SELECT ${items} FROM ${sql}${where} ORDER BY ${order}${limit}`, ordered: true };
@@ -289,7 +289,7 @@ export class StandardQueries {
       { sql: key, kind: 'int', nullable: false },
       ...this.#selected(terms, ['int', 'text']),
     ]);
-    const order = `${key}, ${identity[0] ?? ''}${this.#one('', ' DESC')}`;
+    const order = `${key}, ${identity[0] ?? ''}${this.#pick('', ' DESC')}`;
     const where = this.#where(terms);
     return {
       sql: `SELECT DISTINCT ON (${key}) ${items} FROM ${sql}${where} ORDER BY ${order}`,
@@ -301,7 +301,7 @@ export class StandardQueries {
     const [first, second] = [this.#table(), this.#table()];
     const items = named(this.#selected([...first.terms, ...second.terms], this.#kinds()));
     const where = this.#where([...first.terms, ...second.terms]);
-    const column = this.#one('id', 'g', 'v');
+    const column = this.#pick('id', 'g', 'v');
     return {
       sql: `SELECT ${items} FROM ${first.sql} JOIN ${second.sql} USING (${column})${where}`,
       ordered: false,
@@ -311,12 +311,17 @@ export class StandardQueries {
   /** A sub-query over another table that is evaluated for each row. */
   #lateral(): Query {
     const [outer, inner] = [this.#table(), this.#table()];
-    const column = this.#one('g', 'id', 'i');
+    const column = this.#pick('g', 'id', 'i');
     const [a, b] = [outer, inner].map(({ sql }) => `${sql.split(' ')[1] ?? ''}.${column}`);
     const number = this.#leaf(inner.terms, 'int', true).sql;
-    const aggregate = this.#one('count(*)', `max(${number})`, `sum(${number})`, `count(${number})`);
+    const aggregate = this.#pick(
+      'count(*)',
+      `max(${number})`,
+      `sum(${number})`,
+      `count(${number})`,
+    );
     const alias = this.#alias();
-    const join = this.#one('CROSS JOIN LATERAL', 'LEFT JOIN LATERAL');
+    const join = this.#pick('CROSS JOIN LATERAL', 'LEFT JOIN LATERAL');
     const on = join === 'LEFT JOIN LATERAL' ? ' ON true' : '';
     return {
       sql:
@@ -334,10 +339,10 @@ export class StandardQueries {
       () => 'count(*)',
       () => `count(${any.sql})`,
       () => `count(DISTINCT ${this.#leaf(terms, this.#kind(), true).sql})`,
-      () => `${this.#one('sum', 'avg')}(${number.sql})`,
-      () => `${this.#one('min', 'max')}(${any.sql})`,
+      () => `${this.#pick('sum', 'avg')}(${number.sql})`,
+      () => `${this.#pick('min', 'max')}(${any.sql})`,
       () =>
-        this.#one('stddev_samp', 'var_pop', 'var_samp', 'stddev_pop') +
+        this.#pick('stddev_samp', 'var_pop', 'var_samp', 'stddev_pop') +
         `(${this.#leaf(terms, 'double', true).sql})`,
     ])();
     const filter = this.#chance(0.15) ? ` FILTER (WHERE ${this.#predicate(terms, 1)})` : '';
@@ -392,7 +397,7 @@ export class StandardQueries {
       `SELECT ${a} k0, ${b} k1, count(*) n, ${aggregates.join(', ')} FROM ${sql}` +
       `${this.#where(terms)} GROUP BY ${sets}`;
     if (this.#chance(0.3)) {
-      const having = this.#one(
+      const having = this.#pick(
         `${a} = ${this.#literal('int')}`,
         `${b} IS NOT NULL`,
         'count(*) > 1',
@@ -409,12 +414,12 @@ export class StandardQueries {
       this.#random.pick([
         `k0 = ${this.#literal('int')}`,
         `k1 = ${this.#literal('text')}`,
-        `k0 IS ${this.#one('NULL', 'NOT NULL')}`,
-        `k1 IS ${this.#one('NULL', 'NOT NULL')}`,
+        `k0 IS ${this.#pick('NULL', 'NOT NULL')}`,
+        `k1 IS ${this.#pick('NULL', 'NOT NULL')}`,
         `n > ${this.#random.between(0, 4)}`,
         '1 = 0',
       ]);
-    return this.#chance(0.4) ? `${one()} ${this.#one('AND', 'OR')} ${one()}` : one();
+    return this.#chance(0.4) ? `${one()} ${this.#pick('AND', 'OR')} ${one()}` : one();
   }
 
   /** Windows over non-null values, one of which orders the rows of the outer query. */
@@ -423,7 +428,7 @@ export class StandardQueries {
     const id = identity[0] ?? '';
     const frame = (): string => {
       const low = this.#random.between(0, 4);
-      return this.#one(
+      return this.#pick(
         `ROWS BETWEEN ${low} PRECEDING AND CURRENT ROW`,
         `ROWS BETWEEN ${low} PRECEDING AND ${this.#random.between(0, 3)} FOLLOWING`,
         'ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING',
@@ -433,11 +438,17 @@ export class StandardQueries {
     const key = this.#column(terms, this.#random.pick<Kind>(['int', 'text']), true)?.sql ?? id;
     const windows = Array.from({ length: this.#random.between(1, 4) }, () => {
       const partition = this.#chance(0.6) ? `PARTITION BY ${key} ` : '';
-      const call = this.#one('count(*)', `count(${key})`, `min(${id})`, `max(${id})`, `sum(${id})`);
-      return `${call} OVER (${partition}ORDER BY ${id}${this.#one('', ' DESC')} ${frame()})`;
+      const call = this.#pick(
+        'count(*)',
+        `count(${key})`,
+        `min(${id})`,
+        `max(${id})`,
+        `sum(${id})`,
+      );
+      return `${call} OVER (${partition}ORDER BY ${id}${this.#pick('', ' DESC')} ${frame()})`;
     });
     const items = windows.map((window, index) => `${window} c${index + 1}`).join(', ');
-    const by = `c${this.#random.between(1, windows.length)}${this.#one('', ' DESC')}`;
+    const by = `c${this.#random.between(1, windows.length)}${this.#pick('', ' DESC')}`;
     const limit = this.#chance(0.5) ? ` LIMIT ${this.#random.between(0, 9)}` : '';
     return {
       sql:
@@ -450,7 +461,7 @@ export class StandardQueries {
   #window(terms: readonly Term[], id: string): Term {
     const key = this.#column(terms, this.#random.pick<Kind>(['int', 'text']), true)?.sql ?? id;
     const partition = this.#chance(0.6) ? `PARTITION BY ${key} ` : '';
-    const order = `ORDER BY ${id}${this.#one('', ' DESC')}`;
+    const order = `ORDER BY ${id}${this.#pick('', ' DESC')}`;
     const over = `${partition}${order}`;
     const number = this.#column(terms, this.#random.pick<Kind>(['int', 'double']), true)?.sql ?? id;
     const rows = this.#random.pick([
@@ -462,12 +473,12 @@ export class StandardQueries {
       ' ROWS BETWEEN 3 PRECEDING AND 1 PRECEDING',
     ]);
     const sql = this.#random.pick([
-      () => `${this.#one('row_number', 'rank', 'dense_rank')}() OVER (${over})`,
-      () => `${this.#one('lag', 'lead')}(${number}, ${this.#one('1', '3')}) OVER (${over})`,
-      () => `${this.#one('sum', 'avg', 'min', 'max', 'count')}(${number}) OVER (${over}${rows})`,
-      () => `${this.#one('first_value', 'last_value')}(${number}) OVER (${over}${rows})`,
+      () => `${this.#pick('row_number', 'rank', 'dense_rank')}() OVER (${over})`,
+      () => `${this.#pick('lag', 'lead')}(${number}, ${this.#pick('1', '3')}) OVER (${over})`,
+      () => `${this.#pick('sum', 'avg', 'min', 'max', 'count')}(${number}) OVER (${over}${rows})`,
+      () => `${this.#pick('first_value', 'last_value')}(${number}) OVER (${over}${rows})`,
       () => `sum(${number}) OVER (${partition.trim()})`,
-      () => `${this.#one('ntile(3)', 'cume_dist()', 'percent_rank()')} OVER (${over})`,
+      () => `${this.#pick('ntile(3)', 'cume_dist()', 'percent_rank()')} OVER (${over})`,
     ])();
     return { sql, kind: 'double', nullable: true };
   }
@@ -490,7 +501,7 @@ export class StandardQueries {
       const { sql, terms } = this.#relation();
       return `SELECT ${named(this.#selected(terms, kinds))} FROM ${sql}${this.#where(terms)}`;
     };
-    const operator = this.#one('UNION', 'UNION ALL', 'INTERSECT', 'EXCEPT');
+    const operator = this.#pick('UNION', 'UNION ALL', 'INTERSECT', 'EXCEPT');
     return { sql: `${branch()} ${operator} ${branch()}`, ordered: false };
   }
 

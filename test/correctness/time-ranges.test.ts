@@ -17,7 +17,7 @@ const LIMIT = 2n ** 63n - 1n;
 const YEAR = 31_556_952n * 1_000_000_000n;
 
 /** Timestamps in nanoseconds: around 1970, the ends of the nanosecond range, 2500, and far away. */
-const INSTANTS = [
+const TIMESTAMPS = [
   0n,
   -1_000_000n,
   1_700_000_000_123_000_000n,
@@ -42,7 +42,7 @@ const OPERATORS: Readonly<Record<string, (a: bigint, b: bigint) => boolean>> = {
 /** Returns the timestamps within the range of a type, in its unit. */
 function valuesOf(type: TimeType): readonly bigint[] {
   const unit = UNITS[type];
-  const values = INSTANTS.map((instant) => instant / unit);
+  const values = TIMESTAMPS.map((timestamp) => timestamp / unit);
   return values.filter((value) => value <= LIMIT && value >= -LIMIT);
 }
 
@@ -141,7 +141,7 @@ test('strings beyond the nanosecond range are compared in every column', async (
 test('a time out of range of the target type is an error and never null', async (t) => {
   await exec(server, 'CREATE TABLE stored (t TIMESTAMP_NS, m TIMESTAMP, d DATE)');
   await exec(server, "INSERT INTO stored VALUES ('2020-01-01', '2500-01-01', '2500-01-01')");
-  const beyond =
+  const outOfRange =
     /inconvertible value: \d+ \[\w+ -> TIMESTAMP_NS\]: 2500-.* is out of range 1677-.* to 2262-/;
   for (const statement of [
     'SELECT m::timestamp_ns FROM stored',
@@ -154,7 +154,7 @@ test('a time out of range of the target type is an error and never null', async 
     "INSERT INTO stored(t) VALUES ('2500-01-01'::timestamp)",
   ]) {
     const failure: unknown = await exec(server, statement).catch((error: unknown) => error);
-    t.regex(String(failure), beyond, statement);
+    t.regex(String(failure), outOfRange, statement);
   }
   t.deepEqual(await pairs('SELECT t FROM stored'), [['2020-01-01T00:00:00.000000000Z']]);
 });

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { innerWord } from '../inner-words.js';
+import { internalWord } from '../internal-words.js';
 import { isObject, type Json, parseExact, printExact, sameValue } from './exact-json.js';
 import { type Exchange, execute, type Reply, send } from './http-client.js';
 
@@ -160,13 +160,13 @@ function compare(expected: Expectation, reply: Reply): string[] {
       problems.push(`header ${name} must be absent`);
     }
   }
-  return [...problems, ...innerWords(reply), ...compareBody(expected, reply.body)];
+  return [...problems, ...internalWords(reply), ...compareBody(expected, reply.body)];
 }
 
 /** Returns internal details of the program that an error reveals. */
-function innerWords({ status, body }: Reply): string[] {
+function internalWords({ status, body }: Reply): string[] {
   const error = status < 400 ? null : /"error":"((?:[^"\\]|\\.)*)"/.exec(body.toString('utf8'));
-  const word = innerWord(error?.[1] ?? '');
+  const word = internalWord(error?.[1] ?? '');
   return word === null ? [] : [`speaks of the program ('${word}')`];
 }
 

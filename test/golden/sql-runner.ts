@@ -11,7 +11,7 @@ import {
   printExact,
   sameValue,
 } from './exact-json.js';
-import { innerWord } from '../inner-words.js';
+import { internalWord } from '../internal-words.js';
 import { execute } from './http-client.js';
 
 interface Members {
@@ -65,7 +65,7 @@ export class SqlRunner {
     }
     const outcome = await this.#ask(golden.sql);
     const { error } = outcome.body;
-    const inner = typeof error === 'string' ? innerWord(error) : null;
+    const inner = typeof error === 'string' ? internalWord(error) : null;
     if (inner !== null) {
       return `speaks of the program ('${inner}'): ${shorten(printExact(error ?? null), 200)}`;
     }

@@ -7,8 +7,8 @@ import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 
-const PIECE = Buffer.alloc(64 * 1024, 'x');
-const PIECES = 40;
+const CHUNK = Buffer.alloc(64 * 1024, 'x');
+const CHUNKS = 40;
 
 let server: TestServer;
 test.before(async () => {
@@ -41,19 +41,19 @@ test('a refused upload is drained so that the client receives the response', asy
     problem = error;
   });
   const closed = once(socket, 'close');
-  socket.write(refusedUpload(PIECES * PIECE.length));
+  socket.write(refusedUpload(CHUNKS * CHUNK.length));
   while (!answer.includes('\r\n\r\n')) {
     await sleep(5);
   }
   t.regex(answer, /^HTTP\/1\.1 400 /);
   t.regex(answer, /\r\nconnection: close\r\n/i);
-  for (let sent = 0; sent < PIECES; sent += 1) {
-    socket.write(PIECE);
+  for (let sent = 0; sent < CHUNKS; sent += 1) {
+    socket.write(CHUNK);
     await sleep(2);
   }
   await closed;
   t.is(problem, null);
-  t.is(socket.bytesWritten, refusedUpload(PIECES * PIECE.length).length + PIECES * PIECE.length);
+  t.is(socket.bytesWritten, refusedUpload(CHUNKS * CHUNK.length).length + CHUNKS * CHUNK.length);
   t.regex(answer, /malformed multipart body/);
 });
 
@@ -65,7 +65,7 @@ test('a client that stops mid-upload gets a response and is disconnected', async
     answer += text;
   });
   socket.on('error', () => undefined);
-  socket.write(refusedUpload(PIECE.length));
+  socket.write(refusedUpload(CHUNK.length));
   await once(socket, 'close');
   t.regex(answer, /^HTTP\/1\.1 400 .*malformed multipart body.*\r\n$/s);
 });

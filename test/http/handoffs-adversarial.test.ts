@@ -54,7 +54,7 @@ async function busy(t: ExecutionContext, of = server): Promise<Repeater> {
   return one;
 }
 
-const LEAVES: Readonly<Record<string, (one: Repeater) => void>> = {
+const DISCONNECTS: Readonly<Record<string, (one: Repeater) => void>> = {
   'and is gone': (one) => {
     one.close();
   },
@@ -66,9 +66,9 @@ const LEAVES: Readonly<Record<string, (one: Repeater) => void>> = {
   },
 };
 
-for (const [name, leave] of Object.entries(LEAVES)) {
+for (const [name, disconnect] of Object.entries(DISCONNECTS)) {
   test.serial(`a disconnected client cancels its query: ${name}`, async (t) => {
-    leave(await busy(t));
+    disconnect(await busy(t));
     const began = Date.now();
     await until(async () => (await running(server)) === 0, 'the query has ended');
     t.true(Date.now() - began < 15_000);

@@ -48,7 +48,7 @@ interface Case {
   readonly texts: readonly string[];
   readonly options?: RequestOptions;
   /** Whether only the server answers this request. */
-  readonly isKept?: true;
+  readonly staysHandedOff?: true;
 }
 
 const CASES: readonly Case[] = [
@@ -106,17 +106,17 @@ const CASES: readonly Case[] = [
     (parameters): Case => ({
       texts: ['SELECT x FROM numbers'],
       options: { parameters },
-      isKept: true,
+      staysHandedOff: true,
     }),
   ),
   ...['GET /exec?query={} HTTP/1.0', 'HEAD /exec?query={} HTTP/1.1'].map((line): Case => ({
     texts: ['SELECT x FROM numbers'],
     options: { line, headers: ['Connection: keep-alive'] },
-    isKept: true,
+    staysHandedOff: true,
   })),
 ];
 
-for (const { texts, options, isKept } of CASES) {
+for (const { texts, options, staysHandedOff } of CASES) {
   const how = JSON.stringify(options ?? {});
   test.serial(`same bytes with and without handoffs: ${texts[0] ?? ''} ${how}`, async (t) => {
     const [a, b] = await Promise.all([Repeater.open(handingOff), Repeater.open(plain)]);
@@ -134,7 +134,7 @@ for (const { texts, options, isKept } of CASES) {
       }
     }
     const answered = (await handedOff(handingOff)) - before;
-    if (isKept) {
+    if (staysHandedOff) {
       t.is(answered, 0);
     } else {
       t.true(answered > texts.length * 3, `the engine answered ${answered}`);

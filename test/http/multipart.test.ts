@@ -7,18 +7,18 @@ import test from 'ava';
 
 import { multipartProblem, readParts } from '../../ts/http/request/multipart-parts.js';
 
-interface Seen {
+interface ParsedRequest {
   readonly parts: { name: string; filename: string | null; bytes: Buffer }[];
   error: Error | null;
 }
 
 let server: Server;
 /** Resolves when the current request has been read or aborted. */
-let seen: Promise<Seen>;
+let seen: Promise<ParsedRequest>;
 let skipFirst = false;
 
 test.before(async () => {
-  let report: (seen: Seen) => void = () => undefined;
+  let report: (seen: ParsedRequest) => void = () => undefined;
   const expectNext = (): void => {
     seen = new Promise((resolve) => {
       report = resolve;
@@ -26,7 +26,7 @@ test.before(async () => {
   };
   expectNext();
   server = createServer((request, response) => {
-    const result: Seen = { parts: [], error: null };
+    const result: ParsedRequest = { parts: [], error: null };
     const read = async (): Promise<void> => {
       for await (const part of readParts(request, 30_000)) {
         const chunks: Buffer[] = [];
@@ -67,7 +67,7 @@ function part(name: string, content: string | Buffer, filename?: string): Buffer
 
 const END = Buffer.from('--b--\r\n');
 
-async function upload(body: Buffer, headers: Record<string, string> = {}): Promise<Seen> {
+async function upload(body: Buffer, headers: Record<string, string> = {}): Promise<ParsedRequest> {
   const waiting = seen;
   await fetch(`http://127.0.0.1:${port()}/`, {
     method: 'POST',

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { spoil } from './spoil.js';
+import { damageSegment } from './damaged-segment.js';
 
 interface Answer {
   readonly ddl?: string;
@@ -27,7 +27,7 @@ test('RECOVER TABLE reports the damage, and SKIP drops the damaged data', async 
     await exec(server, `create table t as (select x, ${rows}) timestamp(ts) partition by day`);
     t.deepEqual(await exec(server, 'recover table t'), { ddl: 'OK' });
     await server.stop();
-    const segment = await spoil(root);
+    const segment = await damageSegment(root);
     // With this setting, opening verifies everything and finds the damage; otherwise the first
     // query would.
     server = await startTestServer({ root, set: ['cairo.verify=open'] });

@@ -8,7 +8,7 @@ import test from 'ava';
 import { frameOf, splitAddress } from '../../ts/http/handoffs/request-frame.js';
 
 /** Returns the frames of the requests in a sequence of byte fragments. */
-async function frames(...pieces: readonly string[]): Promise<(readonly string[] | null)[]> {
+async function frames(...chunks: readonly string[]): Promise<(readonly string[] | null)[]> {
   const found: (readonly string[] | null)[] = [];
   const server = createServer((request, response) => {
     const frame = frameOf(request);
@@ -20,8 +20,8 @@ async function frames(...pieces: readonly string[]): Promise<(readonly string[] 
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   socket.setNoDelay(true);
   socket.on('data', () => undefined);
-  for (const piece of pieces) {
-    socket.write(Buffer.from(piece, 'latin1'));
+  for (const chunk of chunks) {
+    socket.write(Buffer.from(chunk, 'latin1'));
     await new Promise((resolve) => setTimeout(resolve, 30));
   }
   socket.destroy();
@@ -30,25 +30,25 @@ async function frames(...pieces: readonly string[]): Promise<(readonly string[] 
   return found;
 }
 
-const WHOLE = 'GET /exec?query=SELECT+1&limit=5 HTTP/1.1\r\nHost: h\r\nX:y \r\n\r\n';
+const COMPLETE = 'GET /exec?query=SELECT+1&limit=5 HTTP/1.1\r\nHost: h\r\nX:y \r\n\r\n';
 const FRAME = ['GET /exec?query=', '&limit=5 HTTP/1.1\r\nHost: h\r\nX:y \r\n\r\n'];
 
 test('a complete request that arrives alone is recognized', async (t) => {
-  t.deepEqual(await frames(WHOLE), [FRAME]);
-  t.deepEqual(await frames(WHOLE, WHOLE), [FRAME, FRAME]);
+  t.deepEqual(await frames(COMPLETE), [FRAME]);
+  t.deepEqual(await frames(COMPLETE, COMPLETE), [FRAME, FRAME]);
 });
 
 test('partial and pipelined requests are not recognized', async (t) => {
-  t.deepEqual(await frames(WHOLE.slice(0, 20), WHOLE.slice(20)), [null]);
-  t.deepEqual(await frames(WHOLE + WHOLE), [null, null]);
-  t.deepEqual(await frames(WHOLE + WHOLE.slice(0, 20), WHOLE.slice(20), WHOLE), [
+  t.deepEqual(await frames(COMPLETE.slice(0, 20), COMPLETE.slice(20)), [null]);
+  t.deepEqual(await frames(COMPLETE + COMPLETE), [null, null]);
+  t.deepEqual(await frames(COMPLETE + COMPLETE.slice(0, 20), COMPLETE.slice(20), COMPLETE), [
     null,
     null,
     FRAME,
   ]);
   // The part that looks like a complete request is the value of a header.
-  const begin = WHOLE.replace('\r\n\r\n', '\r\nX-Begin: ');
-  t.deepEqual(await frames(begin, WHOLE), [null]);
+  const begin = COMPLETE.replace('\r\n\r\n', '\r\nX-Begin: ');
+  t.deepEqual(await frames(begin, COMPLETE), [null]);
 });
 
 test('ambiguous requests and requests with a body are not recognized', async (t) => {
@@ -67,7 +67,7 @@ test('ambiguous requests and requests with a body are not recognized', async (t)
     ['limit', 'lim%69t'],
     ['limit', '%71uery'],
   ] as const) {
-    t.deepEqual(await frames(WHOLE.replace(from, to)), [null], to);
+    t.deepEqual(await frames(COMPLETE.replace(from, to)), [null], to);
   }
 });
 

@@ -81,23 +81,23 @@ real('a type that does not last is widened, and nothing becomes null', async (t)
 });
 
 real('integers beyond LONG keep all of their digits', async (t) => {
-  const beyond = '18446744073709551615';
+  const tooLarge = '18446744073709551615';
   const text = async (): Promise<unknown> =>
     rows(server, 'SELECT cast(max(v) AS VARCHAR) FROM beyond');
   for (const [data, type] of [
-    [`v,w\n${beyond},x\n-1,y\n`, 'DECIMAL(38,0)'],
-    [`v,w\n9223372036854775808,x\n${beyond},y\n`, 'DECIMAL(38,0)'],
-    [`v,w\n${beyond},x\n${'9'.repeat(40)},y\n`, 'DECIMAL(76,0)'],
-    [`v,w\n${beyond},x\n${'9'.repeat(77)},y\n`, 'VARCHAR'],
-    [`v,w\n${beyond},x\n1.5,y\n`, 'VARCHAR'],
+    [`v,w\n${tooLarge},x\n-1,y\n`, 'DECIMAL(38,0)'],
+    [`v,w\n9223372036854775808,x\n${tooLarge},y\n`, 'DECIMAL(38,0)'],
+    [`v,w\n${tooLarge},x\n${'9'.repeat(40)},y\n`, 'DECIMAL(76,0)'],
+    [`v,w\n${tooLarge},x\n${'9'.repeat(77)},y\n`, 'VARCHAR'],
+    [`v,w\n${tooLarge},x\n1.5,y\n`, 'VARCHAR'],
     ['v,w\n100000000000000000000,x\n1.5,y\n', 'DOUBLE'],
-    [after([beyond]), 'DECIMAL(38,0)'],
-    [after(['1.5', beyond]), 'VARCHAR'],
+    [after([tooLarge]), 'DECIMAL(38,0)'],
+    [after(['1.5', tooLarge]), 'VARCHAR'],
   ] as const) {
     const answer = await send('name=beyond&overwrite=true', data);
     t.deepEqual([typesOf(answer)[0], errorsOf(answer)[0]], [type, 0], data.slice(-60));
     if (type === 'DECIMAL(38,0)') {
-      t.deepEqual(await text(), [[beyond]], data.slice(-60));
+      t.deepEqual(await text(), [[tooLarge]], data.slice(-60));
     }
   }
 });

@@ -20,9 +20,9 @@ function bytesOf(part: TestPart): Buffer {
 }
 
 /** Yields the content in small chunks. */
-async function* inPieces(bytes: Buffer, pieceBytes: number): AsyncGenerator<Buffer> {
-  for (let at = 0; at < bytes.length; at += pieceBytes) {
-    yield await Promise.resolve(bytes.subarray(at, at + pieceBytes));
+async function* inChunks(bytes: Buffer, chunkBytes: number): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += chunkBytes) {
+    yield await Promise.resolve(bytes.subarray(at, at + chunkBytes));
   }
 }
 
@@ -32,7 +32,7 @@ async function* partsOf(parts: readonly TestPart[]): AsyncGenerator<ImportPart> 
     yield await Promise.resolve({
       name: part.name,
       filename,
-      content: inPieces(bytesOf(part), 7),
+      content: inChunks(bytesOf(part), 7),
     });
   }
 }

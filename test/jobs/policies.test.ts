@@ -198,7 +198,7 @@ test('an unreadable table does not delay other tables', async (t) => {
     const second = (statement: string): string => statement.replace(/(TABLE|INTO) t/, '$1 second');
     await run(server, TABLE, ROWS);
     await server.stop();
-    await spoil(root, '2026-03-01T01');
+    await damageSegment(root, '2026-03-01T01');
     server = await startTestServer({ ...OPTIONS, root });
     const policy = 'ALTER TABLE t SET STORAGE POLICY(TO PARQUET 1h)';
     await run(server, policy, second(TABLE), second(ROWS), second(policy));
@@ -212,7 +212,7 @@ test('an unreadable table does not delay other tables', async (t) => {
 });
 
 /** Damages the cells in a partition's files. */
-async function spoil(root: string, partition: string): Promise<void> {
+async function damageSegment(root: string, partition: string): Promise<void> {
   const files = await readdir(root, { recursive: true, withFileTypes: true });
   const those = files.filter((file) => file.isFile() && file.name.startsWith(partition));
   for (const file of those) {

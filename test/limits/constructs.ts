@@ -15,7 +15,7 @@ export interface Construct {
   /** Setup statements, run once. */
   readonly before?: (count: number) => readonly string[];
   /** Whether all of the construct's counts are tried if any of them is. */
-  readonly takesAll?: boolean;
+  readonly acceptsAnyCount?: boolean;
   /** Whether the statement must be refused. */
   readonly isRefused?: boolean;
 }
@@ -60,7 +60,7 @@ const lateral = (at: number): string =>
 
 const between = (inner: string): string => `case when (${inner}) between 0 and i then 1 else 0 end`;
 
-const byTurns = (inner: string, at: number): string =>
+const alternating = (inner: string, at: number): string =>
   `(i = ${at} ${at % 2 === 0 ? 'and' : 'or'} ${inner})`;
 
 /** Terms of expressions. */
@@ -506,7 +506,7 @@ const NESTED: readonly Construct[] = [
     name: 'and or by turns',
     of: (n) =>
       `select count() from sb where
-        ${nested(n, byTurns, 'i = 1')}`,
+        ${nested(n, alternating, 'i = 1')}`,
     counts: LEVELS,
   },
   {

@@ -1,12 +1,12 @@
 /**
- * npm run sweep -- [--only TEXT] [--most N] [--timeout MS] [--door http|pgwire] [--quiet]
+ * npm run sweep -- [--only TEXT] [--most N] [--timeout MS] [--protocol http|pgwire] [--quiet]
  *
  * Runs all grammar constructs with few and with far too many repetitions: see `sweep.ts`.
  */
 import { parseArgs } from 'node:util';
 
 import { CONSTRUCTS } from './constructs.js';
-import { type Door, sweep } from './sweep.js';
+import { type Protocol, sweep } from './sweep.js';
 
 const { values } = parseArgs({
   options: {
@@ -14,7 +14,7 @@ const { values } = parseArgs({
     most: { type: 'string' },
     timeout: { type: 'string', default: '2000' },
     margin: { type: 'string', default: '500' },
-    door: { type: 'string', multiple: true, default: ['http', 'pgwire'] },
+    protocol: { type: 'string', multiple: true, default: ['http', 'pgwire'] },
     quiet: { type: 'boolean', default: false },
   },
 });
@@ -23,15 +23,15 @@ const most = Number(values.most ?? Infinity);
 const outcomes = await sweep(
   CONSTRUCTS.filter(({ name }) => name.includes(values.only ?? '')),
   {
-    doors: values.door as Door[],
+    protocols: values.protocol as Protocol[],
     timeoutMs: Number(values.timeout),
     marginMs: Number(values.margin),
-    takes: (_, count) => count <= most,
-    report: ({ name, count, door, answer, wallMs, cpuMs, peakMebibytes, problem }) => {
+    accepts: (_, count) => count <= most,
+    report: ({ name, count, protocol, answer, wallMs, cpuMs, peakMebibytes, problem }) => {
       if (!values.quiet || problem !== null) {
         const numbers = `${wallMs} ms, ${cpuMs} ms of CPU, ${peakMebibytes} MiB`;
         const verdict = problem === null ? 'ok' : problem.toUpperCase();
-        process.stdout.write(`${name} × ${count} ${door}: ${numbers}: ${verdict}: ${answer}\n`);
+        process.stdout.write(`${name} × ${count} ${protocol}: ${numbers}: ${verdict}: ${answer}\n`);
       }
     },
   },

@@ -1,7 +1,7 @@
 /**
  * Runs every operator over every adversarial shape. Operators are discovered: the first tests fail
  * if an operator in the source code or in a plan has no statements in `operators/entries.ts`. A
- * seeded sample of the cases runs here; `npm run hostile` runs all of them.
+ * seeded sample of the cases runs here; `npm run adversarial` runs all of them.
  */
 import test from 'ava';
 

@@ -264,7 +264,7 @@ const nested = (
   name: `${name} nested very deep`,
   of: () => `select ${open.repeat(depth)}${inner}${close.repeat(depth)} x from sb limit 1`,
   counts: [depth],
-  takesAll: true,
+  acceptsAnyCount: true,
   isRefused: true,
 });
 
@@ -292,7 +292,7 @@ export const REFERENCES: readonly Construct[] = KINDS.flatMap(
       of: (length: number) => of(cycle(length)),
       ...(before === undefined ? {} : { before: (length: number) => before(cycle(length)) }),
       counts: CYCLES,
-      takesAll: true,
+      acceptsAnyCount: true,
       isRefused: !hasMeaning,
     },
     {
@@ -300,7 +300,7 @@ export const REFERENCES: readonly Construct[] = KINDS.flatMap(
       of: (length: number) => of(chain(length)),
       ...(before === undefined ? {} : { before: (length: number) => before(chain(length)) }),
       counts: [longest],
-      takesAll: true,
+      acceptsAnyCount: true,
       isRefused: refusesChain,
     },
   ],

@@ -11,22 +11,22 @@ import { startTestServer, type TestServer } from '../golden/server.js';
 import { type Construct, COUNTS, PREPARATION } from './constructs.js';
 import { pgClient } from '../pg-client.js';
 
-export type Door = 'http' | 'pgwire';
+export type Protocol = 'http' | 'pgwire';
 
 interface SweepOptions {
-  readonly doors: readonly Door[];
+  readonly protocols: readonly Protocol[];
   readonly timeoutMs: number;
   /** Allowed delay of a response after the timeout. */
   readonly marginMs: number;
   /** Selects the statements to send. */
-  readonly takes?: (construct: Construct, count: number) => boolean;
+  readonly accepts?: (construct: Construct, count: number) => boolean;
   readonly report?: (outcome: Outcome) => void;
 }
 
 interface Outcome {
   readonly name: string;
   readonly count: number;
-  readonly door: Door;
+  readonly protocol: Protocol;
   readonly answer: string;
   readonly wallMs: number;
   readonly cpuMs: number;
@@ -62,12 +62,12 @@ export async function sweep(
   try {
     for (const construct of constructs) {
       for (const count of construct.counts ?? COUNTS) {
-        if (options.takes?.(construct, count) === false) {
+        if (options.accepts?.(construct, count) === false) {
           continue;
         }
-        for (const door of options.doors) {
+        for (const protocol of options.protocols) {
           server ??= await prepared();
-          const outcome = await tried(server, construct, count, door, options);
+          const outcome = await tried(server, construct, count, protocol, options);
           outcomes.push(outcome);
           options.report?.(outcome);
           if (server.process.exitCode !== null || server.process.signalCode !== null) {
@@ -87,7 +87,7 @@ async function prepared(): Promise<TestServer> {
     set: [`memory.limit=${MEMORY_LIMIT_MEBIBYTES}M`, 'shared.query.worker.count=2'],
   });
   for (const statement of PREPARATION) {
-    await asked(server, 'http', statement, 60_000);
+    await send(server, 'http', statement, 60_000);
   }
   return server;
 }
@@ -96,18 +96,18 @@ async function tried(
   server: TestServer,
   construct: Construct,
   count: number,
-  door: Door,
+  protocol: Protocol,
   { timeoutMs, marginMs }: SweepOptions,
 ): Promise<Outcome> {
   const statement = construct.of(count);
   for (const before of construct.before?.(count) ?? []) {
-    await asked(server, door, before, timeoutMs);
+    await send(server, protocol, before, timeoutMs);
   }
   const pings = new Pings(server);
   const [startedMs, cpuBefore] = [performance.now(), await cpuMs(server)];
   // If a statement does not end, it is abandoned together with the server.
   const late = sleep(3 * timeoutMs + 5_000, NO_ANSWER, { ref: false });
-  const answer = await Promise.race([asked(server, door, statement, timeoutMs), late]);
+  const answer = await Promise.race([send(server, protocol, statement, timeoutMs), late]);
   const wallMs = Math.round(performance.now() - startedMs);
   const usedMs = (await cpuMs(server)) - cpuBefore;
   const deafMs = await pings.end();
@@ -132,31 +132,27 @@ async function tried(
               ? 'too much memory'
               : null;
   const { name } = construct;
-  return { name, count, door, answer, wallMs, cpuMs: usedMs, peakMebibytes, problem };
+  return { name, count, protocol, answer, wallMs, cpuMs: usedMs, peakMebibytes, problem };
 }
 
 /** Returns the server's response, truncated. Never rejects. */
-async function asked(
+async function send(
   server: TestServer,
-  door: Door,
+  protocol: Protocol,
   statement: string,
   timeoutMs: number,
 ): Promise<string> {
   try {
-    const answer = await (door === 'http'
-      ? askedOverHttp(server, statement, timeoutMs)
-      : askedOverPgwire(server, statement, timeoutMs));
+    const answer = await (protocol === 'http'
+      ? sendOverHttp(server, statement, timeoutMs)
+      : sendOverPgwire(server, statement, timeoutMs));
     return answer.replaceAll(/\s+/g, ' ').slice(0, 240);
   } catch (error) {
     return `no connection: ${String(error)}`;
   }
 }
 
-async function askedOverHttp(
-  server: TestServer,
-  query: string,
-  timeoutMs: number,
-): Promise<string> {
+async function sendOverHttp(server: TestServer, query: string, timeoutMs: number): Promise<string> {
   const response = await fetch(`${server.url}/exec`, {
     method: 'POST',
     body: new URLSearchParams({ query, limit: '2', nm: 'true' }),
@@ -167,7 +163,7 @@ async function askedOverHttp(
   return `${response.status} ${error ?? 'rows'}`;
 }
 
-async function askedOverPgwire(
+async function sendOverPgwire(
   server: TestServer,
   statement: string,
   timeoutMs: number,

@@ -6,7 +6,7 @@ import { ProviderUnavailable } from '../../ts/auth/oidc/transport.js';
 import { SILENT } from '../silent.js';
 import { FakeTransport, HandClock, settingsOf } from './fakes.js';
 
-const MOST = 5;
+const MAX_FAILURES = 5;
 
 function place(): {
   readonly transport: FakeTransport;
@@ -32,7 +32,7 @@ for (const [index, failure] of DOWN.entries()) {
     const { transport, clocks, provider } = place();
     t.is((await provider.token('first')).kind, 'known');
     transport.replies.set('/me', () => failure);
-    for (let round = 0; round < MOST; round += 1) {
+    for (let round = 0; round < MAX_FAILURES; round += 1) {
       t.is((await provider.token(`a${round}`)).kind, 'unavailable');
     }
     const asked = transport.count('/me');
@@ -57,7 +57,7 @@ for (const [index, failure] of DOWN.entries()) {
 test('one request probes the provider while the others are refused immediately', async (t) => {
   const { transport, clocks, provider } = place();
   transport.replies.set('/me', () => new ProviderUnavailable('down'));
-  for (let round = 0; round < MOST; round += 1) {
+  for (let round = 0; round < MAX_FAILURES; round += 1) {
     await provider.token(`a${round}`);
   }
   clocks.pass(10_000);
@@ -95,7 +95,7 @@ test('tokens whose calls fail do not block other tokens', async (t) => {
     }
     return at === undefined ? { status: 401 } : (failures[Number(at) % failures.length] ?? {});
   });
-  for (let round = 0; round < 10 * MOST; round += 1) {
+  for (let round = 0; round < 10 * MAX_FAILURES; round += 1) {
     t.is((await provider.token(`bad${round}`)).kind, 'unavailable');
   }
   t.is((await provider.token('good')).kind, 'known');
@@ -104,7 +104,7 @@ test('tokens whose calls fail do not block other tokens', async (t) => {
 test('concurrent failures trigger a single probe', async (t) => {
   const { transport, provider } = place();
   transport.replies.set('/me', () => ({ status: 503 }));
-  const tokens = Array.from({ length: 4 * MOST }, (_, index) => `a${index}`);
+  const tokens = Array.from({ length: 4 * MAX_FAILURES }, (_, index) => `a${index}`);
   await Promise.all(tokens.map(async (token) => await provider.token(token)));
   t.is(transport.count('/me'), tokens.length + 1);
   t.like(await provider.token('b'), { kind: 'unavailable', seconds: 10 });
@@ -115,9 +115,9 @@ test('responses that a single token can cause do not open the circuit breaker', 
   const statuses = [400, 401, 429, 500];
   for (const status of statuses) {
     transport.replies.set('/me', () => ({ status }));
-    for (let round = 0; round < 2 * MOST; round += 1) {
+    for (let round = 0; round < 2 * MAX_FAILURES; round += 1) {
       await provider.token(`t${status}-${round}`);
     }
   }
-  t.is(transport.count('/me'), statuses.length * 2 * MOST);
+  t.is(transport.count('/me'), statuses.length * 2 * MAX_FAILURES);
 });

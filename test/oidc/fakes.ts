@@ -117,7 +117,7 @@ export class FakeDirectory implements Directory {
   readonly passwords = new Map<string, string>();
   readonly tokens = new Map<string, string>();
   /** External groups whose members may log in. */
-  readonly doors = new Set(['writers']);
+  readonly allowedGroups = new Set(['writers']);
   checks = 0;
   readonly #verifiers = new Map<string, ReturnType<Directory['scramVerifier']>>();
 
@@ -164,7 +164,7 @@ export class FakeDirectory implements Directory {
   }
 
   mayConnect({ kind, externalGroups = [] }: Identity): boolean {
-    return kind !== 'external' || externalGroups.some((group) => this.doors.has(group));
+    return kind !== 'external' || externalGroups.some((group) => this.allowedGroups.has(group));
   }
 
   isKnown(name: string): boolean {

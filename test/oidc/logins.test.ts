@@ -273,9 +273,9 @@ test('changes of a group in the database apply immediately', async (t) => {
   const here = await placeFor(t);
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
-  here.directory.doors.delete('writers');
+  here.directory.allowedGroups.delete('writers');
   t.is((await here.exec(bearer(access))).status, 403);
-  here.directory.doors.add('writers');
+  here.directory.allowedGroups.add('writers');
   t.is((await here.exec(bearer(access))).status, 200);
 });
 
@@ -291,7 +291,7 @@ test('a session ends with the token that started it', async (t) => {
   t.is(await status(), 503, 'nobody knows');
   here.provider.faults.delete('/me');
   t.is(await status(), 200, 'so it was kept');
-  here.provider.people.delete('jo');
+  here.provider.users.delete('jo');
   t.is(await status(), 401);
   here.provider.addPerson('jo', { groups: ['writers'] });
   t.is(await status(), 401, 'it has ended');

@@ -43,7 +43,7 @@ export const CLIENT_ID = 'console';
 const REFRESH_SECONDS = 3600;
 
 export class TestProvider {
-  readonly people = new Map<string, Person>();
+  readonly users = new Map<string, Person>();
   readonly faults = new Map<string, Fault>();
   /** Number of requests by path. */
   readonly calls = new Map<string, number>();
@@ -103,11 +103,11 @@ export class TestProvider {
   }
 
   addPerson(login: string, person: Partial<Person> = {}): void {
-    this.people.set(login, { password: 'secret', name: `Name of ${login}`, groups: [], ...person });
+    this.users.set(login, { password: 'secret', name: `Name of ${login}`, groups: [], ...person });
   }
 
   setGroups(login: string, groups: unknown): void {
-    const person = this.people.get(login);
+    const person = this.users.get(login);
     if (person !== undefined) {
       person.groups = groups;
     }
@@ -242,7 +242,7 @@ export class TestProvider {
   }
 
   #account(login: string) {
-    const person = this.people.get(login);
+    const person = this.users.get(login);
     return person === undefined
       ? undefined
       : {
@@ -254,7 +254,7 @@ export class TestProvider {
   async #passwordGrant(provider: Provider, context: GrantContext): Promise<void> {
     const { client, params } = context.oidc;
     const { username = '', password, scope = 'openid' } = params;
-    const person = this.people.get(username);
+    const person = this.users.get(username);
     if (person === undefined || person.password !== password) {
       throw new errors.InvalidGrant('invalid credentials');
     }

@@ -71,7 +71,7 @@ test('the packages can be installed into an empty folder and started', async (t)
       form: await form.json(),
       page: await page.text(),
       index: await index.text(),
-      tools: await askAgent(home, url),
+      tools: await queryAgent(home, url),
     };
   });
   t.like(answers.exec, { columns: [{ name: 'one', type: 'INT' }], dataset: [[1]] });
@@ -113,7 +113,7 @@ async function embedded(home: string): Promise<string> {
 }
 
 /** Returns the response of the installed command to an agent client. */
-async function askAgent(home: string, url: string): Promise<string> {
+async function queryAgent(home: string, url: string): Promise<string> {
   const child = spawn('npx', ['--no', 'tidemark', 'mcp', '--url', url], {
     cwd: home,
     stdio: ['pipe', 'pipe', 'inherit'],

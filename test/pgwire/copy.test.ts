@@ -54,8 +54,13 @@ test.after.always(async () => {
 let turn: Promise<unknown> = Promise.resolve();
 
 /** Reads rows of data that arrives in chunks, in a block that is then rolled back. */
-function read(written: string, data: Buffer, piece = data.length + 1, count = 2): Promise<Row[]> {
-  const mine = turn.then(() => readNow(written, data, piece, count));
+function read(
+  written: string,
+  data: Buffer,
+  chunkSize = data.length + 1,
+  count = 2,
+): Promise<Row[]> {
+  const mine = turn.then(() => readNow(written, data, chunkSize, count));
   turn = mine.catch(() => undefined);
   return mine;
 }
@@ -63,7 +68,7 @@ function read(written: string, data: Buffer, piece = data.length + 1, count = 2)
 async function readNow(
   written: string,
   data: Buffer,
-  piece: number,
+  chunkSize: number,
   count: number,
 ): Promise<Row[]> {
   const columns = ['a', 'b', 'c'].slice(0, count).join(', ');
@@ -78,8 +83,8 @@ async function readNow(
       prepare: (text, types) => session.prepare(text, types),
     });
     try {
-      for (let at = 0; at < data.length; at += piece) {
-        await copy.feed(data.subarray(at, at + piece));
+      for (let at = 0; at < data.length; at += chunkSize) {
+        await copy.feed(data.subarray(at, at + chunkSize));
       }
       await copy.finish();
     } catch (error) {
@@ -265,8 +270,8 @@ test('binary data is checked', async (t) => {
     ['x', null],
     ['', 'y'],
   ];
-  for (const piece of [1, 3, 1_000]) {
-    t.deepEqual(await read('BINARY', good, piece), rows);
+  for (const chunkSize of [1, 3, 1_000]) {
+    t.deepEqual(await read('BINARY', good, chunkSize), rows);
   }
   t.deepEqual(await read('BINARY', good.subarray(0, -2)), rows);
   const message = async (data: Buffer): Promise<unknown> =>
@@ -302,11 +307,16 @@ test('copied data can be read back however its bytes are split', async (t) => {
     'BINARY',
   );
   await fc.assert(
-    fc.asyncProperty(rows, options, fc.integer({ min: 1, max: 64 }), async (all, text, piece) => {
-      const clean = all.map((row) => row.map((cell) => cell?.replaceAll('\0', '') ?? null));
-      const chosen = optionsOf(text);
-      t.deepEqual(await read(text, written(chosen, clean), piece), clean);
-    }),
+    fc.asyncProperty(
+      rows,
+      options,
+      fc.integer({ min: 1, max: 64 }),
+      async (all, text, chunkSize) => {
+        const clean = all.map((row) => row.map((cell) => cell?.replaceAll('\0', '') ?? null));
+        const chosen = optionsOf(text);
+        t.deepEqual(await read(text, written(chosen, clean), chunkSize), clean);
+      },
+    ),
     { numRuns: 500 },
   );
 });

@@ -47,7 +47,7 @@ export interface FakeEngine extends Database {
 }
 
 class FakeTransaction implements Transaction {
-  readonly held: string[] = [];
+  readonly blocked: string[] = [];
   private readonly journal: Journal;
 
   constructor(journal: Journal) {
@@ -55,17 +55,17 @@ class FakeTransaction implements Transaction {
   }
 
   commit(): Promise<bigint | null> {
-    this.journal.committed.push(...this.held);
+    this.journal.committed.push(...this.blocked);
     return Promise.resolve(1n);
   }
 
   rollback(savepoint?: number): void {
     this.journal.rolledBack += 1;
-    this.held.length = savepoint ?? 0;
+    this.blocked.length = savepoint ?? 0;
   }
 
   savepoint(): number {
-    return this.held.length;
+    return this.blocked.length;
   }
 }
 
@@ -189,7 +189,7 @@ function copyInto(
         const code = isBad ? 'InvalidValue' : 'InvalidCopyData';
         return { rows: 0, failure: { line: wrong + 1, code, message: 'wrong' } };
       }
-      const into = transaction instanceof FakeTransaction ? transaction.held : journal.committed;
+      const into = transaction instanceof FakeTransaction ? transaction.blocked : journal.committed;
       into.push(rows.map((row) => row.join(',')).join(';'));
       return { rows: rows.length };
     },
@@ -218,7 +218,7 @@ async function executeBatch(
   await Promise.resolve();
   const rows = rowsOf(batch);
   rows.forEach(checkValues);
-  const into = transaction instanceof FakeTransaction ? transaction.held : journal.committed;
+  const into = transaction instanceof FakeTransaction ? transaction.blocked : journal.committed;
   into.push(rows.map((row) => row.join(',')).join(';'));
   return { rowsReturned: 0, rowsTotal: 0, rowsAffected: rows.length, executeNanos: 1 };
 }
@@ -239,7 +239,7 @@ async function execute(
   if (text.startsWith('insert')) {
     checkValues(parameters);
     if (transaction instanceof FakeTransaction) {
-      transaction.held.push(parameters.join(','));
+      transaction.blocked.push(parameters.join(','));
     } else {
       context.journal.committed.push(parameters.join(','));
     }

@@ -111,7 +111,7 @@ async function busy(t: ExecutionContext): Promise<RawClient> {
   return one;
 }
 
-const LEAVES: Readonly<Record<string, (one: RawClient) => void>> = {
+const DISCONNECTS: Readonly<Record<string, (one: RawClient) => void>> = {
   'and is gone': (one) => {
     one.close();
   },
@@ -127,11 +127,11 @@ const LEAVES: Readonly<Record<string, (one: RawClient) => void>> = {
   },
 };
 
-for (const [name, leave] of Object.entries(LEAVES)) {
+for (const [name, disconnect] of Object.entries(DISCONNECTS)) {
   test.serial(`a disconnected client cancels its query: ${name}`, async (t) => {
     const one = await busy(t);
     const began = Date.now();
-    leave(one);
+    disconnect(one);
     await until(async () => (await longQueries()).length === 0, 'the query has ended');
     const took = Date.now() - began;
     t.true(took < 15_000, `${took} ms`);

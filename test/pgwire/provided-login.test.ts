@@ -112,7 +112,7 @@ test('a session is verified again at its next statement', async (t) => {
 
   provider.setGroups('jo', ['writers']);
   const again = await connect('_sso', (await provider.token('jo')).access);
-  provider.people.delete('jo');
+  provider.users.delete('jo');
   let code: unknown;
   await until(
     () =>

@@ -49,7 +49,7 @@ async function deadAddress(): Promise<string> {
   return `127.0.0.1:${port}`;
 }
 
-const BOTH_WAYS = `
+const INGRESS_AND_EGRESS = `
 import sys, json, questdb
 out = []
 for conf in sys.argv[1:]:
@@ -84,7 +84,7 @@ test('rows and results can be encrypted if the client knows the CA', async (t) =
     `username=admin;password=${password};`;
   const [, password = ''] = ADMIN.split(':');
   const answers = await python(
-    BOTH_WAYS,
+    INGRESS_AND_EGRESS,
     conf('server.crt', password),
     conf('server.crt', 'wrong'),
     conf('other.crt', password),
@@ -132,13 +132,13 @@ test('if the first address is down or refuses rows, the next one is used', async
   }
   const server = await start(t);
   const conf = `ws::addr=${await deadAddress()},${address(server)};`;
-  t.deepEqual(await python(BOTH_WAYS, conf), [[[7]]]);
+  t.deepEqual(await python(INGRESS_AND_EGRESS, conf), [[[7]]]);
   const store = mkdtempSync(join(tmpdir(), 'tidemark-qwp-store-'));
   t.teardown(() => {
     rmSync(store, { recursive: true, force: true });
   });
   await rows(server, 'drop table both');
-  t.deepEqual(await python(BOTH_WAYS, `${conf}sf_dir=${store};`), [[[7]]]);
+  t.deepEqual(await python(INGRESS_AND_EGRESS, `${conf}sf_dir=${store};`), [[[7]]]);
   const readOnly = await start(t, 'http.security.readonly=true');
   const written = `ws::addr=${address(readOnly)},${address(server)};`;
   t.deepEqual(await python(ONE_WAY, written), ['sent', [[1]]]);

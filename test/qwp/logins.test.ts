@@ -131,7 +131,7 @@ test('a provider login ends at the provider, but not during a provider outage', 
   }, 'the provider is asked again');
   const second = await Both.open(t, server, headers);
   t.like(await second.write(3), { status: STATUS.ok });
-  provider.people.delete('jo');
+  provider.users.delete('jo');
   t.like(await second.write(4), { status: STATUS.securityError });
   t.like(await second.read(), { kind: 'error', status: STATUS.securityError });
   const refused = await t.throwsAsync(Both.open(t, server, headers), { instanceOf: Refused });

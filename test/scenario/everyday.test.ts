@@ -5,7 +5,7 @@
 import test from 'ava';
 import type pg from 'pg';
 
-import { innerWord } from '../inner-words.js';
+import { internalWord } from '../internal-words.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { type Answer, exec, rows, run } from './statements.js';
 import { pgClient } from '../pg-client.js';
@@ -227,7 +227,7 @@ test('expressions outside GROUP BY are refused at their position', async (t) => 
     const { error = '', position = 0 } = await exec(server, query);
     t.true(error.includes(message), `${query}: ${error}`);
     t.true(position > 0, query);
-    t.is(innerWord(error), null);
+    t.is(internalWord(error), null);
   }
 });
 

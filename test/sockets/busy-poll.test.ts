@@ -6,7 +6,7 @@ import { BusyPoll, SOON_MS } from '../../ts/sockets/busy-poll.js';
 /** An event loop with a simulated clock, which iterates on request. */
 class TestLoop {
   time = 0;
-  turns = 0;
+  iterations = 0;
   waiting: (() => void) | null = null;
 
   now = (): number => this.time;
@@ -20,14 +20,14 @@ class TestLoop {
    * iterations.
    */
   run(stepMs: number): number {
-    let turns = 0;
-    for (let turn = this.waiting; turn !== null && turns < 1_000; turn = this.waiting) {
+    let iterations = 0;
+    for (let turn = this.waiting; turn !== null && iterations < 1_000; turn = this.waiting) {
       this.waiting = null;
       this.time += stepMs;
       turn();
-      turns += 1;
+      iterations += 1;
     }
-    return turns;
+    return iterations;
   }
 }
 
@@ -41,8 +41,8 @@ test('the event loop busy-polls briefly for a client that sends again immediatel
   pace.received();
   loop.time += 5;
   pace.answered();
-  const turns = loop.run(SOON_MS / 10);
-  t.true(turns >= 10 && turns <= 12, `it takes ${turns} turns of a tenth`);
+  const iterations = loop.run(SOON_MS / 10);
+  t.true(iterations >= 10 && iterations <= 12, `it takes ${iterations} turns of a tenth`);
   t.is(loop.waiting, null, 'and sleeps again');
 });
 

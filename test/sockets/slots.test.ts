@@ -15,7 +15,7 @@ const LIMITS: SlotLimits = { all: 8, perAddress: 8, withoutLogin: 4, stallMs: 60
 
 interface Place {
   readonly slots: Slots;
-  readonly taken: Slot[];
+  readonly admitted: Slot[];
   readonly client: () => Promise<Socket>;
 }
 
@@ -27,12 +27,12 @@ async function place(
   allowHalfOpen = false,
 ): Promise<Place> {
   const slots = new Slots(() => ({ ...LIMITS, ...limits }));
-  const taken: Slot[] = [];
+  const admitted: Slot[] = [];
   const server: Server = createServer({ allowHalfOpen }, (socket) => {
     socket.on('error', () => undefined).resume();
     const slot = slots.admit(socket);
     if (slot !== null) {
-      taken.push(slot);
+      admitted.push(slot);
       accepted(socket, slot);
     }
   });
@@ -44,15 +44,15 @@ async function place(
     server.close();
   });
   const client = async (): Promise<Socket> => {
-    const before = taken.length;
+    const before = admitted.length;
     // The client does not close its side when the server does.
     const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
     socket.on('error', () => undefined).resume();
     await once(socket, 'connect');
-    await until(() => taken.length > before || socket.destroyed, 'accepted');
+    await until(() => admitted.length > before || socket.destroyed, 'accepted');
     return socket;
   };
-  return { slots, taken, client };
+  return { slots, admitted, client };
 }
 
 /** All ways in which a protocol or a client ends a connection without closing it. */
@@ -105,7 +105,7 @@ test('a client that does not read is closed at the limit', async (t) => {
 
 test('new connections evict idle unauthenticated ones, but no logged-in ones', async (t) => {
   const displaced: Slot[] = [];
-  const { slots, taken, client } = await place(t, {}, (_socket, slot) => {
+  const { slots, admitted, client } = await place(t, {}, (_socket, slot) => {
     const displace = slot.displace;
     slot.displace = () => {
       displaced.push(slot);
@@ -113,17 +113,17 @@ test('new connections evict idle unauthenticated ones, but no logged-in ones', a
     };
   });
   const members = [await client(), await client()];
-  for (const slot of taken) {
+  for (const slot of admitted) {
     slot.enter();
   }
   for (let round = 0; round < 40; round += 1) {
     await client();
-    t.is(taken.at(-1)?.refusal, null, 'a new one is let in');
+    t.is(admitted.at(-1)?.refusal, null, 'a new one is let in');
     await new Promise((resolve) => setTimeout(resolve, 30));
     t.true(slots.size <= LIMITS.all, 'there are never more');
   }
   t.is(displaced.length, 40 - (LIMITS.all - members.length));
-  t.deepEqual(displaced, taken.slice(2, 2 + displaced.length), 'the oldest first');
+  t.deepEqual(displaced, admitted.slice(2, 2 + displaced.length), 'the oldest first');
   t.true(members.every((socket) => !socket.destroyed));
 });
 
@@ -141,15 +141,15 @@ test('a fraction of the connections is reserved for logged-in clients', async (t
 });
 
 test('active unauthenticated connections are limited to their fraction', async (t) => {
-  const { taken, client } = await place(t, { all: 4, withoutLogin: 2 });
+  const { admitted, client } = await place(t, { all: 4, withoutLogin: 2 });
   const lively = async (): Promise<Slot | undefined> => {
     (await client()).write('x');
-    return taken.at(-1);
+    return admitted.at(-1);
   };
   for (let round = 0; round < 12; round += 1) {
     t.is((await lively())?.refusal, null, `round ${round}`);
   }
-  for (const slot of taken.slice(-3)) {
+  for (const slot of admitted.slice(-3)) {
     slot.enter();
   }
   t.is((await lively())?.refusal, 'too many connections [limit=4]');
@@ -160,27 +160,27 @@ test('a connection is not evicted for another while it is sending a response', a
   const work = new Promise<void>((resolve) => {
     finish = resolve;
   });
-  const { taken, client } = await place(t, { all: 2, withoutLogin: 2 }, (_socket, slot) => {
+  const { admitted, client } = await place(t, { all: 2, withoutLogin: 2 }, (_socket, slot) => {
     void slot.during(() => work);
   });
   await client();
   await client();
   await new Promise((resolve) => setTimeout(resolve, 300));
   await client();
-  t.is(taken[2]?.refusal, 'too many connections [limit=2]');
+  t.is(admitted[2]?.refusal, 'too many connections [limit=2]');
   finish();
   await new Promise((resolve) => setTimeout(resolve, 50));
   await client();
-  t.is(taken[3]?.refusal, null);
+  t.is(admitted[3]?.refusal, null);
 });
 
 test('a refused connection is also closed', async (t) => {
-  const { slots, taken, client } = await place(t, { all: 1 }, (_socket, slot) => {
+  const { slots, admitted, client } = await place(t, { all: 1 }, (_socket, slot) => {
     slot.enter();
   });
   await client();
   const refused = await client();
-  t.not(taken[1]?.refusal, null);
+  t.not(admitted[1]?.refusal, null);
   t.is(slots.size, 1);
   await until(() => refused.readableEnded || refused.destroyed, 'it is closed');
 });
@@ -188,13 +188,13 @@ test('a refused connection is also closed', async (t) => {
 test('a slot can be found by each socket of its connection', async (t) => {
   const other = new Socket();
   let served: Socket | undefined;
-  const { taken, client } = await place(t, {}, (socket, slot) => {
+  const { admitted, client } = await place(t, {}, (socket, slot) => {
     served = socket;
     slot.carry(other);
   });
   await client();
-  t.is(slotOf(served as unknown as Socket), taken[0]);
-  t.is(slotOf(other), taken[0]);
+  t.is(slotOf(served as unknown as Socket), admitted[0]);
+  t.is(slotOf(other), admitted[0]);
 });
 
 test('a client machine is an IPv4 address or an IPv6 /64 network', (t) => {

@@ -6,7 +6,7 @@
 import test from 'ava';
 
 import { parse, print, SyntaxError_ } from '../../ts/sql/index.js';
-import { generator, spoiled } from './mutations.js';
+import { generator, malformed } from './mutations.js';
 import { shape } from './shape.js';
 import { suiteSeed } from '../seed.js';
 
@@ -41,7 +41,7 @@ test(`${count} mutated statements return a tree or an error with a position`, (t
   const below = generator(seed);
   let trees = 0;
   for (let run = 0; run < count; run += 1) {
-    const text = spoiled(below);
+    const text = malformed(below);
     const started = performance.now();
     const problem = problemOf(text);
     if (problem !== null || performance.now() - started > LIMIT_MS) {

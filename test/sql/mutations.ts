@@ -22,7 +22,7 @@ const texts = [
 type Below = (bound: number) => number;
 
 /** Returns the tokens of a text, each with the whitespace after it. */
-function pieces(text: string): string[] {
+function fragments(text: string): string[] {
   const { starts } = scan(text);
   return starts.map((start, index) => text.slice(start, starts[index + 1]));
 }
@@ -34,24 +34,24 @@ const pick = (list: readonly string[], below: Below): string => list[below(list.
 const MUTATIONS: readonly ((text: string, below: Below) => string)[] = [
   // Removes a token.
   (text, below) =>
-    pieces(text)
-      .toSpliced(below(pieces(text).length), 1)
+    fragments(text)
+      .toSpliced(below(fragments(text).length), 1)
       .join(''),
   // Duplicates a token.
   (text, below) => {
-    const list = pieces(text);
+    const list = fragments(text);
     const at = below(list.length);
     return list.toSpliced(at, 0, list[at] ?? '', ' ').join('');
   },
   // Inserts a token from another statement, or replaces a token with it.
   (text, below) => {
-    const list = pieces(text);
-    const other = pick(pieces(pick(texts, below)), below);
+    const list = fragments(text);
+    const other = pick(fragments(pick(texts, below)), below);
     return list.toSpliced(below(list.length), below(2), other, ' ').join('');
   },
   // Swaps two tokens.
   (text, below) => {
-    const list = pieces(text);
+    const list = fragments(text);
     const [a, b] = [below(list.length), below(list.length)];
     return list
       .with(a, list[b] ?? '')
@@ -69,12 +69,12 @@ const MUTATIONS: readonly ((text: string, below: Below) => string)[] = [
   },
   // Joins the first half of one statement with the second half of another.
   (text, below) => {
-    const [head, tail] = [pieces(text), pieces(pick(texts, below))];
+    const [head, tail] = [fragments(text), fragments(pick(texts, below))];
     return [...head.slice(0, below(head.length)), ...tail.slice(below(tail.length))].join('');
   },
   // Repeats a sequence of tokens.
   (text, below) => {
-    const list = pieces(text);
+    const list = fragments(text);
     const from = below(list.length);
     const part = list.slice(from, from + 1 + below(8));
     return list.toSpliced(from, 0, ...part, ...part, ...part).join('');
@@ -82,7 +82,7 @@ const MUTATIONS: readonly ((text: string, below: Below) => string)[] = [
 ];
 
 /** Returns a statement with one to three mutations. */
-export function spoiled(below: Below): string {
+export function malformed(below: Below): string {
   let text = pick(texts, below);
   for (let times = 1 + below(3); times > 0; times -= 1) {
     text = MUTATIONS[below(MUTATIONS.length)]?.(text, below) ?? text;

@@ -32,7 +32,7 @@ test.after.always(async () => {
   await server.stop();
 });
 
-const LARGEST = '(select max(v) from looked l where l.k = few.k)';
+const GREATEST = '(select max(v) from looked l where l.k = few.k)';
 const ONLY = '(select v from looked l where l.v = few.n)';
 
 /** A sub-query that joins on strings. No plan can estimate that only a few rows will match. */
@@ -46,11 +46,11 @@ function numbers(isLeft: (n: number) => boolean = () => true, most = ROWS): numb
 }
 
 for (const [query, expected] of [
-  [`select n, ${LARGEST} from few`, numbers()],
-  [`select n, ${LARGEST}, ${ONLY}, (select count() from looked) from few`, numbers()],
-  [`select n, ${LARGEST} from few limit 3`, numbers(undefined, 3)],
-  [`select n, ${LARGEST}, ${ONLY} from few limit 40`, numbers(undefined, 40)],
-  [`select n from few where ${LARGEST} > 0`, numbers((n) => n % 7 < 5)],
+  [`select n, ${GREATEST} from few`, numbers()],
+  [`select n, ${GREATEST}, ${ONLY}, (select count() from looked) from few`, numbers()],
+  [`select n, ${GREATEST} from few limit 3`, numbers(undefined, 3)],
+  [`select n, ${GREATEST}, ${ONLY} from few limit 40`, numbers(undefined, 40)],
+  [`select n from few where ${GREATEST} > 0`, numbers((n) => n % 7 < 5)],
   [`select n from (select n, ${ONLY} o from few) where o is null limit 5`, [51, 52, 53, 54, 55]],
   [`select n from few where exists ${WITH_TEXT}`, numbers((n) => n <= 50)],
   [`select n from few where not exists ${WITH_TEXT} or n = 3`, [3, ...numbers((n) => n > 50)]],
@@ -60,7 +60,7 @@ for (const [query, expected] of [
     numbers((n) => n > 50, 10),
   ],
   [
-    `select n, ${LARGEST} from few union all select n + ${ROWS}, ${ONLY} from few`,
+    `select n, ${GREATEST} from few union all select n + ${ROWS}, ${ONLY} from few`,
     [...numbers(), ...numbers().map((n) => n + ROWS)],
   ],
 ] as const) {
@@ -114,7 +114,7 @@ async function joins(query: string): Promise<string[]> {
 }
 
 test('the join hashes the lookup side and streams the outer rows', async (t) => {
-  for (const query of [`select n, ${LARGEST} from few`, COLUMNS]) {
+  for (const query of [`select n, ${GREATEST} from few`, COLUMNS]) {
     const [first = ''] = await joins(query);
     t.regex(first, /LookupJoinExec: Outer,/, query);
   }

@@ -22,8 +22,8 @@ const GONE_MS = 5_000;
  * Milliseconds for which the processor is observed, and how many ticks of 10 ms it may use when
  * idle.
  */
-const REST_MS = 500;
-const REST_TICKS = 25;
+const IDLE_MS = 500;
+const MAX_IDLE_TICKS = 25;
 const GROWTH_BYTES = 256 * 1024 * 1024;
 /** Freed memory returns to the system only when its thread next allocates, seconds later. */
 const BACK_MS = 10_000;
@@ -70,16 +70,16 @@ const slowest: { readonly ms: number; readonly way: string; readonly query: stri
 const SLOWEST_MAX = 5;
 let early = 0;
 for (let index = 0; index < count && harness.failures < 10; index += 1) {
-  const problem = await oneCancel(harness.random.fork(), index).catch(String);
+  const problem = await runCancel(harness.random.fork(), index).catch(String);
   harness.judge(problem);
 }
 judgeTimes();
-await judgeRest();
+await judgeIdle();
 await server.stop();
 harness.finish();
 
 /** Runs one query and ends it; returns the problem, if any. */
-async function oneCancel(random: Random, index: number): Promise<string | undefined> {
+async function runCancel(random: Random, index: number): Promise<string | undefined> {
   const isExport = random.next() < 0.15;
   const way = isExport ? 'socket' : (WAYS[index % WAYS.length] ?? 'socket');
   const marker = `/* cancel ${index} */`;
@@ -90,7 +90,7 @@ async function oneCancel(random: Random, index: number): Promise<string | undefi
     early += 1;
     return undefined;
   }
-  const gone = await isGone(marker, ended);
+  const gone = await stopTime(marker, ended);
   if (gone === undefined) {
     return `${way}: '${query}' still runs ${GONE_MS} ms after its end`;
   }
@@ -229,7 +229,7 @@ async function running(): Promise<[id: string, text: string][]> {
 }
 
 /** Returns how many milliseconds after its end the query is no longer listed. */
-async function isGone(marker: string, ended: number): Promise<number | undefined> {
+async function stopTime(marker: string, ended: number): Promise<number | undefined> {
   while (performance.now() - ended < GONE_MS) {
     const list = await running();
     if (!list.some(([, text]) => text.includes(marker))) {
@@ -252,22 +252,24 @@ function judgeTimes(): void {
 }
 
 /** Checks that nothing of the queries remains. */
-async function judgeRest(): Promise<void> {
-  await sleep(REST_MS);
+async function judgeIdle(): Promise<void> {
+  await sleep(IDLE_MS);
   const ticks = cpuTicks(server);
-  await sleep(REST_MS);
+  await sleep(IDLE_MS);
   const used = cpuTicks(server) - ticks;
-  harness.judge(used > REST_TICKS ? `${used * 10} ms of processor in ${REST_MS} ms` : undefined);
+  harness.judge(
+    used > MAX_IDLE_TICKS ? `${used * 10} ms of processor in ${IDLE_MS} ms` : undefined,
+  );
   const files = spilledFiles(server);
   harness.judge(files > 0 ? `${files} temporary files stay` : undefined);
   const mib = (): number => Math.round((residentBytes(server) - before) / 1024 / 1024);
   const first = mib();
   const began = performance.now();
   while (mib() * 1024 * 1024 > GROWTH_BYTES && performance.now() - began < BACK_MS) {
-    await sleep(REST_MS);
+    await sleep(IDLE_MS);
   }
   const waited = Math.round(performance.now() - began);
   harness.say(`${first} MiB more than before, ${mib()} MiB ${waited} ms later`);
-  harness.say(`${used * 10} ms of processor in ${REST_MS} ms of rest`);
+  harness.say(`${used * 10} ms of processor in ${IDLE_MS} ms of rest`);
   harness.judge(first * 1024 * 1024 > GROWTH_BYTES ? `${first} MiB more than before` : undefined);
 }

@@ -60,6 +60,6 @@ export async function importCsv(
 }
 
 /** Whether the error is a lost connection rather than a refusal. */
-export function isGone(error: unknown): boolean {
+export function isDisconnected(error: unknown): boolean {
   return !(error instanceof Refused);
 }

@@ -27,7 +27,7 @@ const FIXED = [
   '2014-06-01 00:00:00',
 ];
 /** Tolerance in milliseconds, because the server's clock advances while a query is in flight. */
-const NEAR_MS = 60_000;
+const TOLERANCE_MS = 60_000;
 
 const harness: Harness = new Harness('clock', ['jumps']);
 const library = LIBRARIES.find((path) => existsSync(path));
@@ -38,7 +38,7 @@ const folder = await mkdtemp(join(tmpdir(), 'tidemark-clock-'));
 const root = join(folder, 'root');
 const clock = join(folder, 'clock');
 const random = harness.random.fork();
-const drawn = Array.from({ length: harness.number('jumps', 6) }, () =>
+const randomTimestamps = Array.from({ length: harness.number('jumps', 6) }, () =>
   new Date(random.between(0, 4_000_000_000) * 1000).toISOString().slice(0, 19).replace('T', ' '),
 );
 const ledger = new Ledger();
@@ -47,17 +47,17 @@ let next = 0;
 setClock('2024-01-01 00:00:00');
 let server = await start(library);
 await exec(server, tableDefinition('alpha', 'DAY'));
-for (const instant of [...FIXED, ...drawn]) {
+for (const timestamp of [...FIXED, ...randomTimestamps]) {
   harness.judge(
-    await jump(library, instant).catch((error: unknown) => `${instant}: ${String(error)}`),
+    await jump(library, timestamp).catch((error: unknown) => `${timestamp}: ${String(error)}`),
   );
 }
 await server.stop();
 await rm(folder, { recursive: true, force: true });
 harness.finish();
 
-function setClock(instant: string): void {
-  writeFileSync(clock, `@${instant}\n`);
+function setClock(timestamp: string): void {
+  writeFileSync(clock, `@${timestamp}\n`);
 }
 
 async function start(preload: string): Promise<TestServer> {
@@ -72,28 +72,28 @@ async function start(preload: string): Promise<TestServer> {
   return await startTestServer({ root, environment });
 }
 
-async function jump(preload: string, instant: string): Promise<string | undefined> {
+async function jump(preload: string, timestamp: string): Promise<string | undefined> {
   await write(random);
   const running = exec(server, 'select count() from long_sequence(30000000) where x % 7 = 3');
   await sleep(20);
-  setClock(instant);
+  setClock(timestamp);
   await running;
   const now = await exec(server, 'select cast(now() as long) from long_sequence(1)');
-  const seenMs = Number(now.dataset[0]?.[0]) / 1000;
-  if (Math.abs(seenMs - Date.parse(`${instant.replace(' ', 'T')}Z`)) > NEAR_MS) {
-    return `${instant}: the server's clock says ${new Date(seenMs).toISOString()}`;
+  const serverMs = Number(now.dataset[0]?.[0]) / 1000;
+  if (Math.abs(serverMs - Date.parse(`${timestamp.replace(' ', 'T')}Z`)) > TOLERANCE_MS) {
+    return `${timestamp}: the server's clock says ${new Date(serverMs).toISOString()}`;
   }
   await write(random);
   const problem = await verify();
   if (problem !== undefined) {
-    return `${instant}: ${problem}`;
+    return `${timestamp}: ${problem}`;
   }
   // Half of the restarts are kills, so that a log written at this date is read at the next one.
   server.process.kill(random.next() < 0.5 ? 'SIGKILL' : 'SIGTERM');
   await exitCode(server.process);
   server = await start(preload);
   const after = await verify();
-  return after === undefined ? undefined : `${instant}, restarted: ${after}`;
+  return after === undefined ? undefined : `${timestamp}, restarted: ${after}`;
 }
 
 async function write(numbers: Random): Promise<void> {

@@ -14,7 +14,7 @@ import { startTestServer } from '../golden/server.js';
 import { KIND, maskedFrame, WebSocketClient } from '../http/websocket-client.js';
 import { rows } from '../line/harness.js';
 import { answer, message, STATUS } from '../qwp/messages.js';
-import { newNumber, numbered, type Script, SCRIPTS, spoiled } from '../qwp/spoiled-messages.js';
+import { newNumber, numbered, type Script, SCRIPTS, malformed } from '../qwp/malformed-messages.js';
 import { until, within } from '../until.js';
 import { Harness, type Random, sleep } from './harness.js';
 import { residentBytes } from './process.js';
@@ -29,7 +29,7 @@ const WARM_UP = 3;
 const MEMORY_LIMIT_MIB = 512;
 /** How far the process may exceed its memory limit, in MiB, before it is killed. */
 const SLACK_MIB = 512;
-const SPOILED_SHARE = 0.4;
+const MALFORMED_FRACTION = 0.4;
 /** Refusals that clients understand: they give up, retry, or send the dictionary. */
 const REFUSALS: ReadonlySet<number> = new Set([
   STATUS.schemaMismatch,
@@ -77,13 +77,13 @@ const watchdog = setInterval(() => {
   }
 }, 250);
 
-let seenRows = 0;
+let visibleRows = 0;
 await learn();
 const memory: number[] = [];
 while (sent < total && harness.failures < 10) {
   const end = Math.min(total, sent + GROUP);
   // Creates the tables first, because messages with mutated types would create different columns.
-  await sayAll();
+  await sendAll();
   const work = Array.from({ length: WIDTH }, () => converse(end, harness.random.fork()));
   await Promise.all(work);
   harness.judge(await judgeTables().catch(String));
@@ -119,7 +119,7 @@ function count(kind: string): void {
 // ---- contents of the tables ----
 
 /** Sends every script unmodified. */
-async function sayAll(): Promise<void> {
+async function sendAll(): Promise<void> {
   for (const script of SCRIPTS) {
     const numbers = script.map(() => newNumber(harness.random));
     const said = script.map((bytes, at) => numbered(bytes, numbers[at] ?? 0));
@@ -129,7 +129,7 @@ async function sayAll(): Promise<void> {
 
 /** Determines the rows of each message. */
 async function learn(): Promise<void> {
-  await sayAll();
+  await sendAll();
   const found = await rowsByMessage();
   for (const [number, { bytes }] of fates) {
     if (bytes !== null) {
@@ -184,7 +184,7 @@ async function judgeTables(): Promise<string | undefined> {
       tables.map((table) => rows(server, `select count() from ${quoted(table)}`)),
     );
     inTables = counts.reduce((sum, [first]) => sum + Number(first?.[0]), 0);
-    committed = (await committedRows()) - seenRows;
+    committed = (await committedRows()) - visibleRows;
     return inTables === committed;
   };
   // Commits from aborted connections may still be in progress.
@@ -192,7 +192,7 @@ async function judgeTables(): Promise<string | undefined> {
   if (inTables !== committed) {
     return `${inTables} rows in tables, ${committed} committed`;
   }
-  seenRows += committed;
+  visibleRows += committed;
   const found = await rowsByMessage();
   const problems = [...fates].flatMap(([number, { bytes, isThere }]) => {
     const here = found.get(number);
@@ -223,11 +223,11 @@ async function converse(end: number, random: Random): Promise<void> {
     const plain: (Buffer | null)[] = [...script];
     const said = script.map((bytes, at) => {
       const mine = numbered(bytes, numbers[at] ?? 0);
-      if (random.next() >= SPOILED_SHARE) {
+      if (random.next() >= MALFORMED_FRACTION) {
         return mine;
       }
       plain[at] = null;
-      return spoiled(mine, random);
+      return malformed(mine, random);
     });
     const kind = random.next();
     const talk =

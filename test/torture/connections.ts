@@ -76,13 +76,17 @@ async function open(): Promise<Socket> {
 async function ask(forSeconds: number): Promise<void> {
   const end = performance.now() + forSeconds * 1000;
   const problems = await Promise.all(
-    clients.map((socket) => askUntil(end, socket, harness.random.fork())),
+    clients.map((socket) => queryUntil(end, socket, harness.random.fork())),
   );
   const found = problems.filter((problem) => problem !== undefined);
   harness.judge(found.length === 0 ? undefined : `${found.length} connections: ${found[0] ?? ''}`);
 }
 
-async function askUntil(end: number, socket: Socket, random: Random): Promise<string | undefined> {
+async function queryUntil(
+  end: number,
+  socket: Socket,
+  random: Random,
+): Promise<string | undefined> {
   await sleep(random.between(0, THINK_MS));
   while (performance.now() < end) {
     const started = performance.now();

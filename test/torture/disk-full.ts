@@ -9,7 +9,7 @@ import { closeSync, openSync, truncateSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { exec, importCsv, isGone, Refused } from './client.js';
+import { exec, importCsv, isDisconnected, Refused } from './client.js';
 import { Harness, type Random, sleep } from './harness.js';
 import { Batch, COLUMNS, Ledger, summaryQuery, tableDefinition } from './ledger.js';
 import { freeBytes, insideNamespace, mountDisk } from './small-disk.js';
@@ -33,7 +33,7 @@ let nextBatch = 0;
 let starts = 0;
 let server = await start();
 for (let round = 0; round < rounds && harness.failures < 10; round++) {
-  await oneRound(round).catch((error: unknown) => {
+  await runRound(round).catch((error: unknown) => {
     harness.fail(`round ${round}: ${error instanceof Error ? error.message : String(error)}`);
   });
 }
@@ -55,7 +55,7 @@ async function start(): Promise<TestServer> {
   return await startTestServer({ root: join(disk, 'root'), set });
 }
 
-async function oneRound(round: number): Promise<void> {
+async function runRound(round: number): Promise<void> {
   const random = harness.random.fork();
   if (round % RENEW_ROUNDS === 0) {
     await renewTables();
@@ -130,7 +130,7 @@ async function repeat(state: { over: boolean }, write: () => Promise<void>): Pro
       await write();
       counts.acknowledged += 1;
     } catch (error) {
-      if (isGone(error)) {
+      if (isDisconnected(error)) {
         return;
       }
       counts.refused += 1;

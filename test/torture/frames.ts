@@ -115,8 +115,8 @@ function opening(random: Random): Buffer {
     clientMessage('', 131_072),
   ];
   return Buffer.concat([
-    spoiled(random.pick(packets), random),
-    spoiled(clientMessage('p', 'secret'), random),
+    malformed(random.pick(packets), random),
+    malformed(clientMessage('p', 'secret'), random),
   ]);
 }
 
@@ -131,7 +131,7 @@ function conversation(random: Random): Buffer {
       parts.push(frame);
     } else {
       // A frame with a correct length lets the conversation continue.
-      parts.push(fate < 0.97 ? spoiledBody(frame, random) : spoiled(frame, random));
+      parts.push(fate < 0.97 ? malformedBody(frame, random) : malformed(frame, random));
     }
     if (random.next() < 0.5) {
       parts.push(clientMessage('S'));
@@ -177,7 +177,7 @@ function pipeline(text: string): Buffer {
 }
 
 /** Returns a frame of correct length with a mutated body. */
-function spoiledBody(frame: Buffer, random: Random): Buffer {
+function malformedBody(frame: Buffer, random: Random): Buffer {
   const body = Buffer.from(frame.subarray(5));
   const place = random.between(0, Math.max(0, body.length - 1));
   const type = frame.toString('latin1', 0, 1);
@@ -198,7 +198,7 @@ function spoiledBody(frame: Buffer, random: Random): Buffer {
 }
 
 /** Returns a frame with mutations anywhere. */
-function spoiled(frame: Buffer, random: Random): Buffer {
+function malformed(frame: Buffer, random: Random): Buffer {
   const bytes = Buffer.from(frame);
   const place = random.between(0, bytes.length - 1);
   switch (random.between(0, 7)) {

@@ -30,14 +30,14 @@ const lines = Array.from(
   (_, row) => `${new Date(Date.UTC(2024, 0, 1) + row * 60_000).toISOString()},${row},text ${row}`,
 );
 /** The rows in three parts, each with a header of its own. */
-const PARTS = [lines.slice(0, 100), lines.slice(100, 1_200), lines.slice(1_200)].map(
+const CHUNKS = [lines.slice(0, 100), lines.slice(100, 1_200), lines.slice(1_200)].map(
   (part) => `ts,x,note\n${part.join('\n')}\n`,
 );
 
 await exec(server, 'CREATE TABLE old (ts TIMESTAMP, x LONG) TIMESTAMP(ts) PARTITION BY DAY');
 await exec(server, "INSERT INTO old VALUES ('2020-01-01T00:00:00Z', 42)");
 await cuts();
-await wholeImports();
+await completeImports();
 await badLastRow();
 await server.stop();
 harness.finish();
@@ -45,7 +45,7 @@ harness.finish();
 /** Returns the bytes of a request; a chunked one has no total length to compare with. */
 function request(table: string, overwrite: boolean, chunked: boolean): Buffer {
   const type = 'Content-Disposition: form-data; name="data"; filename="data.csv"';
-  const parts = PARTS.map((csv) => `--${BOUNDARY}\r\n${type}\r\n\r\n${csv}\r\n`);
+  const parts = CHUNKS.map((csv) => `--${BOUNDARY}\r\n${type}\r\n\r\n${csv}\r\n`);
   const body = `${parts.join('')}--${BOUNDARY}--\r\n`;
   const query = `name=${table}&timestamp=ts&partitionBy=DAY&fmt=json&overwrite=${overwrite}`;
   const framing = chunked ? 'Transfer-Encoding: chunked' : `Content-Length: ${body.length}`;
@@ -63,11 +63,11 @@ async function cuts(): Promise<void> {
   const random = Array.from({ length: offsets }, (_, index) =>
     index < near ? index + 1 : harness.random.between(1, whole - 10),
   );
-  const chosen = [...random, ...betweenParts()];
+  const chosen = [...random, ...chunkBoundaries()];
   let next = 0;
   const worker = async (random: Random, number: number): Promise<void> => {
     for (let missing = chosen[next++]; missing !== undefined; missing = chosen[next++]) {
-      await oneCut(random, number, missing).catch((error: unknown) => {
+      await runCut(random, number, missing).catch((error: unknown) => {
         harness.fail(`${missing} bytes missing: ${String(error)}`);
       });
     }
@@ -95,7 +95,7 @@ async function leftFiles(): Promise<readonly string[]> {
 }
 
 /** Returns offsets between parts: before, inside and after a boundary. */
-function betweenParts(): number[] {
+function chunkBoundaries(): number[] {
   const text = request('new0', false, false).toString('latin1');
   const end = text.lastIndexOf(`--${BOUNDARY}--`) + `--${BOUNDARY}--`.length;
   const starts = [...text.matchAll(new RegExp(`--${BOUNDARY}\r\n`, 'g'))].map(({ index }) => index);
@@ -103,7 +103,7 @@ function betweenParts(): number[] {
   return starts.flatMap((start) => around.map((bytes) => end - start - bytes));
 }
 
-async function oneCut(random: Random, worker: number, missing: number): Promise<void> {
+async function runCut(random: Random, worker: number, missing: number): Promise<void> {
   const overwrite = random.next() < 0.5;
   const table = overwrite ? 'old' : `new${worker}`;
   const bytes = request(table, overwrite, random.next() < 0.5);
@@ -111,7 +111,7 @@ async function oneCut(random: Random, worker: number, missing: number): Promise<
   // answered.
   const closing = `--${BOUNDARY}--`;
   const at = bytes.lastIndexOf(closing) + closing.length - missing;
-  await sendPart(bytes.subarray(0, at), random.next() < 0.5);
+  await sendChunk(bytes.subarray(0, at), random.next() < 0.5);
   const seen = overwrite
     ? await exec(server, 'select x from old')
     : await exec(server, `select table_name from tables() where table_name = '${table}'`);
@@ -123,7 +123,7 @@ async function oneCut(random: Random, worker: number, missing: number): Promise<
 }
 
 /** Sends bytes and ends the connection, with a normal close or a reset. */
-async function sendPart(bytes: Buffer, reset: boolean): Promise<void> {
+async function sendChunk(bytes: Buffer, reset: boolean): Promise<void> {
   const socket = connect(Number(address.port), address.hostname);
   socket.on('error', () => undefined);
   const closed = new Promise((resolve) => socket.once('close', resolve));
@@ -140,16 +140,16 @@ async function sendPart(bytes: Buffer, reset: boolean): Promise<void> {
   await sleep(10);
 }
 
-async function wholeImports(): Promise<void> {
+async function completeImports(): Promise<void> {
   for (const chunked of [false, true]) {
     const table = `whole${chunked ? 1 : 0}`;
-    await sendWhole(request(table, false, chunked));
+    await sendComplete(request(table, false, chunked));
     const { dataset } = await exec(server, `select count() from ${table}`);
     harness.judge(dataset[0]?.[0] === ROWS ? undefined : `${table}: ${JSON.stringify(dataset)}`);
   }
 }
 
-async function sendWhole(bytes: Buffer): Promise<void> {
+async function sendComplete(bytes: Buffer): Promise<void> {
   const socket = connect(Number(address.port), address.hostname);
   socket.write(bytes);
   await new Promise((resolve) => socket.once('data', resolve));

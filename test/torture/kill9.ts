@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { exitCode, runCli, startTestServer, type TestServer } from '../golden/server.js';
-import { exec, importCsv, isGone, Refused } from './client.js';
+import { exec, importCsv, isDisconnected, Refused } from './client.js';
 import { Harness, quantile, type Random, sleep } from './harness.js';
 import { Batch, COLUMNS, Ledger, summaryQuery, tableDefinition } from './ledger.js';
 import { pgClient } from '../pg-client.js';
@@ -26,7 +26,7 @@ const MODES = ['sync', 'async', 'nosync'] as const;
 const RENEW_ROUNDS = 25;
 const START_LIMIT_MS = 1_000;
 /** Minimum number of starts for a meaningful 99th percentile. */
-const ENOUGH_STARTS = 100;
+const MAX_STARTS = 100;
 
 const harness: Harness = new Harness('kill9', ['rounds', 'check-every']);
 const rounds = harness.number('rounds', 20);
@@ -43,7 +43,7 @@ const clientRandoms = Array.from({ length: 5 }, () => harness.random.fork());
 
 const root = await mkdtemp(join(tmpdir(), 'tidemark-kill9-'));
 for (let round = 0; round < rounds && harness.failures < 10; round++) {
-  await oneRound(round).catch((error: unknown) => {
+  await runRound(round).catch((error: unknown) => {
     harness.fail(`round ${round}: ${error instanceof Error ? error.message : String(error)}`);
   });
 }
@@ -55,12 +55,12 @@ for (const [message, count] of refusals) {
 }
 const p99 = quantile(startsMs, 0.99);
 harness.say(`starts: p50 ${quantile(startsMs, 0.5).toFixed(0)} ms, p99 ${p99.toFixed(0)} ms`);
-if (startsMs.length >= ENOUGH_STARTS) {
+if (startsMs.length >= MAX_STARTS) {
   harness.judge(p99 <= START_LIMIT_MS ? undefined : `p99 of the start is ${p99.toFixed(0)} ms`);
 }
 harness.finish();
 
-async function oneRound(round: number): Promise<void> {
+async function runRound(round: number): Promise<void> {
   const random = harness.random.fork();
   const mode = random.pick(MODES);
   const started = performance.now();
@@ -137,7 +137,7 @@ async function untilDeath(state: { dying: boolean }, action: () => Promise<void>
     try {
       await action();
     } catch (error) {
-      if (isGone(error)) {
+      if (isDisconnected(error)) {
         if (!state.dying) {
           await sleep(5);
         }

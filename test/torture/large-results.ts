@@ -13,7 +13,7 @@ import { Harness, sleep } from './harness.js';
 import { residentBytes } from './process.js';
 
 const MIB = 1024 * 1024;
-const LOOK_MS = 20;
+const POLL_MS = 20;
 const TIMEOUT = { 'Statement-Timeout': '1200000' };
 
 interface Case {
@@ -50,18 +50,18 @@ for (const test of CASES) {
 }
 for (const test of CASES) {
   for (const pause of [0, pauseMs]) {
-    harness.judge(await oneCase(test, pause));
+    harness.judge(await runCase(test, pause));
   }
 }
 await server.stop();
 harness.finish();
 
-async function oneCase(test: Case, pause: number): Promise<string | undefined> {
+async function runCase(test: Case, pause: number): Promise<string | undefined> {
   const before = residentBytes(server);
   let peak = before;
   const watch = setInterval(() => {
     peak = Math.max(peak, residentBytes(server));
-  }, LOOK_MS);
+  }, POLL_MS);
   const started = performance.now();
   const { bytes, end } = await download(test, pause);
   clearInterval(watch);

@@ -46,7 +46,7 @@ export class Batch {
       const crc = crc32(`${client}/${number}/${index}/${note ?? ''}/${symbol ?? ''}`);
       sum += BigInt(crc);
       const values = [client, number, index, count, crc, 0].map(String);
-      return [instant(number, random), ...values, symbol, note];
+      return [timestamp(number, random), ...values, symbol, note];
     });
     this.crcSum = sum;
   }
@@ -68,7 +68,7 @@ export class Batch {
 }
 
 /** Returns timestamps that mostly ascend; a third of the rows are up to two days late. */
-function instant(batch: number, random: Random): string {
+function timestamp(batch: number, random: Random): string {
   const late = random.next() < 0.33 ? random.between(0, 172_800_000) : 0;
   const ms = Date.UTC(2024, 0, 5) + batch * 60_000 + random.between(0, 59_999) - late;
   return new Date(ms).toISOString().replace('Z', '000Z');

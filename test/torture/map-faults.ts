@@ -21,7 +21,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { exitCode, startTestServer, type TestServer } from '../golden/server.js';
-import { exec, importCsv, isGone } from './client.js';
+import { exec, importCsv, isDisconnected } from './client.js';
 import { Harness, type Random, sleep } from './harness.js';
 
 const ROWS = 200_000;
@@ -42,7 +42,7 @@ const counts = { right: 0, refused: 0 };
 const expected = await build();
 for (let round = 0; round < rounds && harness.failures < 10; round++) {
   const random = harness.random.fork();
-  const problem = await oneRound(random).catch((error: unknown) => String(error));
+  const problem = await runRound(random).catch((error: unknown) => String(error));
   harness.judge(problem === undefined ? undefined : `round ${round}: ${problem}`);
 }
 await rm(folder, { recursive: true, force: true });
@@ -76,7 +76,7 @@ function segments(): readonly string[] {
     .map((name) => join(directory, name));
 }
 
-async function oneRound(random: Random): Promise<string | undefined> {
+async function runRound(random: Random): Promise<string | undefined> {
   await rm(root, { recursive: true, force: true });
   cpSync(good, root, { recursive: true });
   const cut = random.next() < 0.7;
@@ -147,7 +147,7 @@ async function read(
       }
       counts.right += 1;
     } catch (error) {
-      if (isGone(error)) {
+      if (isDisconnected(error)) {
         return `the server is gone: ${server.process.signalCode ?? ''} ${server.log().slice(-300)}`;
       }
       counts.refused += 1;

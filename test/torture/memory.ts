@@ -38,9 +38,9 @@ const watched = { peak: 0, over: false, latencies: [] as number[] };
 const watchers = [watchMemory(), watchLatency()];
 const before = residentBytes(server);
 for (const test of casesOf('big', rows)) {
-  harness.judge(await oneCase(test));
+  harness.judge(await runCase(test));
 }
-await judgeManyAtOnce();
+await judgeConcurrent();
 watched.over = true;
 await Promise.all(watchers);
 judgeLatency();
@@ -93,7 +93,7 @@ function lengthOfNames(count: number): number {
   return digits + 'name ,'.length * count - 1;
 }
 
-async function oneCase({ name, query, expected }: Case): Promise<string | undefined> {
+async function runCase({ name, query, expected }: Case): Promise<string | undefined> {
   watched.peak = 0;
   const started = performance.now();
   const outcome = await answerOf(query);
@@ -143,7 +143,7 @@ async function comesBack(name: string): Promise<string | undefined> {
  * Several concurrent queries share the pool. Each is correct or fails with a named limit,
  * independently of the others.
  */
-async function judgeManyAtOnce(): Promise<void> {
+async function judgeConcurrent(): Promise<void> {
   watched.peak = 0;
   const cases = casesOf('big', rows).slice(0, 4);
   const outcomes = await Promise.all(cases.map(({ query }) => answerOf(query)));

@@ -4,11 +4,11 @@
  * Sends mutated messages as clients do that read results over QWP. Each conversation must be
  * answered with well-formed messages and end, but never through an internal error.
  */
-import { runSpoiled } from '../qwp/spoiled-requests.js';
+import { runMalformed } from '../qwp/malformed-requests.js';
 import { Harness } from './harness.js';
 
 const harness: Harness = new Harness('requests', ['messages']);
-const { messages, answers } = await runSpoiled(
+const { messages, answers } = await runMalformed(
   harness.number('messages', 1_000_000),
   harness.seed,
 ).catch((error: unknown) => {

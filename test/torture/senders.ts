@@ -26,12 +26,12 @@ const MIB = 1024 * 1024;
 const GROWTH_MIB = 96;
 /** How far the process may exceed its memory limit, in MiB. */
 const SLACK_MIB = 512;
-const CUT_SHARE = 0.1;
+const DISCONNECT_FRACTION = 0.1;
 const MAX_ROWS = 100;
 /** Maximum number of batches per connection. */
 const MAX_BATCHES = 40;
 const MAX_PAUSE_MS = 40;
-const LOOK_MS = 1_000;
+const POLL_MS = 1_000;
 /** The run stops after this many failures. */
 const MAX_FAILURES = 20;
 
@@ -130,7 +130,7 @@ function linesOf(table: string, number: number, { rows: many }: Batch): string {
 async function overHttp(random: Random): Promise<void> {
   const [number, batch] = newBatch('http_rows', random);
   const lines = linesOf('http_rows', number, batch);
-  if (random.next() < CUT_SHARE) {
+  if (random.next() < DISCONNECT_FRACTION) {
     const signal = AbortSignal.timeout(random.between(1, 10));
     const sent = fetch(`${server.url}/write`, { method: 'POST', body: lines, signal });
     batch.isAcknowledged = await sent.then(
@@ -162,7 +162,7 @@ async function overTcp(random: Random): Promise<void> {
     await sender.send(lines.slice(at, at + batch.rows).join(''));
     await sleep(random.between(0, MAX_PAUSE_MS));
   }
-  if (random.next() < CUT_SHARE) {
+  if (random.next() < DISCONNECT_FRACTION) {
     sender.socket.resetAndDestroy();
     await sender.closed;
     count('cut');
@@ -195,12 +195,12 @@ async function inColumns(random: Random): Promise<void> {
       const [number, batch] = newBatch('left_rows', random);
       batches.get('right_rows')?.set(number, batch);
       peer.send(message(FLAG.defer, 1, columnsOf('left_rows', number, batch)));
-      if (random.next() < CUT_SHARE / 4) {
+      if (random.next() < DISCONNECT_FRACTION / 4) {
         count('cut');
         return;
       }
       peer.send(message(0, 1, columnsOf('right_rows', number, batch)));
-      if (random.next() < CUT_SHARE / 4) {
+      if (random.next() < DISCONNECT_FRACTION / 4) {
         count('cut');
         return;
       }
@@ -232,7 +232,7 @@ async function watchMemory(): Promise<void> {
         harness.say(`${shown} min: ${mib.toFixed(0)} MiB; ${tally()}`);
       }
     }
-    await sleep(LOOK_MS);
+    await sleep(POLL_MS);
   }
 }
 
@@ -249,7 +249,7 @@ async function watchBatches(): Promise<void> {
       const torn = await rows(server, query).catch(() => []);
       harness.judge(torn.length === 0 ? undefined : `${table} in part: ${JSON.stringify(torn)}`);
     }
-    await sleep(LOOK_MS);
+    await sleep(POLL_MS);
   }
 }
 

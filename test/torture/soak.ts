@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { exitCode, runCli, startTestServer } from '../golden/server.js';
 import { exec, importCsv, Refused } from './client.js';
 import { Harness, quantile, type Random, sleep } from './harness.js';
-import { HOSTILE_SHAPES, hostileStatement } from './hostile.js';
+import { ADVERSARIAL_SHAPES, adversarialStatement } from './adversarial.js';
 import { Batch, COLUMNS, Ledger, summaryQuery, tableDefinition } from './ledger.js';
 import { residentBytes, spilledFiles } from './process.js';
 import { pgClient } from '../pg-client.js';
@@ -36,7 +36,7 @@ const TIMEOUT_MS = 3_000;
 const WAIT_MS = 60_000;
 /** Time in milliseconds after the last statement within which every client must be answered. */
 const LAST_ANSWERS_MS = 2 * WAIT_MS;
-const ROOM_MS = 5_000;
+const DISK_SPACE_MS = 5_000;
 /** MiB for the log, manifest and symbols of an empty root; the reserve file is not counted. */
 const EMPTY_ROOT_MIB = 16;
 /** The file that reserves space for operations that free space when the disk is full. */
@@ -66,7 +66,7 @@ const watchers = [watchMemory(), watchPing()];
 const started = performance.now();
 const work = Array.from({ length: clients }, (_, index) => {
   const random = harness.random.fork();
-  return index % 2 === 0 ? ordinaryClient(index, random) : hostileClient(index, random);
+  return index % 2 === 0 ? ordinaryClient(index, random) : adversarialClient(index, random);
 });
 await sleep(minutes * 60_000);
 state.over = true;
@@ -76,7 +76,7 @@ harness.say(`${Math.round((performance.now() - started) / 1000)} s of load`);
 judgeAnswers();
 judgeMemory();
 await judgeRows();
-await judgeRoom();
+await judgeDiskSpace();
 await judgeEnd();
 await rm(root, { recursive: true, force: true });
 harness.finish();
@@ -184,9 +184,9 @@ async function renew(table: string, random: Random): Promise<void> {
   await exec(server, change);
 }
 
-async function hostileClient(index: number, random: Random): Promise<void> {
+async function adversarialClient(index: number, random: Random): Promise<void> {
   while (!state.over) {
-    const query = hostileStatement(random.pick(HOSTILE_SHAPES), random);
+    const query = adversarialStatement(random.pick(ADVERSARIAL_SHAPES), random);
     const asked = performance.now();
     try {
       await (index % 4 === 1 ? overHttp(query, random) : overWire(query, random));
@@ -333,14 +333,14 @@ function largestFiles(): string {
   return files.map(([path, size]) => `${path.slice(root.length)} ${size.toFixed(1)}`).join(', ');
 }
 
-async function judgeRoom(): Promise<void> {
+async function judgeDiskSpace(): Promise<void> {
   const full = rootMib();
   const { dataset } = await exec(server, 'SELECT table_name FROM tables()');
   for (const [name] of dataset) {
     await exec(server, `DROP TABLE ${String(name)}`);
   }
   const began = performance.now();
-  while (rootMib() > EMPTY_ROOT_MIB && performance.now() - began < ROOM_MS) {
+  while (rootMib() > EMPTY_ROOT_MIB && performance.now() - began < DISK_SPACE_MS) {
     await sleep(100);
   }
   const left = rootMib();

@@ -140,10 +140,10 @@ function unread(portOf: (server: TestServer) => number, first: readonly Buffer[]
 
 const importOverHttp: Client = async (server, stopped) => {
   const path = '/imp?name=imported&timestamp=ts&partitionBy=DAY&forceHeader=true';
-  let goesOn = true;
+  let continues = true;
   const answer = ask(server, path, async (write) => {
     await write('--b\r\nContent-Disposition: form-data; name="data"; filename="x"\r\n\r\nts,v\n');
-    for (let row = 0; goesOn; row += 1) {
+    for (let row = 0; continues; row += 1) {
       await write(
         `2024-01-01T00:00:00.${String(row % 1000).padStart(3, '0')}Z,${row}\n`.repeat(50),
       );
@@ -151,7 +151,7 @@ const importOverHttp: Client = async (server, stopped) => {
     }
   });
   const end = await answer.finally(() => {
-    goesOn = false;
+    continues = false;
   });
   require(stopped(), 'it ended before the stop');
   requireRefusal(end);
@@ -161,7 +161,7 @@ const importOverHttp: Client = async (server, stopped) => {
 const shortOverHttp: Client = async (server) => {
   for (;;) {
     const query = 'SELECT sum(sqrt(x)) FROM long_sequence(20000000)';
-    const { status, text } = await ask(server, statement(query)).catch(gone);
+    const { status, text } = await ask(server, statement(query)).catch(disconnected);
     if (status !== 200) {
       require(status === 0 || text.includes(STOPPING), `${status} ${text}`);
       return;
@@ -174,7 +174,7 @@ function small(agent: Agent): Client {
   return async (server) => {
     for (;;) {
       const { status, text } = await ask(server, statement('SELECT 1'), undefined, agent).catch(
-        gone,
+        disconnected,
       );
       require([0, 200].includes(status) || text.includes(STOPPING), `${status} ${text}`);
       if (status === 0) {
@@ -188,7 +188,7 @@ function small(agent: Agent): Client {
  * The server is closed. A client that connects at this moment is reset by the operating system; one
  * that was already connected gets a response.
  */
-function gone(error: unknown): HttpEnd {
+function disconnected(error: unknown): HttpEnd {
   const isRefused = error instanceof NoAnswer && REFUSALS.has(error.code) && !error.isReused;
   require(isRefused, String(error));
   return { status: 0, text: '', complete: true };

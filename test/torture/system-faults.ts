@@ -63,8 +63,8 @@ const killedRoot = join(folder, 'killed');
 const killedLedger = await leaveKilledRoot(harness.random.fork());
 for (let run = 0; run < runs && harness.failures < 10; run++) {
   const random = harness.random.fork();
-  const fault = draw(random);
-  const problem = await oneRun(random, fault).catch((error: unknown) => String(error));
+  const fault = chooseFault(random);
+  const problem = await runFault(random, fault).catch((error: unknown) => String(error));
   const where = fault.atWork ? 'at work' : 'restarting';
   const what = `${fault.injection} ${where} in ${fault.mode}`;
   harness.judge(problem === undefined ? undefined : `run ${run}, ${what}: ${problem}`);
@@ -73,7 +73,7 @@ await rm(folder, { recursive: true, force: true });
 harness.say(`${met} of ${runs} runs met their fault`);
 harness.finish();
 
-function draw(random: Random): Fault {
+function chooseFault(random: Random): Fault {
   const atWork = random.next() < 0.67;
   const most = (call: Call): number => (atWork ? call.atWork : call.restarting);
   const call = random.pick(CALLS.filter((candidate) => most(candidate) > 0));
@@ -88,14 +88,14 @@ async function leaveKilledRoot(random: Random): Promise<Ledger> {
   const server = await startTestServer({ root: killedRoot });
   await exec(server, tableDefinition('alpha', 'DAY'));
   for (let round = 0; round < 4; round++) {
-    await oneRound(server, random, ledger, round);
+    await runRound(server, random, ledger, round);
   }
   server.process.kill('SIGKILL');
   await exitCode(server.process);
   return ledger;
 }
 
-async function oneRun(random: Random, fault: Fault): Promise<string | undefined> {
+async function runFault(random: Random, fault: Fault): Promise<string | undefined> {
   await rm(root, { recursive: true, force: true });
   if (!fault.atWork) {
     cpSync(killedRoot, root, { recursive: true });
@@ -166,7 +166,7 @@ async function work(
   for (let round = 0; round < MAX_ROUNDS && !isOver; round++) {
     isOver = await isMet();
     await exec(server, tableDefinition('alpha', 'DAY')).catch(() => undefined);
-    await oneRound(server, random, ledger, round).catch(() => undefined);
+    await runRound(server, random, ledger, round).catch(() => undefined);
   }
   if (!(await isThere(server))) {
     return ledger.lost('alpha', []);
@@ -178,7 +178,7 @@ async function work(
 /**
  * A round of mixed steps. Any of them may be refused; the next round then tries the remaining ones.
  */
-async function oneRound(
+async function runRound(
   server: TestServer,
   random: Random,
   ledger: Ledger,

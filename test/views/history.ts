@@ -9,7 +9,7 @@ import type { ExecutionContext } from 'ava';
 import { restart, withServer } from '../scenario/statements.js';
 import { suiteSeed } from '../seed.js';
 import { type Random, randomFrom } from '../sql/time-series/random-table.js';
-import { DatabaseGround, type Ground, serverGround } from './ground.js';
+import { DatabaseRunner, type Runner, serverRunner } from './runners.js';
 
 /** A base with its views. */
 export interface History {
@@ -25,10 +25,10 @@ export interface Kind<H extends History> {
   /** Number of histories of this kind in the suite. */
   readonly histories: number;
   readonly steps: number;
-  begin(ground: Ground, random: Random, number: number): Promise<H>;
-  step(ground: Ground, random: Random, history: H): Promise<void>;
+  begin(runner: Runner, random: Random, number: number): Promise<H>;
+  step(runner: Runner, random: Random, history: H): Promise<void>;
   /** Decides whether to compare now. */
-  looks(random: Random): boolean;
+  polls(random: Random): boolean;
   /** Waits until the views are current, and compares them with their queries. */
   compare(t: ExecutionContext, at: Place, history: H): Promise<void>;
   /** Steps after the last comparison. */
@@ -37,16 +37,16 @@ export interface Kind<H extends History> {
 
 /** The database of a history, and the states of all views in it. */
 export interface Place {
-  readonly ground: Ground;
+  readonly runner: Runner;
   readonly states: (query: string) => Promise<readonly (readonly unknown[])[]>;
 }
 
 /** Number of histories that share a database and whose steps are interleaved. */
-const TOGETHER = 16;
+const CONCURRENT_HISTORIES = 16;
 /** Number of databases that run concurrently. */
 const AT_ONCE = 4;
 const WAIT_MS = 60_000;
-const LOOK_MS = 25;
+const POLL_MS = 25;
 
 export function pick<T>(random: Random, from: readonly T[]): T {
   return from[random(from.length)] as T;
@@ -56,21 +56,21 @@ export function pick<T>(random: Random, from: readonly T[]): T {
  * Identical requests within a short time share one answer, which is computed after all of them
  * arrived.
  */
-function place(ground: Ground): Place {
+function place(runner: Runner): Place {
   const coming = new Map<string, Promise<readonly (readonly unknown[])[]>>();
   const states = (query: string): Promise<readonly (readonly unknown[])[]> => {
     const shared = coming.get(query);
     if (shared !== undefined) {
       return shared;
     }
-    const next = sleep(LOOK_MS).then(() => {
+    const next = sleep(POLL_MS).then(() => {
       coming.delete(query);
-      return ground.rows(query);
+      return runner.rows(query);
     });
     coming.set(query, next);
     return next;
   };
-  return { ground, states };
+  return { runner, states };
 }
 
 /** Waits until a view's row, in a list of all views, reports that the view is current. */
@@ -93,15 +93,15 @@ export async function settled(
 }
 
 /** Returns sorted rows, because views keep no order within a bucket. */
-export async function sorted(ground: Ground, query: string): Promise<readonly string[]> {
-  return (await ground.rows(query)).map((row) => JSON.stringify(row)).sort();
+export async function sorted(runner: Runner, query: string): Promise<readonly string[]> {
+  return (await runner.rows(query)).map((row) => JSON.stringify(row)).sort();
 }
 
 /** Compares each view with its query. */
 export async function equal(t: ExecutionContext, at: Place, history: History): Promise<void> {
   for (const [view, query] of history.views) {
     const what = `${view} after ${history.done.join('; ')}`;
-    const [shown, expected] = [await sorted(at.ground, view), await sorted(at.ground, query)];
+    const [shown, expected] = [await sorted(at.runner, view), await sorted(at.runner, query)];
     t.deepEqual(shown, expected, `${what}: ${query}`);
   }
 }
@@ -113,14 +113,14 @@ interface Playing<H extends History> {
 }
 
 /** Plays histories in one database, which is occasionally closed and reopened. */
-async function playTogether<H extends History>(
+async function playConcurrently<H extends History>(
   t: ExecutionContext,
   kind: Kind<H>,
   seed: number,
   numbers: readonly number[],
 ): Promise<void> {
-  const ground = await DatabaseGround.open();
-  const at = place(ground);
+  const runner = await DatabaseRunner.open();
+  const at = place(runner);
   const restarts = randomFrom(seed ^ ((numbers[0] ?? 0) + 1));
   const named = async (
     one: Pick<Playing<H>, 'number'>,
@@ -138,27 +138,27 @@ async function playTogether<H extends History>(
     const playing = await Promise.all(
       numbers.map(async (number): Promise<Playing<H>> => {
         const random = randomFrom(seed + number);
-        return { history: await kind.begin(ground, random, number), random, number };
+        return { history: await kind.begin(runner, random, number), random, number };
       }),
     );
     const all = async (work: (one: Playing<H>) => Promise<void>): Promise<void> => {
       await Promise.all(playing.map((one) => named(one, () => work(one), one.history.done)));
     };
     for (let step = 1; step <= kind.steps; step += 1) {
-      await all((one) => kind.step(ground, one.random, one.history));
+      await all((one) => kind.step(runner, one.random, one.history));
       if (restarts(5) === 0) {
-        await ground.reopen();
+        await runner.reopen();
         playing.forEach(({ history }) => history.done.push('a restart'));
       }
       await all(async ({ random, history }) => {
-        if (kind.looks(random) || step === kind.steps) {
+        if (kind.polls(random) || step === kind.steps) {
           await kind.compare(t, at, history);
         }
       });
     }
     await all(async ({ random, history }) => kind.end?.(t, at, random, history));
   } finally {
-    await ground.remove();
+    await runner.remove();
   }
 }
 
@@ -171,27 +171,29 @@ export async function playHistories<H extends History>(
   kind: Kind<H>,
 ): Promise<void> {
   const count = Number(process.env['HISTORIES'] ?? kind.histories);
-  const first = Math.floor(Number(process.env['FIRST'] ?? 0) / TOGETHER);
+  const first = Math.floor(Number(process.env['FIRST'] ?? 0) / CONCURRENT_HISTORIES);
   t.timeout(Math.max(600_000, count * 500));
   const seed = suiteSeed();
-  const end = first + Math.ceil(count / TOGETHER);
+  const end = first + Math.ceil(count / CONCURRENT_HISTORIES);
   let next = first;
   const work = async (): Promise<void> => {
     while (next < end) {
-      const begin = next * TOGETHER;
+      const begin = next * CONCURRENT_HISTORIES;
       next += 1;
-      await playTogether(
+      await playConcurrently(
         t,
         kind,
         seed,
-        Array.from({ length: TOGETHER }, (_, at) => begin + at),
+        Array.from({ length: CONCURRENT_HISTORIES }, (_, at) => begin + at),
       );
     }
   };
   const began = performance.now();
   await Promise.all(Array.from({ length: AT_ONCE }, work));
   const took = ((performance.now() - began) / 1_000).toFixed(0);
-  t.log(`${(end - first) * TOGETHER} histories of seed ${seed} in ${took} s, 0 differences`);
+  t.log(
+    `${(end - first) * CONCURRENT_HISTORIES} histories of seed ${seed} in ${took} s, 0 differences`,
+  );
 }
 
 /** Plays histories on a server that is killed after every second step. */
@@ -207,15 +209,15 @@ export async function playWithKills<H extends History>(
     let server = first;
     const histories: H[] = [];
     for (let number = 0; number < 4; number += 1) {
-      histories.push(await kind.begin(serverGround(server), random, number));
+      histories.push(await kind.begin(serverRunner(server), random, number));
     }
     for (let round = 0; round < rounds; round += 1) {
       for (const history of histories) {
-        await kind.step(serverGround(server), random, history);
-        await kind.step(serverGround(server), random, history);
+        await kind.step(serverRunner(server), random, history);
+        await kind.step(serverRunner(server), random, history);
       }
       server = await restart(server);
-      const at = place(serverGround(server));
+      const at = place(serverRunner(server));
       for (const history of histories) {
         await kind.compare(t, at, history);
       }

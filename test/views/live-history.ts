@@ -2,7 +2,7 @@
 import type { ExecutionContext } from 'ava';
 
 import type { Random } from '../sql/time-series/random-table.js';
-import type { Ground } from './ground.js';
+import type { Runner } from './runners.js';
 import { equal, type History, type Kind, pick, type Place, settled, sorted } from './history.js';
 
 interface LiveHistory extends History {
@@ -70,10 +70,10 @@ function row(random: Random, minute: number): string {
   return `('${text(minute)}', ${symbol}, ${value}, ${random(4)})`;
 }
 
-async function begin(ground: Ground, random: Random, number: number): Promise<LiveHistory> {
+async function begin(runner: Runner, random: Random, number: number): Promise<LiveHistory> {
   const base = `l${number}`;
   const dedup = random(3) === 0 ? ' DEDUP UPSERT KEYS(ts, s)' : '';
-  await ground.run(
+  await runner.run(
     `CREATE TABLE ${base} (ts TIMESTAMP, s SYMBOL, x DOUBLE, k LONG) TIMESTAMP(ts)
        PARTITION BY ${pick(random, ['DAY', 'MONTH', 'HOUR'])} WAL${dedup}`,
   );
@@ -87,14 +87,14 @@ async function begin(ground: Ground, random: Random, number: number): Promise<Li
   );
   const history: LiveHistory = { base, views, between, end: 0, done: [] };
   if (random(2) === 0) {
-    await ground.run(`INSERT INTO ${base} VALUES ${ahead(random, history, 1 + random(30))}`);
+    await runner.run(`INSERT INTO ${base} VALUES ${ahead(random, history, 1 + random(30))}`);
   }
   if (between !== undefined) {
     const passed = `SELECT ts, s, x, k FROM ${base} WHERE k < 3`;
-    await ground.run(`CREATE MATERIALIZED VIEW ${between} AS (${passed}) PARTITION BY DAY`);
+    await runner.run(`CREATE MATERIALIZED VIEW ${between} AS (${passed}) PARTITION BY DAY`);
   }
   for (const [view, definition] of views) {
-    await ground.run(
+    await runner.run(
       `CREATE LIVE VIEW ${view} FLUSH EVERY 100ms START FROM BEGINNING AS (${definition})`,
     );
   }
@@ -150,11 +150,11 @@ function statements(random: Random, history: LiveHistory): readonly string[] {
   return pick(random, choices)();
 }
 
-async function step(ground: Ground, random: Random, history: LiveHistory): Promise<void> {
+async function step(runner: Runner, random: Random, history: LiveHistory): Promise<void> {
   for (const statement of statements(random, history)) {
     history.done.push(statement);
     try {
-      await ground.run(statement);
+      await runner.run(statement);
     } catch (failure) {
       // A table without partitions has nothing to convert.
       if (!statement.includes('CONVERT')) {
@@ -187,8 +187,8 @@ async function compare(t: ExecutionContext, at: Place, history: LiveHistory): Pr
   await current(at, history);
   await equal(t, at, history);
   for (const view of history.views.keys()) {
-    const shown = await at.ground.rows(view);
-    const counted = await at.ground.rows(`SELECT count(), max(ts) FROM ${view} WHERE ts > '2026'`);
+    const shown = await at.runner.rows(view);
+    const counted = await at.runner.rows(`SELECT count(), max(ts) FROM ${view} WHERE ts > '2026'`);
     t.deepEqual(counted, [[shown.length, shown.at(-1)?.[0] ?? null]], view);
   }
 }
@@ -203,27 +203,27 @@ async function end(
   if (history.between !== undefined || random(2) === 0) {
     return;
   }
-  const { ground } = at;
+  const { runner } = at;
   const kept = new Map<string, readonly string[]>();
   for (const view of history.views.keys()) {
-    kept.set(view, await sorted(ground, view));
+    kept.set(view, await sorted(runner, view));
   }
   history.done.push('DROP PARTITION');
-  await ground
+  await runner
     .run(`ALTER TABLE ${history.base} DROP PARTITION WHERE ts < '${text(random(history.end + 1))}'`)
     // There may be no partition, or only one.
     .catch(() => undefined);
   const last = text(history.end);
   history.end += 1;
   const added = ahead(random, history, 1 + random(9));
-  await ground.run(`INSERT INTO ${history.base} (ts, s, x, k) VALUES ${added}`);
+  await runner.run(`INSERT INTO ${history.base} (ts, s, x, k) VALUES ${added}`);
   await current(at, history);
   for (const [view, definition] of history.views) {
-    const shown = await sorted(ground, `SELECT * FROM ${view} WHERE ts <= '${last}'`);
+    const shown = await sorted(runner, `SELECT * FROM ${view} WHERE ts <= '${last}'`);
     t.deepEqual(shown, kept.get(view), `${view} keeps what it showed: ${definition}`);
     const after = `WHERE ts > '${last}'`;
-    const counted = await ground.rows(`SELECT count() FROM ${view} ${after}`);
-    const wanted = await ground.rows(`SELECT count() FROM (${definition}) ${after}`);
+    const counted = await runner.rows(`SELECT count() FROM ${view} ${after}`);
+    const wanted = await runner.rows(`SELECT count() FROM (${definition}) ${after}`);
     t.deepEqual(counted, wanted, view);
   }
 }
@@ -233,7 +233,7 @@ export const live: Kind<LiveHistory> = {
   steps: 6,
   begin,
   step,
-  looks: (random) => random(3) === 0,
+  polls: (random) => random(3) === 0,
   compare,
   end,
 };

@@ -2,7 +2,7 @@
 import type { ExecutionContext } from 'ava';
 
 import type { Random } from '../sql/time-series/random-table.js';
-import type { Ground } from './ground.js';
+import type { Runner } from './runners.js';
 import { equal, type History, type Kind, pick, type Place, settled } from './history.js';
 
 interface MaterializedHistory extends History {
@@ -39,7 +39,7 @@ const AGGREGATES = [
 ] as const;
 
 /** Returns a timestamp within days around a clock change, or occasionally far away. */
-function instant(random: Random): string {
+function timestamp(random: Random): string {
   const day = random(12) === 0 ? random(4000) : 3948 + random(5);
   const at = Date.UTC(2014, 0, 1) + day * 86_400_000 + random(86_400) * 1000;
   return new Date(at).toISOString();
@@ -58,7 +58,7 @@ function ahead(random: Random, history: MaterializedHistory, count: number): str
 
 function values(random: Random, count: number): string {
   const row = (): string =>
-    `('${instant(random)}', '${pick(random, ['a', 'b', 'c'])}', ${random(1000)}.0, ${random(9)})`;
+    `('${timestamp(random)}', '${pick(random, ['a', 'b', 'c'])}', ${random(1000)}.0, ${random(9)})`;
   return Array.from({ length: count }, row).join(', ');
 }
 
@@ -82,19 +82,19 @@ function queries(random: Random, base: string): ReadonlyMap<string, string> {
   return new Map(all.slice(from, until));
 }
 
-async function begin(ground: Ground, random: Random, number: number): Promise<MaterializedHistory> {
+async function begin(runner: Runner, random: Random, number: number): Promise<MaterializedHistory> {
   const base = `h${number}`;
   const dedup = random(3) === 0 ? ' DEDUP UPSERT KEYS(ts, s)' : '';
-  await ground.run(
+  await runner.run(
     `CREATE TABLE ${base} (ts TIMESTAMP, s SYMBOL, x DOUBLE, k LONG) TIMESTAMP(ts)
        PARTITION BY ${pick(random, ['DAY', 'MONTH', 'HOUR'])} WAL${dedup}`,
   );
   const views = queries(random, base);
   if (random(2) === 0) {
-    await ground.run(`INSERT INTO ${base} VALUES ${values(random, 1 + random(40))}`);
+    await runner.run(`INSERT INTO ${base} VALUES ${values(random, 1 + random(40))}`);
   }
   for (const [view, query] of views) {
-    await ground.run(`CREATE MATERIALIZED VIEW ${view} AS (${query})`);
+    await runner.run(`CREATE MATERIALIZED VIEW ${view} AS (${query})`);
   }
   return { base, views, end: pick(random, STARTS), isEnded: false, done: [] };
 }
@@ -105,7 +105,7 @@ async function begin(ground: Ground, random: Random, number: number): Promise<Ma
 function statements(random: Random, history: MaterializedHistory): readonly string[] {
   const { base } = history;
   const into = `INSERT INTO ${base} (ts, s, x, k)`;
-  const day = instant(random).slice(0, 10);
+  const day = timestamp(random).slice(0, 10);
   const view = pick(random, [...history.views.keys()]);
   const grow = (): readonly string[] => [`${into} VALUES ${ahead(random, history, 1 + random(9))}`];
   const ends = (...all: readonly string[]): readonly string[] => {
@@ -151,11 +151,11 @@ function statements(random: Random, history: MaterializedHistory): readonly stri
   return pick(random, choices)();
 }
 
-async function step(ground: Ground, random: Random, history: MaterializedHistory): Promise<void> {
+async function step(runner: Runner, random: Random, history: MaterializedHistory): Promise<void> {
   for (const statement of statements(random, history)) {
     history.done.push(statement);
     try {
-      await ground.run(statement);
+      await runner.run(statement);
     } catch (failure) {
       // A table without partitions has none to convert or drop, and an invalid view has no ranges.
       if (!/CONVERT|DROP PARTITION|RANGE/.test(statement)) {
@@ -173,7 +173,7 @@ async function compare(
   for (const view of history.views.keys()) {
     if (history.isEnded) {
       history.done.push('FULL');
-      await at.ground.run(`REFRESH MATERIALIZED VIEW ${view} FULL`);
+      await at.runner.run(`REFRESH MATERIALIZED VIEW ${view} FULL`);
     }
     await settled(
       at,
@@ -191,6 +191,6 @@ export const materialized: Kind<MaterializedHistory> = {
   steps: 6,
   begin,
   step,
-  looks: (random) => random(3) === 0,
+  polls: (random) => random(3) === 0,
   compare,
 };

@@ -113,7 +113,7 @@ COPY t FROM stdin;
   );
   const statements = [...new PsqlScript(file, scratch).statements()];
   t.deepEqual(
-    statements.map(({ sql, copyData, isTakenByPsql }) => [sql, copyData, isTakenByPsql]),
+    statements.map(({ sql, copyData, isReadByPsql }) => [sql, copyData, isReadByPsql]),
     [
       [`SELECT ';' AS "x;y", 'ab', 1::int`, undefined, false],
       ['SELECT $q$ ; $q$', undefined, true],

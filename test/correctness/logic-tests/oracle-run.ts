@@ -109,13 +109,13 @@ export class OracleRun {
   }
 
   async #compare(
-    { at, sql, copyData, isTakenByPsql }: ScriptStatement,
+    { at, sql, copyData, isReadByPsql }: ScriptStatement,
     oracle: Connections,
     tally: Tally,
     unsettled: Unsettled,
   ): Promise<void> {
     const theirs = NOT_FOR_ORACLE.test(sql) ? undefined : await oracle.run(sql, '', copyData);
-    const reason = isTakenByPsql ? "psql's own commands" : whySkipped(sql, this.#dialect);
+    const reason = isReadByPsql ? "psql's own commands" : whySkipped(sql, this.#dialect);
     if (reason !== undefined || theirs === undefined) {
       if (CHANGES.test(sql)) {
         unsettled.add(sql);

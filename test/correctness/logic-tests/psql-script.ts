@@ -11,7 +11,7 @@ export interface ScriptStatement {
   readonly sql: string;
   readonly copyData?: string;
   /** Whether a psql command consumes the result: `\gset`, `\gexec`. */
-  readonly isTakenByPsql: boolean;
+  readonly isReadByPsql: boolean;
 }
 
 /** Matches a literal, a quoted name or a comment at an offset. */
@@ -60,7 +60,7 @@ export class PsqlScript {
         buffer += opaque.startsWith('--') || opaque.startsWith('/*') ? ' ' : opaque;
         this.#position += opaque.length;
       } else if (character === '\\' && this.#text[this.#position + 1] !== ';') {
-        const command = this.#restOfLine();
+        const command = this.#remainderOfLine();
         this.#set(command);
         if (command.startsWith('\\g') && buffer.trim() !== '') {
           yield this.#statement(buffer, line, command.trim() !== '\\g');
@@ -84,7 +84,7 @@ export class PsqlScript {
     return this.#line;
   }
 
-  #restOfLine(): string {
+  #remainderOfLine(): string {
     const end = this.#text.indexOf('\n', this.#position);
     const text = this.#text.slice(this.#position, end < 0 ? undefined : end);
     this.#position = end < 0 ? this.#text.length : end + 1;
@@ -107,25 +107,25 @@ export class PsqlScript {
     });
   }
 
-  #statement(buffer: string, line: number, isTakenByPsql: boolean): ScriptStatement {
+  #statement(buffer: string, line: number, isReadByPsql: boolean): ScriptStatement {
     const sql = this.#substituted(buffer.trim());
     const at = { file: this.#file, line };
     const [, head, file] = /^(copy\s.*?\sfrom\s+)'([^']+)'\s*$/is.exec(sql) ?? [];
     if (head !== undefined && file !== undefined && existsSync(file)) {
       const copyData = readFileSync(file, 'utf8');
-      return { at, sql: `${head} STDIN`, copyData, isTakenByPsql };
+      return { at, sql: `${head} STDIN`, copyData, isReadByPsql };
     }
     return /^copy\s.*\sfrom\s+stdin\b/is.test(sql)
-      ? { at, sql, copyData: this.#inlineData(), isTakenByPsql }
-      : { at, sql, isTakenByPsql };
+      ? { at, sql, copyData: this.#inlineData(), isReadByPsql }
+      : { at, sql, isReadByPsql };
   }
 
   /** Returns the lines after COPY … FROM STDIN, up to `\.`. */
   #inlineData(): string {
-    this.#restOfLine();
+    this.#remainderOfLine();
     const lines: string[] = [];
     while (this.#position < this.#text.length) {
-      const line = this.#restOfLine();
+      const line = this.#remainderOfLine();
       if (line === '\\.') {
         break;
       }

@@ -84,12 +84,12 @@ class CopyIn {
 export class Connections {
   readonly #url: () => string;
   readonly #clients = new Map<string, pg.Client>();
-  readonly #lastWords: (() => string) | undefined;
+  readonly #processOutput: (() => string) | undefined;
 
-  /** `lastWords` returns the server's log of an internal error. */
-  constructor(url: () => string, lastWords?: () => string) {
+  /** `processOutput` returns the server's log of an internal error. */
+  constructor(url: () => string, processOutput?: () => string) {
     this.#url = url;
-    this.#lastWords = lastWords;
+    this.#processOutput = processOutput;
   }
 
   async run(sql: string, connection = '', copyData?: string): Promise<Outcome> {
@@ -135,14 +135,14 @@ export class Connections {
   #failure(sql: string, connection: string, error: Error & { code?: string }): Failure {
     const { code, message } = error;
     const isFromServer = code !== undefined && /^[0-9A-Z]{5}$/.test(code);
-    if (!isFromServer || (code === 'XX000' && this.#lastWords !== undefined)) {
+    if (!isFromServer || (code === 'XX000' && this.#processOutput !== undefined)) {
       const client = this.#clients.get(connection);
       this.#clients.delete(connection);
       void client?.end().catch(() => undefined);
-      if (this.#lastWords === undefined) {
+      if (this.#processOutput === undefined) {
         return { kind: 'error', code: 'NONE', message, isInternal: false };
       }
-      const said = `${message} ${this.#lastWords()}`;
+      const said = `${message} ${this.#processOutput()}`;
       noteInternalError(sql, `${code ?? ''} ${said}`);
       return { kind: 'error', code: code ?? 'NONE', message: said, isInternal: true };
     }

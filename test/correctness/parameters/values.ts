@@ -22,22 +22,22 @@ export interface Form {
 }
 
 /** A position in the SQL text and its possible replacements. */
-export interface Place {
+export interface LiteralPosition {
   readonly start: number;
   readonly end: number;
   readonly forms: readonly Form[];
 }
 
 /** A list of literals, and the expressions that replace it with an array. */
-interface ListPlace extends Place {
-  readonly instead: readonly string[];
+interface ListLiteral extends LiteralPosition {
+  readonly alternatives: readonly string[];
 }
 
 const NUMBER = /[+-]?[\d_]*\.?[\d_]+(?:e[+-]?\d+)?/iy;
 const TEXT = /'(?:[^']|'')*'/y;
 
 /** Returns single values in the order of the text. */
-export function literalsOf(tree: Tree, sql: string): Place[] {
+export function literalsOf(tree: Tree, sql: string): LiteralPosition[] {
   const places = ordinals(tree);
   const found = tree.nodes.flatMap((node, id) => {
     const span = tree.spans[id];
@@ -65,7 +65,7 @@ function formsOf(node: Node): readonly Form[] {
 }
 
 /** Returns the literals in VALUES, which are not separate nodes. */
-function cellsOf({ values }: Extract<Node, { kind: 'Insert' }>, sql: string): Place[] {
+function cellsOf({ values }: Extract<Node, { kind: 'Insert' }>, sql: string): LiteralPosition[] {
   if (values === null) {
     return [];
   }
@@ -103,7 +103,7 @@ function ordinals(tree: Tree): ReadonlySet<NodeId> {
 }
 
 /** Returns the IN lists whose items are all literals of the same kind. */
-export function listsOf(tree: Tree): ListPlace[] {
+export function listsOf(tree: Tree): ListLiteral[] {
   return tree.nodes.flatMap((node, id) => {
     const span = tree.spans[id];
     if (node.kind !== 'InList' || node.bare || span === undefined) {
@@ -113,8 +113,8 @@ export function listsOf(tree: Tree): ListPlace[] {
     const forms = arrayForms(items);
     const not = node.negated ? 'NOT ' : '';
     const any = node.negated ? '<> ALL($1)' : '= ANY($1)';
-    const instead = [any, `${not}IN $1`, `${not}IN (SELECT x FROM unnest($1) u(x))`];
-    const place = { start: node.operator_span.start, end: span.end, forms, instead };
+    const alternatives = [any, `${not}IN $1`, `${not}IN (SELECT x FROM unnest($1) u(x))`];
+    const place = { start: node.operator_span.start, end: span.end, forms, alternatives };
     return forms.length === 0 ? [] : [place];
   });
 }

@@ -9,7 +9,7 @@ export type TickAnswer =
   | { readonly refused: string };
 
 /** Runs SQL over HTTP and resolves to the response body. */
-export type Ask = (sql: string) => Promise<unknown>;
+export type Query = (sql: string) => Promise<unknown>;
 
 /** Maximum number of intervals that EXPLAIN shows. */
 const SHOWN = 1_000;
@@ -25,7 +25,7 @@ export function quoted(text: string): string {
 }
 
 /** Parses a timestamp from EXPLAIN, in the unit that its number of digits implies. */
-function instantOf(text: string): bigint {
+function timestampOf(text: string): bigint {
   const [, year = '', rest = '', fraction = ''] = /^(-?\d+)(-.*)\.(\d+)Z$/.exec(text) ?? [];
   const sign = year.startsWith('-') ? '-' : '+';
   const years = `${sign}${year.replace('-', '').padStart(6, '0')}`;
@@ -56,7 +56,7 @@ function scansOf(body: Body): (readonly [bigint, bigint])[][] {
   });
   return lists.map((list) =>
     [...list.matchAll(/\("?([^",()]+)"?,"?([^",()]+)"?\)/g)].map(
-      ([, lo = '', hi = '']) => [instantOf(lo), instantOf(hi) + 1n] as const,
+      ([, lo = '', hi = '']) => [timestampOf(lo), timestampOf(hi) + 1n] as const,
     ),
   );
 }
@@ -82,7 +82,7 @@ function merged(intervals: readonly (readonly [bigint, bigint])[]): (readonly [b
  * Returns the intervals that a server reads for an expression over the designated timestamp. The
  * same statement also requests the current time, so that relative strings have an exact meaning.
  */
-export async function answerOf(ask: Ask, table: string, text: string): Promise<TickAnswer> {
+export async function answerOf(ask: Query, table: string, text: string): Promise<TickAnswer> {
   const scan = (tick: string): string => `SELECT * FROM ${table} WHERE ts IN ${quoted(tick)}`;
   const body = (await ask(`EXPLAIN ${scan('$now')} UNION ALL ${scan(text)}`)) as Body;
   if (body.error !== undefined) {

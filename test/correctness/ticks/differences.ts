@@ -3,7 +3,7 @@ import type { TickAnswer } from './answers.js';
 
 interface Compared {
   readonly text: string;
-  readonly isSpoiled: boolean;
+  readonly isMalformed: boolean;
   readonly ours: TickAnswer;
   readonly peer: TickAnswer;
 }
@@ -19,7 +19,7 @@ const refuses = (answer: TickAnswer): boolean => 'refused' in answer;
 const HOURS_2 = 2n * 3_600_000_000n;
 
 /** Whether corresponding bounds differ by no more than the shift of a clock change. */
-function isNear({ ours, peer }: Compared): boolean {
+function isWithinTolerance({ ours, peer }: Compared): boolean {
   if ('refused' in ours || 'refused' in peer) {
     return false;
   }
@@ -36,11 +36,11 @@ function isNear({ ours, peer }: Compared): boolean {
 
 const DIFFERENCES: readonly Difference[] = [
   { name: 'accepted', applies: ({ ours, peer }) => refuses(peer) && !refuses(ours) },
-  { name: 'not of the grammar', applies: ({ isSpoiled }) => isSpoiled },
+  { name: 'not of the grammar', applies: ({ isMalformed }) => isMalformed },
   { name: 'filter', applies: ({ text }) => /#.*;|[[,].*\].*#/.test(text) },
   { name: 'months backward', applies: ({ text }) => /;-\d+[My];/.test(text) },
   { name: 'week with a time', applies: ({ text, ours }) => refuses(ours) && /W.*T/.test(text) },
-  { name: 'change of clocks', applies: (it) => it.text.includes('@') && isNear(it) },
+  { name: 'change of clocks', applies: (it) => it.text.includes('@') && isWithinTolerance(it) },
 ];
 
 /** Returns the name of the decision that explains a difference. */

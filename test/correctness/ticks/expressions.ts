@@ -44,7 +44,7 @@ interface Expression {
    * Whether a character was added, removed or changed, so that the expression may not follow the
    * grammar.
    */
-  readonly isSpoiled: boolean;
+  readonly isMalformed: boolean;
 }
 
 /** Generates expressions one after another. */
@@ -57,8 +57,8 @@ export class TickExpressions {
 
   next(): Expression {
     const text = this.#expression();
-    const isSpoiled = this.#random.next() < 0.05;
-    return { text: isSpoiled ? this.#spoiled(text) : text, isSpoiled };
+    const isMalformed = this.#random.next() < 0.05;
+    return { text: isMalformed ? this.#malformed(text) : text, isMalformed };
   }
 
   #expression(): string {
@@ -264,7 +264,7 @@ export class TickExpressions {
   }
 
   /** Adds, removes or changes one character. */
-  #spoiled(text: string): string {
+  #malformed(text: string): string {
     const at = this.#random.between(0, Math.max(0, text.length - 1));
     const other = this.#random.pick('[]@#;,.-+0T$9: Wxbd'.split(''));
     return this.#random.pick([

@@ -10,7 +10,7 @@ import { writeFileSync } from 'node:fs';
 import { execute } from '../../golden/http-client.js';
 import { Harness } from '../../torture/harness.js';
 import { Tidemark } from '../databases.js';
-import { agree, answerOf, type Ask, shown, type TickAnswer } from './answers.js';
+import { agree, answerOf, type Query, shown, type TickAnswer } from './answers.js';
 import { decidedBy } from './differences.js';
 import { TickExpressions } from './expressions.js';
 import { recordOf, RECORDED, type Recorded } from './recorded.js';
@@ -30,11 +30,11 @@ if (port === 0) {
 }
 const tidemark = await Tidemark.start();
 
-const asks = (url: string): Ask => {
+const queryBy = (url: string): Query => {
   return async (sql) => JSON.parse((await execute(url, sql, {})).body.toString()) as unknown;
 };
-const ours = asks(tidemark.server.url);
-const peer = asks(`http://127.0.0.1:${port}`);
+const ours = queryBy(tidemark.server.url);
+const peer = queryBy(`http://127.0.0.1:${port}`);
 
 for (const sql of TABLES) {
   await ours(sql);
@@ -45,8 +45,8 @@ const expressions = new TickExpressions(harness.random);
 const texts = new Map<string, boolean>();
 const wanted = harness.number('expressions', 4000);
 while (texts.size < wanted) {
-  const { text, isSpoiled } = expressions.next();
-  texts.set(text, isSpoiled);
+  const { text, isMalformed } = expressions.next();
+  texts.set(text, isMalformed);
 }
 const recorded: Recorded[] = [];
 const tally = new Map<string, number>();
@@ -64,7 +64,12 @@ function judge(text: string, [own, other]: readonly [TickAnswer, TickAnswer]): s
     count('refused' in own ? 'both refuse' : 'equal');
     return undefined;
   }
-  const decision = decidedBy({ text, isSpoiled: texts.get(text) === true, ours: own, peer: other });
+  const decision = decidedBy({
+    text,
+    isMalformed: texts.get(text) === true,
+    ours: own,
+    peer: other,
+  });
   count(decision ?? 'DIFFERENT');
   const lines = `${text}\n   ours ${shown(own)}\n   peer ${shown(other)}`;
   return decision === undefined ? lines : undefined;

@@ -48,7 +48,7 @@ function flat(answer: TickAnswer, shift: bigint): Flat {
 export function recordOf(
   text: string,
   [ours, peer]: readonly [TickAnswer, TickAnswer],
-  isSpoiled: boolean,
+  isMalformed: boolean,
 ): Recorded {
   const isTimed = isRelative(text);
   const theirNow = 'now' in peer ? peer.now : undefined;
@@ -60,7 +60,7 @@ export function recordOf(
   if (agree(ours, peer)) {
     return { ...line, ...timed };
   }
-  const why = decidedBy({ text, isSpoiled, ours, peer }) ?? '';
+  const why = decidedBy({ text, isMalformed, ours, peer }) ?? '';
   return { ...line, ours: flat(ours, shift), why, ...timed };
 }
 

@@ -49,7 +49,7 @@ function expected(name: string): Offsets {
 const AT_ONCE = 8;
 const NOON = ['2025-01-15T12:00:00.000000Z', '2025-07-15T12:00:00.000000Z'] as const;
 
-interface Door {
+interface ZoneUse {
   readonly name: string;
   /**
    * Builds a statement, or an expression of constants, from a quoted noon timestamp and a quoted
@@ -71,7 +71,7 @@ const ofMidnight = (cell: string, noon: string): number => {
   return ((before % DAY) + DAY) % DAY;
 };
 
-const EXPRESSIONS: readonly Door[] = [
+const EXPRESSIONS: readonly ZoneUse[] = [
   {
     name: 'to_timezone',
     sql: (noon, zone) => `to_timezone(${noon}::timestamp, ${zone})`,
@@ -99,7 +99,7 @@ const EXPRESSIONS: readonly Door[] = [
   },
 ];
 
-const STATEMENTS: readonly Door[] = [
+const STATEMENTS: readonly ZoneUse[] = [
   {
     name: 'a zone of each row',
     sql: (noon, zone) => `SELECT to_timezone(ts, ${zone}) FROM noons WHERE ts = ${noon}`,
@@ -166,8 +166,8 @@ async function start(): Promise<TestServer> {
 }
 
 /** Compares whole minutes. Some historical zones had seconds, but no current zone has. */
-function same(door: Door, found: number, minutes: number): boolean {
-  const wanted = door.minutes === ofMidnight ? ((minutes % DAY) + DAY) % DAY : minutes;
+function same(use: ZoneUse, found: number, minutes: number): boolean {
+  const wanted = use.minutes === ofMidnight ? ((minutes % DAY) + DAY) % DAY : minutes;
   return found === wanted;
 }
 
@@ -177,14 +177,14 @@ async function problemsOf(server: TestServer, name: string): Promise<string[]> {
   const problems: string[] = [];
   for (const [season, noon] of NOON.entries()) {
     const cells = await cellsOf(server, noon, name);
-    for (const [index, door] of [...EXPRESSIONS, ...STATEMENTS].entries()) {
+    for (const [index, use] of [...EXPRESSIONS, ...STATEMENTS].entries()) {
       const cell = cells[index] ?? null;
-      const found = cell === null ? null : door.minutes(cell, noon);
+      const found = cell === null ? null : use.minutes(cell, noon);
       const minutes = offsets?.[season] ?? null;
       const isRight =
-        found === null || minutes === null ? found === minutes : same(door, found, minutes);
+        found === null || minutes === null ? found === minutes : same(use, found, minutes);
       if (!isRight) {
-        problems.push(`${name} in ${door.name}: ${String(found)} minutes, not ${String(minutes)}`);
+        problems.push(`${name} in ${use.name}: ${String(found)} minutes, not ${String(minutes)}`);
       }
     }
   }

@@ -1,5 +1,6 @@
 /**
- * npm run hostile -- [--rows N] [--terms N] [--stride N] [--timeout MS] [--seed S] [--only TEXT]
+ * npm run adversarial -- [--rows N] [--terms N] [--stride N] [--timeout MS] [--seed S] [--only
+ * TEXT]
  *
  * Runs every operator over every adversarial shape; see `run.ts`. `--stride N` runs every N-th
  * case; `--timeout` is the timeout for statements that set none.
@@ -48,7 +49,7 @@ async function judge(ground: Ground, pool: Pool, one: Case): Promise<void> {
   }
 }
 
-say(`hostile: seed ${seed}`);
+say(`adversarial: seed ${seed}`);
 const ground = await Ground.prepare(Number(values.rows), Number(values.timeout));
 say(`tables: ${((Date.now() - started) / 1000).toFixed(1)} s`);
 const cases = casesOf(ground.shapes, Number(values.terms), (name) => name.includes(values.only));

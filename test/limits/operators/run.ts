@@ -8,7 +8,7 @@ import { writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 import { startTestServer, type TestServer } from '../../golden/server.js';
-import { innerWord } from '../../inner-words.js';
+import { internalWord } from '../../internal-words.js';
 import { peakMegabytes } from '../measure.js';
 import { ENTRIES, type Entry, type Statement, type Totals } from './entries.js';
 import { Pings, workTicks } from './pings.js';
@@ -59,7 +59,7 @@ const PREPARING_MS = 120_000;
 /** Length of a clock tick in milliseconds; a measured time may be one tick too long. */
 const TICK_MS = 10;
 /** How many milliseconds after the timeout a statement is abandoned. */
-const GIVEN_UP_MS = 30_000;
+const ABANDON_MS = 30_000;
 const SHOWN = 240;
 
 /** Limits that an error may name. */
@@ -196,7 +196,7 @@ interface Answer {
   readonly error: string | undefined;
   readonly rows: readonly (readonly unknown[])[];
   /** Whether the reader disconnected before the end. */
-  readonly isLeft?: true;
+  readonly isAbandoned?: true;
 }
 
 /**
@@ -217,7 +217,7 @@ async function runOnce(server: TestServer, one: Case): Promise<[Outcome, boolean
   const pings = await Pings.start(server);
   const timer = new Timer(server, one.timeoutMs);
   const began = performance.now();
-  const answer = await asked(server, textOf(one), one.timeoutMs);
+  const answer = await runQuery(server, textOf(one), one.timeoutMs);
   const wallMs = performance.now() - began;
   const lateMs = timer.end(wallMs);
   const deafMs = await pings.end();
@@ -258,14 +258,14 @@ function shown({ status, error, rows }: Answer): string {
 }
 
 /** Returns the problem with a response. */
-function wrong(one: Case, { status, error, rows, isLeft }: Answer): string | undefined {
-  if (isLeft === true) {
+function wrong(one: Case, { status, error, rows, isAbandoned }: Answer): string | undefined {
+  if (isAbandoned === true) {
     // Only endless results are abandoned; all others have a known number of rows.
     const isEndless = one.limit === 'all' && one.statement.totals === null;
     return isEndless ? undefined : 'more rows than it has';
   }
   if (error !== undefined) {
-    const inner = innerWord(error);
+    const inner = internalWord(error);
     return inner !== null
       ? `the error speaks of the program: ${inner}`
       : status === 0
@@ -322,7 +322,11 @@ function wrongRows(
   );
 }
 
-async function asked(server: TestServer, query: string, timeoutMs: number | null): Promise<Answer> {
+async function runQuery(
+  server: TestServer,
+  query: string,
+  timeoutMs: number | null,
+): Promise<Answer> {
   try {
     const response = await fetch(`${server.url}/exec`, {
       method: 'POST',
@@ -332,11 +336,11 @@ async function asked(server: TestServer, query: string, timeoutMs: number | null
         'Accept-Encoding': 'identity',
         ...(timeoutMs === null ? {} : { 'Statement-Timeout': String(timeoutMs) }),
       },
-      signal: AbortSignal.timeout(GIVEN_UP_MS + (timeoutMs ?? 0)),
+      signal: AbortSignal.timeout(ABANDON_MS + (timeoutMs ?? 0)),
     });
-    const { text, isWhole, isLeft } = await textIn(response);
-    if (isLeft) {
-      return { status: response.status, error: undefined, rows: [], isLeft: true };
+    const { text, isWhole, isAbandoned } = await textIn(response);
+    if (isAbandoned) {
+      return { status: response.status, error: undefined, rows: [], isAbandoned: true };
     }
     // If the rows are aborted, they end with the error.
     const reason = isWhole ? null : /"error":("(?:[^"\\]|\\.)*"),"position":\d+\}$/.exec(text);
@@ -357,7 +361,7 @@ interface Read {
   readonly text: string;
   readonly isWhole: boolean;
   /** Whether the reader disconnected before the end. */
-  readonly isLeft: boolean;
+  readonly isAbandoned: boolean;
 }
 
 /** Returns the part of a body that was received, and whether it is complete. */
@@ -370,13 +374,13 @@ async function textIn(response: Response): Promise<Read> {
       bytes += chunk.length;
       if (bytes > MAX_READ_BYTES) {
         // Exiting the loop closes the connection.
-        return { text: '', isWhole: false, isLeft: true };
+        return { text: '', isWhole: false, isAbandoned: true };
       }
     }
   } catch {
     isWhole = false;
   }
-  return { text: Buffer.concat(chunks).toString(), isWhole, isLeft: false };
+  return { text: Buffer.concat(chunks).toString(), isWhole, isAbandoned: false };
 }
 
 /** Measures the processor time that a server spends on a statement after its time limit. */

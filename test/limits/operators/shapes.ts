@@ -28,17 +28,17 @@ export interface Shape {
   readonly partitionBy: 'DAY' | 'YEAR';
 }
 
-const PIECES = 64;
-const PIECE = 1_048_576;
+const VALUES = 64;
+const VALUE_LENGTH = 1_048_576;
 /** A 64 MiB string, built from a column `s`. */
-const LONG_TEXT = `concat(${Array.from({ length: PIECES }, () => 's').join(', ')})`;
-const PIECE_SOURCE = `(select rpad('x' || x, ${PIECE}, 'xy ') s from long_sequence(1))`;
-const LONG_TEXT_LENGTH = PIECES * PIECE;
+const LONG_TEXT = `concat(${Array.from({ length: VALUES }, () => 's').join(', ')})`;
+const LONG_VALUE_SOURCE = `(select rpad('x' || x, ${VALUE_LENGTH}, 'xy ') s from long_sequence(1))`;
+const LONG_TEXT_LENGTH = VALUES * VALUE_LENGTH;
 const LONG_ARRAY = 5_000_000;
 const DAY_MICROS = 86_400_000_000;
 const FAR = '2200-01-01T00:00:00.000000Z';
 /** Number of rows, each of which is in a partition of its own. */
-const PARTS = 1_000;
+const PARTITIONS = 1_000;
 
 function times<T>(count: number, make: (n: number) => T): readonly T[] {
   return Array.from({ length: count }, (_, at) => make(at + 1));
@@ -99,12 +99,15 @@ export function shapesOf(count: number): readonly Shape[] {
       payload: 't',
       rows: [{ tsMicros: 0, k: 'k', n: 1, size: LONG_TEXT_LENGTH }],
       source: `select 0::timestamp ts, 'k' k, 1::long n, ${LONG_TEXT} t, array[1.0] a
-        from ${PIECE_SOURCE}`,
+        from ${LONG_VALUE_SOURCE}`,
     }),
     numbered('no_rows', { source: sequence("0::timestamp ts, 'k' k, x n, 't' t", 0) }),
     numbered('one_row_per_part', {
-      rows: times(PARTS, (n) => ({ tsMicros: (n - 1) * DAY_MICROS, k: 'k', n, size: n })),
-      source: sequence(`timestamp_sequence(0, ${DAY_MICROS}) ts, 'k' k, x n, 't' || x t`, PARTS),
+      rows: times(PARTITIONS, (n) => ({ tsMicros: (n - 1) * DAY_MICROS, k: 'k', n, size: n })),
+      source: sequence(
+        `timestamp_sequence(0, ${DAY_MICROS}) ts, 'k' k, x n, 't' || x t`,
+        PARTITIONS,
+      ),
     }),
   ];
 }

@@ -17,7 +17,7 @@ export async function runAccessItem(
   tables: readonly string[],
   { statements }: Item,
 ): Promise<string | null> {
-  await run(server, 'DROP ALL TABLES', ...(await leftOver(server)), ...tables);
+  await run(server, 'DROP ALL TABLES', ...(await leftoverNames(server)), ...tables);
   const [user, password] = ADMIN.split(':');
   const client = pgClient(server.pg, { user, password });
   await client.connect();
@@ -37,7 +37,7 @@ export async function runAccessItem(
 }
 
 /** Returns statements that drop every principal. */
-async function leftOver(server: TestServer): Promise<readonly string[]> {
+async function leftoverNames(server: TestServer): Promise<readonly string[]> {
   const kinds = ['USER', 'GROUP', 'SERVICE ACCOUNT'];
   const drops = kinds.map(async (kind) => {
     const found = await rows(server, ADMIN, `SHOW ${kind}S`);

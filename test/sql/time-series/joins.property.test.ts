@@ -326,7 +326,12 @@ test.serial('HORIZON JOIN matches the model', async (t) => {
 
 test.serial('joins of many rows with several workers match the model', async (t) => {
   const random = randomFrom(seed + 6);
-  const shape = { start: 1_704_067_200 * SECOND, step: 7 * SECOND, instants: 90_000, rows: 1_500 };
+  const shape = {
+    start: 1_704_067_200 * SECOND,
+    step: 7 * SECOND,
+    timestamps: 90_000,
+    rows: 1_500,
+  };
   const left = await createTable(server.url, 'a', random, shape);
   const right = await createTable(server.url, 'c', random, shape);
   const keys = one(KEYS, 1);

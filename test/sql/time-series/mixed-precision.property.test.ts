@@ -37,9 +37,9 @@ const at = (nanos: number, digits: number): string =>
  * microseconds.
  */
 async function fill(name: string, nanoseconds: boolean, random: Random): Promise<Row[]> {
-  const instants = 1 + random(12);
+  const timestamps = 1 + random(12);
   const rows = Array.from({ length: [0, 1, 3, 9, 40][random(5)] ?? 0 }, () => {
-    const micros = 1_000 * random(instants);
+    const micros = 1_000 * random(timestamps);
     const ts = micros + (nanoseconds ? ([0, 0, 1, 500, 999][random(5)] ?? 0) : 0);
     return { ts, k: 'ab'.charAt(random(2)) };
   })

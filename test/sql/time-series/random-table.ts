@@ -35,7 +35,7 @@ interface Shape {
    * Distance between adjacent timestamps. The fewer timestamps there are, the more rows share one.
    */
   readonly step: number;
-  readonly instants: number;
+  readonly timestamps: number;
   readonly rows: number;
   /** Whether each timestamp has exactly one row. If so, scan chunks end where segments do. */
   readonly even?: boolean;
@@ -48,19 +48,19 @@ export function randomShape(random: Random): Shape {
     return {
       start: 1_704_067_200 * SECOND,
       step: 21_600 * SECOND,
-      instants: rows,
+      timestamps: rows,
       rows,
       even: true,
     };
   }
   const step = [1, SECOND, 60 * SECOND, 3_600 * SECOND][random(4)] ?? SECOND;
-  return { start: 1_704_067_200 * SECOND, step, instants: 1 + random(2 * rows + 3), rows };
+  return { start: 1_704_067_200 * SECOND, step, timestamps: 1 + random(2 * rows + 3), rows };
 }
 
 function randomRow(random: Random, shape: Shape, id: number): Row {
   const orNull = <T>(value: T): T | null => (random(6) === 0 ? null : value);
   return {
-    ts: shape.start + shape.step * (shape.even === true ? id : random(shape.instants)),
+    ts: shape.start + shape.step * (shape.even === true ? id : random(shape.timestamps)),
     k: orNull('abcd'.charAt(random(4))),
     g: orNull(random(3)),
     // Multiples of one half, so that sums and differences are exact in any order.

@@ -104,7 +104,7 @@ async function onWeeks(salt: number, check: (one: Case) => Promise<void>): Promi
     const [zone, day] = WEEKS[run % WEEKS.length] ?? [null, '2024-01-01'];
     const start = Date.parse(`${day}T00:00:00Z`) * 1_000;
     const rows = [0, 1, 3, 20, 90][random(5)] ?? 0;
-    const shape = { start, step: HOUR / 2, instants: 1 + random(48 * 7), rows };
+    const shape = { start, step: HOUR / 2, timestamps: 1 + random(48 * 7), rows };
     await check({ rows: await createTable(server.url, 's', random, shape), start, zone, random });
   }
 }
@@ -182,17 +182,17 @@ test.serial('FILL across clock changes matches the model, with and without keys'
 });
 
 test.serial('each bucket of a repeated hour appears once', async (t) => {
-  const [first, instants] = [Date.parse('2024-11-03T04:30:00Z') * 1_000, 6];
+  const [first, timestamps] = [Date.parse('2024-11-03T04:30:00Z') * 1_000, 6];
   await ask(
     server.url,
     `CREATE TABLE r AS (SELECT (${first} + (x - 1) * ${HOUR / 2})::timestamp ts, x - 1 id, ` +
-      `(x % 2)::symbol k FROM long_sequence(${instants})) TIMESTAMP(ts)`,
+      `(x % 2)::symbol k FROM long_sequence(${timestamps})) TIMESTAMP(ts)`,
   );
   const grid: Grid = { count: 30, unit: 'm', zone: 'America/New_York', offset: 0, origin: null };
   const sampleBy = (fill: string): string =>
     `SAMPLE BY 30m ${fill} ALIGN TO CALENDAR TIME ZONE 'America/New_York'`;
-  for (let rows = 1; rows < 1 << instants; rows += 1) {
-    const ids = Array.from({ length: instants }, (_, id) => id).filter((id) => (rows >> id) % 2);
+  for (let rows = 1; rows < 1 << timestamps; rows += 1) {
+    const ids = Array.from({ length: timestamps }, (_, id) => id).filter((id) => (rows >> id) % 2);
     for (const columns of ['ts', 'ts, k']) {
       const counts = new Map<string, Cell[]>();
       for (const id of ids) {

@@ -70,7 +70,7 @@ async function httpLogin(): Promise<number> {
 }
 
 /** Returns the number of sockets that are open in the server. */
-function held(): number {
+function openDescriptors(): number {
   const folder = `/proc/${server.process.pid ?? 0}/fd`;
   const link = (name: string): string => {
     try {
@@ -140,7 +140,7 @@ for (const [what, port, behave] of CLIENTS) {
       t.is(await httpLogin(), 200);
       if (process.platform === 'linux') {
         const started = performance.now();
-        await until(() => held() <= 8, `they are gone: ${held()}`);
+        await until(() => openDescriptors() <= 8, `they are gone: ${openDescriptors()}`);
         // A wire protocol login may take 10 s; the machine may be busy.
         t.true(performance.now() - started < 40_000);
       }

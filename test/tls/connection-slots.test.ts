@@ -100,7 +100,7 @@ async function httpLogin(t: ExecutionContext): Promise<string> {
 }
 
 /** Returns the number of sockets that are open in the server. */
-function held(): number {
+function openDescriptors(): number {
   const descriptors = `/proc/${server.process.pid ?? 0}/fd`;
   const isSocket = (name: string): boolean => {
     try {
@@ -122,7 +122,7 @@ for (const [what, port, begin] of CLIENTS) {
       await wireLogin();
       t.regex(await httpLogin(t), /^HTTP\/1\.1 200 /);
       if (process.platform === 'linux') {
-        await until(() => held() <= 8, 'they are gone');
+        await until(() => openDescriptors() <= 8, 'they are gone');
       }
     },
   );

@@ -2,10 +2,10 @@
 import test from 'ava';
 
 import { suiteSeed } from '../seed.js';
-import { runSpoiled } from './spoiled-requests.js';
+import { runMalformed } from './malformed-requests.js';
 
 test('20,000 mutated messages never crash the server', async (t) => {
-  const { messages, answers } = await runSpoiled(20_000, suiteSeed());
+  const { messages, answers } = await runMalformed(20_000, suiteSeed());
   t.true(messages >= 20_000);
   // If conversations ended before they start, the test would prove nothing.
   for (const kind of ['batch', 'end', 'error 5', 'error 3', 'error 10', 'info']) {

@@ -24,7 +24,7 @@ const MESSAGES = 50;
 /** Size of the message kind and the query id. */
 const HEAD_BYTES = 9;
 /** After this many event loop iterations a client continues without a response. */
-const MAX_TURNS = 2_000;
+const MAX_ROUNDS = 2_000;
 
 const BINDS: readonly Bind[] = [
   [0x01, given(Buffer.from([1]))],
@@ -50,7 +50,7 @@ const TEXTS = [
 /** Half of the requests have no timeout. */
 const TIMEOUTS_MS = [...Array<undefined>(4), 1, 1000, 0, 2n ** 63n];
 
-interface Spoiled {
+interface MalformedResult {
   readonly messages: number;
   /** Number of responses, by kind. */
   readonly answers: ReadonlyMap<string, number>;
@@ -60,26 +60,26 @@ interface Spoiled {
  * Some messages stay unchanged. Most keep their kind and id, because changing these ends the
  * conversation.
  */
-function spoil(bytes: Buffer, random: Random): Buffer {
-  let spoiled = Buffer.from(bytes);
+function malform(bytes: Buffer, random: Random): Buffer {
+  let malformed = Buffer.from(bytes);
   const start = random.next() < 0.98 ? HEAD_BYTES : 0;
   for (let times = Math.floor(random.next() * 4); times > 0; times -= 1) {
-    const at = start + Math.floor(random.next() * (spoiled.length - start));
+    const at = start + Math.floor(random.next() * (malformed.length - start));
     switch (Math.floor(random.next() * 4)) {
       case 0:
-        spoiled = spoiled.subarray(0, at);
+        malformed = malformed.subarray(0, at);
         break;
       case 1:
-        spoiled = Buffer.concat([spoiled, Buffer.from([Math.floor(random.next() * 256)])]);
+        malformed = Buffer.concat([malformed, Buffer.from([Math.floor(random.next() * 256)])]);
         break;
       case 2:
-        spoiled[at] = (spoiled[at] ?? 0) ^ (1 << Math.floor(random.next() * 8));
+        malformed[at] = (malformed[at] ?? 0) ^ (1 << Math.floor(random.next() * 8));
         break;
       default:
-        spoiled[at] = [0, 0x7f, 0x80, 0xff][Math.floor(random.next() * 4)] ?? 0;
+        malformed[at] = [0, 0x7f, 0x80, 0xff][Math.floor(random.next() * 4)] ?? 0;
     }
   }
-  return spoiled;
+  return malformed;
 }
 
 function message(id: number, random: Random): Buffer {
@@ -105,39 +105,39 @@ function message(id: number, random: Random): Buffer {
 }
 
 /** A client that sends these messages and records the responses. */
-class SpoiledPeer implements Peer {
-  readonly heard: ServerMessage[] = [];
+class MalformedPeer implements Peer {
+  readonly replies: ServerMessage[] = [];
   readonly ended: AbortSignal = new AbortController().signal;
   readonly isStopping = false;
   isClosed = false;
   /** Number of messages accepted. */
-  said = 0;
-  readonly #said: readonly Buffer[];
+  input = 0;
+  readonly #input: readonly Buffer[];
   readonly #decoder = new ResultDecoder();
 
-  constructor(said: readonly Buffer[]) {
-    this.#said = said;
+  constructor(input: readonly Buffer[]) {
+    this.#input = input;
   }
 
   async *messages(): AsyncGenerator<Buffer> {
-    for (const [index, bytes] of this.#said.entries()) {
-      this.said += 1;
-      const before = this.heard.length;
+    for (const [index, bytes] of this.#input.entries()) {
+      this.input += 1;
+      const before = this.replies.length;
       yield bytes;
       // Some requests are cancelled by later messages; others complete first.
       const isAnswered = (): boolean => {
-        const last = this.heard.length > before ? this.heard.at(-1)?.kind : undefined;
+        const last = this.replies.length > before ? this.replies.at(-1)?.kind : undefined;
         return last === 'end' || last === 'error' || last === 'done';
       };
-      const turns = index % 3 === 0 || bytes[0] !== 0x10 ? 1 : MAX_TURNS;
-      for (let turn = 0; turn < turns && !isAnswered(); turn += 1) {
+      const rounds = index % 3 === 0 || bytes[0] !== 0x10 ? 1 : MAX_ROUNDS;
+      for (let round = 0; round < rounds && !isAnswered(); round += 1) {
         await new Promise((resolve) => setImmediate(resolve));
       }
     }
   }
 
   send(...parts: readonly Buffer[]): Promise<void> {
-    this.heard.push(this.#decoder.read(Buffer.concat(parts)));
+    this.replies.push(this.#decoder.read(Buffer.concat(parts)));
     return Promise.resolve();
   }
 
@@ -147,7 +147,7 @@ class SpoiledPeer implements Peer {
 }
 
 /** Sends `count` messages; throws if a conversation does not end as it should. */
-export async function runSpoiled(count: number, seed: number): Promise<Spoiled> {
+export async function runMalformed(count: number, seed: number): Promise<MalformedResult> {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-spoiled-'));
   const database = await openDatabase({ root });
   const sessions = new SessionHost({ database, parse: readStatement });
@@ -158,19 +158,21 @@ export async function runSpoiled(count: number, seed: number): Promise<Spoiled> 
   let messages = 0;
   try {
     while (messages < count) {
-      const said = Array.from({ length: MESSAGES }, (_, id) => spoil(message(id, random), random));
-      const peer = new SpoiledPeer(said);
+      const input = Array.from({ length: MESSAGES }, (_, id) =>
+        malform(message(id, random), random),
+      );
+      const peer = new MalformedPeer(input);
       const logger = createLogger({ level: 'error', write: () => undefined });
       const batches = () => BATCHES;
       const parts = { peer, sessions, login, limits: LIMITS, batches, logger };
-      const hex = (): string => said.map((one) => one.toString('hex')).join(' ');
+      const hex = (): string => input.map((one) => one.toString('hex')).join(' ');
       await within(new Conversation(parts).run(), hex);
-      messages += peer.said;
-      for (const heard of peer.heard) {
-        const kind = heard.kind === 'error' ? `error ${heard.status}` : heard.kind;
+      messages += peer.input;
+      for (const replies of peer.replies) {
+        const kind = replies.kind === 'error' ? `error ${replies.status}` : replies.kind;
         answers.set(kind, (answers.get(kind) ?? 0) + 1);
-        if (heard.kind === 'error' && heard.status === 6) {
-          throw new Error(`${heard.text}: ${hex()}`);
+        if (replies.kind === 'error' && replies.status === 6) {
+          throw new Error(`${replies.text}: ${hex()}`);
         }
       }
     }

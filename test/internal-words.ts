@@ -17,7 +17,7 @@ const WORDS: readonly RegExp[] = [
 ];
 
 /** Returns the first internal word in a message; `null` if there is none. */
-export function innerWord(text: string): string | null {
+export function internalWord(text: string): string | null {
   for (const word of WORDS) {
     const found = word.exec(text);
     if (found !== null) {

@@ -3,8 +3,8 @@
  * time: one long string, many long strings, all equal, all distinct, no rows. Each call is answered
  * or refused without an internal error. The process stays within its memory and answers other
  * clients in the meantime. `npm test` samples one signature and one shape for every third function,
- * depending on the seed. With HOSTILE_SHAPES=all every signature is called with every shape (`npm
- * run long-limits`).
+ * depending on the seed. With ADVERSARIAL_SHAPES=all every signature is called with every shape
+ * (`npm run long-limits`).
  */
 import test from 'ava';
 
@@ -14,7 +14,7 @@ import { rowsOf } from './client.js';
 import { peakMegabytes, timed } from './measure.js';
 
 const seed = suiteSeed();
-const isFull = process.env['HOSTILE_SHAPES'] === 'all';
+const isFull = process.env['ADVERSARIAL_SHAPES'] === 'all';
 const TIMEOUT_MS = isFull ? 2000 : 200;
 /** Allowed delay after the timeout on a busy machine, in milliseconds. */
 const LATE_MS = 8000;

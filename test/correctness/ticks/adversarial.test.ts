@@ -5,7 +5,7 @@
 import test from 'ava';
 
 import { startTestServer } from '../../golden/server.js';
-import { innerWord } from '../../inner-words.js';
+import { internalWord } from '../../internal-words.js';
 import {
   clientMessage,
   errorFields,
@@ -80,18 +80,18 @@ test('strings that expand too far are refused with a short message', async (t) =
   }
   const check = async (
     [text, wanted]: (typeof CASES)[number],
-    door: string,
+    form: string,
     messages: readonly Buffer[],
   ): Promise<void> => {
     client.send(...messages);
     const answer = answerOf(await client.until('Z'));
-    const label = `${text.slice(0, 60)} by ${door}`;
+    const label = `${text.slice(0, 60)} by ${form}`;
     if (typeof answer === 'number' || typeof wanted === 'number') {
       t.is(answer, wanted, label);
     } else {
       t.true(answer.startsWith(wanted), `${label}: ${answer}`);
       t.true(Buffer.byteLength(answer) < FAILURE_BYTES, label);
-      t.is(innerWord(answer), null, label);
+      t.is(internalWord(answer), null, label);
     }
   };
   for (const one of CASES) {

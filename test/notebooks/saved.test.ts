@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { startTestServer, type TestServer } from '../golden/server.js';
 
 const LOGINS = ['acl.enabled=true', 'acl.admin.password=secret'];
-const PEOPLE = [
+const USERS = [
   ...['ann', 'ben', 'cy'].flatMap((name) => [
     `CREATE USER ${name} WITH PASSWORD 'p'`,
     `GRANT HTTP TO ${name}`,
@@ -43,18 +43,18 @@ async function request(
   }
 }
 
-type Asks = (user: string, method: string, path: string, body?: string | Buffer) => Promise<Answer>;
+type Send = (user: string, method: string, path: string, body?: string | Buffer) => Promise<Answer>;
 
-async function people(
+async function usersOn(
   t: ExecutionContext,
   set: readonly string[] = [],
   root?: string,
-): Promise<{ server: TestServer; ask: Asks }> {
+): Promise<{ server: TestServer; ask: Send }> {
   const options = { set: [...LOGINS, ...set], ...(root === undefined ? {} : { root }) };
   const server = await startTestServer(options);
   t.teardown(() => server.stop());
   const login = { Authorization: `Basic ${btoa('admin:secret')}` };
-  for (const statement of root === undefined ? PEOPLE : []) {
+  for (const statement of root === undefined ? USERS : []) {
     const query = encodeURIComponent(statement);
     const response = await fetch(`${server.url}/exec?query=${query}`, { headers: login });
     t.is(response.status, 200, `${statement}: ${await response.text()}`);
@@ -62,13 +62,13 @@ async function people(
   return { server, ask: (...asked) => request(server, ...asked) };
 }
 
-async function created(ask: Asks, user: string, title: string, text: string): Promise<string> {
+async function created(ask: Send, user: string, title: string, text: string): Promise<string> {
   const { body } = await ask(user, 'POST', `notebooks?title=${encodeURIComponent(title)}`, text);
   return String(body.id);
 }
 
 test('a notebook is saved with its versions and survives a restart', async (t) => {
-  const { server, ask } = await people(t);
+  const { server, ask } = await usersOn(t);
   const id = await created(ask, 'ann', 'Prices today', 'one');
   t.is((await ask('ann', 'GET', `notebook?id=${id}`)).body['text'], 'one');
   const path = `notebook?id=${id}&title=Prices`;
@@ -81,7 +81,7 @@ test('a notebook is saved with its versions and survives a restart', async (t) =
   t.is((await ask('ann', 'GET', `notebook?id=${id}&version=1`)).body['text'], 'one');
   server.process.kill('SIGKILL');
   await new Promise((resolve) => server.process.once('exit', resolve));
-  const { ask: later } = await people(t, [], server.root);
+  const { ask: later } = await usersOn(t, [], server.root);
   t.like((await later('ann', 'GET', `notebook?id=${id}`)).body, { text: 'twö', version: 2 });
   const versions = (await later('ann', 'GET', `notebook/versions?id=${id}`)).body;
   t.like(versions, { 0: { version: 1, title: 'Prices today' }, 1: { version: 2 } } as never);
@@ -91,7 +91,7 @@ test('a notebook is saved with its versions and survives a restart', async (t) =
 });
 
 test('a conflicting save is refused and learns who saved first; nothing is lost', async (t) => {
-  const { ask } = await people(t);
+  const { ask } = await usersOn(t);
   const id = await created(ask, 'ann', 'Shared', 'base');
   const shares = JSON.stringify({ shares: [{ name: 'ben', access: 'write' }], link: false });
   t.is((await ask('ann', 'PUT', `notebook/access?id=${id}`, shares)).status, 200);
@@ -112,7 +112,7 @@ test('a conflicting save is refused and learns who saved first; nothing is lost'
 });
 
 test('of a hundred concurrent saves of one version exactly one succeeds', async (t) => {
-  const { ask } = await people(t);
+  const { ask } = await usersOn(t);
   const id = await created(ask, 'ann', 'Race', 'base');
   const path = `notebook?id=${id}&title=Race&version=1`;
   const texts = Array.from({ length: 100 }, (_, index) => `text ${index}`);
@@ -123,7 +123,7 @@ test('of a hundred concurrent saves of one version exactly one succeeds', async 
 });
 
 test('users without access learn nothing about a notebook; readers cannot write', async (t) => {
-  const { server, ask } = await people(t);
+  const { server, ask } = await usersOn(t);
   const id = await created(ask, 'ann', 'Mine', 'secret');
   const put = `notebook?id=${id}&title=Mine&version=1`;
   const calls: [string, string, string?][] = [
@@ -156,7 +156,7 @@ test('users without access learn nothing about a notebook; readers cannot write'
 });
 
 test('a re-created user name does not inherit notebooks', async (t) => {
-  const { server, ask } = await people(t);
+  const { server, ask } = await usersOn(t);
   const run = async (query: string): Promise<number> => {
     const login = { Authorization: `Basic ${btoa('admin:secret')}` };
     const address = `${server.url}/exec?query=${encodeURIComponent(query)}`;
@@ -175,7 +175,7 @@ test('a re-created user name does not inherit notebooks', async (t) => {
 });
 
 test('a link lets logged-in users read until it is revoked', async (t) => {
-  const { ask } = await people(t);
+  const { ask } = await usersOn(t);
   const id = await created(ask, 'ann', 'Linked', 'text');
   const access = `notebook/access?id=${id}`;
   const made = await ask('ann', 'PUT', access, '{"shares":[],"link":true}');
@@ -195,7 +195,7 @@ test('a link lets logged-in users read until it is revoked', async (t) => {
 });
 
 test('sharing cannot be used to probe user names without LIST USERS', async (t) => {
-  const { ask } = await people(t);
+  const { ask } = await usersOn(t);
   const id = await created(ask, 'ann', 'Mine', 'x');
   const share = async (user: string, name: string): Promise<Answer> => {
     const body = JSON.stringify({ shares: [{ name, access: 'read' }], link: false });
@@ -208,7 +208,7 @@ test('sharing cannot be used to probe user names without LIST USERS', async (t) 
 });
 
 test('size, number, total bytes and versions of notebooks are limited', async (t) => {
-  const { ask } = await people(t, [
+  const { ask } = await usersOn(t, [
     'notebooks.max.size=64K',
     'notebooks.max.count=3',
     'notebooks.max.versions=3',
@@ -243,7 +243,7 @@ test('size, number, total bytes and versions of notebooks are limited', async (t
 });
 
 test('invalid titles, contents and shares are refused with the reason', async (t) => {
-  const { ask } = await people(t);
+  const { ask } = await usersOn(t);
   const id = await created(ask, 'ann', 'a', 'x');
   const title = (text: string): string => `notebooks?title=${encodeURIComponent(text)}`;
   const cases: [string, string, string | Buffer | undefined, RegExp][] = [

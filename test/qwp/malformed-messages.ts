@@ -74,7 +74,7 @@ export function numbered(bytes: Buffer, number: number): Buffer {
 }
 
 /** Returns a message with one to three mutations. */
-export function spoiled(bytes: Buffer, random: Random): Buffer {
+export function malformed(bytes: Buffer, random: Random): Buffer {
   let wrong: Buffer = Buffer.from(bytes);
   for (let times = random.between(1, 3); times > 0; times -= 1) {
     wrong = change(wrong, random);

@@ -1,5 +1,5 @@
 /**
- * npm run room -- [--cycles N] [--seed S] [--mib N]
+ * npm run disk-space -- [--cycles N] [--seed S] [--mib N]
  *
  * Disk space is reclaimed, on a small separate file system. In each cycle, data is dropped,
  * replaced or changed in a different way. Its space must be free within 5 s, without another write
@@ -24,7 +24,7 @@ const SLACK = 256 * KIB;
 const DAYS = [0, 1, 2] as const;
 /** Tables whose data is dropped, and one whose data is retained. */
 const VICTIMS = ['alpha', 'beta'] as const;
-const KEPT = 'kept';
+const RETAINED_TABLE = 'kept';
 
 interface Sent {
   readonly day: number;
@@ -36,10 +36,10 @@ class Oracle {
   readonly sure = new Map<number, Sent>();
   readonly unknown = new Map<number, Sent>();
 
-  forget(goes: (batch: number, sent: Sent) => boolean): void {
+  forget(isForgotten: (batch: number, sent: Sent) => boolean): void {
     for (const batches of [this.sure, this.unknown]) {
       for (const [batch, sent] of batches) {
-        if (goes(batch, sent)) {
+        if (isForgotten(batch, sent)) {
           batches.delete(batch);
         }
       }
@@ -48,7 +48,7 @@ class Oracle {
 }
 
 /** A way to free space; `left` is the fraction of the table's bytes that may remain. */
-interface Way {
+interface Method {
   readonly name: string;
   readonly left: number;
   /** Whether this way itself needs almost no free space. */
@@ -77,7 +77,7 @@ const run = async (query: string): Promise<void> => {
 const day = (number: number): string => `2024-01-0${number + 1}`;
 const ofDay = (number: number) => (_: number, sent: Sent) => sent.day === number;
 
-const WAYS: readonly Way[] = [
+const METHODS: readonly Method[] = [
   way('TRUNCATE', 0.05, true, async (table) => {
     await run(`TRUNCATE TABLE ${table}`);
     oracle(table).forget(() => true);
@@ -134,7 +134,7 @@ const WAYS: readonly Way[] = [
 ];
 
 for (let cycle = 0; cycle < cycles && harness.failures < 10; cycle++) {
-  await oneCycle(cycle).catch((error: unknown) => {
+  await runCycle(cycle).catch((error: unknown) => {
     const what = error instanceof Error ? error.message : String(error);
     harness.fail(`cycle ${cycle}: ${what}; ${whereBytesAre()}`);
   });
@@ -148,12 +148,12 @@ harness.say(
 );
 harness.finish();
 
-function way(name: string, left: number, frees: boolean, go: Way['go']): Way {
+function way(name: string, left: number, frees: boolean, go: Method['go']): Method {
   return { name, left, frees, go };
 }
 
-function turnOf(ways: readonly Way[], turn: number): Way {
-  const found = ways[turn % ways.length];
+function methodOf(ways: readonly Method[], round: number): Method {
+  const found = ways[round % ways.length];
   if (found === undefined) {
     throw new Error('no way is known');
   }
@@ -165,8 +165,8 @@ function quotedDay(number: number): string {
 }
 
 /** Every second server refuses writes only once the disk is full. */
-async function start(turn: number): Promise<TestServer> {
-  const set = turn % 2 === 1 ? ['disk.watermark=1'] : [];
+async function start(round: number): Promise<TestServer> {
+  const set = round % 2 === 1 ? ['disk.watermark=1'] : [];
   return await startTestServer({ root, set });
 }
 
@@ -176,21 +176,21 @@ function oracle(table: string): Oracle {
   return found;
 }
 
-async function oneCycle(cycle: number): Promise<void> {
-  for (let turn = 0; turn < 3; turn++) {
-    await tryWay(turnOf(WAYS, cycle * 3 + turn), harness.random.pick(VICTIMS));
+async function runCycle(cycle: number): Promise<void> {
+  for (let round = 0; round < 3; round++) {
+    await tryWay(methodOf(METHODS, cycle * 3 + round), harness.random.pick(VICTIMS));
   }
-  const freeing = WAYS.filter((each) => each.frees);
-  const chosen = turnOf(freeing, cycle);
+  const freeing = METHODS.filter((each) => each.frees);
+  const chosen = methodOf(freeing, cycle);
   await renew(VICTIMS[0]);
   await load(VICTIMS[0], mib / 4);
   await fillUp(cycle);
   harness.judge(await verify(`cycle ${cycle}, full`));
   harness.judge(await restarts(cycle, `cycle ${cycle}, full`));
-  harness.judge(await makesRoom(chosen, VICTIMS[0]));
+  harness.judge(await freesSpace(chosen, VICTIMS[0]));
   truncateSync(filler, 0);
   harness.judge(await verify(`cycle ${cycle}, after ${chosen.name}`));
-  for (const table of [...VICTIMS, KEPT]) {
+  for (const table of [...VICTIMS, RETAINED_TABLE]) {
     await renew(table);
   }
   harness.judge(await restarts(cycle + 1, `cycle ${cycle}, emptied`));
@@ -294,7 +294,7 @@ async function becomes(what: string, isTrue: () => boolean): Promise<string | un
 }
 
 /** On a disk with free space: the bytes that `chosen` frees must soon be available. */
-async function tryWay(chosen: Way, table: string): Promise<void> {
+async function tryWay(chosen: Method, table: string): Promise<void> {
   await renew(table);
   await load(table, mib / 8);
   const before = await settle();
@@ -312,13 +312,13 @@ async function tryWay(chosen: Way, table: string): Promise<void> {
 
 /** Writes until writes are refused, and then lets another program use the remaining space. */
 async function fillUp(cycle: number): Promise<void> {
-  await renew(KEPT);
+  await renew(RETAINED_TABLE);
   for (let misses = 0; misses < 3;) {
     try {
       if (harness.random.next() < 0.5) {
-        await send(KEPT, harness.random.pick(DAYS), harness.random.between(100, 8_000));
+        await send(RETAINED_TABLE, harness.random.pick(DAYS), harness.random.between(100, 8_000));
       } else {
-        await insert(KEPT);
+        await insert(RETAINED_TABLE);
       }
     } catch {
       misses += 1;
@@ -353,7 +353,7 @@ async function insert(table: string): Promise<void> {
 }
 
 /** On a full disk: `chosen` must succeed, and writers must soon be able to continue. */
-async function makesRoom(chosen: Way, table: string): Promise<string | undefined> {
+async function freesSpace(chosen: Method, table: string): Promise<string | undefined> {
   try {
     await chosen.go(table);
   } catch (error) {
@@ -361,7 +361,7 @@ async function makesRoom(chosen: Way, table: string): Promise<string | undefined
   }
   const dropped = performance.now();
   let last = '';
-  for (const write of [() => insert(KEPT), () => send(KEPT, 0, 500)]) {
+  for (const write of [() => insert(RETAINED_TABLE), () => send(RETAINED_TABLE, 0, 500)]) {
     for (;;) {
       try {
         await write();
@@ -379,10 +379,10 @@ async function makesRoom(chosen: Way, table: string): Promise<string | undefined
 }
 
 /** Starts and stops must not change the free space. */
-async function restarts(turn: number, where: string): Promise<string | undefined> {
+async function restarts(round: number, where: string): Promise<string | undefined> {
   let least = freeBytes(disk);
   for (let time = 0; time < 3; time++) {
-    if (turn % 2 === 0) {
+    if (round % 2 === 0) {
       await server.stop();
     } else {
       server.process.kill('SIGKILL');
@@ -392,7 +392,7 @@ async function restarts(turn: number, where: string): Promise<string | undefined
     if (time === 1) {
       harness.judge(await checked(where));
     }
-    server = await start(turn);
+    server = await start(round);
     await exec(server, 'select 1');
     if (time === 0) {
       least = Math.min(least, freeBytes(disk));

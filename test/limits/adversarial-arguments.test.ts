@@ -6,7 +6,7 @@
  */
 import test from 'ava';
 
-import { innerWord } from '../inner-words.js';
+import { internalWord } from '../internal-words.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { rows } from '../scenario/statements.js';
 
@@ -108,7 +108,7 @@ async function problemOf(server: TestServer, query: string): Promise<string | nu
   }
   const text = await reply.text();
   const error = /"error":"(.*?)"(?:,"position"|\})/.exec(text)?.[1] ?? '';
-  const inner = innerWord(error);
+  const inner = internalWord(error);
   if (!STATUSES.has(reply.status) || inner !== null) {
     return `${reply.status} ${inner ?? ''} ${error}: ${query}`;
   }

@@ -13,12 +13,12 @@ import { parse } from '../../ts/sql/index.js';
 import type { TestServer } from '../golden/server.js';
 import { rows, run } from '../scenario/statements.js';
 
-export interface Ground {
+export interface Runner {
   run(statement: string): Promise<void>;
   rows(query: string): Promise<readonly (readonly unknown[])[]>;
 }
 
-export function serverGround(server: TestServer): Ground {
+export function serverRunner(server: TestServer): Runner {
   return {
     run: async (statement) => {
       await run(server, statement);
@@ -32,7 +32,7 @@ const MEMORY = '/dev/shm';
 const MIN_MEMORY_BYTES = 2 ** 30;
 
 /** An in-process database, which can be closed and reopened. Queries stay prepared. */
-export class DatabaseGround implements Ground {
+export class DatabaseRunner implements Runner {
   readonly #root: string;
   #database: Database;
   readonly #queries = new Map<string, Statement>();
@@ -42,9 +42,9 @@ export class DatabaseGround implements Ground {
     this.#database = database;
   }
 
-  static async open(): Promise<DatabaseGround> {
+  static async open(): Promise<DatabaseRunner> {
     const root = await mkdtemp(join(await quickFolder(), 'tidemark-histories-'));
-    return new DatabaseGround(root, await open(root));
+    return new DatabaseRunner(root, await open(root));
   }
 
   async reopen(): Promise<void> {

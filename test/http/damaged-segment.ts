@@ -3,7 +3,7 @@ import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** Flips a bit in the middle of the first segment of table `t` and returns that file. */
-export async function spoil(root: string): Promise<string> {
+export async function damageSegment(root: string): Promise<string> {
   const tables = join(root, 'db', 't');
   const [table = ''] = await readdir(tables);
   const files = await readdir(join(tables, table));

@@ -53,7 +53,7 @@ async function ask(port: number, line: string, lines: readonly string[], body: s
   return settled(await sendRaw(port, `${head}\r\n\r\n${body}${ping}`));
 }
 
-interface Asked {
+interface BypassRequest {
   readonly status: number;
   readonly method?: string;
   /** The part of the URL after `/exec`. */
@@ -67,7 +67,7 @@ const FORM = 'Content-Type: application/x-www-form-urlencoded';
 const MULTIPART = 'Content-Type: multipart/form-data; boundary=b';
 const PART = '--b\r\nContent-Disposition: form-data; name="query"\r\n\r\nrows 2\r\n--b--\r\n';
 
-const OPEN: readonly Asked[] = [
+const OPEN: readonly BypassRequest[] = [
   { status: 200, query: '?query=rows+3' },
   { status: 200, query: '?query=rows%203&limit=2&count=true&nm=true&unknown=1' },
   { status: 200, query: '?query=rows+3&timings=true&explain=true&src=con' },
@@ -114,7 +114,7 @@ const OPEN: readonly Asked[] = [
   },
 ];
 
-const ORIGINS: readonly Asked[] = [
+const ORIGINS: readonly BypassRequest[] = [
   { status: 200, query: '?query=rows+1' },
   { status: 200, query: '?query=rows+1', lines: [HOST, 'Origin: https://ok.example'] },
   {
@@ -132,7 +132,7 @@ const ORIGINS: readonly Asked[] = [
   { status: 400, query: '?query=missing', lines: [HOST, 'Origin: https://ok.example'] },
 ];
 
-const LOGINS: readonly Asked[] = [
+const LOGINS: readonly BypassRequest[] = [
   { status: 401, query: '?query=rows+1' },
   { status: 401, query: '?query=rows+1', lines: [HOST, 'Accept: text/html'] },
   { status: 401, method: 'DELETE' },
@@ -150,7 +150,7 @@ const LOGINS: readonly Asked[] = [
   { status: 405, method: 'DELETE', lines: [HOST, GOOD] },
 ];
 
-const CLOSING: readonly Asked[] = [
+const CLOSING: readonly BypassRequest[] = [
   { status: 200, query: '?query=rows+1' },
   { status: 403, query: '?query=insert+1' },
 ];
@@ -189,7 +189,7 @@ test('wrong passwords count on the fast and on the regular path', async (t) => {
   }
 });
 
-const REAL: readonly Asked[] = [
+const REAL: readonly BypassRequest[] = [
   { status: 200, query: '?query=select+1' },
   { status: 200, query: "?query=select+'%C3%A4',+'%F0%9F%99%82'+b,+null" },
   { status: 200, query: '?query=select+x,+x*2+y+from+long_sequence(3)&limit=2,3&count=true' },

@@ -21,7 +21,7 @@ const QUIET = 8;
  * Slots are assigned per message. Until a quiet batch is acknowledged, a busy connection may get a
  * slot for each of its messages in flight, and for as many again that were answered before.
  */
-const MOST = 2 * QUIET * 2 * (AHEAD + 1);
+const MAX_COMMITS = 2 * QUIET * 2 * (AHEAD + 1);
 
 const NUMBERS = Array.from({ length: BATCH_ROWS }, (_, at) => at);
 const columnBatch = (table: string): Buffer =>
@@ -40,15 +40,15 @@ const lineBatch = (table: string): string =>
 
 /** Tells busy senders to continue, and counts their slots. */
 class Race {
-  readonly turns: number[] = [];
+  readonly commits: number[] = [];
   isOver = false;
 
-  /** Runs a busy connection; `turn` ends with each acknowledgement. */
-  async busy(turn: () => Promise<void>): Promise<void> {
-    const at = this.turns.push(0) - 1;
+  /** Runs a busy connection; `commit` ends with each acknowledgement. */
+  async busy(commit: () => Promise<void>): Promise<void> {
+    const at = this.commits.push(0) - 1;
     while (!this.isOver) {
-      await turn();
-      this.turns[at] = (this.turns[at] ?? 0) + 1;
+      await commit();
+      this.commits[at] = (this.commits[at] ?? 0) + 1;
     }
   }
 }
@@ -81,18 +81,18 @@ async function race(server: TestServer, tableOf: (at: number) => string): Promis
       client.send(batch);
     };
     Array.from({ length: AHEAD }).forEach(send);
-    const turn = async (): Promise<void> => {
+    const commit = async (): Promise<void> => {
       await acknowledged(client);
       send();
     };
-    work.push(running.busy(turn).finally(() => client.socket.destroy()));
+    work.push(running.busy(commit).finally(() => client.socket.destroy()));
   }
   const failed = Promise.all(work);
   // Wait until each connection has had a slot, so that all of them are busy.
-  while (running.turns.some((count) => count === 0)) {
+  while (running.commits.some((count) => count === 0)) {
     await Promise.race([failed, new Promise((resolve) => setTimeout(resolve, 5))]);
   }
-  const before = [...running.turns];
+  const before = [...running.commits];
   const quiet = await WebSocketClient.open(port, '/write/v4', {});
   for (let at = 0; at < QUIET; at += 1) {
     await postLines(server, `${tableOf(-1)} x=${at}i ${at + 1}\n`);
@@ -100,13 +100,13 @@ async function race(server: TestServer, tableOf: (at: number) => string): Promis
     await acknowledged(quiet);
   }
   before.forEach((count, at) => {
-    running.turns[at] = (running.turns[at] ?? 0) - count;
+    running.commits[at] = (running.commits[at] ?? 0) - count;
   });
   running.isOver = true;
-  const counted = [...running.turns];
+  const counted = [...running.commits];
   await failed.catch(() => undefined);
   quiet.socket.destroy();
-  return Object.assign(running, { turns: counted });
+  return Object.assign(running, { commits: counted });
 }
 
 for (const [title, tableOf] of [
@@ -116,9 +116,9 @@ for (const [title, tableOf] of [
   test.serial(`idle senders get slots beside busy senders, ${title}`, async (t) => {
     const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
     t.teardown(() => server.stop());
-    const { turns } = await race(server, tableOf);
-    t.true(Math.max(...turns) <= MOST, turns.join(' '));
-    t.true(turns.filter((count) => count > 0).length > BUSY, turns.join(' '));
+    const { commits } = await race(server, tableOf);
+    t.true(Math.max(...commits) <= MAX_COMMITS, commits.join(' '));
+    t.true(commits.filter((count) => count > 0).length > BUSY, commits.join(' '));
     const table = tableOf(-1);
     const [[count] = []] = await rows(server, `select count() from ${table}`);
     t.true(Number(count) >= QUIET);

@@ -9,7 +9,7 @@ import type { TestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { timed } from './measure.js';
 
-const HOSTILE = 'hostile:pw-12345678';
+const HEAVY_USER = 'heavy:pw-12345678';
 const OTHER = 'other:pw-12345678';
 const MANY = 40;
 /** Each row matches a thousand others and none passes the filter, so the query runs for hours. */
@@ -34,11 +34,11 @@ test.before(async () => {
   await run(
     server,
     "create table big as (select x, x%1000 k, 'v'||(x%100000) v from long_sequence(1000000))",
-    "create user hostile with password 'pw-12345678'",
+    "create user heavy with password 'pw-12345678'",
     "create user other with password 'pw-12345678'",
-    'grant http to hostile',
+    'grant http to heavy',
     'grant http to other',
-    'grant select on big to hostile',
+    'grant select on big to heavy',
     'grant select on big to other',
   );
 });
@@ -65,7 +65,7 @@ test.serial("a user's many joins leave half of the processor to another user", a
   const alone = await median(t, SMALL);
   const stop = new AbortController();
   const all = Array.from({ length: MANY }, async () => {
-    const headers = { ...credentials(HOSTILE), 'Statement-Timeout': '3600000' };
+    const headers = { ...credentials(HEAVY_USER), 'Statement-Timeout': '3600000' };
     const body = new URLSearchParams({ query: JOIN });
     const call = fetch(`${server.url}/exec`, {
       method: 'POST',
@@ -75,7 +75,7 @@ test.serial("a user's many joins leave half of the processor to another user", a
     });
     await call.then((response) => response.text()).catch(() => undefined);
   });
-  const activity = "select count() from query_activity() where username = 'hostile'";
+  const activity = "select count() from query_activity() where username = 'heavy'";
   await until(async () => {
     const [row] = await rows(server, 'admin:quest', activity);
     return Number(row?.[0]) >= 4;

@@ -4,7 +4,7 @@
  */
 import type { Random } from './harness.js';
 
-interface HostileShape {
+interface AdversarialShape {
   readonly name: string;
   /** Builds a statement of the given size; a thousand is large for every shape. */
   readonly statement: (size: number) => string;
@@ -17,7 +17,7 @@ const many = (size: number, one: (index: number) => string, between: string): st
  * Statements that require the tables `big` (long k, long v, varchar s, timestamp ts) and `one`
  * (long k).
  */
-export const HOSTILE_SHAPES: readonly HostileShape[] = [
+export const ADVERSARIAL_SHAPES: readonly AdversarialShape[] = [
   {
     name: 'conjunction',
     statement: (n) => `SELECT count() FROM big WHERE ${many(n * 5, (i) => `v != ${i}`, ' AND ')}`,
@@ -104,6 +104,6 @@ export const HOSTILE_SHAPES: readonly HostileShape[] = [
  * Returns a random instance of a shape. Sizes are evenly distributed over their orders of
  * magnitude.
  */
-export function hostileStatement(shape: HostileShape, random: Random): string {
+export function adversarialStatement(shape: AdversarialShape, random: Random): string {
   return shape.statement(Math.ceil(10 ** (random.next() * 3.3)));
 }

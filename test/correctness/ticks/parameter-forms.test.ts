@@ -97,14 +97,14 @@ async function fill(server: TestServer, sorted: readonly number[]): Promise<void
   await run(server, 'INSERT INTO probe_ns SELECT ts, other FROM probe');
 }
 
-interface Door {
+interface ParameterForm {
   readonly table: string;
   readonly oid: number;
   readonly format: 0 | 1;
 }
 
-const FIRST: Door = { table: 'probe', oid: 0, format: 0 };
-const DOORS: readonly Door[] = [
+const FIRST: ParameterForm = { table: 'probe', oid: 0, format: 0 };
+const FORMS: readonly ParameterForm[] = [
   FIRST,
   { table: 'probe', oid: TEXT_OID, format: 1 },
   { table: 'probe_ns', oid: 0, format: 1 },
@@ -114,7 +114,7 @@ const DOORS: readonly Door[] = [
 /** Returns the row counts of `ts IN $1` for these strings; `null` for a refusal. */
 async function bound(
   client: RawClient,
-  { table, oid, format }: Door,
+  { table, oid, format }: ParameterForm,
   texts: readonly string[],
 ): Promise<(number | null)[]> {
   const sql = `SELECT count() FROM ${table} WHERE ts IN $1`;
@@ -155,10 +155,10 @@ test('every entry point evaluates interval strings as recorded', async (t) => {
   const lines = recorded.filter((line) => !isRelative(line.text) && isShort(line));
   t.true(lines.length > 2_000, `${lines.length} texts`);
   const problems: string[] = [];
-  const judge = (door: string, line: Recorded, found: number | null | undefined): void => {
+  const judge = (form: string, line: Recorded, found: number | null | undefined): void => {
     const wanted = expected(sorted, line);
-    if (found !== wanted && !(door.includes('_ns') && isFine(line.text))) {
-      problems.push(`${line.text} by ${door}: ${String(found)} rows, expected ${String(wanted)}`);
+    if (found !== wanted && !(form.includes('_ns') && isFine(line.text))) {
+      problems.push(`${line.text} by ${form}: ${String(found)} rows, expected ${String(wanted)}`);
     }
   };
   for (const where of ['probe WHERE ts', 'probe_ns WHERE ts']) {
@@ -171,14 +171,14 @@ test('every entry point evaluates interval strings as recorded', async (t) => {
     judge(where, line, await literal(server, where, line.text));
   }
   const client = await RawClient.login(Number(server.pg.split(':')[1]));
-  for (const door of DOORS) {
+  for (const form of FORMS) {
     const found = await bound(
       client,
-      door,
+      form,
       lines.map(({ text }) => text),
     );
     for (const [index, line] of lines.entries()) {
-      judge(JSON.stringify(door), line, found[index]);
+      judge(JSON.stringify(form), line, found[index]);
     }
   }
   report(t, problems);

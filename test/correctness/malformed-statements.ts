@@ -2,11 +2,11 @@
  * Sends mutated statements to a complete server. Each must promptly return rows, a success message,
  * or an error that is not internal and has a position inside the text. The server must survive.
  *
- *     npm run spoiled-statements -- --statements N --seed S
+ *     npm run malformed-statements -- --statements N --seed S
  */
 import { setUp } from '../sql/grammar/states.js';
-import { innerWord } from '../inner-words.js';
-import { generator, spoiled } from '../sql/mutations.js';
+import { internalWord } from '../internal-words.js';
+import { generator, malformed } from '../sql/mutations.js';
 import { Harness } from '../torture/harness.js';
 import { Refusal, Tidemark } from './databases.js';
 
@@ -31,7 +31,7 @@ async function problemOf(text: string): Promise<string | undefined> {
       return `no answer: ${String(error)}`;
     }
     const { status, message, position } = error;
-    if (status >= 500 || innerWord(message) !== null) {
+    if (status >= 500 || internalWord(message) !== null) {
       return `${status} ${message}`;
     }
     if (position === undefined || position < 0 || position > text.length) {
@@ -47,7 +47,7 @@ for (let index = 0; index < total; index += 1) {
   if (index % STATEMENTS_PER_TABLES === 0) {
     await setUp(tidemark.server.url);
   }
-  const text = spoiled(below);
+  const text = malformed(below);
   const problem = await problemOf(text);
   harness.judge(
     problem === undefined ? undefined : `statement ${index}: ${problem}\n  ${JSON.stringify(text)}`,
