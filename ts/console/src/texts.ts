@@ -1,7 +1,8 @@
 /**
- * All texts of the console, by area, so that they can be read and translated as a whole. A name in
- * braces is a placeholder, which the code replaces: see `fill`. The bundle contains each text
- * where it is used, and not this file: see `inline-texts.mjs`.
+ * All texts of the console, grouped by the place where they appear, so that they can be read and
+ * translated as a whole. A name in braces is a placeholder (`fill.ts`). Spaces at the start or end
+ * of a text are part of it. The build puts each text into the module that uses it, and this file is
+ * not in the bundle (`inline-texts.mjs`).
  */
 export const texts = Object.freeze({
   /** Texts with the same meaning on several pages: buttons, headings, labels. */
@@ -125,6 +126,14 @@ export const texts = Object.freeze({
     weeks: 'weeks',
     months: 'months',
     years: 'years',
+    dropAction: 'Drop {kind}…',
+    replace: 'Replace',
+    fromTo: '{from} to {to}',
+    loading: 'Loading',
+    variable: 'Variable {name}',
+    dropQuestion: 'Drop the {kind} {name}?',
+    followTable: 'Follow {table}',
+    countOfAll: '{count} of {all}',
   },
   /** Numbers with their noun, in the forms for one and for all other numbers. */
   counts: {
@@ -284,7 +293,6 @@ export const texts = Object.freeze({
     importInto: 'Import into…',
     showDamage: 'Show damage',
     recoverAction: 'Recover intact data…',
-    dropAction: 'Drop {kind}…',
     recoverQuestion: 'Discard the damaged parts of {name}?',
     recoverConsequences: 'Their rows are lost; "Show damage" lists them. This cannot be undone.',
     recover: 'Recover {name}',
@@ -334,7 +342,6 @@ export const texts = Object.freeze({
     onlyQueriesFollowed: 'Only queries can be followed.',
     wasClosed: '{title} closed',
     nothingToReopen: 'There is no closed tab to reopen.',
-    followTitle: 'Follow {table}',
     queryTitle: 'Query {number}',
     notATabExport: 'not a tab export: "format" is not "{format}"',
     incompleteTab: 'tab {number} has no title or no draft',
@@ -350,7 +357,6 @@ export const texts = Object.freeze({
     draftSaved: 'Draft saved {time}',
     copyLinkHint: 'Copy a link to the statement (Alt+L)',
     copyLink: 'Copy link',
-    replace: 'Replace',
     nextProblem: 'Next problem',
     goToProblem: 'Go to problem',
     editorHeight: 'Editor height',
@@ -374,7 +380,6 @@ export const texts = Object.freeze({
     next: 'Next',
     previous: 'Previous',
     selectAll: 'Select all',
-    replace: 'Replace',
     replaceAll: 'Replace all',
     matchCase: 'Match case',
     regularExpression: 'Regular expression',
@@ -400,7 +405,6 @@ export const texts = Object.freeze({
     selectKeys: '{up} {down} select',
     runKey: '{key} run',
     closeKey: '{key} close',
-    followTable: 'Follow {name}',
     runStatement: 'Run statement',
     runAllStatements: 'Run all statements',
     cancelRunningQuery: 'Cancel running query',
@@ -514,7 +518,6 @@ export const texts = Object.freeze({
     tabSeparated: 'Tab-separated (for spreadsheets)',
     markdownTable: 'Markdown table',
     matches: '{count} of the loaded rows match.',
-    countOfAll: '{count} of {all}',
     filterRows: 'Filter rows',
     filterLoadedRows: 'Filter loaded rows',
     filterHint: 'Any text, or one column: price > 100, symbol: btc, note = null',
@@ -532,7 +535,6 @@ export const texts = Object.freeze({
     wasReset: 'Columns, order and filter of the grid were reset.',
     cellDescription: '{column}, row {number}: {text}{faint}',
     row: 'Row',
-    fromTo: '{from} to {to}',
     notLoaded: 'The visible rows could not be loaded: {reason}',
     filterOfPart: 'Filter and sort order apply to rows {loaded} of {total}.',
     shownPart: 'Rows {from} to {to} of {all}. Exports contain all rows. {reason}',
@@ -595,10 +597,8 @@ export const texts = Object.freeze({
     noQueriesYet: 'No queries yet',
     noQueriesHint: 'Statements are listed here as they run, newest first.',
     filterLog: 'Filter log',
-    countOfAll: '{count} of {all}',
     createNotebook: 'Create notebook',
     clearLog: 'Clear log',
-    plan: 'Plan',
     clearQuestion: 'Clear the log?',
     serverTime: ', server {duration}',
   },
@@ -619,7 +619,6 @@ export const texts = Object.freeze({
     distributionFromTo: 'Distribution from {min} to {max}',
     mostFrequent: 'Most frequent',
     emptyString: 'empty string',
-    fromTo: '{from} to {to}',
     null: 'Null',
     distinct: 'Distinct',
     emptyStrings: 'Empty strings',
@@ -630,7 +629,6 @@ export const texts = Object.freeze({
     characters: '{count} characters',
     basedOn: 'Based on {rows}: all rows take too long.',
     timedOut: 'Timed out: {figures}.',
-    loading: 'Loading',
     allRowsAsOf: 'All rows, as of {time} UTC',
     summaryOf: 'Summary of {name}',
     lastRows: 'the last {count} rows',
@@ -642,7 +640,6 @@ export const texts = Object.freeze({
   /** Charts: drawing, summary for screen readers, notes below the chart. */
   chart: {
     seriesSummary: '{label}: lowest {low}, highest {high}, last {last}',
-    fromTo: '{from} to {to}',
     summary: '{kind} chart, {count} points, {range}. {lines}.',
     chartOf: 'Chart of {name}',
     waiting: 'The chart is drawn when all rows have arrived',
@@ -718,7 +715,6 @@ export const texts = Object.freeze({
     close: 'Close',
     volume: 'Volume',
     candleKey: 'Candle key',
-    columns: 'Columns',
     candleColumns: 'Candle columns',
     columnToDraw: 'Column to draw',
     byColumn: 'by {column}',
@@ -784,7 +780,6 @@ export const texts = Object.freeze({
     openQuery: 'Open query',
     paused: 'Paused, as of {at}',
     onHold: 'Updates on hold, as of {at}',
-    loading: 'Loading',
     polled: 'Polled every second, as of {at}',
     asOf: 'As of {at}',
     upToDate: 'The rows are up to date again.',
@@ -871,7 +866,6 @@ export const texts = Object.freeze({
     titleHint: 'Shown in presentations',
     name: 'Cell name',
     nameHint: 'Later cells can query its rows by this name',
-    rowsOfTotal: '{rows} of {total}',
     edited: 'edited since the last run',
     showAllCells: 'Show all cells',
     maximise: 'Maximise',
@@ -936,7 +930,6 @@ export const texts = Object.freeze({
     number: 'Number',
     listFromQuery: 'List from a query',
     time: 'Time',
-    variable: 'Variable {name}',
     remove: 'Remove {name}',
     query: 'Query for the values',
   },
@@ -992,7 +985,6 @@ export const texts = Object.freeze({
     changedBy: 'Changed by',
     version: 'Version',
     you: 'you',
-    moreActionsFor: 'More actions for {title}',
     youCanWrite: 'you can write',
     youCanRead: 'you can read',
     byLink: 'by link',
@@ -1061,8 +1053,6 @@ export const texts = Object.freeze({
     theirs: 'Theirs',
     both: 'Both',
     deleted: 'Deleted',
-    refresh: 'Refresh',
-    variable: 'Variable {name}',
   },
   /** Import page: list of files, upload, progress. */
   importPage: {
@@ -1127,7 +1117,6 @@ export const texts = Object.freeze({
     importFile: 'Import {file}',
     bytesPerSecond: '{rate} MB/s',
     rowsPerSecond: 'about {rows} rows/s',
-    sentOfAll: '{sent} of {all}',
     writingRows: 'writing rows',
     secondsSince1970: 'seconds since 1970',
     millisecondsSince1970: 'milliseconds since 1970',
@@ -1282,7 +1271,6 @@ export const texts = Object.freeze({
     nextRefreshUtc: 'Next refresh, UTC',
     periods: 'Periods',
     includesTransaction: 'Includes transaction',
-    positionOfBase: '{position} of {last}',
     lastRefreshUtc: 'Last refresh, UTC',
     notFilled: '; not filled when created',
     immediate: 'immediate: after each change of its base table{first}',
@@ -1440,7 +1428,6 @@ export const texts = Object.freeze({
     statementOrder: 'These statements run in this order and stop at the first error.',
     discard: 'Discard',
     copySql: 'Copy SQL',
-    dropQuestion: 'Drop the {kind} {name}?',
     dropConsequences: 'Its permissions are removed, too. This cannot be undone.',
     removePasswordQuestion: 'Remove the password of {name}?',
     removePasswordConsequences:
@@ -1450,7 +1437,6 @@ export const texts = Object.freeze({
     removePasswordAction: 'Remove password…',
     enableLogin: 'Enable login',
     disableLogin: 'Disable login',
-    dropAction: 'Drop {kind}…',
     back: 'All users and groups',
     canConnectThrough: 'Can connect through',
     canAssume: 'Can assume',
@@ -1496,7 +1482,6 @@ export const texts = Object.freeze({
   /** Permissions of a user on tables, columns and the database. */
   permissions: {
     databasePermissions: 'Database permissions',
-    heldOfAll: '{held} of {all}',
     grantedGrantOption: 'granted with grant option',
     fromAllTables: 'from all tables',
     impliedOtherColumns: 'implied by other columns',
@@ -1516,7 +1501,6 @@ export const texts = Object.freeze({
     notApplicable: 'not applicable',
     consoleAndHttp: 'Console and HTTP',
     lineProtocolOverTcp: 'Line protocol over TCP',
-    view: 'View',
     materializedView: 'Materialized view',
     liveView: 'Live view',
     common: 'Common',
@@ -1525,19 +1509,14 @@ export const texts = Object.freeze({
     alter: 'Alter',
     drop: 'Drop',
     columnsAndIndexes: 'Columns and indexes',
-    columns: 'Columns',
     indexes: 'Indexes',
     tablesAndPartitions: 'Tables and partitions',
-    table: 'Table',
     deduplication: 'Deduplication',
-    partitions: 'Partitions',
     storagePolicies: 'Storage policies',
     storagePolicy: 'Storage policy',
-    views: 'Views',
     tablesAndViews: 'Tables and views',
     filesAndBackups: 'Files and backups',
     server: 'Server',
-    users: 'Users',
     groupsServiceAccounts: 'Groups and service accounts',
     tokensAndKeys: 'Tokens and keys',
     otherPermissions: 'Other permissions',
@@ -1549,7 +1528,6 @@ export const texts = Object.freeze({
   /** Dialogs that ask before something is dropped. */
   dialogs: {
     typeToConfirm: 'To confirm, type {name}',
-    dropQuestion: 'Drop the {kind} {name}?',
     dropConsequences: '{rows}This cannot be undone.',
   },
   /** Messages after copying. */

@@ -26,7 +26,7 @@ export function DatabaseRights(props: RightsProps): JSX.Element {
       <summary>
         {texts.permissions.databasePermissions}
         <span class="hint">
-          {fill(texts.permissions.heldOfAll, { held: held(), all: all().length })}
+          {fill(texts.common.countOfAll, { count: held(), all: all().length })}
         </span>
       </summary>
       <div class="access-database-groups">

@@ -50,7 +50,7 @@ function menuOf(state: AccessState, principal: Principal, setPassword: () => voi
     const { kind, name } = principal;
     const statement = `DROP ${kind.toUpperCase()} ${quoted(name)}`;
     const isSure = await confirmed({
-      title: fill(texts.access.dropQuestion, { kind: PRINCIPAL_WORDS[kind], name }),
+      title: fill(texts.common.dropQuestion, { kind: PRINCIPAL_WORDS[kind], name }),
       text: texts.access.dropConsequences,
       statement,
       keep: texts.common.cancel,
@@ -85,7 +85,7 @@ function menuOf(state: AccessState, principal: Principal, setPassword: () => voi
   return [
     ...(isLogin ? ofLogins : []),
     {
-      label: fill(texts.access.dropAction, { kind: PRINCIPAL_WORDS[kind] }),
+      label: fill(texts.common.dropAction, { kind: PRINCIPAL_WORDS[kind] }),
       apart: isLogin,
       run: () => void drop(),
     },

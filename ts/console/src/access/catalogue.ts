@@ -28,7 +28,7 @@ export const ENDPOINTS: readonly (readonly [permission: string, name: string])[]
 ];
 
 const VIEW_GROUPS: readonly RightGroup[] = [
-  { name: texts.permissions.view, rights: ['ALTER VIEW', 'COMPILE VIEW', 'DROP VIEW'] },
+  { name: texts.common.view, rights: ['ALTER VIEW', 'COMPILE VIEW', 'DROP VIEW'] },
   {
     name: texts.permissions.materializedView,
     rights: ['ALTER MATERIALIZED VIEW', 'REFRESH MATERIALIZED VIEW', 'DROP MATERIALIZED VIEW'],
@@ -49,7 +49,7 @@ const TABLE_SETS: readonly RightSet[] = [
   {
     name: texts.permissions.columnsAndIndexes,
     groups: [
-      { name: texts.permissions.columns, rights: ['ALTER COLUMN TYPE', 'ALTER COLUMN CACHE'] },
+      { name: texts.common.columns, rights: ['ALTER COLUMN TYPE', 'ALTER COLUMN CACHE'] },
       { name: texts.permissions.indexes, rights: ['ADD INDEX', 'DROP INDEX', 'REINDEX'] },
     ],
   },
@@ -57,12 +57,12 @@ const TABLE_SETS: readonly RightSet[] = [
     name: texts.permissions.tablesAndPartitions,
     groups: [
       {
-        name: texts.permissions.table,
+        name: texts.common.table,
         rights: ['RENAME TABLE', 'SET TABLE PARAM', 'SET TABLE TYPE', 'RESUME WAL'],
       },
       { name: texts.permissions.deduplication, rights: ['DEDUP ENABLE', 'DEDUP DISABLE'] },
       {
-        name: texts.permissions.partitions,
+        name: texts.common.partitions,
         rights: ['ATTACH PARTITION', 'DETACH PARTITION', 'DROP PARTITION', 'VACUUM TABLE'],
       },
     ],
@@ -81,7 +81,7 @@ const TABLE_SETS: readonly RightSet[] = [
       },
     ],
   },
-  { name: texts.permissions.views, groups: VIEW_GROUPS },
+  { name: texts.common.views, groups: VIEW_GROUPS },
 ];
 
 const DATABASE_GROUPS: readonly RightGroup[] = [
@@ -98,7 +98,7 @@ const DATABASE_GROUPS: readonly RightGroup[] = [
     rights: ['SETTINGS', 'SQL ENGINE ADMIN', 'SYSTEM ADMIN', 'DATABASE ADMIN'],
   },
   {
-    name: texts.permissions.users,
+    name: texts.common.users,
     rights: [
       'LIST USERS',
       'USER DETAILS',

@@ -130,7 +130,7 @@ function summary(props: CanvasProps): string {
     ];
   });
   const { length } = props.data.times;
-  const range = fill(texts.chart.fromTo, {
+  const range = fill(texts.common.fromTo, {
     from: placeText(props, 0),
     to: placeText(props, length - 1),
   });

@@ -262,7 +262,7 @@ function CandleChoice(props: BarProps): JSX.Element {
         aria-expanded={isOpen() ? 'true' : 'false'}
         onClick={() => setOpen(!isOpen())}
       >
-        {texts.chartBar.columns}
+        {texts.common.columns}
       </button>
       <Show when={isOpen()}>
         <div class="candle-parts" role="group" aria-label={texts.chartBar.candleColumns}>

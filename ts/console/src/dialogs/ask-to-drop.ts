@@ -14,7 +14,7 @@ export async function askToDrop(table: TableEntry): Promise<string | undefined> 
   const statement = `DROP ${keywordsOf(table.kind)} ${quoted(table.name)}`;
   const rows = table.rows === undefined ? '' : `${rowsText(table.rows)}. `;
   const isSure = await confirmed({
-    title: fill(texts.dialogs.dropQuestion, { kind: KIND_WORDS[table.kind], name: table.name }),
+    title: fill(texts.common.dropQuestion, { kind: KIND_WORDS[table.kind], name: table.name }),
     text: fill(texts.dialogs.dropConsequences, { rows }),
     statement,
     keep: texts.common.cancel,

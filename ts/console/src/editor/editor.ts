@@ -77,7 +77,7 @@ const SEARCH_WORDS = {
   next: texts.editor.next,
   previous: texts.editor.previous,
   all: texts.editor.selectAll,
-  replace: texts.editor.replace,
+  replace: texts.common.replace,
   'replace all': texts.editor.replaceAll,
   'match case': texts.editor.matchCase,
   regexp: texts.editor.regularExpression,

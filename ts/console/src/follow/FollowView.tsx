@@ -250,7 +250,7 @@ function FollowState(props: { follower: Follower; zone: Zone }): JSX.Element {
     }
     switch (feed.state) {
       case 'starting':
-        return ['running', 'spin', texts.follow.loading];
+        return ['running', 'spin', texts.common.loading];
       case 'live':
         return props.follower.polled() === undefined
           ? ['check', 'ok', texts.common.live]

@@ -33,7 +33,7 @@ export function PartOfResult(props: PartProps): JSX.Element {
 function Beyond(props: PartProps & { windows: Windows }): JSX.Element {
   const loaded = (): string => {
     const { skipped, rows } = props.result;
-    return fill(texts.grid.fromTo, {
+    return fill(texts.common.fromTo, {
       from: grouped(String(skipped + 1)),
       to: grouped(String(skipped + rows.length)),
     });

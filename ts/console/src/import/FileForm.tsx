@@ -396,8 +396,8 @@ function ProgressBlock(props: { file: ImportFile; progress: Progress }): JSX.Ele
         </b>
         <span>{percent(props.progress)} %</span>
         <span>
-          {fill(texts.importForm.sentOfAll, {
-            sent: bytesText(props.progress.sent),
+          {fill(texts.common.countOfAll, {
+            count: bytesText(props.progress.sent),
             all: bytesText(props.progress.all),
           })}
         </span>

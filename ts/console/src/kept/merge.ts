@@ -202,7 +202,7 @@ function settingsOf({ layout, refresh, range, variables }: Notebook): Parts<Sett
 
 const SETTING_NAMES: Readonly<Record<string, string>> = {
   layout: texts.common.layout,
-  refresh: texts.merge.refresh,
+  refresh: texts.notebook.refresh,
   range: texts.common.timeRange,
 };
 
@@ -213,7 +213,7 @@ function settingConflict({ key, mine, theirs }: Piece<Setting>): Conflict {
       : Object.values(value).join('  ');
   return {
     key,
-    label: SETTING_NAMES[key] ?? fill(texts.merge.variable, { name: key }),
+    label: SETTING_NAMES[key] ?? fill(texts.common.variable, { name: key }),
     mine: shown(mine),
     theirs: shown(theirs),
     canKeepBoth: false,

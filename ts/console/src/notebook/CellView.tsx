@@ -232,9 +232,9 @@ function Summary(props: { run: CellRun; text: string }): JSX.Element {
       return fill(texts.common.firstRows, { rows: rowsText(result.rows.length) });
     }
     return isRefreshed
-      ? fill(texts.cells.rowsOfTotal, {
-          rows: result.rows.length.toLocaleString('en'),
-          total: rowsText(result.total ?? 0),
+      ? fill(texts.common.countOfAll, {
+          count: result.rows.length.toLocaleString('en'),
+          all: rowsText(result.total ?? 0),
         })
       : runTitle(run);
   };

@@ -166,7 +166,7 @@ function Row(props: ShelfProps & { row: notebooks.Listed }): JSX.Element {
       <td class="actions">
         <IconButton
           icon="more"
-          label={fill(texts.notebooksPage.moreActionsFor, { title: props.row.title })}
+          label={fill(texts.common.moreActionsFor, { name: props.row.title })}
           aria-haspopup="menu"
           onClick={(event) =>
             openMenuBelow(texts.common.notebook, event.currentTarget, itemsOf(props, open))

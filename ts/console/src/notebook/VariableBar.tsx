@@ -237,7 +237,7 @@ function VariableRow(props: {
   return (
     <fieldset class="variable-row">
       <legend class="visually-hidden">
-        {fill(texts.variables.variable, { name: props.variable.name })}
+        {fill(texts.common.variable, { name: props.variable.name })}
       </legend>
       <label>
         {texts.common.name}

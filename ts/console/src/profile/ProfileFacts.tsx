@@ -77,7 +77,7 @@ function barHeight(count: number, most: number): number {
 }
 
 function nameOf({ name, from, to }: Bin): string {
-  return name ?? fill(texts.profile.fromTo, { from: short(from), to: short(to) });
+  return name ?? fill(texts.common.fromTo, { from: short(from), to: short(to) });
 }
 
 function short(value: number): string {

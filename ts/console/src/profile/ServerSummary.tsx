@@ -68,7 +68,7 @@ export function ServerSummary(props: ServerSummaryProps): JSX.Element {
       </Show>
       <Show when={isBusy()}>
         <p class="hint">
-          <Icon name="running" class="spin" /> {texts.profile.loading}
+          <Icon name="running" class="spin" /> {texts.common.loading}
         </p>
       </Show>
       <Show when={failure()}>

@@ -182,7 +182,7 @@ function binsOf(
           from,
           to,
           count,
-          name: fill(texts.profile.fromTo, {
+          name: fill(texts.common.fromTo, {
             from: instant(from / perMs),
             to: instant(to / perMs),
           }),

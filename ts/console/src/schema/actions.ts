@@ -82,7 +82,7 @@ export function tableActions(session: Session, table: TableEntry): MenuItem[] {
         run: () => void recoverTable(session, name),
       },
     {
-      label: fill(texts.schema.dropAction, { kind: KIND_WORDS[table.kind] }),
+      label: fill(texts.common.dropAction, { kind: KIND_WORDS[table.kind] }),
       icon: 'alert',
       apart: true,
       run: () => void dropTable(session, table),

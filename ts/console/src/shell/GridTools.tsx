@@ -43,7 +43,7 @@ export function FilterField(props: {
   const counted = createMemo(() => {
     const isFiltered = props.state.filter().trim() !== '';
     return isFiltered && props.order
-      ? fill(texts.gridTools.countOfAll, {
+      ? fill(texts.common.countOfAll, {
           count: grouped(String(props.order.length)),
           all: grouped(String(props.result.rows.length)),
         })

@@ -42,7 +42,7 @@ export function LogView(props: { session: Session }): JSX.Element {
           onInput={(event) => setWords(event.currentTarget.value)}
         />
         <span class="hint">
-          {fill(texts.log.countOfAll, { count: shown().length, all: workspace.log().length })}
+          {fill(texts.common.countOfAll, { count: shown().length, all: workspace.log().length })}
         </span>
         <span class="spring" />
         <button
@@ -88,7 +88,7 @@ function Entry(props: { tabs: Tabs; entry: LogEntry }): JSX.Element {
             aria-expanded={isOpen() ? 'true' : 'false'}
             onClick={() => setOpen(!isOpen())}
           >
-            {texts.log.plan}
+            {texts.common.plan}
           </button>
         </Show>
         <IconButton
@@ -100,7 +100,7 @@ function Entry(props: { tabs: Tabs; entry: LogEntry }): JSX.Element {
       </span>
       <Show when={isOpen() && plan}>
         {(lines) => (
-          <pre class="log-plan" tabindex="0" aria-label={texts.log.plan}>
+          <pre class="log-plan" tabindex="0" aria-label={texts.common.plan}>
             {lines().join('\n')}
           </pre>
         )}

@@ -216,7 +216,7 @@ function ProblemStrip(props: { session: Session }): JSX.Element {
           <Show when={found().replacement}>
             {(replacement) => (
               <button class="button small" onClick={() => editor()?.replaceProblem(replacement())}>
-                {texts.query.replace}
+                {texts.common.replace}
               </button>
             )}
           </Show>

@@ -33,7 +33,7 @@ export function commandsOf(session: Session, help: () => void): Command[] {
       .map(({ name }): Command => ({
         group: 'follow',
         icon: 'follow',
-        name: fill(texts.palette.followTable, { name }),
+        name: fill(texts.common.followTable, { table: name }),
         run: () => session.tabs.follow(name),
       })),
     ...logged(session),

@@ -143,7 +143,7 @@ export class Workspace {
   addFollow(spec: FollowSpec, draft: string): void {
     const tab = {
       ...this.#newTab(draft),
-      title: fill(texts.tabs.followTitle, { table: spec.table }),
+      title: fill(texts.common.followTable, { table: spec.table }),
       follow: spec,
     };
     this.#append(tab);

@@ -121,9 +121,9 @@ function factsOf({ view, job }: Props, definition: Definition | undefined): Fact
     policy?.period && { name: texts.materializedViews.periods, text: periodText(policy.period) },
     {
       name: texts.materializedViews.includesTransaction,
-      text: fill(texts.materializedViews.positionOfBase, {
-        position: number(view.position),
-        last: number(view.basePosition),
+      text: fill(texts.common.countOfAll, {
+        count: number(view.position),
+        all: number(view.basePosition),
       }),
     },
     { name: texts.materializedViews.lastRefreshUtc, text: instantText(view.finishedAt) },
