@@ -2,7 +2,7 @@
 
 use tidemark_types::SqlType;
 
-/// A parameter's type as seen by clients.
+/// A parameter's type, as clients see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParameterType {
     /// A value of a SQL type.

@@ -1,5 +1,5 @@
-//! Statements that are parsed but not executed by this crate: the error is positioned at their
-//! subject.
+//! Statements that are parsed but not executed by this crate. The error is positioned at the
+//! statement's subject.
 
 use tidemark_ast::{AccessStatement, BackupStatement, CopyStatement, Name, Node, NodeId, Tree};
 use tidemark_types::{EngineError, EngineResult};

@@ -1,5 +1,5 @@
 //! ON CONFLICT: joins the rows of an INSERT with existing rows that have the same keys. The result
-//! is rows to insert; DEDUP replaces the existing row with the same keys.
+//! is the rows to insert; DEDUP replaces the existing row with the same keys.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const EXCLUDED: &str = "excluded";
 
 impl Binder<'_> {
     /// The rows to insert into a table after conflicts are resolved. `table` includes the table's
-    /// alias in the clause.
+    /// alias in the statement.
     pub(crate) fn resolved_conflict(
         &mut self,
         table: (&Arc<TableSnapshot>, &str),
@@ -32,7 +32,7 @@ impl Binder<'_> {
         conflict: &Conflict,
     ) -> EngineResult<InsertSource> {
         let schema = Arc::clone(table.0.schema());
-        // Its other fields are used below.
+        // `keys` and `span` are used below.
         let Conflict { keys: _, assignments, filter, span: _ } = conflict;
         if let (true, Some(filter)) = (assignments.is_empty(), filter) {
             let what = "WHERE of DO NOTHING is";
@@ -44,7 +44,7 @@ impl Binder<'_> {
         let rows = match source {
             InsertSource::Template(mut template) => {
                 template.resolves = true;
-                // Names and types are checked before values are known.
+                // Names and types are checked before the values are known.
                 let none = RecordBatch::new_empty(template.rows.arrow_schema());
                 self.resolved_rows(table, &none, &keys, conflict)?;
                 return Ok(InsertSource::Template(template));
@@ -130,7 +130,7 @@ impl Binder<'_> {
         relation::project(plan, cells.collect())
     }
 
-    /// A key may be set only to its own value.
+    /// Requires that a key is set only to its own value.
     fn same_key(&self, name: &Name, value: u32) -> EngineResult<()> {
         if let Node::Column { path } = self.node(value)?
             && let [of, column] = path.as_slice()
@@ -151,7 +151,7 @@ fn assigned(schema: &TableSchema, name: &Name) -> EngineResult<usize> {
     schema.column_index(&name.text).ok_or_else(|| error::invalid_column(&name.text, name.span))
 }
 
-/// The table's keys, which must equal the keys in the clause; `None` if no row can conflict.
+/// The table's keys, to which the clause's keys must be equal; `None` if no row can conflict.
 fn conflict_keys(schema: &TableSchema, conflict: &Conflict) -> EngineResult<Option<Vec<usize>>> {
     let is_key = |index: &usize| schema.dedup_keys.contains(&schema.columns[*index].id);
     let keys: Vec<usize> = (0..schema.columns.len()).filter(is_key).collect();
@@ -180,7 +180,7 @@ fn conflict_keys(schema: &TableSchema, conflict: &Conflict) -> EngineResult<Opti
     Ok(Some(keys))
 }
 
-/// Keeps the first of rows with equal keys. DO UPDATE rejects two rows with equal keys.
+/// Keeps the first of several rows with equal keys. DO UPDATE rejects such rows.
 fn once(batch: &RecordBatch, keys: &[usize], conflict: &Conflict) -> EngineResult<RecordBatch> {
     let internal = |failure: arrow_schema::ArrowError| EngineError::internal(failure.to_string());
     let fields = keys.iter().map(|&key| SortField::new(batch.column(key).data_type().clone()));

@@ -4,8 +4,8 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use crate::binder::error;
 
-/// INSERT converts text to any type, and numbers to numbers and timestamps. It does not convert
-/// numbers to text.
+/// INSERT converts strings to any type, and numbers to numbers and timestamps. It does not convert
+/// numbers to strings.
 pub(crate) fn refuse_conversion(
     from: SqlType,
     to: SqlType,

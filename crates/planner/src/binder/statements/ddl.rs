@@ -16,7 +16,7 @@ use crate::binder::statements::create_table::{check_table_name, reserved};
 use crate::binder::{Binder, error};
 use crate::{Access, BoundSchemaChange, BoundStatement};
 
-/// Returns the command tag for these actions.
+/// Returns the command tag of a statement with these actions.
 fn command_of(actions: &[AlterAction]) -> &'static str {
     match actions {
         [AlterAction::AddConstraint { constraint }] if is_index(constraint) => "CREATE INDEX",
@@ -24,14 +24,14 @@ fn command_of(actions: &[AlterAction]) -> &'static str {
     }
 }
 
-/// A table named twice is dropped once.
+/// Adds a table to the tables to drop. A table that is named twice is dropped once.
 fn drop_once(dropped: &mut Vec<Arc<TableSnapshot>>, table: Arc<TableSnapshot>) {
     if dropped.iter().all(|other| other.schema().id != table.schema().id) {
         dropped.push(table);
     }
 }
 
-/// The notice for a table that does not exist, with IF EXISTS.
+/// The notice that IF EXISTS sends for a table that does not exist.
 fn skipped(table: &Name) -> String {
     format!("table '{}' does not exist, skipping", table.text)
 }
@@ -61,7 +61,8 @@ impl Binder<'_> {
             }
             Node::DropAllTables => {
                 change.command = "DROP TABLE";
-                // Permission on every table, including those that are not visible to the user.
+                // The statement requires the permission on every table, including tables that the
+                // user does not see.
                 self.note_change("", Permission::DropTable);
                 change.drop = self.sorted_tables();
                 change.drop_views = self.sorted_views().into_iter().map(|view| view.name).collect();
@@ -72,8 +73,8 @@ impl Binder<'_> {
                     self.note_change(&table.schema().name, Permission::DropTable);
                 }
             }
-            // Dictionaries outlive all rows, so KEEP SYMBOL MAPS is always in effect: symbols keep
-            // their ids.
+            // Dictionaries outlive all rows, so KEEP SYMBOL MAPS is always in effect: symbols
+            // retain their codes.
             Node::Truncate { tables, if_exists, keep_symbols: _, restart_identity, cascade } => {
                 change.command = "TRUNCATE TABLE";
                 change.restart_identity = *restart_identity;
@@ -101,7 +102,7 @@ impl Binder<'_> {
         Ok(BoundStatement::SchemaChange(change))
     }
 
-    /// The objects dropped by `DROP … a, b`; an object named twice is dropped once.
+    /// The objects that `DROP … a, b` drops. An object that is named twice is dropped once.
     fn dropped(
         &mut self,
         what: ViewKind,
@@ -134,12 +135,12 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Records a change to a table; an empty name denotes the database.
+    /// Records a change to a table. An empty name denotes the whole database.
     pub(crate) fn note_change(&mut self, table: &str, permission: Permission) {
         self.accesses.note(Access::new(table, permission));
     }
 
-    /// Whether no table or view has this name. Fails if the user may not see the name.
+    /// Whether no table or view has this name. Fails if the name is not visible to the user.
     fn is_missing(&mut self, name: &Name, permission: Permission) -> EngineResult<bool> {
         if self.snapshot.table(&name.text).is_some() || self.view(&name.text).is_some() {
             return Ok(false);
@@ -188,7 +189,7 @@ impl Binder<'_> {
         Ok(truncated)
     }
 
-    /// CASCADE: adds tables with foreign keys to these tables, recursively.
+    /// CASCADE: adds the tables with foreign keys to these tables, recursively.
     fn truncated_with(&mut self, truncated: &mut Vec<Arc<TableSnapshot>>) -> EngineResult<()> {
         let others = self.sorted_tables();
         let mut next = 0;

@@ -1,5 +1,5 @@
-//! Queries that a table's change feed supports. Their rows are rows of one table, and each is
-//! included or excluded independently of other rows.
+//! Queries that a table's change feed supports. The rows of such a query are rows of one table, and
+//! whether a row is included does not depend on other rows.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub(crate) fn table_of(plan: &LogicalPlan) -> EngineResult<TableId> {
     }
 }
 
-/// Rejects expressions that depend on more than the row.
+/// Rejects expressions that depend on anything other than the row.
 fn check(expr: &Expr) -> EngineResult<()> {
     let mut why = None;
     expr.apply(|part| {
@@ -58,7 +58,7 @@ fn check(expr: &Expr) -> EngineResult<()> {
     why.map_or(Ok(()), |why| Err(refused(why)))
 }
 
-/// The same plan over other rows of its table.
+/// The same plan over different rows of its table.
 pub(crate) fn over(
     plan: LogicalPlan,
     table: &Arc<TableSnapshot>,

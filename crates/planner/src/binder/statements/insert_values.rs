@@ -1,5 +1,5 @@
-//! Builds one batch from the rows of VALUES: cells are collected per column and kind, and each kind
-//! is converted at once.
+//! Builds one batch from VALUES rows: cells are collected by column and kind, and each kind is
+//! converted at once.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::binder::expressions::parameter::scalar_of;
 use crate::binder::statements::conversion::{refuse_conversion, runtime_value};
 use crate::binder::statements::defaults::Defaults;
 
-/// A cell of VALUES.
+/// A cell in VALUES.
 #[derive(Debug, Clone)]
 pub(crate) enum Cell<'t> {
     Null,
@@ -32,11 +32,11 @@ pub(crate) enum Cell<'t> {
     Text(Cow<'t, str>),
     /// A value in the column's type.
     Value(Box<ScalarValue>),
-    /// Value of a parameter sent in binary.
+    /// The value of a parameter that was sent in binary.
     Bound(ParameterValue<'t>),
     /// `$n`, numbered from 1.
     Parameter(u32),
-    /// An expression with parameters, known once they have values.
+    /// An expression with parameters, whose value is known once the parameters have values.
     Computed,
     /// DEFAULT: the column's default.
     Default,
@@ -65,7 +65,7 @@ impl Cell<'_> {
 pub(crate) struct ValueRows<'t> {
     schema: Arc<TableSchema>,
     targets: Vec<usize>,
-    /// Defaults of the other columns.
+    /// Defaults of all other columns.
     defaults: Defaults,
     cells: Vec<Cell<'t>>,
     starts: Vec<u32>,
@@ -76,7 +76,7 @@ impl<'t> ValueRows<'t> {
         Self { schema, targets, defaults, cells: Vec::new(), starts: Vec::new() }
     }
 
-    /// Number of cells in a row.
+    /// Number of cells per row.
     pub(crate) fn width(&self) -> usize {
         self.targets.len()
     }
@@ -119,7 +119,7 @@ impl<'t> ValueRows<'t> {
         self.cells.iter().any(|cell| matches!(cell, Cell::Computed))
     }
 
-    /// The rows repeated for each row of parameters, with values filled in.
+    /// Repeats the rows for each row of parameters and fills in the parameter values.
     pub(crate) fn with_parameters<'p>(
         &'p self,
         rows: impl IntoIterator<Item = &'p [ParameterValue<'p>]>,
@@ -149,7 +149,8 @@ impl<'t> ValueRows<'t> {
         Ok(filled)
     }
 
-    /// All rows as a batch in the table's schema. Columns that are not given have their default.
+    /// All rows as a batch in the table's schema. Columns without given values contain their
+    /// defaults.
     pub(crate) fn batch(&self) -> EngineResult<RecordBatch> {
         let rows = self.cells.len() / self.width().max(1);
         let mut arrays = Vec::with_capacity(self.schema.columns.len());
@@ -204,7 +205,7 @@ impl<'t> ValueRows<'t> {
         Ok(array)
     }
 
-    /// Builds a batch from columns of values, one for each cell of the only row.
+    /// Builds a batch from columns of values. Each column belongs to one cell of the only row.
     fn given_batch(&self, given: &[(SqlType, ArrayRef)]) -> EngineResult<RecordBatch> {
         let rows = given.first().map_or(0, |(_, cells)| cells.len());
         let mut arrays = Vec::with_capacity(self.schema.columns.len());
@@ -265,7 +266,7 @@ impl<'t> ValueRows<'t> {
     }
 
     fn null_timestamp(&self, row: usize, position: usize) -> EngineError {
-        // Values given as columns use the positions of the only row.
+        // If values are given as columns, the positions of the only row apply.
         let place = row * self.width() + position;
         let start = self.starts.get(place).copied().unwrap_or_default();
         EngineError::new(ErrorCode::InvalidValue, "designated timestamp column cannot be NULL")
@@ -287,16 +288,16 @@ fn null_value(column: &ColumnSchema) -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, message)
 }
 
-/// The rows of a VALUES list with parameters.
+/// The VALUES rows of a prepared INSERT, with parameters.
 #[derive(Debug, Clone)]
 pub struct InsertTemplate {
     pub(crate) rows: ValueRows<'static>,
-    /// ON CONFLICT: each row must be compared with existing rows.
+    /// Whether ON CONFLICT must compare each row with existing rows.
     pub(crate) resolves: bool,
 }
 
 impl InsertTemplate {
-    /// The rows for these rows of parameters, as one batch.
+    /// Builds one batch with the rows for these rows of parameters.
     pub fn rows<'p>(
         &'p self,
         parameter_rows: impl IntoIterator<Item = &'p [ParameterValue<'p>]>,
@@ -304,25 +305,27 @@ impl InsertTemplate {
         self.rows.with_parameters(parameter_rows)?.batch()
     }
 
-    /// The rows for parameters given as columns. Each entry has the type in which a parameter's
-    /// values were sent, and the values. The result is the same as from [`Self::rows`].
+    /// Builds the rows for parameters that are given as columns. An entry contains the type in
+    /// which the parameter's values were sent, and the values. The result is the same as that of
+    /// [`Self::rows`].
     pub fn columns(&self, given: &[(SqlType, ArrayRef)]) -> EngineResult<RecordBatch> {
         self.rows.given_batch(given)
     }
 
-    /// Name and type of the column for each parameter, in order.
+    /// Name and type of the column for each parameter, in parameter order.
     #[must_use]
     pub fn targets(&self) -> Vec<(String, SqlType)> {
         (0..self.rows.width()).map(|position| self.rows.target(position)).collect()
     }
 
-    /// Whether its rows depend on existing rows; it is then executed once for each row.
+    /// Whether the rows depend on existing rows. If so, the statement is executed once for each
+    /// row.
     #[must_use]
     pub fn resolves(&self) -> bool {
         self.resolves
     }
 
-    /// Whether parameters occur inside expressions; each row must then be bound with its values.
+    /// Whether parameters occur inside expressions. If so, each row must be bound with its values.
     #[must_use]
     pub fn is_computed(&self) -> bool {
         self.rows.is_computed()
@@ -372,7 +375,7 @@ fn bound_cell<'p>(value: &'p ParameterValue<'p>) -> Cell<'p> {
     }
 }
 
-/// Kind of cell that takes its column's default.
+/// The cell kind whose value is the column's default.
 const DEFAULT: u8 = b'-';
 
 fn kind_of(cell: &Cell<'_>) -> u8 {
@@ -400,7 +403,7 @@ fn kind_of(cell: &Cell<'_>) -> u8 {
     }
 }
 
-/// The cells of one kind in one column, to be converted to the column's type.
+/// The cells of one kind in one column, which are converted to the column's type together.
 struct Conversion<'a> {
     rows: &'a ValueRows<'a>,
     position: usize,
@@ -450,7 +453,7 @@ impl Conversion<'_> {
         }
     }
 
-    /// Values sent in binary, all of one type.
+    /// Converts values sent in binary, which all have one type.
     fn bound(&self) -> EngineResult<ArrayRef> {
         let values = || {
             self.cells().filter_map(|cell| match cell {
@@ -465,7 +468,7 @@ impl Conversion<'_> {
 
     fn bound_cells(&self, array: &ArrayRef, from: SqlType) -> EngineResult<ArrayRef> {
         match self.cast(Arc::clone(array), from) {
-            // No direct conversion: convert the string form instead.
+            // No direct conversion exists, so the string form is converted.
             Err(failure) if failure.code == ErrorCode::TypeMismatch => {
                 let text = tidemark_functions::cast(
                     ident("value"),

@@ -1,4 +1,4 @@
-//! Selects the partitions for DROP, DETACH, ATTACH and CONVERT PARTITION.
+//! Selects partitions for DROP, DETACH, ATTACH and CONVERT PARTITION.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::binder::{Binder, error};
 use crate::{BoundFormat, BoundPartitions};
 
 impl Binder<'_> {
-    /// The partitions selected by LIST or WHERE, and the action on them.
+    /// The partitions selected by LIST or WHERE, with the action on them.
     pub(crate) fn partitions(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -90,7 +90,7 @@ impl Binder<'_> {
         Ok(BoundFormat { table: Arc::clone(table), to, floors })
     }
 
-    /// The partitions whose start, used as the designated timestamp, satisfies WHERE.
+    /// The partitions whose start satisfies WHERE when it is used as the designated timestamp.
     fn matching(
         &mut self,
         schema: &TableSchema,
@@ -169,7 +169,7 @@ impl Known {
         Self { attached: floors(table.partition_list()), detached: floors(table.detached_list()) }
     }
 
-    /// The action on this partition, or an error if it is not possible.
+    /// The action on this partition, or an error if the action is not possible.
     fn action(
         &self,
         schema: &TableSchema,

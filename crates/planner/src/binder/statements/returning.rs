@@ -20,7 +20,7 @@ use crate::binder::state::scope::Relation;
 use crate::binder::statements::conversion::runtime_value;
 use crate::binder::{Binder, error};
 
-/// The list of RETURNING over the table's columns.
+/// The RETURNING list over the table's columns.
 #[derive(Debug, Clone)]
 pub struct Returning {
     schema: DFSchemaRef,
@@ -30,7 +30,7 @@ pub struct Returning {
 }
 
 impl Returning {
-    /// The result for these rows, which have the table's columns.
+    /// The result for these rows; the batch has the table's columns.
     pub fn rows(&self, batch: &RecordBatch) -> EngineResult<RecordBatch> {
         let props = ExecutionProps::new();
         let context = PhysicalPlanningContext::default();
@@ -50,7 +50,7 @@ impl Returning {
 }
 
 impl Binder<'_> {
-    /// Binds the list of RETURNING; `None` without the clause.
+    /// Binds the RETURNING list; `None` if there is no RETURNING clause.
     pub(crate) fn returning(
         &mut self,
         items: &[SelectItem],
@@ -71,7 +71,7 @@ impl Binder<'_> {
         Ok(Some(Returning { schema: Arc::clone(rows.plan.schema()), exprs, columns }))
     }
 
-    /// The items of RETURNING over these rows.
+    /// The RETURNING items over these rows.
     pub(crate) fn returned(
         &mut self,
         items: &[SelectItem],

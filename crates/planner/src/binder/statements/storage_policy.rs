@@ -7,12 +7,12 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, PartitionBy};
 use crate::binder::error;
 use crate::binder::statements::ttl::parse_ttl;
 
-/// Hours per month when an age in months is compared with one in hours: the length of the shortest
+/// Hours per month for comparing an age in months with an age in hours: the length of the shortest
 /// month.
 const HOURS_PER_MONTH: i64 = 28 * 24;
 
-/// Validates the stages: each is a positive multiple of the partition length, and none drops data
-/// that a later stage would write.
+/// Validates the stages. Each must be a positive multiple of the partition length, and none may
+/// drop data that a later stage would write.
 pub(crate) fn policy_of(
     stages: &PolicyStages,
     schema: &TableSchema,

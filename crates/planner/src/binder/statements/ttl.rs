@@ -1,4 +1,4 @@
-//! TTL, and the ages of a storage policy.
+//! TTL, and the ages in a storage policy.
 
 use tidemark_ast::Name;
 use tidemark_types::{EngineResult, ErrorCode, PartitionBy};
@@ -6,7 +6,7 @@ use tidemark_types::{EngineResult, ErrorCode, PartitionBy};
 use crate::binder::catalog::catalog_rows::ttl_fits;
 use crate::binder::error;
 
-/// `30d`, `4 WEEKS`: hours when positive, months when negative.
+/// Parses `30d` or `4 WEEKS`. A positive result is in hours, a negative result in months.
 pub(crate) fn parse_ttl(ttl: &Name, partition_by: PartitionBy) -> EngineResult<i64> {
     let text = ttl.text.trim();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();

@@ -1,5 +1,5 @@
-//! UPDATE, DELETE, and type conversion of a column. The plan returns the id of each changed or
-//! deleted row, then its new values.
+//! UPDATE, DELETE, and type conversion of a column. The plan returns the ID of each changed or
+//! deleted row, then the row's new values.
 
 use std::sync::Arc;
 
@@ -86,8 +86,8 @@ impl Binder<'_> {
         Ok(BoundStatement::Delete(BoundDelete { table, plan, parameters, accesses, returning }))
     }
 
-    /// The plan for a change: row ids, new values, and the RETURNING list over the rows with their
-    /// new values.
+    /// The plan for a change. It returns row IDs, new values, and the RETURNING list over the rows
+    /// with their new values.
     fn changed_plan(
         &mut self,
         rows: Relation,
@@ -116,7 +116,7 @@ impl Binder<'_> {
         list.extend(names.iter().map(|name| Expr::Column(own(name)).alias(*name)));
         let mut returning = Vec::with_capacity(items.len());
         for (index, item) in self.returned(items, &rows)?.into_iter().enumerate() {
-            // Must differ from the names of the new values.
+            // These names must differ from the names of the new values.
             list.push(item.value.expr.alias(format!("{ROW_ID} {index}")));
             returning.push(Field::new(&item.name, item.value.sql_type));
         }
@@ -142,8 +142,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Joins the target's rows with FROM. The filter is the join condition, so that equal columns
-    /// become join keys.
+    /// Joins the target's rows with FROM. The filter becomes the join condition, so that equalities
+    /// between columns become join keys.
     fn joined(
         &mut self,
         target: Relation,
@@ -193,7 +193,7 @@ impl Binder<'_> {
         self.cast(value, to, CastMode::Insert, span)
     }
 
-    /// Whether a value is the word DEFAULT, and no column has this name.
+    /// Whether a value is the word DEFAULT and no column has that name.
     fn is_default_word(&self, id: NodeId, rows: &Relation) -> EngineResult<bool> {
         let Node::Column { path } = self.node(id)? else { return Ok(false) };
         let is_word = matches!(
@@ -203,7 +203,7 @@ impl Binder<'_> {
         Ok(is_word && rows.resolve(path).is_err())
     }
 
-    /// `SET column = DEFAULT`: the default for rows that specify no value.
+    /// `SET column = DEFAULT`: the default that applies to rows without a value.
     fn default_cell(
         &mut self,
         schema: &TableSchema,
@@ -226,7 +226,8 @@ impl Binder<'_> {
         }
     }
 
-    /// A plan that returns a column converted to another type. Values that do not convert are null.
+    /// A plan that returns a column converted to another type. Values that cannot be converted
+    /// become null.
     pub(crate) fn converted_column(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -261,7 +262,7 @@ fn row_id(reference: String) -> Expr {
     Expr::Column(Column::new(Some(reference), ROW_ID)).alias(ROW_ID)
 }
 
-/// Indices of the columns in SET. Rejects duplicates and the designated timestamp.
+/// Indices of the SET columns. Rejects duplicates and the designated timestamp.
 fn updated_columns(
     schema: &TableSchema,
     assignments: &[(Name, NodeId)],

@@ -1,4 +1,4 @@
-//! Resolves the names in a view's query when the view is created; the result never changes.
+//! Resolves the names in a view's query when the view is created. The result never changes;
 //! `sources/recorded.rs` reads it.
 
 use std::collections::BTreeMap;
@@ -15,8 +15,8 @@ use crate::binder::clauses::query::Clauses;
 use crate::binder::sources::recorded::table_source;
 
 /// Returns the changes to commit so that views created by an older version are bound to the objects
-/// their names refer to now. The first call assigns ids to views, so call it until it returns no
-/// changes.
+/// that their names refer to now. The first call assigns IDs to views, so call the function until
+/// it returns no changes.
 pub(crate) fn settle_views(
     snapshot: &Arc<Snapshot>,
     context: &BindContext,
@@ -34,7 +34,8 @@ pub(crate) fn settle_views(
     }
     let mut changes = Vec::new();
     for view in views.into_iter().filter(|view| view.sources.is_none()) {
-        // A tree from a different version cannot be parsed: the view reports this when it is used.
+        // A tree written by a different version cannot be parsed. The view reports this when it is
+        // used.
         let Ok(tree) = serde_json::from_str::<Tree>(&view.tree) else { continue };
         let sources = Binder::new(&tree, snapshot, context, &Clauses).sources_of(&tree);
         changes.push(View { sources: Some(sources), ..view }.put()?);
@@ -42,13 +43,13 @@ pub(crate) fn settle_views(
     Ok(changes)
 }
 
-/// An id that differs from the ids of other views with the same name.
+/// An ID that differs from the IDs of other views with the same name.
 pub(crate) fn new_id(snapshot: &Snapshot, now_micros: i64) -> String {
     format!("{:x}.{now_micros:x}", snapshot.lsn())
 }
 
 impl Binder<'_> {
-    /// The objects that table and view names in a tree currently refer to.
+    /// The objects to which the table and view names in a tree currently refer.
     pub(crate) fn sources_of(&mut self, tree: &Tree) -> BTreeMap<u32, ViewSource> {
         let mut sources = BTreeMap::new();
         for (number, node) in tree.numbered() {

@@ -1,6 +1,6 @@
 //! Materialized and live views: both kinds are defined, bound, created and changed in the same way.
-//! [`ViewShape`] describes the properties of the query that a kind of view needs. The engine
-//! executes a refresh and gets the rows from [`rows`].
+//! [`ViewShape`] describes the query properties that a kind of view needs. The engine executes a
+//! refresh and gets its rows from [`rows`].
 
 mod alter;
 pub(crate) mod buckets;
@@ -23,14 +23,13 @@ use crate::BindContext;
 use crate::binder::Binder;
 use crate::binder::clauses::query::Clauses;
 
-/// Properties of a query that one kind of view needs to keep its rows current.
+/// The query properties that one kind of view needs to keep its rows current.
 pub trait ViewShape: Sized {
-    /// Derives the shape of a query over a base table. The error says why the query cannot define a
-    /// view.
+    /// Derives the shape of a query over a base table. The error states why the query cannot define
+    /// a view.
     fn of(plan: &LogicalPlan, base: TableId, tree: &Tree) -> EngineResult<Self>;
 
-    /// Whether a column of the query, with its current type, still fits the column in the view's
-    /// table.
+    /// Whether a query column, with its current type, still fits the column in the view's table.
     fn fits(now: SqlType, then: SqlType) -> bool;
 }
 
@@ -39,15 +38,15 @@ pub trait ViewShape: Sized {
 pub struct IncrementalRows<S> {
     /// Plan for all rows, with the column types and order of the view's table.
     pub plan: LogicalPlan,
-    /// How changes to the base affect its rows.
+    /// The way in which changes to the base affect the rows.
     pub shape: S,
-    /// The base as read by the plan.
+    /// The base table, as the plan reads it.
     pub base: Arc<TableSnapshot>,
     /// The objects that the query references.
     pub sources: BTreeMap<u32, ViewSource>,
 }
 
-/// Binds a view's query. `by_names` resolves names again as for a new view, because objects may
+/// Binds a view's query. With `by_names`, names are resolved as for a new view, because objects may
 /// have been dropped and created again.
 pub(crate) fn rows<S: ViewShape>(
     view: &IncrementalView,
@@ -84,20 +83,20 @@ pub(crate) fn rows<S: ViewShape>(
     Ok(IncrementalRows { plan, shape, base, sources })
 }
 
-/// The tree of a view's query.
+/// The syntax tree of a view's query.
 fn tree_of(view: &IncrementalView) -> EngineResult<Tree> {
     serde_json::from_str(&view.tree).map_err(|_| {
         EngineError::new(ErrorCode::NotSupported, "the view was created by a different version")
     })
 }
 
-/// The type of the view's column for a column of its query.
+/// The type in which the view stores a column of its query.
 fn stored(sql_type: SqlType) -> SqlType {
     if sql_type == SqlType::Null { SqlType::String } else { sql_type }
 }
 
-/// Rejects a query that reads the view's own rows through other materialized views: each refresh
-/// would trigger the next one endlessly.
+/// Rejects a query that reads the view's own rows through other materialized views, because each
+/// refresh would then trigger the next one endlessly.
 fn refuse_cycle(
     view: &IncrementalView,
     sources: &BTreeMap<u32, ViewSource>,

@@ -1,4 +1,4 @@
-//! Refresh policy and partitioning of a materialized view, from statements.
+//! Refresh policy and partitioning of a materialized view, as specified in statements.
 
 use tidemark_ast::{Name, RefreshPolicy};
 use tidemark_catalog::{Every, IncrementalView, RefreshPeriod, RefreshTrigger, ViewForm};
@@ -25,7 +25,7 @@ pub(crate) fn partitioning(unit: &Name, form: ViewForm) -> EngineResult<Partitio
     }
 }
 
-/// The default partitioning, by bucket size.
+/// The default partitioning, which depends on the bucket size.
 pub(crate) fn usual_partitioning(buckets: &BucketSpec) -> PartitionBy {
     let seconds: u64 = match buckets.unit {
         StepUnit::Nanosecond | StepUnit::Microsecond | StepUnit::Millisecond => 0,
@@ -43,7 +43,7 @@ pub(crate) fn usual_partitioning(buckets: &BucketSpec) -> PartitionBy {
     }
 }
 
-/// Applies REFRESH … of CREATE or ALTER.
+/// Applies the REFRESH clause of CREATE or ALTER.
 pub(crate) fn apply_policy(
     view: &mut IncrementalView,
     policy: &RefreshPolicy,
