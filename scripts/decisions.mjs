@@ -8,9 +8,10 @@ const FOLDER = join(root, 'docs', 'decisions');
 const FIELDS = ['status', 'date', 'area'];
 const INTRODUCTION = `# Decisions
 
-For contributors: why the project is as it is. A record has the problem, the options and the choice;
-how a thing works now is on the page of its area. A record that another one replaced stays, and says
-so. Numbers are not used twice. This page is generated from the records (\`npm run generate\`).
+These records tell contributors why the project is built as it is. Each one states the problem, the
+options and the choice. The pages of each area describe how the current code works. A replaced record
+stays in the list and names its successor. Numbers are never reused. \`npm run generate\` writes this
+page from the records.
 `;
 
 /** Returns the records in numeric order; throws if one lacks a header field. */

@@ -28,7 +28,7 @@ function recipe(name: string): Recipe {
   const text = readFileSync(join(ROOT, 'docs', 'contributing.md'), 'utf8');
   const [, body = ''] =
     new RegExp(`\\*\\*Add ${name}\\.\\*\\* ([^]*?)(?=\\n\\*\\*Add|$)`).exec(text) ?? [];
-  const [, promised, example = ''] = /^Places: (\d+), as for `([^`]+)`/.exec(body) ?? [];
+  const [, promised, example = ''] = /^Places to change: (\d+)\. Example: `([^`]+)`/.exec(body) ?? [];
   const places = [...body.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, place = '']) => place);
   return { promised: Number(promised), example, places };
 }
