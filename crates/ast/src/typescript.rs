@@ -35,7 +35,7 @@ export type NodeId = number;
 macro_rules! declare {
     ($out:expr, $($name:ident),+ $(,)?) => {
         $(
-            writeln!($out, "\nexport {}", <$name as TS>::decl()).expect("a string takes all");
+            writeln!($out, "\nexport {}", <$name as TS>::decl()).expect("writing cannot fail");
         )+
     };
 }
@@ -136,6 +136,6 @@ fn typescript_twin_is_written() {
     assert!(text.contains("export type Node ="), "the node type is missing");
     if let Some(folder) = std::env::var_os("TIDEMARK_TYPESCRIPT") {
         let file = std::path::Path::new(&folder).join("ast.ts");
-        std::fs::write(file, text).expect("the folder takes a file");
+        std::fs::write(file, text).expect("the file can be written");
     }
 }

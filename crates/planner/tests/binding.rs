@@ -47,9 +47,9 @@ fn apply(storage: &Storage, statement: BoundStatement) {
                 schema_version: insert.table.schema().version,
                 batch,
             },
-            _ => panic!("the setup inserts VALUES"),
+            _ => panic!("the setup must insert VALUES"),
         },
-        other => panic!("no setup statement: {other:?}"),
+        other => panic!("not a setup statement: {other:?}"),
     };
     storage.commit(vec![change]).unwrap();
 }
@@ -85,7 +85,7 @@ fn recorded_statements_bind_as_expected() {
                 let start = failure.span.map_or(0, |span| i64::from(span.start));
                 assert_eq!(Some(start), case["position"].as_i64(), "{sql}");
             }
-            (Ok(bound), Some(message)) => panic!("{sql}: bound {bound:?} for `{message}`"),
+            (Ok(bound), Some(message)) => panic!("{sql}: no `{message}`, but {bound:?}"),
             (Err(failure), None) => panic!("{sql}: {failure:?}"),
         }
     }

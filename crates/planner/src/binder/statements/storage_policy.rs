@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_month_compared_with_hours_counts_as_the_shortest_month() {
+    fn comparing_months_with_hours_assumes_the_shortest_month() {
         assert!(shortest_hours(-1) < shortest_hours(24 * 29));
         assert!(shortest_hours(24 * 28) <= shortest_hours(-1));
         assert_eq!(shortest_hours(i64::MIN), i64::MAX);
