@@ -169,7 +169,7 @@ pub enum RefreshMode {
 pub enum CopyStatement {
     /// COPY t FROM 'file' WITH …
     Import { table: Name, file: Name, options: Vec<OptionValue> },
-    /// COPY t TO 'path' WITH …; `query` instead of `table` for COPY (query) TO
+    /// COPY t TO 'path' WITH …; for COPY (query) TO, `query` is set instead of `table`
     Export { table: Option<Name>, query: Option<NodeId>, path: Name, options: Vec<OptionValue> },
     /// COPY 'id' CANCEL
     Cancel { id: Name },

@@ -41,7 +41,7 @@ impl Access {
         Self { view: None, owner: None, ..self }
     }
 
-    /// A key that identifies this access in permission requests.
+    /// Returns the key that identifies this access in permission requests.
     #[must_use]
     pub fn key(&self) -> String {
         format!("{self:?}")

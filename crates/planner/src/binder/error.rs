@@ -20,12 +20,12 @@ pub(crate) fn at(
 /// Prefix of the message for an unknown column.
 pub(crate) const INVALID_COLUMN: &str = "Invalid column: ";
 
-/// `Invalid column: x`.
+/// The error `Invalid column: x`.
 pub(crate) fn invalid_column(name: &str, position: tidemark_ast::Span) -> EngineError {
     at(ErrorCode::ColumnNotFound, format!("{INVALID_COLUMN}{name}"), position)
 }
 
-/// `table does not exist [table=x]`.
+/// The error `table does not exist [table=x]`.
 pub(crate) fn no_table(name: &tidemark_ast::Name) -> EngineError {
     at(ErrorCode::TableNotFound, format!("table does not exist [table={}]", name.text), name.span)
 }

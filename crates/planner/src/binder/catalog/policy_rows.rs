@@ -42,7 +42,7 @@ impl Binder<'_> {
     }
 }
 
-/// `72h`, or `12m` for months; `0h` if there is no age.
+/// Formats an age as `72h`, or as `12m` for months; `0h` if there is no age.
 fn shown_age(hours_or_months: i64) -> String {
     if hours_or_months >= 0 {
         format!("{hours_or_months}h")

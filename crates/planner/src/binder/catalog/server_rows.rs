@@ -13,7 +13,7 @@ use crate::binder::catalog::catalog_rows::{booleans, ints, longs, texts};
 use crate::binder::state::scope::Relation;
 
 impl Binder<'_> {
-    /// `table_storage()`.
+    /// Returns the rows of `table_storage()`.
     pub(crate) fn table_storage_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.sorted_tables();
         let (mut counts, mut rows, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
@@ -41,8 +41,8 @@ impl Binder<'_> {
         ])
     }
 
-    /// `wal_transactions('t')`: transactions as recorded in the table's segments. All tables share
-    /// one log, which does not record commit times.
+    /// Returns the rows of `wal_transactions('t')`: transactions as recorded in the table's
+    /// segments. All tables share one log, which does not record commit times.
     pub(crate) fn wal_transactions_rows(
         &mut self,
         table: &TableSnapshot,
@@ -76,8 +76,8 @@ impl Binder<'_> {
         ])
     }
 
-    /// `reader_pool()`: this database has no reader pool, so each pinned snapshot counts as a
-    /// reader of every table.
+    /// Returns the rows of `reader_pool()`. This database has no reader pool, so each pinned
+    /// snapshot counts as a reader of every table.
     pub(crate) fn reader_pool_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.sorted_tables();
         let held = self.context.pinned(self.snapshot);

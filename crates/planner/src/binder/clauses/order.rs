@@ -21,7 +21,7 @@ pub(crate) fn position(text: &str, columns: usize, at: Span) -> EngineResult<usi
 }
 
 impl Binder<'_> {
-    /// ORDER BY over a query whose select list is not in scope: set operations, SHOW.
+    /// Applies ORDER BY to a query whose select list is not in scope: a set operation or SHOW.
     pub(crate) fn ordered(
         &mut self,
         relation: Relation,

@@ -47,7 +47,7 @@ impl Binder<'_> {
         self.operated(kind, left, run)
     }
 
-    /// A set operation over two bound queries; `position` is the position of the right query.
+    /// Binds a set operation over two queries; `position` is the position of the right query.
     pub(crate) fn united(
         &mut self,
         (operator, all): (SetOperator, bool),
@@ -58,7 +58,7 @@ impl Binder<'_> {
         self.operated(operator, left, vec![Operand { all, rows: right, position }])
     }
 
-    /// `left operator right operator right …`.
+    /// Binds `left operator right operator right …`.
     fn operated(
         &mut self,
         operator: SetOperator,
@@ -178,7 +178,7 @@ impl Binder<'_> {
         relation::project(side.plan, exprs)
     }
 
-    /// VALUES as a query: columns `column1`, `column2`, ….
+    /// Binds VALUES as a query with the columns `column1`, `column2`, ….
     pub(crate) fn values_rows(&mut self, rows: &ValuesBlock) -> EngineResult<Relation> {
         let cells = self.values_cells(rows)?;
         let width = cells.first().map_or(0, Vec::len);
@@ -237,7 +237,7 @@ impl Binder<'_> {
         Ok(cells)
     }
 
-    /// A cell of a VALUES block as a value.
+    /// Binds a cell of a VALUES block.
     pub(crate) fn value_cell(&mut self, kind: u8, text: &str, at: Span) -> EngineResult<Typed> {
         match kind {
             b't' => Ok(Typed::truth(true)),
@@ -365,7 +365,7 @@ fn continues(kind: SetOperator, types: &[SqlType], run: &[Operand], next: &Opera
     }
 }
 
-/// A mix of UNION and UNION ALL: the last UNION removes duplicates from everything before it.
+/// Plans a mix of UNION and UNION ALL: the last UNION removes duplicates from everything before it.
 fn united_plan(mut plans: Vec<LogicalPlan>, alls: &[bool]) -> EngineResult<LogicalPlan> {
     let union = |plans: Vec<LogicalPlan>| {
         let plans = plans.into_iter().map(Arc::new).collect();

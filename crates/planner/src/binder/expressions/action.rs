@@ -14,7 +14,7 @@ use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// `cancel_query(id)`.
+    /// Binds `cancel_query(id)`.
     pub(crate) fn cancel_call(
         &mut self,
         call: &CallNode,
@@ -30,7 +30,7 @@ impl Binder<'_> {
         self.action(Action::CancelQuery { of }, vec![id.expr], at)
     }
 
-    /// `pause_job(kind)`, `pause_job('refresh', view)`, and the same with `resume_job`.
+    /// Binds `pause_job(kind)`, `pause_job('refresh', view)`, and the same forms of `resume_job`.
     pub(crate) fn job_call(
         &mut self,
         call: &CallNode,

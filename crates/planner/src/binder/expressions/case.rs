@@ -11,7 +11,7 @@ use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// `CASE [operand] WHEN … THEN … [ELSE …] END`: every branch is cast to the common type.
+    /// Binds `CASE [operand] WHEN … THEN … [ELSE …] END`. Every branch is cast to the common type.
     pub(crate) fn case(
         &mut self,
         operand: Option<NodeId>,

@@ -44,7 +44,7 @@ pub(crate) fn evaluate_rows(expr: &Expr, rows: usize) -> Result<ArrayRef> {
     physical.evaluate(&batch)?.into_array(rows)
 }
 
-/// The value as an integer, if it is one.
+/// The value if it is an integer.
 pub(crate) fn as_i64(value: &ScalarValue) -> Option<i64> {
     match value {
         ScalarValue::Int8(value) => value.map(i64::from),
@@ -58,7 +58,7 @@ pub(crate) fn as_i64(value: &ScalarValue) -> Option<i64> {
     }
 }
 
-/// The value as a string, if it is one.
+/// The value if it is a string.
 pub(crate) fn as_text(value: &ScalarValue) -> Option<&str> {
     match value {
         ScalarValue::Utf8View(text) | ScalarValue::Utf8(text) | ScalarValue::LargeUtf8(text) => {

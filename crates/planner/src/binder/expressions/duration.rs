@@ -7,7 +7,7 @@ use tidemark_types::{EngineResult, ErrorCode};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// `1h`, `h`, or a variable with such a value.
+    /// Parses `1h`, `h`, or a variable with such a value.
     pub(crate) fn duration(&mut self, id: NodeId) -> EngineResult<(i64, StepUnit)> {
         let position = self.tree.span(id);
         match self.node(id)? {

@@ -93,7 +93,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `CAST(operand AS type)` and `operand::type`.
+    /// Binds `CAST(operand AS type)` and `operand::type`.
     fn explicit_cast(
         &mut self,
         operand: NodeId,

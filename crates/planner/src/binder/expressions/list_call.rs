@@ -17,7 +17,8 @@ use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// A call of a set-returning function; `None` for other functions and outside a select list.
+    /// Binds a call of a set-returning function; `None` for other functions, and outside a select
+    /// list.
     pub(crate) fn list_call(
         &mut self,
         name: &str,

@@ -72,7 +72,7 @@ fn out_of_range(text: &str, of: SqlType, position: Span) -> EngineError {
 /// Maximum number of digits of a DECIMAL.
 const MAX_DECIMAL_DIGITS: usize = 76;
 
-/// `1.50m`: the digits as written determine precision and scale.
+/// Parses `1.50m`. The digits as written determine precision and scale.
 pub(crate) fn decimal(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.trim_end_matches(['m', 'M']).replace('_', "");
     let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
@@ -120,7 +120,7 @@ pub(crate) fn text(value: &str) -> Typed {
     Typed::literal(ScalarValue::Utf8View(Some(value.to_owned())), SqlType::String)
 }
 
-/// `0x1F`: hexadecimal digits, most significant first.
+/// Parses `0x1F`: hexadecimal digits, most significant first.
 fn long256(text: &str, position: Span) -> EngineResult<Typed> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let digits = digits.filter(|digits| !digits.is_empty() && digits.len() <= 64);
@@ -135,7 +135,7 @@ fn long256(text: &str, position: Span) -> EngineResult<Typed> {
     Ok(Typed::literal(ScalarValue::FixedSizeBinary(32, Some(bytes)), SqlType::Long256))
 }
 
-/// `#u33d` (5 bits per character), `#u33d/18`, `##0110`.
+/// Parses `#u33d` (5 bits per character), `#u33d/18` and `##0110`.
 fn geohash(text: &str, position: Span) -> EngineResult<Typed> {
     const ALPHABET: &str = "0123456789bcdefghjkmnpqrstuvwxyz";
     let mut value: i64 = 0;

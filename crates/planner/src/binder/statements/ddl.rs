@@ -189,7 +189,7 @@ impl Binder<'_> {
         Ok(truncated)
     }
 
-    /// CASCADE: adds the tables with foreign keys to these tables, recursively.
+    /// For CASCADE, adds the tables with foreign keys to these tables, recursively.
     fn truncated_with(&mut self, truncated: &mut Vec<Arc<TableSnapshot>>) -> EngineResult<()> {
         let others = self.sorted_tables();
         let mut next = 0;

@@ -60,7 +60,7 @@ fn shortest_hours(hours_or_months: i64) -> i64 {
     }
 }
 
-/// SET, ENABLE, DISABLE and DROP STORAGE POLICY.
+/// Applies SET, ENABLE, DISABLE and DROP STORAGE POLICY.
 pub(crate) fn alter_policy(
     schema: &mut TableSchema,
     (table, action): (&Name, &AlterAction),

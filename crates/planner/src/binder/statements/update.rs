@@ -203,7 +203,7 @@ impl Binder<'_> {
         Ok(is_word && rows.resolve(path).is_err())
     }
 
-    /// `SET column = DEFAULT`: the default that applies to rows without a value.
+    /// Binds `SET column = DEFAULT`: the default that applies to rows without a value.
     fn default_cell(
         &mut self,
         schema: &TableSchema,

@@ -123,7 +123,7 @@ pub(crate) fn by_name(name: &str) -> Option<&'static PgType> {
     TYPES.iter().find(|one| same(one.name) || same(one.title))
 }
 
-/// The `PostgreSQL` type for a column's SQL type; the wire protocol uses the same mapping.
+/// The `PostgreSQL` type that corresponds to a SQL type; the wire protocol uses the same mapping.
 pub(crate) fn of(sql_type: SqlType) -> &'static PgType {
     let oid = match sql_type {
         SqlType::Boolean => 16,

@@ -88,7 +88,7 @@ pub(crate) fn apply_policy(
     Ok(())
 }
 
-/// `10m`: a count and one of the units `s m h d w M y`.
+/// Parses `10m`: a count and one of the units `s m h d w M y`.
 pub(crate) fn interval_of(interval: &Name) -> EngineResult<Every> {
     let text = interval.text.as_str();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
