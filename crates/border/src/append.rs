@@ -1,4 +1,5 @@
-//! Appender specifications (how incoming bytes are read) and appender results.
+//! Specifications of appenders, which define how incoming bytes are read, and the results of
+//! appenders.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +25,7 @@ pub struct AppenderSpec {
     /// Partitioning of a created table.
     #[serde(default)]
     pub partition_by: Option<String>,
-    /// Staged rows are written to disk once there are this many.
+    /// Number of staged rows at which they are written to disk.
     #[serde(default)]
     pub max_uncommitted_rows: Option<u64>,
     /// Expected out-of-order lag in microseconds.
@@ -41,12 +42,12 @@ pub struct AppenderSpec {
 pub enum AppenderKind {
     /// CSV lines for one table.
     Csv,
-    /// Line protocol, for the tables that the lines name; specified by a [`LinesSpec`].
+    /// Line protocol. Each line names its table. Specified by a [`LinesSpec`].
     Lines,
-    /// Messages of the columnar protocol, for the tables that they name and in as many commits as
-    /// they request; specified by a [`ColumnsSpec`].
+    /// Messages of the columnar protocol, which name their tables and request the commits.
+    /// Specified by a [`ColumnsSpec`].
     Columns,
-    /// Data of COPY … FROM STDIN, for a prepared INSERT; specified by a [`CopySpec`].
+    /// Data of COPY … FROM STDIN for a prepared INSERT. Specified by a [`CopySpec`].
     Copy,
 }
 
@@ -59,7 +60,8 @@ pub struct CopySpec {
     pub kind: AppenderKind,
     /// The COPY format.
     pub format: CopyFormat,
-    /// Delimiter between the values of a line: one ASCII character, like the next two fields.
+    /// Delimiter between the values of a line. Like `quote` and `escape`, it is one ASCII
+    /// character.
     pub delimiter: char,
     /// CSV only: the quote character.
     pub quote: char,
@@ -69,7 +71,7 @@ pub struct CopySpec {
     pub null_text: String,
     /// How the first line is treated.
     pub header: CopyHeader,
-    /// How values are parsed, one entry per parameter of the INSERT.
+    /// The value encoding for each parameter of the INSERT.
     pub columns: Vec<CopyColumnSpec>,
 }
 
@@ -91,7 +93,7 @@ pub enum CopyFormat {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum CopyHeader {
-    /// The first line is a row.
+    /// There is no header line: the first line is a row.
     None,
     /// The first line contains names and is skipped.
     Skip,
@@ -119,7 +121,7 @@ pub struct CopyColumnSpec {
 pub struct CopyReply {
     /// Number of rows written.
     pub rows: u64,
-    /// If the COPY failed, why no rows were written.
+    /// The error if the COPY failed, in which case no rows were written.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub failure: Option<CopyMistake>,
@@ -130,7 +132,7 @@ pub struct CopyReply {
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CopyMistake {
-    /// Line number from 1; for binary data the row number.
+    /// Line number, from 1, or row number for binary data.
     pub line: u64,
     /// The error code.
     pub code: String,
@@ -140,13 +142,13 @@ pub struct CopyMistake {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub detail: Option<String>,
-    /// Line number from 1; for binary data, the row number.
+    /// Suggested action, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(optional))]
     pub hint: Option<String>,
 }
 
-/// How line protocol is parsed, and what it may create.
+/// How line protocol is parsed, and whether it may create tables and columns.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -163,13 +165,14 @@ pub struct LinesSpec {
     pub partition_by: String,
     /// Maximum length of a line in bytes.
     pub most_line_bytes: usize,
-    /// Maximum size in bytes of all rows held in memory.
+    /// Maximum size in bytes of all pending rows in memory.
     pub most_held_bytes: usize,
     /// Whether another message follows. If so, an incomplete last line continues in that message.
     pub goes_on: bool,
 }
 
-/// How messages of the columnar protocol are parsed, and what they may create.
+/// How messages of the columnar protocol are parsed, and whether they may create tables and
+/// columns.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -186,13 +189,13 @@ pub struct ColumnsSpec {
     pub most_rows: usize,
     /// Maximum number of tables that a connection may name.
     pub most_tables: usize,
-    /// Maximum total bytes of the strings in a connection's dictionary.
+    /// Maximum total size in bytes of the strings in a connection's dictionary.
     pub most_dictionary_bytes: usize,
-    /// Once this many rows are pending, they must be committed.
+    /// Number of pending rows at which they must be committed.
     pub most_waiting_rows: u64,
-    /// Maximum bytes of pending rows held in memory.
+    /// Maximum size in bytes of all pending rows in memory.
     pub most_held_bytes: usize,
-    /// Maximum bytes of pending rows and dictionaries over all connections.
+    /// Maximum size in bytes of the pending rows and dictionaries of all connections.
     pub most_open_bytes: u64,
 }
 
@@ -233,7 +236,7 @@ pub enum RowsReply {
         at: u64,
         /// The reason.
         reason: String,
-        /// Whether the rows together exceed a limit although no single row is wrong.
+        /// Whether the total size of the rows exceeds a limit, although each row is valid.
         is_too_large: bool,
         /// Table that the line names, if known. The reason may reveal facts about this table.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -246,7 +249,7 @@ pub enum RowsReply {
         #[cfg_attr(test, ts(optional))]
         status: Option<u8>,
     },
-    /// Everything was read, and these are the planned changes. The next call commits them, or plans
+    /// All input was read, and these are the planned changes. The next call commits them, or plans
     /// again if the tables have changed in the meantime.
     Planned {
         /// The tables that receive rows.
@@ -279,11 +282,11 @@ pub enum RowsReply {
         #[serde(skip_serializing_if = "Option::is_none")]
         #[cfg_attr(test, ts(optional))]
         transaction: Option<u64>,
-        /// Columnar protocol only: the requested commits for which there was nothing to plan.
+        /// Columnar protocol only: the requested commits for which no changes had to be planned.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         #[cfg_attr(test, ts(as = "Option<Vec<AskedCommit>>", optional))]
         commits: Vec<AskedCommit>,
-        /// Columnar protocol only: whether more remains to be committed or reported.
+        /// Columnar protocol only: whether further commits or reports remain.
         more: bool,
     },
 }
@@ -299,13 +302,13 @@ pub struct AskedCommit {
     pub rows: u64,
     /// Indexes of its tables in the plan.
     pub tables: Vec<usize>,
-    /// Whether the commit was forced although the client had deferred it, because too much was
-    /// pending.
+    /// Whether the commit was forced, although the client had deferred it, because too much data
+    /// was pending.
     pub forced: bool,
 }
 
-/// The lines of a message that were read. An incomplete last line, which the next message
-/// completes, is not included.
+/// The lines that were read from a message. An incomplete last line is not included, because the
+/// next message completes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LinesRead {
@@ -374,11 +377,12 @@ pub struct CsvColumnSpec {
     /// The SQL type.
     #[serde(rename = "type")]
     pub type_name: String,
-    /// Pattern of DATE, TIMESTAMP and `TIMESTAMP_NS` values (absent: ISO formats); decimal mark of
-    /// numbers.
+    /// Pattern of DATE, TIMESTAMP and `TIMESTAMP_NS` values; ISO formats when absent. For numbers,
+    /// the decimal mark.
     #[serde(default)]
     pub pattern: Option<String>,
-    /// Whether the type was guessed. If so, a value that does not fit requests a wider type.
+    /// Whether the type was guessed. If so, the report names a wider type for a value that does not
+    /// fit.
     #[serde(default)]
     pub guessed: Option<bool>,
     /// Strings that are read as null, unless they are valid values of the type.
@@ -394,7 +398,7 @@ pub struct AppendProgress {
     pub bytes: u64,
     /// Number of rows parsed.
     pub rows: u64,
-    /// Set once the result is already known. Further bytes are then ignored.
+    /// Set when the result is known before the input ends. Further bytes are ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<bool>,
 }
@@ -433,8 +437,8 @@ pub struct TextReport {
     pub column_errors: Vec<u64>,
     /// The first bad lines: `line 4, field 3: bad syntax`.
     pub bad_lines: Vec<String>,
-    /// For each input column, the wider type it needs if the guess was too narrow. The input must
-    /// then be read again; an appender that read it commits nothing.
+    /// The wider type of each input column whose guessed type was too narrow. The appender then
+    /// commits nothing, and the input must be read again.
     pub widened: Vec<Option<WidenedColumn>>,
 }
 

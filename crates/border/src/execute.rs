@@ -22,11 +22,11 @@ pub struct ExecuteOptions {
     /// Maximum number of rows to return, after `skip`.
     #[serde(default)]
     pub take: Option<u64>,
-    /// Whether to keep counting after `take` rows, so that `Summary.rowsTotal` covers all rows.
+    /// Whether to continue counting after `take` rows, so that `Summary.rowsTotal` covers all rows.
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<bool>", optional))]
     pub count_all: bool,
-    /// Number of rows to keep from the end of the result; `skip` and `take` apply within them.
+    /// Number of rows to return from the end of the result. `skip` and `take` apply to these rows.
     #[serde(default)]
     pub last: Option<u64>,
     /// Timeout of the statement in milliseconds; no limit when absent.
@@ -36,11 +36,11 @@ pub struct ExecuteOptions {
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
     pub elapsed_ms: u64,
-    /// Maximum rows of the first chunk (portals with a row limit).
+    /// Maximum number of rows in the first chunk, for portals with a row limit.
     #[serde(default)]
     pub first_chunk_rows: Option<u64>,
-    /// Waits until the table changes, then runs the query over the changed rows. `skip` applies
-    /// only if the rows were added by a single commit.
+    /// Waits until the table changes, then runs the query on the changed rows. `skip` applies only
+    /// if a single commit added the rows.
     #[serde(default)]
     pub changes: Option<ChangesOptions>,
 }
@@ -50,7 +50,8 @@ pub struct ExecuteOptions {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ChangesOptions {
-    /// Reports changes after this transaction; when absent, only the table's current position.
+    /// Transaction after which changes are reported. When absent, only the table's current position
+    /// is reported.
     #[serde(default)]
     pub after: Option<u64>,
     /// Whether to report all existing rows, regardless of earlier changes.
@@ -80,7 +81,7 @@ pub struct TableChange {
     pub commits: usize,
     /// Number of rows added, before any filter, if known.
     pub rows: Option<u64>,
-    /// Time range of added rows; otherwise the changed time ranges, ascending and disjoint.
+    /// For added rows, their time range. Otherwise the changed time ranges, ascending and disjoint.
     pub ranges: Vec<ChangedRange>,
 }
 
@@ -112,8 +113,8 @@ pub struct ChangedRange {
 #[serde(tag = "format", rename_all = "camelCase", rename_all_fields = "camelCase")]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub enum RowFormat {
-    /// `[1,"a"],[2,"b"]`: rows without the outer brackets, with commas between the rows of a
-    /// stream.
+    /// JSON rows such as `[1,"a"],[2,"b"]`, without the outer brackets. Commas also separate the
+    /// rows of consecutive chunks.
     Json {
         /// Whether LONG values are written as strings.
         #[serde(default)]
@@ -142,12 +143,12 @@ pub enum RowFormat {
         #[cfg_attr(test, ts(as = "Option<bool>", optional))]
         nanoseconds: bool,
     },
-    /// One `RESULT_BATCH` message of QWP per chunk: the flags of the header, then everything after
-    /// the query id, starting with the sequence number.
+    /// One QWP `RESULT_BATCH` message per chunk: the header flags, then all bytes after the query
+    /// id, starting with the sequence number.
     Qwp {
-        /// Maximum rows of a message.
+        /// Maximum number of rows in a message.
         max_rows: usize,
-        /// A message is closed once it has this many bytes.
+        /// Size in bytes at which a message is closed.
         max_bytes: usize,
         /// Compression level from 1 to 9; absent: uncompressed.
         #[serde(default)]
@@ -169,19 +170,20 @@ pub enum RowFormat {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[cfg_attr(test, derive(ts_rs::TS), ts(optional_fields))]
 pub struct ParquetOptions {
-    /// UNCOMPRESSED, SNAPPY, GZIP, LZ4, `LZ4_RAW`, ZSTD, BROTLI. Default ZSTD.
+    /// UNCOMPRESSED, SNAPPY, GZIP, LZ4, `LZ4_RAW`, ZSTD or BROTLI. Default ZSTD.
     pub compression_codec: Option<String>,
     /// Compression level on the codec's own scale. Default 9 for ZSTD.
     pub compression_level: Option<i32>,
-    /// Rows per row group. Default 100,000.
+    /// Number of rows per row group. Default 100,000.
     pub row_group_size: Option<usize>,
-    /// Bytes per data page. Default 1,048,576.
+    /// Size of a data page in bytes. Default 1,048,576.
     pub data_page_size: Option<usize>,
     /// Whether min/max statistics are written.
     pub statistics_enabled: Option<bool>,
     /// Parquet version, 1 or 2. Default 2.
     pub parquet_version: Option<u8>,
-    /// Whether arrays are written as the bytes of their shape and elements. Default: nested lists.
+    /// Whether arrays are written in binary form, as shape and elements. By default, they are
+    /// written as nested lists.
     pub raw_array_encoding: Option<bool>,
     /// NONE (default) writes one file; HOUR to YEAR write a ZIP archive with one file per
     /// partition.

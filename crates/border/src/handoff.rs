@@ -17,7 +17,7 @@ pub struct HandoffSpec {
     pub conversation: Conversation,
 }
 
-/// Requests that a client may send in its protocol, and how they are answered.
+/// The requests that a client may send in its protocol, and how the engine answers them.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "protocol", rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -39,8 +39,8 @@ pub struct PgHandoff {
     pub statements: Vec<HandoffStatement>,
 }
 
-/// A statement that the client binds to different values. Byte arrays are lists of numbers from 0
-/// to 255.
+/// A statement that the client executes with different values. Byte arrays are lists of numbers
+/// from 0 to 255.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -49,7 +49,7 @@ pub struct HandoffStatement {
     pub head: Vec<u8>,
     /// Body of the Bind message after the values.
     pub tail: Vec<u8>,
-    /// Header of the parameter row that describes values sent this way.
+    /// Header of the encoded parameter row. It is followed by the values of a Bind message.
     pub header: Vec<u8>,
     /// Format code per column: 0 text, 1 binary.
     pub format_codes: Vec<i16>,

@@ -1,6 +1,6 @@
 //! Types that cross between TypeScript and Rust as JSON, apart from the syntax tree: options,
 //! replies, reports and permission names. `npm run generate` writes their TypeScript types to
-//! `ts/border/types.generated.ts`; 64-bit integers are numbers there.
+//! `ts/border/types.generated.ts`, where 64-bit integers are numbers.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

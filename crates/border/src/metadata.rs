@@ -11,7 +11,7 @@ pub struct TableMetadata {
     pub name: String,
     /// The columns in order.
     pub columns: Vec<TableColumn>,
-    /// NONE, HOUR, DAY, WEEK, MONTH, YEAR.
+    /// NONE, HOUR, DAY, WEEK, MONTH or YEAR.
     pub partition_by: &'static str,
     /// Name of the designated timestamp, if any.
     pub timestamp: Option<String>,

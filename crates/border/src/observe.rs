@@ -17,7 +17,7 @@ pub struct Observed {
     pub queries: Vec<ActiveQuery>,
 }
 
-/// Damage in the root: a file differs from what was written.
+/// Damage in the root directory: a file differs from what the engine wrote.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Damage {
@@ -37,7 +37,7 @@ pub struct LogLine {
     pub component: &'static str,
     /// What happened.
     pub event: &'static str,
-    /// Ids, durations in milliseconds, names.
+    /// Further data of the event: ids, names and durations in milliseconds.
     #[cfg_attr(test, ts(type = "{ readonly [name: string]: unknown }"))]
     pub fields: serde_json::Value,
 }

@@ -14,34 +14,34 @@ pub struct OpenOptions {
     pub root: PathBuf,
     /// Which failures an acknowledged commit survives; default `sync`.
     pub commit_mode: Option<CommitMode>,
-    /// Whether the wall clock also limits TTL expiry, so that future rows do not expire recent
-    /// ones; default true.
+    /// Whether the wall clock also limits TTL expiry, so that rows with future timestamps do not
+    /// expire recent rows; default true.
     pub ttl_by_clock: Option<bool>,
     /// Directory that `read_parquet` may read; default `ROOT/import`.
     pub import_root: Option<PathBuf>,
     /// Directory that COPY … TO writes to and `export_files()` lists; default `ROOT/export`.
     pub export_root: Option<PathBuf>,
-    /// Maximum memory of the process in bytes; default the memory of the machine or of its control
+    /// Maximum memory of the process in bytes. Default: the memory of the machine or of the control
     /// group.
     pub process_memory_bytes: Option<u64>,
     /// Maximum memory of all queries together in bytes; default half of `processMemoryBytes`.
     pub memory_limit_bytes: Option<u64>,
     /// Maximum memory of one query in bytes; default a quarter of `memoryLimitBytes`.
     pub query_memory_limit_bytes: Option<u64>,
-    /// Maximum bytes of rows that exist only in memory and the log; default an eighth of
-    /// `processMemoryBytes`.
+    /// Maximum size in bytes of the rows that exist only in memory and in the log; default an
+    /// eighth of `processMemoryBytes`.
     pub unwritten_limit_bytes: Option<u64>,
     /// Number of threads that run plans; default the number of cores.
     pub workers: Option<usize>,
-    /// Minimum rows of a scan partition and maximum rows of its batches; default: the fastest
-    /// values.
+    /// Minimum number of rows in a scan partition and maximum number of rows in its batches;
+    /// default: the fastest values.
     pub scan_part_rows: Option<NonZeroUsize>,
     /// Maximum number of concurrent queries, except cheap ones; default twice the cores, at least
     /// 4.
     pub max_concurrent_queries: Option<usize>,
     /// Maximum number of queries waiting for admission; default 256.
     pub max_waiting_queries: Option<usize>,
-    /// Maximum milliseconds a query waits for admission; default 10,000.
+    /// Maximum time in milliseconds that a query waits for admission; default 10,000.
     pub queue_wait_ms: Option<u64>,
     /// Whether materialized views are refreshed from their base tables; default true.
     pub refresh_views: Option<bool>,
@@ -49,29 +49,31 @@ pub struct OpenOptions {
     pub live_views: Option<bool>,
     /// Maximum IN MEMORY interval of a live view, in microseconds; default one hour.
     pub live_view_memory_micros: Option<i64>,
-    /// Maximum bytes of state that all views retain between refreshes; default a 32nd of
-    /// `processMemoryBytes`, at most 256 MiB.
+    /// Maximum size in bytes of the state that all views retain between refreshes; default a 32nd
+    /// of `processMemoryBytes`, at most 256 MiB.
     pub view_state_bytes: Option<usize>,
     /// Whether queries over base tables may be answered from materialized views; default true.
     pub answers_from_views: Option<bool>,
-    /// Maximum memory in bytes for caching recent changes of followed tables; default a 64th of
+    /// Maximum memory in bytes for the cached recent changes of followed tables; default a 64th of
     /// `processMemoryBytes`, at most 64 MiB.
     pub recent_changes_bytes: Option<usize>,
-    /// How often the partitions of a table with a storage policy are checked, in milliseconds;
-    /// default five minutes.
+    /// Interval in milliseconds at which the partitions of tables with a storage policy are
+    /// checked; default five minutes.
     pub policy_check_ms: Option<u64>,
-    /// How long a table stays followed without a change feed, in milliseconds; default one week.
+    /// Time in milliseconds for which a table remains followed without a change feed; default one
+    /// week.
     pub followed_for_ms: Option<u64>,
     /// Number of manifests retained: 2 (default), or 1 for no fallback.
     pub keep_generations: Option<u32>,
     /// When segment checksums are verified; default `first`.
     pub verify: Option<Verify>,
-    /// Free disk bytes below which writes stop; default 5 % of the disk, at most 1 GiB.
+    /// Free disk space in bytes below which writes stop; default 5 % of the disk, at most 1 GiB.
     pub disk_watermark_bytes: Option<u64>,
     /// Disk space in bytes reserved for the last checkpoint; default 64 MiB, at most 2 % of the
     /// disk.
     pub disk_reserve_bytes: Option<u64>,
-    /// Maximum bytes that all queries may spill; default a quarter of the free disk space.
+    /// Maximum disk space in bytes that all queries may spill to; default a quarter of the free
+    /// disk space.
     pub spill_limit_bytes: Option<u64>,
     /// Maximum number of imported rows that a new table holds in memory; default 500,000.
     pub max_uncommitted_rows: Option<u64>,
@@ -99,9 +101,9 @@ pub enum CommitMode {
     /// Power loss.
     #[default]
     Sync,
-    /// The death of the process at once, and a power loss after a short delay.
+    /// Process termination immediately after the commit, and power loss after a short delay.
     Async,
-    /// The death of the process, but not a power loss.
+    /// Process termination, but not power loss.
     NoSync,
     /// The same as `sync`.
     Adaptive,
@@ -112,12 +114,12 @@ pub enum CommitMode {
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum Verify {
-    /// All of them, when the database is opened.
+    /// All checksums are verified when the database is opened.
     Open,
-    /// Those of a column, when the column is first read.
+    /// The checksums of a column are verified when the column is first read.
     #[default]
     First,
-    /// Never.
+    /// Checksums are never verified.
     Off,
 }
 

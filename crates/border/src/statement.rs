@@ -39,8 +39,8 @@ pub struct StatementContext {
     /// `all_permissions`). Contains only the lists that the statement requests.
     #[cfg_attr(test, ts(as = "Option<HashMap<String, ListedRows>>", optional))]
     pub lists: Shared<HashMap<String, ListedRows>>,
-    /// The last value that the session got from each sequence, least recent first. Contains only
-    /// the sequences that the statement requests.
+    /// The last value of each sequence in this session, least recent first. Contains only the
+    /// sequences that the statement requests.
     #[cfg_attr(test, ts(as = "Option<Vec<DrawnNumber>>", optional))]
     pub numbers: Shared<Vec<DrawnNumber>>,
     /// Results of the permission checks that an earlier binding requested, by key. If absent,
@@ -51,11 +51,11 @@ pub struct StatementContext {
     pub texts: Shared<HashMap<String, TextShape>>,
 }
 
-/// The last sequence value a session got, from a SERIAL or IDENTITY column.
+/// The last value that a session got from the sequence of a SERIAL or IDENTITY column.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct DrawnNumber {
-    /// Name of the sequence, as in other statements.
+    /// Name of the sequence, as used in SQL.
     pub sequence: String,
     /// The 64-bit value as a string.
     pub value: String,
@@ -87,7 +87,7 @@ pub struct Visibility {
     /// Folded column names by folded table name. A null list means all columns; a null map means
     /// all tables.
     pub tables: Option<HashMap<String, Option<Vec<String>>>>,
-    /// The same for readable columns, on which the user has SELECT.
+    /// Like `tables`, but for readable columns, on which the user has SELECT.
     pub reads: Option<HashMap<String, Option<Vec<String>>>>,
     /// Whether the user may read files of the server.
     #[serde(default)]
@@ -139,7 +139,7 @@ pub enum StatementKind {
     Insert,
     /// Changes rows.
     Update,
-    /// Changes tables, or the database as a whole.
+    /// Changes tables or the whole database.
     Ddl,
     /// Affects only the session.
     Session,
@@ -203,7 +203,7 @@ pub struct ResultColumn {
     /// `PostgreSQL` type OID of a system-catalog column, if `type` does not determine it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oid: Option<i32>,
-    /// The table column it is selected from, if any.
+    /// The table column from which the result column is selected, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<ColumnSource>,
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::CsvTextSpec;
 
-/// A request of the binder: the format of some text files.
+/// A request of the binder to detect the format of some text files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TextAsk {
