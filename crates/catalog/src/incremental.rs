@@ -1,8 +1,9 @@
-//! Incremental views: tables that a query over a base table fills and that are refreshed from it.
+//! Incremental views: tables that are filled by a query over a base table and refreshed from it.
+//! [`ViewForm`] lists the two forms.
 //!
-//! There are two forms ([`ViewForm`]). The view's table is an ordinary table. Records under its
-//! identifier are removed together with it: the definition ([`IncrementalView`]), the clauses of a
-//! live view ([`LiveView`]), and the refresh state ([`IncrementalState`]).
+//! The view's table is an ordinary table. Three kinds of records are stored under its identifier
+//! and removed with it: the definition ([`IncrementalView`]), the clauses of a live view
+//! ([`LiveView`]), and the refresh state ([`IncrementalState`]).
 
 use std::collections::BTreeMap;
 
@@ -55,7 +56,7 @@ pub struct IncrementalView {
     pub trigger: RefreshTrigger,
     /// Whether the view is left empty when it is created.
     pub deferred: bool,
-    /// The last transaction before the view was created or got its current policy.
+    /// The last transaction before the view was created or its current policy was set.
     pub made_after: u64,
     /// First tick of the timer in microseconds since 1970; without START, the creation time.
     pub start_micros: i64,
@@ -65,10 +66,10 @@ pub struct IncrementalView {
     pub time_zone: Option<String>,
     /// The periods that the view shows; `None` if it shows all rows.
     pub period: Option<RefreshPeriod>,
-    /// How far back new rows of the base are considered: hours when positive, months when negative,
-    /// 0 for no limit.
+    /// Maximum age of new base rows that a refresh considers: hours when positive, months when
+    /// negative, 0 for no limit.
     pub limit_hours_or_months: i64,
-    /// EXPIRE ROWS, which hides rows. Without this clause all rows are shown.
+    /// The EXPIRE ROWS clause, which hides rows. Without this clause, all rows are shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expire: Option<ExpirePolicy>,
     /// The clauses of a live view, from a separate record; `None` for a materialized view.
@@ -98,7 +99,7 @@ pub enum RefreshTrigger {
     Every(Every),
 }
 
-/// The periods of a view, each shown when it has ended.
+/// The periods of a view. A period is shown after its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RefreshPeriod {
     /// PERIOD (LENGTH …).
@@ -107,7 +108,7 @@ pub enum RefreshPeriod {
         length: Every,
         /// Time zone of the calendar.
         time_zone: Option<String>,
-        /// Delay after the end of a period before it is shown.
+        /// Delay between the end of a period and the time at which it is shown.
         delay: Option<Every>,
     },
     /// PERIOD (SAMPLE BY INTERVAL).
@@ -150,8 +151,8 @@ pub struct IncrementalState {
     /// Whether ALTER LIVE VIEW … SUSPEND WAL suspended it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspended: bool,
-    /// For a live view: time ranges (first and last timestamp) that the base retired but in which
-    /// rows have been shown again since.
+    /// For a live view: time ranges (first and last timestamp) that the base table retired and in
+    /// which rows were shown again later.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revived: Vec<(i64, i64)>,
     /// Start of the last refresh, microseconds since 1970.
@@ -163,7 +164,7 @@ pub struct IncrementalState {
 }
 
 impl IncrementalView {
-    /// Whether the view stays empty until the next commit to its base.
+    /// Whether the view remains empty until the next commit to its base.
     #[must_use]
     pub fn waits_for_commit(&self) -> bool {
         self.deferred && self.trigger == RefreshTrigger::Immediate
@@ -208,8 +209,8 @@ impl IncrementalView {
         records.filter_map(|(key, bytes)| Self::read(snapshot, key.parse().ok()?, bytes))
     }
 
-    /// Returns why refreshes are refused, if they are: the owner has lost a permission that the
-    /// query needs.
+    /// Returns the reason why refreshes are refused, if any: the owner has lost a permission that
+    /// the query needs.
     #[must_use]
     pub fn refusal(snapshot: &Snapshot, table: TableId) -> Option<String> {
         let bytes = record(snapshot, RecordKind::RefreshRefusal, table)?;

@@ -20,7 +20,7 @@ const fn unit(suffix: &'static str, word: &'static str, micros: i64) -> Unit {
     Unit { suffix, word, micros }
 }
 
-/// All units. The variants of [`LiveUnit`] index the first ones.
+/// All units, those of live views first. The variants of [`LiveUnit`] are indexes into this array.
 static UNITS: [Unit; 8] = [
     unit("ms", "MILLISECOND", 1_000),
     unit("s", "SECOND", MICROS_PER_SECOND),

@@ -1,7 +1,7 @@
 //! Resolves names to tables, views and settings, and builds definitions.
 //!
-//! A thin layer over a storage snapshot: it has no state of its own and decides nothing that the
-//! storage does not record. It depends on neither SQL nor files.
+//! The catalog is a thin, stateless layer over a storage snapshot: everything it reports is
+//! recorded in the storage. It depends on neither SQL nor files.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -21,8 +21,8 @@ pub enum RecordKind {
     MaterializedState,
     /// The additional clauses of a live view, by table id; removed with the table.
     LiveView,
-    /// Why a materialized or live view must not be refreshed, by table id; removed with the table.
-    /// Written by access control, which knows the permissions of owners.
+    /// The reason why a materialized or live view must not be refreshed, by table id. Removed with
+    /// the table. Written by access control, which tracks the permissions of owners.
     RefreshRefusal,
 }
 
@@ -42,14 +42,14 @@ impl RecordKind {
     }
 }
 
-/// An object that a view's query named when the view was created. The view keeps referring to this
-/// object even if the name later refers to a different one.
+/// An object that a view's query named when the view was created. The view continues to refer to
+/// this object even if the name later refers to a different object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum ViewSource {
     /// A table and the columns it had.
     Table {
-        /// The table's id. Column identities are valid only while it is unchanged.
+        /// The table's id. Column identities are valid only while this id is unchanged.
         id: TableId,
         /// [`TableSchema::identity`].
         identity: TableId,
@@ -72,7 +72,7 @@ pub enum ViewSource {
 pub struct ViewColumn {
     /// [`ColumnSchema::identity`](tidemark_storage::ColumnSchema::identity).
     pub identity: u32,
-    /// The name it had then; the view's query keeps using it.
+    /// The name at that time, which the view's query continues to use.
     pub name: String,
 }
 
@@ -81,7 +81,7 @@ pub struct ViewColumn {
 pub struct Owner {
     /// The name, for display.
     pub name: String,
-    /// Distinguishes owners of the same name, including past ones. Absent in records of older
+    /// Distinguishes owners of the same name, including deleted owners. Absent in records of older
     /// versions and on servers without users.
     #[serde(default)]
     pub id: Option<String>,
@@ -107,7 +107,7 @@ pub struct View {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// Objects that the query names, by syntax tree node. Absent in records of older versions until
-    /// the next start; until then the names are resolved on each use.
+    /// the next start. Until then, the names are resolved on each use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<BTreeMap<u32, ViewSource>>,
 }
@@ -146,8 +146,8 @@ impl View {
     }
 }
 
-/// SET TYPE: changes whether the table counts as declared WAL, from the next start on. The last
-/// change wins.
+/// Returns the change for SET TYPE: from the next start on, the table counts as declared with or
+/// without WAL. The last change wins.
 #[must_use]
 pub fn set_table_type(table: TableId, wal: bool) -> Change {
     Change::PutRecord {
