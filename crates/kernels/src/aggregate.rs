@@ -9,7 +9,7 @@ use crate::widest::widest;
 const LANES: usize = 16;
 
 widest! {
-    /// Sum as a double.
+    /// Returns the sum as a double.
     pub fn sum_float<T: Native>(values: &[T]) -> f64 {
         let chunks = values.chunks_exact(LANES);
         let tail: f64 = chunks.remainder().iter().map(|value| value.to_f64()).sum();
@@ -24,21 +24,21 @@ widest! {
 }
 
 widest! {
-    /// Sum as a 64-bit integer, wrapping.
+    /// Returns the sum as a 64-bit integer, which wraps on overflow.
     pub fn sum_integer<T: Native>(values: &[T]) -> i64 {
         values.iter().fold(0_i64, |sum, value| sum.wrapping_add(value.to_i64()))
     }
 }
 
 widest! {
-    /// Smallest value; `None` for no values.
+    /// Returns the smallest value; `None` if there are no values.
     pub fn minimum<T: Native>(values: &[T]) -> Option<T> {
         extreme(values, |candidate, best| candidate < best)
     }
 }
 
 widest! {
-    /// Greatest value; `None` for no values.
+    /// Returns the greatest value; `None` if there are no values.
     pub fn maximum<T: Native>(values: &[T]) -> Option<T> {
         extreme(values, |candidate, best| candidate > best)
     }

@@ -1,5 +1,5 @@
-//! ASOF matching: for each left timestamp, the last right row at or before it (strictly before it,
-//! with `strict`).
+//! ASOF matching: for each left timestamp, the last right row at or before it. With `strict`, the
+//! right row must be before it.
 //!
 //! The right side is a list of chunks in time order. A match is a packed pair of chunk and row.
 
@@ -10,7 +10,7 @@ use crate::upper_bound;
 
 /// No right row matches.
 pub const NO_MATCH: u64 = u64::MAX;
-/// The rows before the cursor's start have not been searched for this key yet.
+/// The rows before the cursor's start position have not been searched for this key yet.
 pub const UNKNOWN: u64 = u64::MAX - 1;
 
 /// One chunk of the right side: sorted timestamps and, for keyed joins, the key of each row.
@@ -31,7 +31,7 @@ pub struct Cursor {
     pub row: usize,
 }
 
-/// Packs a right row into one number; a greater number is a later row.
+/// Packs the position of a right row into one number. A greater number means a later row.
 #[inline]
 #[must_use]
 pub fn pack(chunk: usize, row: usize) -> u64 {
@@ -45,11 +45,11 @@ pub fn unpack(packed: u64) -> (usize, usize) {
     ((packed >> 32) as usize, (packed & 0xffff_ffff) as usize)
 }
 
-/// Maximum number of right rows per left row for which the two sides are merged step by step. With
-/// more, right rows are searched.
+/// Maximum number of right rows per left row for which the two sides are merged row by row. Above
+/// this number, right rows are found by search.
 const DENSE: usize = 8;
-/// Number of ranges of left rows that one loop matches, interleaved to hide the latency of the
-/// comparisons.
+/// Number of ranges of left rows that are matched in one loop. Interleaving them hides the latency
+/// of the comparisons.
 const LANES: usize = 4;
 
 /// Appends the match of each left row to `matches` and moves `cursor` forward. `before` is the last
@@ -107,7 +107,7 @@ pub fn match_unkeyed(
     matches.resize(matches.len() + rest.len(), *before);
 }
 
-/// Matches left rows with the rows of one chunk if both sides have about equally many rows. Each
+/// Matches left rows with the rows of one chunk if both sides have a similar number of rows. Each
 /// step advances one side by one row, without a branch. A match is `base` plus the number of right
 /// rows that are not after the left row.
 fn match_dense(
@@ -147,7 +147,7 @@ fn match_dense(
 }
 
 /// Returns the first row from `row` on that is after `bound`. It tries a few linear steps before it
-/// gallops: the row is usually near, and long jumps are expensive.
+/// gallops, because the row is usually near and long jumps are expensive.
 #[inline]
 fn advance(times: &[i64], row: usize, bound: i64) -> usize {
     const STEPS: usize = 8;

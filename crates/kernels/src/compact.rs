@@ -1,9 +1,9 @@
-//! Selection by bitmap: compacts one column, or chooses between two columns.
+//! Selection by bitmap: compacts one column, or selects values from two columns.
 
 use crate::Native;
 
-/// Maximum set bits of a 64-value word for which values are copied one by one. With more, whole
-/// vectors are moved.
+/// Maximum number of set bits in a 64-bit word for which values are copied one by one. Above this
+/// number, whole vectors are moved.
 const FEW: u32 = 12;
 
 /// Returns the values whose bits are set, in order. `kept` has one bit per value, least significant
@@ -186,7 +186,8 @@ mod moved {
         let mut at = 0;
         for (chunk, &word) in values.chunks(64).zip(kept) {
             let room = &mut target[at..];
-            // The target needs space for a whole vector after the last selected value.
+            // A whole vector is stored, so the target needs space for it after the last selected
+            // value.
             let is_whole = chunk.len() == 64 && room.len() >= 64;
             if word.count_ones() <= FEW || word == u64::MAX || !is_whole {
                 at += one_by_one(chunk, word, room);

@@ -1,7 +1,7 @@
-//! Pairs equal values in two sorted slices, such as the timestamps of two tables.
+//! Pairs equal values of two sorted slices, such as the timestamps of two tables.
 //!
-//! If one of the slices has no duplicates, every step costs the same. The side that is ahead
-//! changes from row to row, so a branch on it would be mispredicted half the time.
+//! If one of the slices has no duplicates, the loop has no branches. The side that is ahead changes
+//! from row to row, so a branch on it would be mispredicted half the time.
 
 use std::ops::Range;
 
@@ -20,8 +20,8 @@ pub struct EqualCursor {
     pub left: usize,
     /// The first right row that may equal the next left row.
     pub right: usize,
-    /// How many pairs of the next left row were already returned, if the output limit was reached
-    /// between them.
+    /// Number of pairs of the next left row that were already returned, if the output limit was
+    /// reached between them.
     done: usize,
     /// Whether the next left row already has pairs.
     paired: bool,
@@ -38,7 +38,7 @@ impl EqualCursor {
         (self.left, self.done, self.paired) = (0, 0, false);
     }
 
-    /// Advances to the left row `left`: all pairs of the rows before it have been returned.
+    /// Advances to the left row `left` after all pairs of earlier rows were returned.
     pub fn pass(&mut self, left: usize) {
         (self.left, self.done, self.paired) = (left, 0, false);
     }
@@ -78,10 +78,12 @@ impl EqualPairs {
     }
 }
 
-/// Adds pairs of equal values until all of `left` has been processed or about `most` pairs exist,
-/// but never more than `most`. With `unmatched`, left rows without an equal value are added too;
-/// they do not count towards `most`. Values that follow `right` must not equal any left value;
-/// values that follow `left` may equal its last value.
+/// Adds pairs of equal values until all of `left` has been processed or about `max` pairs exist,
+/// but never more than `max`.
+///
+/// With `unmatched`, left rows without an equal value are added too; they do not count towards
+/// `max`. Values that follow `right` must not equal any left value. Values that follow `left` may
+/// equal its last value.
 pub fn match_equal(
     left: &[i64],
     right: &[i64],
@@ -128,12 +130,12 @@ fn skip(left: &[i64], right: &[i64], at: &mut EqualCursor) -> bool {
     at.left < left.len()
 }
 
-/// Returns the end of a block of at most `most` values from `from` on, and whether the block is
-/// strictly ascending, including the value after it.
+/// Returns the end of a block of at most `max` values that starts at `from`. Also returns whether
+/// the block, including the value after it, is strictly ascending.
 fn ascending(values: &[i64], from: usize, most: usize) -> (usize, bool) {
     let end = values.len().min(from + most);
     let seen = &values[from..values.len().min(end + 1)];
-    // No early exit: a loop without branches is vectorised.
+    // The loop does not exit early, so that it has no branches and is vectorised.
     let equal = seen
         .iter()
         .zip(&seen[1..])
@@ -141,7 +143,7 @@ fn ascending(values: &[i64], from: usize, most: usize) -> (usize, bool) {
     (end, equal == 0)
 }
 
-/// Pairs one block of each side. Returns false, without pairing, if both blocks have duplicates.
+/// Pairs one block of each side. If both blocks have duplicates, pairs nothing and returns false.
 fn walk_block(
     left: &[i64],
     right: &[i64],

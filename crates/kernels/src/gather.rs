@@ -11,8 +11,8 @@ pub struct Stretch {
     pub len: usize,
 }
 
-/// Number of values copied per step if the source has that many; most ranges are shorter. A copy of
-/// fixed length needs no branch; surplus values are overwritten.
+/// Number of values copied per step, if the source has that many. Most ranges are shorter, but a
+/// copy of fixed length needs no branch. Surplus values are overwritten.
 const AT_ONCE: usize = 16;
 
 /// Concatenates the values of all ranges. Panics if a range is out of bounds.

@@ -1,9 +1,9 @@
-//! Aggregates over rows scattered over groups. Each group has a slot that is found by its index,
-//! never by a hash.
+//! Aggregates of rows that belong to many groups in any order. The slot of a group is found by
+//! index, without hashing.
 
 use crate::{Native, Validity};
 
-/// Marks a key that has no group yet in a table of slots.
+/// Marks a key that has no group yet in an array of slots.
 const NO_GROUP: u32 = u32::MAX;
 
 /// Output of [`assign_groups`].
@@ -13,14 +13,14 @@ pub struct GroupSink {
     pub groups: Vec<u32>,
     /// Key of each new group, in order of first appearance.
     pub new_keys: Vec<u32>,
-    /// Row of that first appearance, numbered like the rows of `groups`.
+    /// Row in which each new group first appeared, numbered like the rows of `groups`.
     pub new_rows: Vec<u32>,
 }
 
-/// Appends the group of each row to `sink`, numbering unseen keys from `next_group` on.
+/// Appends the group of each row to `sink`. Unseen keys are numbered from `next_group` on.
 ///
-/// Key 0 is null, key `c + 1` is code `c`. `slots[key]` is the group of a key, or `u32::MAX` if the
-/// key has no group yet. `slots` must be longer than the greatest key.
+/// Key 0 is null, and key `c + 1` is code `c`. `slots[key]` is the group of a key, or `u32::MAX` if
+/// the key has no group yet. `slots` must be longer than the greatest key.
 pub fn assign_groups(
     codes: &[i32],
     validity: Option<Validity<'_>>,
@@ -54,7 +54,7 @@ pub fn assign_groups(
     }
 }
 
-/// Number of rows whose groups are looked up together. In most blocks no key is new.
+/// Number of rows whose groups are looked up together, because most blocks contain no new key.
 const BLOCK: usize = 64;
 
 /// Returns the groups of a block without nulls if every key has a group.
@@ -84,7 +84,7 @@ mod gathered {
 
     use super::BLOCK;
 
-    /// Returns the groups of these codes; `None` if a key has no group or lies beyond the slots.
+    /// Returns the groups of these codes; `None` if a key has no group or is beyond the slots.
     #[target_feature(enable = "avx2")]
     pub(super) fn groups(codes: &[i32; BLOCK], slots: &[u32]) -> Option<[u32; BLOCK]> {
         let last = i32::try_from(slots.len().checked_sub(1)?).ok()?;
@@ -109,8 +109,8 @@ mod gathered {
     }
 }
 
-/// Writes each value's distance from `least`, truncated to 32 bits. Returns the bitwise OR of all
-/// distances: a power of two that exceeds it also exceeds every distance.
+/// Writes each value's distance from `min`, truncated to 32 bits. Returns the bitwise OR of all
+/// distances: if a power of two exceeds it, it exceeds every distance.
 pub fn distances<T: Native>(values: &[T], least: i64, distances: &mut [i32]) -> u64 {
     let mut bits = 0;
     for (value, distance) in values.iter().zip(distances) {
@@ -136,7 +136,7 @@ pub fn sum_float_by<T: Native>(values: &[T], groups: &[u32], sums: &mut [f64]) {
     }
 }
 
-/// Adds each value to its group's sum, wrapping.
+/// Adds each value to its group's sum, which wraps on overflow.
 pub fn sum_integer_by<T: Native>(values: &[T], groups: &[u32], sums: &mut [i64]) {
     for (value, &group) in values.iter().zip(groups) {
         let sum = &mut sums[group as usize];
@@ -144,7 +144,7 @@ pub fn sum_integer_by<T: Native>(values: &[T], groups: &[u32], sums: &mut [i64])
     }
 }
 
-/// Lowers each group's minimum. Slots start at the type's greatest value.
+/// Updates each group's minimum. Slots start at the type's greatest value.
 pub fn minimum_by<T: Native>(values: &[T], groups: &[u32], best: &mut [T]) {
     for (&value, &group) in values.iter().zip(groups) {
         let slot = &mut best[group as usize];
@@ -152,7 +152,7 @@ pub fn minimum_by<T: Native>(values: &[T], groups: &[u32], best: &mut [T]) {
     }
 }
 
-/// Raises each group's maximum. Slots start at the type's smallest value.
+/// Updates each group's maximum. Slots start at the type's smallest value.
 pub fn maximum_by<T: Native>(values: &[T], groups: &[u32], best: &mut [T]) {
     for (&value, &group) in values.iter().zip(groups) {
         let slot = &mut best[group as usize];
@@ -160,7 +160,7 @@ pub fn maximum_by<T: Native>(values: &[T], groups: &[u32], best: &mut [T]) {
     }
 }
 
-/// Keeps each group's last value.
+/// Stores each group's last value.
 pub fn last_by<T: Native>(values: &[T], groups: &[u32], last: &mut [T]) {
     for (&value, &group) in values.iter().zip(groups) {
         last[group as usize] = value;

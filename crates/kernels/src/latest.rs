@@ -2,8 +2,8 @@
 
 use crate::Validity;
 
-/// Walks backwards and reports the first row of each key that it meets. Stops when `remaining` keys
-/// have been found. Key 0 is null, key `c + 1` is code `c`.
+/// Visits the rows from last to first and reports the first visited row of each key. Stops when
+/// `remaining` keys have been found. Key 0 is null, and key `c + 1` is code `c`.
 pub fn pick_latest(
     codes: &[i32],
     validity: Option<Validity<'_>>,

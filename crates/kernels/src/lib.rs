@@ -1,7 +1,7 @@
-//! Inner loops of the operators: plain functions over slices, no Arrow, no async, no plan.
+//! Inner loops of the operators: plain functions on slices, without Arrow, async code or plans.
 //!
-//! Each kernel is written so that the compiler vectorises it: fixed lanes and, where possible, no
-//! branch per row. Each is tested against a naive loop over seeded random input.
+//! Each kernel is written so that the compiler vectorises it: it uses fixed lanes and, where
+//! possible, no branch per row. Each is compared with a naive loop on seeded random input.
 
 mod aggregate;
 mod asof;

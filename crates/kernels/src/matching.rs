@@ -1,6 +1,6 @@
 //! Evaluates a predicate for every value of a column, as a bitmap.
 
-/// Returns one bit per value that tells whether `test` holds, least significant bit first. The last
+/// Returns a bitmap of the values for which `test` holds, least significant bit first. The last
 /// word is padded with zeros.
 pub fn matching<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Vec<u64> {
     #[cfg(target_arch = "x86_64")]
@@ -25,7 +25,7 @@ pub fn matching<T: Copy>(values: &[T], test: impl Fn(T) -> bool) -> Vec<u64> {
     words(values, |chunk| narrow_word(chunk, &test))
 }
 
-/// Converts each chunk of 64 values into a word, and the remainder into one more.
+/// Converts each chunk of 64 values into one word, and the remainder into another.
 // Inlined, so that it is compiled for the vector width of each caller.
 #[allow(clippy::inline_always)]
 #[inline(always)]
@@ -39,7 +39,8 @@ fn words<T: Copy>(values: &[T], of: impl Fn(&[T]) -> u64) -> Vec<u64> {
     words
 }
 
-/// Makes one pass over a chunk: with wide vectors, a compare and an OR of the lanes' bits.
+/// Tests a chunk in one pass. With wide vectors, each step is a comparison and an OR of the lanes'
+/// bits.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
@@ -50,7 +51,7 @@ fn word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
     word
 }
 
-/// Makes one pass over a chunk for vectors of two values; bits are shifted in groups of eight.
+/// Tests a chunk in one pass with vectors of two values. Bits are shifted in groups of eight.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn narrow_word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
@@ -68,11 +69,11 @@ fn narrow_word<T: Copy>(chunk: &[T], test: &impl Fn(T) -> bool) -> u64 {
     }
 }
 
-/// Maximum keys that fit a bitmap of eight words.
+/// Maximum number of keys that fit in a bitmap of eight words.
 const FEW_KEYS: usize = 256;
 
-/// Returns one bit per code that tells whether its key passes, in the layout of [`matching`]. Only
-/// nulls may have a negative code or one beyond the keys; the bit of a null is undefined.
+/// Returns a bitmap of the codes whose key passes, in the layout of [`matching`]. Only nulls may
+/// have a code that is negative or beyond the keys; the bit of a null is undefined.
 #[must_use]
 pub fn matching_keys(codes: &[i32], passes: &[bool]) -> Vec<u64> {
     if passes.len() <= FEW_KEYS {
@@ -85,7 +86,7 @@ pub fn matching_keys(codes: &[i32], passes: &[bool]) -> Vec<u64> {
     matching(codes, |code| passes.get(code as usize).is_some_and(|&passing| passing))
 }
 
-/// Returns whether each code's key passes, for keys stored as the bits of a table.
+/// Returns a bitmap of the codes whose key passes. `table` has one bit per key.
 fn matching_few(codes: &[i32], table: [u32; 8]) -> Vec<u64> {
     let bit = |code: i32| table[(code >> 5) as usize & 7] >> (code & 31) & 1 == 1;
     #[cfg(target_arch = "x86_64")]
@@ -113,7 +114,7 @@ fn matching_few(codes: &[i32], table: [u32; 8]) -> Vec<u64> {
     words(codes, |chunk| narrow_word(chunk, &bit))
 }
 
-/// Looks up eight bits of a 256-bit table in one step.
+/// Eight lookups at a time in a 256-bit table.
 #[cfg(target_arch = "x86_64")]
 mod looked_up {
     use std::arch::x86_64::{

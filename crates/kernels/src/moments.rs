@@ -24,7 +24,7 @@ impl Moments {
         self.count = count;
     }
 
-    /// Merges another state. Performs the operations in the same order as for adding one value.
+    /// Merges another state. The operations have the same order as for adding one value.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0.0 {
             return;

@@ -6,13 +6,13 @@ use crate::Validity;
 const EMPTY: u32 = u32::MAX;
 /// Initial number of slots; the number of slots is always a power of two.
 const FIRST_SLOTS: usize = 1 << 10;
-/// Hash multiplier: an odd number without a bit pattern.
+/// Hash multiplier: an odd number with irregular bits.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Distinct values found so far, null included.
 #[derive(Debug)]
 pub struct NumberTable {
-    /// Index of a value in `keys`, or [`EMPTY`]. At most half of the slots are used.
+    /// Index of a value in `keys`, or [`EMPTY`]. At most half of the slots are occupied.
     slots: Vec<u32>,
     keys: Vec<u64>,
     null: Option<u32>,
@@ -45,7 +45,8 @@ impl NumberTable {
         self.slots.capacity() * size_of::<u32>() + self.keys.capacity() * size_of::<u64>()
     }
 
-    /// Appends the index of each value to `places`, and the row of each new value to `new_rows`.
+    /// Appends the index of each value to `key_numbers`, and the row of each new value to
+    /// `new_rows`.
     pub fn assign(
         &mut self,
         numbers: &[u64],

@@ -1,5 +1,5 @@
-//! Sorts rows by numeric keys. Rows are first distributed over key ranges. Each range is then
-//! sorted by itself, within the cache, by any worker.
+//! Sorts rows by numeric keys. Rows are first distributed to key ranges. Any worker can then sort a
+//! range independently, within the cache.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub fn integer_order(value: i64) -> u64 {
     (value as u64) ^ 1 << 63
 }
 
-/// Key ranges with about equally many rows. Rows are ordered by group, which is a small number,
+/// Key ranges with similar numbers of rows. Rows are ordered by group, which is a small number, and
 /// then by key. No range contains rows of two groups.
 #[derive(Debug)]
 pub struct Ranges {
@@ -32,7 +32,8 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Divides a sample of groups and keys into ranges of `each` sample rows, for `groups` groups.
+    /// Divides a sample of groups and keys into ranges with `each` sample rows, for `groups`
+    /// groups.
     #[must_use]
     pub fn new(mut sample: Vec<(u32, u64)>, groups: usize, each: usize) -> Self {
         sample.sort_unstable();
@@ -77,12 +78,13 @@ impl Ranges {
     }
 }
 
-/// Distributes rows over ranges, range after range. A first pass counts all rows; a second pass
-/// writes each row's entry: the key in the upper half, the row number in the lower half. Within a
-/// range, rows keep their input order.
+/// Distributes rows to ranges, which are stored one after the other.
+///
+/// A first pass counts the rows. A second pass writes each row's entry: the key in the upper half,
+/// the row number in the lower half. Within a range, rows keep their input order.
 #[derive(Debug, Default)]
 pub struct Spread {
-    /// Range of each row, until the row is placed.
+    /// Range of each row, cleared once the rows are placed.
     found: Vec<u32>,
     placed: usize,
     ends: Vec<usize>,
@@ -109,7 +111,8 @@ impl Spread {
         self.entries = vec![0; rows];
     }
 
-    /// Places rows in the order in which they were counted; row numbers start with `first`.
+    /// Writes the entries of rows in the order in which they were counted. Row numbers start with
+    /// `first`.
     pub fn place(&mut self, keys: &[u64], first: u64) {
         let found = &self.found[self.placed..];
         for ((number, &key), &range) in (first..).zip(keys).zip(found) {

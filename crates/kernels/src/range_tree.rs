@@ -1,6 +1,6 @@
-//! Aggregates over many ranges of one column; the cost of a range is logarithmic in its length.
-//!
-//! Nothing is subtracted, so sums of doubles do not drift as they would in a moving window.
+//! Aggregates of many ranges of one column. The cost of a range is logarithmic in its length.
+//! Nothing is subtracted, so sums of doubles do not accumulate errors as they would in a moving
+//! window.
 
 /// Number of entries combined into one entry of the next level.
 const FAN_OUT: usize = 16;
@@ -9,7 +9,7 @@ const FAN_OUT: usize = 16;
 pub trait Combine: Send + Sync + 'static {
     /// Type of the values.
     type Value: Copy + Send + Sync + 'static;
-    /// The identity element, which stands for null.
+    /// The identity element, which represents null.
     const NEUTRAL: Self::Value;
     /// Combines the earlier value with the later one.
     fn combine(earlier: Self::Value, later: Self::Value) -> Self::Value;
@@ -70,7 +70,7 @@ impl<C: Combine> RangeTree<C> {
         Self { levels }
     }
 
-    /// Combines the values `start..end`; an end beyond the column means the column's end.
+    /// Combines the values `start..end`. An end beyond the column is the column's end.
     #[must_use]
     pub fn over(&self, start: usize, end: usize) -> C::Value {
         let mut total = C::NEUTRAL;
@@ -79,7 +79,7 @@ impl<C: Combine> RangeTree<C> {
             if end <= start {
                 return total;
             }
-            // A short remainder is not worth another level.
+            // A short remainder does not justify another level.
             if end - start <= 2 * FAN_OUT {
                 return C::combine(total, fold::<C>(&level[start..end]));
             }

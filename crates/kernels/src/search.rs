@@ -1,15 +1,17 @@
 //! Searching sorted timestamps.
 
-/// First index at or after `from` whose timestamp is not before `bound`; `ts.len()` if none.
+/// Returns the first index at or after `from` whose timestamp is not before `bound`; `ts.len()` if
+/// there is none.
 ///
-/// Gallops: the cost grows with the logarithm of the distance, so that short runs (many small
-/// buckets) and long runs (few large ones) are both cheap.
+/// The search gallops: its cost grows with the logarithm of the distance. Short runs (many small
+/// buckets) and long runs (few large buckets) are therefore both cheap.
 #[must_use]
 pub fn run_end(ts: &[i64], from: usize, bound: i64) -> usize {
     gallop(ts, from, |value| value < bound)
 }
 
-/// First index at or after `from` whose timestamp is after `bound`; `ts.len()` if none.
+/// Returns the first index at or after `from` whose timestamp is after `bound`; `ts.len()` if there
+/// is none.
 #[must_use]
 pub fn upper_bound(ts: &[i64], from: usize, bound: i64) -> usize {
     gallop(ts, from, |value| value <= bound)

@@ -67,7 +67,7 @@ fn range_trees_match_a_naive_loop() {
         for _ in 0..50 {
             let start = rng.random_range(0..=len);
             let end = rng.random_range(start..=len);
-            // Integers: their sums are exact in any order.
+            // The doubles are integers, so their sums are exact in any order.
             assert_eq!(sums.over(start, end), doubles[start..end].iter().sum::<f64>());
             let min = doubles[start..end].iter().copied().fold(f64::INFINITY, f64::min);
             assert_eq!(least.over(start, end), min);
@@ -108,7 +108,7 @@ fn groups_are_numbered_in_order_of_first_appearance() {
     for round in 0..300 {
         let len = rng.random_range(0..500);
         let codes: Vec<i32> = (0..len).map(|_| rng.random_range(0..12)).collect();
-        // Blocks without nulls take the vectorised lookup.
+        // Blocks without nulls use the vectorised lookup.
         let byte = |_| if round % 2 == 0 { u8::MAX } else { rng.random() };
         let bytes: Vec<u8> = (0..=len / 8).map(byte).collect();
         let validity = Validity::new(&bytes, 0);
@@ -324,7 +324,7 @@ fn match_equal_matches_a_nested_loop() {
         let lens = [0, 1, 5, 40, 3_000];
         let mut side = || {
             let len = lens[rng.random_range(0..lens.len())];
-            // Each value once, most values once, or few values often.
+            // The values are all distinct, mostly distinct, or often repeated.
             let spread = [1_i64, 3, 40, 4_000][rng.random_range(0..4)];
             let mut values = sorted(&mut rng, len, spread);
             if rng.random_bool(0.4) {

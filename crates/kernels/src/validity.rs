@@ -1,4 +1,4 @@
-//! Validity bitmaps: bit set = the row has a value.
+//! Validity bitmaps, in which a set bit means that the row has a value.
 
 use std::ops::Range;
 

@@ -1,7 +1,9 @@
-//! Strings as 16-byte views. The lowest four bytes are the length. Strings of up to 12 bytes follow
-//! inline; for longer ones, the first four bytes, the buffer index and the offset follow.
+//! Strings as 16-byte views.
+//!
+//! The lowest four bytes are the length. A string of up to 12 bytes follows inline. For a longer
+//! string, its first four bytes, the buffer index and the offset follow.
 
-/// Maximum bytes of an inline string.
+/// Maximum length of an inline string in bytes.
 const INLINE: usize = 12;
 const HIGH_BITS: u128 = 0x8080_8080_8080_8080_8080_8080_0000_0000;
 /// Mask of a view's length.
@@ -14,7 +16,7 @@ pub fn view_len(view: u128) -> usize {
     view as u32 as usize
 }
 
-/// Whether a view refers to a buffer instead of holding the string inline.
+/// Whether a view refers to a buffer because its string is not inline.
 #[inline]
 #[must_use]
 pub fn is_long_view(view: u128) -> bool {
@@ -58,8 +60,8 @@ pub enum Case {
     Upper,
 }
 
-/// Converts the view of an ASCII string to another case. A long string refers to buffer 0, `moved`
-/// bytes after its former offset.
+/// Converts the view of an ASCII string to another case. The view of a long string then refers to
+/// buffer 0, with `moved` added to its offset.
 #[inline]
 #[must_use]
 pub fn recase_view(view: u128, case: Case, moved: u32) -> u128 {
@@ -101,8 +103,8 @@ pub fn view_piece(view: u128, body: &[u8], from: usize, len: usize) -> u128 {
     len as u128 | first_bytes(rest, 4) << 32 | buffer | (offset as u128) << 96
 }
 
-/// Appends one more string to each inline string of `texts` and returns the greatest new length. If
-/// that exceeds 12 bytes, the views are invalid.
+/// Appends one string to each inline string of `texts` and returns the greatest new length. If that
+/// exceeds 12 bytes, the views are invalid.
 #[inline]
 pub fn append_views(texts: &mut [u128], more: impl Fn(usize) -> u128) -> u32 {
     let mut longest = 0;

@@ -1,11 +1,12 @@
 //! One loop, compiled for several vector widths.
 //!
-//! The addon is built for every x86-64 CPU; the baseline has 16-byte vectors. With 64-byte vectors,
-//! a sum over a column outside the cache is 1.36 times as fast: 5.6 ms instead of 7.6 ms for 160 MB
-//! on two cores. Fewer instructions wait for the same memory. The order of additions, and therefore
-//! the result, does not depend on the width.
+//! The addon is built for every x86-64 CPU, whose baseline has 16-byte vectors. With 64-byte
+//! vectors, a sum over a column outside the cache is 1.36 times as fast: 5.6 ms instead of 7.6 ms
+//! for 160 MB on two cores. The reason is that fewer instructions wait for the same memory.
+//!
+//! The order of additions, and therefore the result, does not depend on the width.
 
-/// Defines a kernel over one slice; each call uses the CPU's widest vectors.
+/// Defines a kernel on one slice that uses the CPU's widest vectors.
 macro_rules! widest {
     (
         $(#[$attribute:meta])*

@@ -1,5 +1,5 @@
-//! Window functions over rows in order: one pass, one state per partition. Every row enters a
-//! frame once and leaves it once, whatever the frame's length.
+//! Window functions on ordered rows, in one pass and with one state per partition. Every row enters
+//! a frame once and leaves it once, whatever the frame's length.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,8 @@ use crate::Validity;
 /// rows or in the unit of the given times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
-    /// Distance to the first row of the frame; `None` for the first row of the partition.
+    /// Distance to the first row of the frame; `None` if the frame starts at the partition's first
+    /// row.
     pub from: Option<i64>,
     /// Distance to the last row of the frame; not negative.
     pub to: i64,
@@ -27,7 +28,7 @@ pub struct Rows<'a> {
     pub partitions: &'a [u32],
     /// Timestamp of each row, for time frames; ascending within a partition.
     pub times: Option<&'a [i64]>,
-    /// Which rows have a value.
+    /// Bitmap of the rows that have a value.
     pub validity: Option<Validity<'a>>,
     /// Number of rows.
     pub count: usize,
@@ -57,8 +58,8 @@ impl Rows<'_> {
     }
 }
 
-/// Queued values with their positions. The first `entered` values are in the frame; the others have
-/// not entered it yet.
+/// Queued values with their positions. The first `entered` values are in the frame; the remaining
+/// values have not entered it yet.
 #[derive(Debug, Clone)]
 struct Queue<T> {
     values: VecDeque<(i64, T)>,
@@ -131,8 +132,8 @@ impl SumState {
         self.count
     }
 
-    /// Neumaier summation: removing a value that leaves the frame loses no digits of the other
-    /// values.
+    /// Neumaier summation: when a value leaves the frame, the sum of the remaining values loses no
+    /// digits.
     #[inline]
     fn add(&mut self, value: f64) {
         let sum = self.sum + value;
@@ -147,8 +148,8 @@ impl SumState {
 
 /// Appends the sum and the count of each row's frame.
 ///
-/// Frames from the first row to the current row use plain addition. In all other frames values also
-/// leave, so their sums compensate for rounding errors.
+/// Frames from the first row to the current row use plain addition. In all other frames, values
+/// also leave, so their sums compensate for rounding errors.
 pub fn frame_sums(
     rows: Rows<'_>,
     values: &[f64],
@@ -260,7 +261,7 @@ fn slide_sum(state: &mut SumState, at: i64, value: Option<f64>, reach: Reach) {
 #[derive(Debug, Clone)]
 pub struct ExtremeState<T> {
     ahead: Queue<T>,
-    /// Values in the frame; each is better than all that follow it.
+    /// Values in the frame. Each value is better than all values after it.
     best: VecDeque<(i64, T)>,
     passed: i64,
 }
@@ -308,8 +309,8 @@ pub fn frame_extremes<T: PartialOrd + Copy>(
             while state.best.back().is_some_and(|&(_, last)| beats(value, last)) {
                 state.best.pop_back();
             }
-            // If the frame starts at the first row, no value leaves it, so only the best value
-            // matters.
+            // If the frame starts at the first row, no value leaves it, so only the best value is
+            // needed.
             if reach.from.is_some() || state.best.is_empty() {
                 state.best.push_back((place, value));
             }
@@ -332,7 +333,7 @@ pub enum Pick {
     Last,
     /// The nth row, counted from 1.
     Nth(usize),
-    /// The row this many rows before the current one, regardless of the frame.
+    /// The row at this distance before the current row, regardless of the frame.
     Back(usize),
 }
 
@@ -356,12 +357,12 @@ impl PickState {
         self.queue.values.front().map(|&(_, row)| row)
     }
 
-    /// Returns the row numbers that may still be picked, for renumbering.
+    /// Returns the row numbers that may still be picked, so that the caller can renumber them.
     pub fn rows(&mut self) -> impl Iterator<Item = &mut u64> {
         self.queue.values.iter_mut().map(|(_, row)| row)
     }
 
-    /// Sets the state as it is after the last of these rows; `rows` must cover the look-back
+    /// Sets the state that results after the last row of `rows`, which must cover the look-back
     /// distance.
     pub fn stand_after(&mut self, rows: std::ops::Range<u64>) {
         self.queue.values.clear();
@@ -381,7 +382,7 @@ impl PickState {
     }
 }
 
-/// Appends the picked row of each row's frame. Rows are numbered from `first_row` on; rows without
+/// Appends the picked row of each row's frame. Rows are numbered from `first_row` on. Rows without
 /// a value are skipped.
 pub fn frame_picks(
     rows: Rows<'_>,
@@ -426,7 +427,7 @@ pub fn frame_picks(
     });
 }
 
-/// Returns the row `distance` rows back and queues the current row.
+/// Returns the row at `distance` before the current row, and queues the current row.
 #[inline]
 fn step_back(
     queue: &mut VecDeque<(i64, u64)>,
@@ -501,7 +502,7 @@ mod tests {
             }
         }
 
-        /// Returns the rows with a value in a row's frame, computed directly from the definition.
+        /// Returns the rows with a value in a row's frame, derived directly from the definition.
         fn frame(&self, row: usize) -> Vec<usize> {
             let own = |other: &usize| self.partitions[*other] == self.partitions[row];
             let before: Vec<usize> = (0..=row).filter(own).collect();
