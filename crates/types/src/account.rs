@@ -17,34 +17,35 @@ use std::time::{Duration, Instant};
 
 use crate::{EngineError, EngineResult, ErrorCode};
 
-/// Bytes that a thread counts locally before it updates the global count.
+/// Number of bytes that a thread counts locally before it updates the global count.
 const REPORT_BYTES: i64 = 64 << 10;
-/// Bytes that a query may always hold: enough for a small query while large ones use all other
-/// memory.
+/// Number of bytes that a query may always use. This is enough for a small query while large
+/// queries use all other memory.
 const FREE_BYTES: i64 = 4 << 20;
-/// A query may exceed its limit by this fraction, but at least by `MIN_MARGIN`, for batches in
-/// flight that no operator registers.
+/// A query may exceed its limit by the limit divided by this number, or by `MIN_MARGIN` if that is
+/// more. This covers batches in flight that no operator registers.
 const MARGIN_SHARE: usize = 4;
 const MIN_MARGIN: usize = 32 << 20;
-/// A query whose peak exceeded this fraction of the process limit leaves a lot of freed memory
-/// behind, because the allocator caches it per thread.
+/// If the peak of a query exceeded the process limit divided by this number, the query leaves a lot
+/// of freed memory behind, because the allocator caches it per thread.
 const LARGE_SHARE: i64 = 16;
-/// Queries get no more memory above this percentage of the process limit.
+/// Percentage of the process limit up to which queries can allocate memory.
 const QUERIES_PERCENT: i64 = 90;
-/// How long a task works before it yields.
+/// Time for which a task works before it yields.
 const SLICE: Duration = Duration::from_millis(5);
 
-/// Bytes held by all threads, as far as they have reported them.
+/// Number of bytes that all threads use, as last reported by each thread.
 static LIVE: AtomicI64 = AtomicI64::new(0);
-/// Maximum bytes held by all threads: the process limit minus the other memory of the process.
+/// Maximum number of bytes that all threads may use: the process limit minus the other memory of
+/// the process.
 static CEILING: AtomicI64 = AtomicI64::new(i64::MAX);
 /// Memory limit of the process in bytes.
 static PROCESS_LIMIT: AtomicI64 = AtomicI64::new(i64::MAX);
-/// How many times threads were requested to release freed memory.
+/// Number of times that threads were requested to release freed memory.
 static ASKED: AtomicU64 = AtomicU64::new(0);
 
 struct Counter {
-    /// Bytes allocated minus bytes freed.
+    /// Number of allocated bytes minus number of freed bytes.
     net: Cell<i64>,
     /// The part of `net` that is already counted in [`LIVE`].
     reported: Cell<i64>,
@@ -58,8 +59,8 @@ thread_local! {
     static GIVEN_BACK: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Records that this thread allocated `bytes`, which is negative if it freed them. Called by the
-/// allocator, so it must not allocate.
+/// Records that this thread allocated `bytes`, or freed them if negative. Called by the allocator,
+/// so it must not allocate.
 pub fn note_allocation(bytes: i64) {
     COUNTER.with(|counter| {
         let net = counter.net.get().wrapping_add(bytes);
@@ -76,8 +77,8 @@ fn net() -> i64 {
     COUNTER.with(|counter| counter.net.get())
 }
 
-/// Sets the memory limit of the process and its resident size without mapped files. From now on
-/// queries cannot take more than the difference.
+/// Sets the memory limit of the process and its resident size without mapped files. From then on,
+/// queries cannot use more than the difference.
 pub fn set_process_limit(limit: u64, resident: u64) {
     let signed = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
     let (limit, resident) = (signed(limit), signed(resident));
@@ -86,24 +87,24 @@ pub fn set_process_limit(limit: u64, resident: u64) {
     CEILING.store(LIVE.load(Ordering::Relaxed).saturating_add(left), Ordering::Relaxed);
 }
 
-/// The limit for queries. The remainder of the process limit is reserved for memory that is not
-/// charged to queries: SQL text, results in flight, writes.
+/// Returns the memory limit of all queries. The remainder of the process limit is reserved for
+/// memory that is not charged to queries: SQL text, results in flight, writes.
 fn queries_limit(limit: i64) -> i64 {
     limit / 100 * QUERIES_PERCENT
 }
 
-/// Returns the reason if a query has to stop.
+/// Returns the reason why a query must stop, if any.
 type Stop = Box<dyn Fn() -> Option<EngineError> + Send + Sync>;
 
 /// The account of one query.
 pub struct Account {
     held: AtomicI64,
-    /// Highest number of bytes that any check has seen.
+    /// Highest number of bytes that any check has observed.
     peak: AtomicI64,
     limit: i64,
     /// The configured limit.
     limit_bytes: usize,
-    /// The first refusal, which ends the query.
+    /// The first error of a check, which ends the query.
     refused: OnceLock<EngineError>,
     stop: Stop,
 }
@@ -115,8 +116,8 @@ impl std::fmt::Debug for Account {
 }
 
 impl Account {
-    /// Creates an account of `query.memory.limit` bytes. `stop` returns the reason if the query has
-    /// to end.
+    /// Creates an account of `query.memory.limit` bytes. `stop` returns the reason why the query
+    /// must stop, if any.
     pub fn new(
         limit_bytes: usize,
         stop: impl Fn() -> Option<EngineError> + Send + Sync + 'static,
@@ -132,14 +133,14 @@ impl Account {
         })
     }
 
-    /// Bytes that the query holds.
+    /// Returns the number of bytes that the query uses.
     pub fn held(&self) -> usize {
         let held = self.held.load(Ordering::Relaxed).min(LIVE.load(Ordering::Relaxed));
         usize::try_from(held).unwrap_or(0)
     }
 
-    /// Removes the `bytes` of a result from the account, because their reader accounts for them
-    /// from now on.
+    /// Removes the `bytes` of a result from the account, because the reader of the result accounts
+    /// for them from now on.
     pub fn hand_over(&self, bytes: usize) {
         self.held.fetch_sub(i64::try_from(bytes).unwrap_or(0), Ordering::Relaxed);
     }
@@ -160,7 +161,7 @@ impl Account {
         self.refused.get_or_init(|| error).clone()
     }
 
-    /// Fails if `bytes` more would exceed a limit.
+    /// Fails if `bytes` more bytes would exceed a limit.
     fn ask(&self, bytes: usize) -> EngineResult<()> {
         if let Some(error) = self.refused.get() {
             return Err(error.clone());
@@ -221,23 +222,23 @@ impl Drop for Account {
     }
 }
 
-/// How many times threads were requested to release the freed memory that they cache.
+/// Returns how many times threads were requested to release the freed memory that they cache.
 pub fn times_asked() -> u64 {
     ASKED.load(Ordering::Relaxed)
 }
 
-/// Requests every thread to return its cached freed memory to the system.
+/// Requests that every thread returns its cached freed memory to the system.
 pub fn ask_to_give_back() {
     ASKED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Whether threads were requested to release memory since this thread last did so.
+/// Whether threads were requested to release memory since this thread last released memory.
 pub fn has_to_give_back() -> bool {
     let asked = times_asked();
     GIVEN_BACK.replace(asked) != asked
 }
 
-/// Bytes held by all threads.
+/// Returns the number of bytes that all threads use.
 pub fn live_bytes() -> u64 {
     u64::try_from(LIVE.load(Ordering::Relaxed)).unwrap_or(0)
 }
@@ -249,7 +250,7 @@ fn mib(bytes: usize) -> usize {
 
 struct Current {
     account: Arc<Account>,
-    /// Net bytes of the thread when the account was last settled.
+    /// Net bytes of the thread when they were last charged to the account.
     mark: i64,
     since: Instant,
 }
@@ -262,7 +263,7 @@ impl Current {
     }
 }
 
-/// A guard: as long as it exists, the thread works for an account.
+/// A guard. While it exists, the thread works for an account.
 #[must_use]
 pub struct Entered {
     before: Option<Current>,
@@ -285,13 +286,14 @@ impl Drop for Entered {
     }
 }
 
-/// Fails if the query of this thread has to stop: it was cancelled, has missed its deadline, or
-/// holds too much memory.
+/// Fails if the query of this thread must stop: it was cancelled, has exceeded its deadline, or
+/// uses too much memory.
 pub fn check() -> EngineResult<()> {
     room(0)
 }
 
-/// Like [`check`], but called before `bytes` are allocated; also fails if they would be too many.
+/// Like [`check`], but called before `bytes` are allocated. Also fails if these would exceed a
+/// limit.
 pub fn room(bytes: usize) -> EngineResult<()> {
     let asked = CURRENT.try_with(|current| {
         let mut current = current.borrow_mut();
@@ -308,14 +310,15 @@ pub fn is_slice_over() -> bool {
     CURRENT.try_with(|current| current.borrow().as_ref().is_some_and(over)).unwrap_or(false)
 }
 
-/// Starts a new slice. A thread that waits for other work within its task calls this at each poll;
-/// otherwise the task's slice would be over for the whole wait.
+/// Starts a new slice. A thread that waits for other work within its task calls this at each poll.
+/// Otherwise the task's slice would count as used up during the whole wait.
 pub fn begin_slice() {
     let begin = |own: &mut Current| own.since = Instant::now();
     let _ = CURRENT.try_with(|current| current.borrow_mut().as_mut().map(begin));
 }
 
-/// Start of the current slice of this thread's task. Equal values mean an uninterrupted run.
+/// Returns the start of the current slice of this thread's task. If two calls return the same
+/// value, the task ran without interruption in between.
 pub fn slice_start() -> Option<Instant> {
     CURRENT.try_with(|current| current.borrow().as_ref().map(|own| own.since)).ok().flatten()
 }
@@ -324,7 +327,7 @@ pub fn slice_start() -> Option<Instant> {
 mod tests {
     use super::*;
 
-    /// The counts of one thread are not visible to others, and the global counts include every
+    /// One thread's counts are not visible to other threads, and the global counts include every
     /// thread.
     #[test]
     fn allocations_of_a_thread_are_charged_to_its_account() {

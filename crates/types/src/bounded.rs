@@ -1,7 +1,7 @@
 //! Limits the work for a statement before it runs: stack space and cancellation.
 //!
 //! Statements are bound and planned by recursive code, some of it in `DataFusion`, which accepts no
-//! cancellation token and does not check the stack. Both limits therefore belong to the thread:
+//! cancellation token and does not check the stack. Both limits therefore belong to the thread.
 //! [`with_stop`] sets the condition that may stop the work, [`check_stop`] checks it from anywhere
 //! on the thread, and [`deep`] runs the work on a stack large enough for the deepest allowed plan.
 
@@ -13,15 +13,15 @@ use std::task::{Context, Poll};
 
 use crate::EngineResult;
 
-/// If fewer stack bytes than this are free, [`grown`] continues on a new segment. Code between two
+/// Number of free stack bytes below which [`grown`] continues on a new segment. Code between two
 /// calls may itself recurse through an expression with several thousand levels.
 const RED_ZONE_BYTES: usize = 2 * 1024 * 1024;
 /// Size of the new stack segment.
 const SEGMENT_BYTES: usize = 16 * 1024 * 1024;
-/// Stack size of [`deep`]. Only touched pages use memory, and only while it runs.
+/// Stack size of [`deep`] in bytes. Only touched pages use memory, and only while the work runs.
 const DEEP_BYTES: usize = 256 * 1024 * 1024;
 
-/// Reports whether a statement was stopped.
+/// Determines whether a statement was stopped.
 pub trait Stop: Send + Sync {
     /// Returns the error that ends the statement, if the statement was stopped.
     fn check(&self) -> EngineResult<()>;
@@ -143,7 +143,7 @@ mod tests {
         assert!(check_stop().is_ok(), "a panic ends it as well");
     }
 
-    /// The sum of the numbers up to `of`, each added in a separate recursion step.
+    /// Returns the sum of the numbers up to `of`, each added in a separate recursion step.
     fn sum(of: u64, is_grown: bool) -> u64 {
         let padding = std::hint::black_box([of; 64]);
         let rest = match of {

@@ -1,7 +1,7 @@
 //! Proleptic Gregorian calendar arithmetic on microseconds since 1970 UTC.
 //!
 //! chrono is not used, because these functions run per row and per partition, and because chrono's
-//! range (±262,000 years) is narrower than TIMESTAMP's.
+//! range (±262,000 years) is narrower than that of TIMESTAMP.
 
 /// Microseconds in a second.
 pub const MICROS_PER_SECOND: i64 = 1_000_000;
@@ -45,7 +45,7 @@ impl CivilDate {
         Self { year: year as i32, month, day }
     }
 
-    /// Days since 1970-01-01.
+    /// Returns the number of days since 1970-01-01.
     #[must_use]
     pub fn to_days(self) -> i64 {
         let year = i64::from(self.year) - i64::from(self.month <= 2);
@@ -69,19 +69,19 @@ impl CivilDate {
         self.to_days().saturating_mul(MICROS_PER_DAY)
     }
 
-    /// Weekday from 1 (Monday) to 7 (Sunday).
+    /// Returns the weekday, from 1 (Monday) to 7 (Sunday).
     #[must_use]
     pub fn iso_weekday(self) -> u8 {
         ((self.to_days() + 3).rem_euclid(7) + 1) as u8
     }
 
-    /// Day of the year, from 1.
+    /// Returns the day of the year, from 1.
     #[must_use]
     pub fn day_of_year(self) -> u16 {
         (self.to_days() - Self { month: 1, day: 1, ..self }.to_days() + 1) as u16
     }
 
-    /// ISO year and week.
+    /// Returns the ISO year and week.
     #[must_use]
     pub fn iso_week(self) -> (i32, u8) {
         // The week belongs to the year of its Thursday.
@@ -89,7 +89,7 @@ impl CivilDate {
         (thursday.year, ((thursday.day_of_year() - 1) / 7 + 1) as u8)
     }
 
-    /// Number of days in this date's month.
+    /// Returns the number of days in this date's month.
     #[must_use]
     pub fn days_in_month(self) -> u8 {
         match self.month {
@@ -119,9 +119,11 @@ fn month_index(date: CivilDate) -> i64 {
     i64::from(date.year) * 12 + i64::from(date.month) - 1
 }
 
-/// Moves `value` by months, in a unit with `per_day` ticks per day. The day is clamped to the end
-/// of the month and the time of day is retained. Returns `None` if the result is out of range. All
-/// month and year arithmetic in the dialect uses this function.
+/// Moves `value` by a number of months, in a unit with `per_day` ticks per day. The day is clamped
+/// to the end of the month, and the time of day is unchanged. Returns `None` if the result is out
+/// of range.
+///
+/// All month and year arithmetic in the dialect uses this function.
 #[must_use]
 pub fn move_months(value: i64, months: i64, per_day: i64) -> Option<i64> {
     let date = CivilDate::from_days(value.div_euclid(per_day));
@@ -135,8 +137,8 @@ pub fn move_months(value: i64, months: i64, per_day: i64) -> Option<i64> {
     i64::try_from(ticks).ok()
 }
 
-/// Applies [`move_months`] `number` times. Each step starts where the previous one ended, so a day
-/// that a short month lacks is lost for good: 31 January, 28 February, 28 March.
+/// Applies [`move_months`] `number` times. Each step starts from the result of the previous step. A
+/// day that a short month lacks is therefore lost permanently: 31 January, 28 February, 28 March.
 #[must_use]
 pub fn step_months(value: i64, months: i64, number: i64, per_day: i64) -> Option<i64> {
     let date = |ticks: i64| CivilDate::from_days(ticks.div_euclid(per_day));
@@ -161,8 +163,9 @@ pub fn add_months(ts_micros: i64, months: i64) -> i64 {
     move_months(ts_micros, months, MICROS_PER_DAY).unwrap_or(limit)
 }
 
-/// Returns the last line of a monthly grid that is not after `value`. The lines are `origin` moved
-/// by multiples of `months`, which must be positive. Returns `None` if the result is out of range.
+/// Returns the last line of a monthly grid that is not after `value`. The grid's lines are `origin`
+/// moved by multiples of `months`, which must be positive. Returns `None` if the result is out of
+/// range.
 #[must_use]
 pub fn floor_to_months(value: i64, months: i64, origin: i64, per_day: i64) -> Option<i64> {
     let index = |ticks: i64| month_index(CivilDate::from_days(ticks.div_euclid(per_day)));
@@ -170,7 +173,7 @@ pub fn floor_to_months(value: i64, months: i64, origin: i64, per_day: i64) -> Op
     let line = |steps: i64| move_months(origin, steps.checked_mul(months)?, per_day);
     match line(steps) {
         Some(found) if found <= value => Some(found),
-        // The line is later in the same month.
+        // The line is later than `value` in the same month.
         _ => line(steps.checked_sub(1)?),
     }
 }

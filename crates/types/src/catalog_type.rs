@@ -1,5 +1,5 @@
-//! Types that exist only in the `PostgreSQL` catalog. Their columns are stored with the dialect's
-//! types, but clients see the catalog type: object ids, names, vectors of numbers.
+//! Types that exist only in the `PostgreSQL` catalog: object ids, names, vectors of numbers. Their
+//! columns are stored with the dialect's types, but clients see the catalog type.
 
 /// A `PostgreSQL` type of a catalog column whose values are stored with one of the dialect's types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum CatalogType {
     OidVector,
     /// `smallint[]`; stored as DOUBLE[] or as a string.
     Int2Array,
-    /// `integer[]`; stored as a string, like the following arrays unless stated otherwise.
+    /// `integer[]`; stored as a string, like the array types below unless stated otherwise.
     Int4Array,
     /// `bigint[]`.
     Int8Array,

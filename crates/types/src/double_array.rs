@@ -1,9 +1,11 @@
 //! Cells of type DOUBLE[]: their layout in Arrow arrays, and their string form.
 //!
-//! A column is a struct of two children: `shape` holds the length of each dimension, `values` the
-//! elements in row-major order. Nested lists could not distinguish a 0 × 3 array from a 0 × 0
-//! array, and would need one indirection per dimension to reach an element. A null element is NaN;
-//! no other non-finite value occurs. The children of a null array have undefined contents.
+//! A column is a struct with two children: `shape` contains the length of each dimension, and
+//! `values` the elements in row-major order. Nested lists could not distinguish a 0 × 3 array from
+//! a 0 × 0 array, and would need one indirection per dimension to access an element.
+//!
+//! A null element is NaN; no other non-finite value occurs. The children of a null array have
+//! undefined contents.
 
 use std::sync::Arc;
 
@@ -24,9 +26,10 @@ use crate::{EngineError, EngineResult, ErrorCode, SqlType, account, bounded};
 pub const MAX_ARRAY_ELEMENTS: usize = 10_000_000;
 
 /// Maximum number of elements in an array that becomes a constant of a plan; larger than any
-/// literal. Each optimizer rule copies, compares and formats constants and cannot be stopped in the
-/// meantime: planning an array of 5 million elements took 40 s. Larger arrays are computed at
-/// execution.
+/// literal. Larger arrays are computed at execution.
+///
+/// Each optimizer rule copies, compares and formats constants and cannot be stopped in the
+/// meantime: planning an array of 5 million elements took 40 s.
 const MAX_CONSTANT_ELEMENTS: usize = 16 * 1024;
 
 /// Row access to the cells of one column.
@@ -40,7 +43,7 @@ pub struct DoubleArrays<'a> {
 }
 
 impl<'a> DoubleArrays<'a> {
-    /// Reads a column; `None` when its layout is not that of arrays.
+    /// Reads a column; `None` if it does not have the layout of arrays.
     #[must_use]
     pub fn new(array: &'a dyn Array) -> Option<Self> {
         let pair = array.as_struct_opt()?;
@@ -85,7 +88,7 @@ impl<'a> DoubleArrays<'a> {
         Some(DoubleArray { shape, values })
     }
 
-    /// Whether every shape matches its number of elements, which users of [`DoubleArray`] rely on.
+    /// Whether every shape matches its number of elements. Users of [`DoubleArray`] rely on this.
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         (0..self.len()).all(|row| {
@@ -107,7 +110,7 @@ pub struct DoubleArray<'a> {
     pub values: &'a [f64],
 }
 
-/// Brackets and null of the string form of arrays.
+/// Brackets and null word in the string form of arrays.
 #[derive(Debug, Clone, Copy)]
 pub struct ArrayStyle {
     open: u8,
@@ -238,7 +241,8 @@ impl DoubleArrayBuilder {
 }
 
 /// Maximum number of sub-arrays in an array without elements. The string form has brackets for each
-/// sub-array, so without this limit a few bytes of lengths could request a string of any size.
+/// sub-array. Without this limit, a few bytes of lengths could therefore produce a string of any
+/// size.
 const MAX_EMPTY_ARRAYS: u64 = 1024;
 
 /// Whether external input may contain an array with these dimension lengths.
@@ -252,7 +256,8 @@ pub fn is_allowed(lengths: impl IntoIterator<Item = u64>) -> bool {
 }
 
 /// Fails with `array element count exceeds max` if an array would have too many elements. During
-/// planning it also fails if a constant would be too large; the call then remains in the plan.
+/// planning, also fails if a constant would be too large. In that case the call remains in the
+/// plan.
 pub fn check_elements(count: usize) -> EngineResult<()> {
     if count > MAX_CONSTANT_ELEMENTS && bounded::is_folding() {
         let message = "the array is too large for a constant";
@@ -312,7 +317,7 @@ pub fn nested_type(dimensions: u8) -> DataType {
 }
 
 /// Converts the column to nested lists, the form that other programs use. Null elements have their
-/// validity bit cleared. Fails if a batch holds more than 2³¹ elements.
+/// validity bit cleared. Fails if a batch has more than 2³¹ elements.
 pub fn to_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
     let arrays = DoubleArrays::new(array).ok_or_else(|| {
         EngineError::internal(format!("{} is not an array type", array.data_type()))
@@ -352,7 +357,7 @@ pub fn to_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
     Ok(inner)
 }
 
-/// Number of dimensions of nested lists of DOUBLE or FLOAT; `None` for other types.
+/// Returns the number of dimensions of nested lists of DOUBLE or FLOAT; `None` for other types.
 #[must_use]
 pub fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     let mut dimensions = 0_u8;
@@ -370,8 +375,8 @@ pub fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     (1..=32).contains(&dimensions).then_some(dimensions)
 }
 
-/// The inverse of [`to_nested`], for lists of any kind. Arrays are rectangular: null lists, and
-/// lists shorter than others at the same depth, are padded with nulls.
+/// The inverse of [`to_nested`], for lists of any kind. Arrays are rectangular. Null lists, and
+/// lists that are shorter than others at the same depth, are therefore padded with nulls.
 pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
     let dimensions = nested_dimensions(array.data_type()).ok_or_else(|| {
         EngineError::internal(format!("{} is not an array type", array.data_type()))
@@ -403,8 +408,8 @@ pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
 }
 
 /// Converts the column to bytes, the compact form in Parquet files. Each array consists of the
-/// length of each dimension (32 bits), then the elements (64 bits, NaN is null), all little-endian.
-/// Fails if a batch holds more than 2 GiB.
+/// length of each dimension (32 bits) and the elements (64 bits, NaN is null), all little-endian.
+/// Fails if a batch has more than 2 GiB.
 pub fn to_raw(array: &dyn Array) -> EngineResult<ArrayRef> {
     let arrays = DoubleArrays::new(array).ok_or_else(|| {
         EngineError::internal(format!("{} is not an array type", array.data_type()))
@@ -474,7 +479,7 @@ fn list_at(array: &dyn Array, row: usize) -> Option<ArrayRef> {
     }
 }
 
-/// Raises `shape` to the maximum list length at each depth.
+/// Raises each length in `shape` to the maximum list length at that depth.
 fn measure(list: &dyn Array, depth: usize, shape: &mut [i32]) {
     shape[depth] = shape[depth].max(list.len() as i32);
     if depth + 1 < shape.len() {
@@ -545,7 +550,7 @@ impl TextParser<'_> {
         found
     }
 
-    /// Recursion depth is bounded by the number of dimensions, at most 32.
+    /// The recursion depth is limited by the number of dimensions, at most 32.
     fn list(&mut self, depth: usize) -> Option<()> {
         let close = if self.take(b'{') {
             b'}'
@@ -595,7 +600,7 @@ impl TextParser<'_> {
 }
 
 impl SqlType {
-    /// Number of dimensions of an array type; `None` for other types.
+    /// Returns the number of dimensions of an array type; `None` for other types.
     #[must_use]
     pub fn dimensions(self) -> Option<u8> {
         match self {

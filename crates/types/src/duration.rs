@@ -1,9 +1,9 @@
-//! Time units by their letter, and addition of units to timestamps.
+//! Time units, identified by their letters, and addition of units to timestamps.
 
 use crate::calendar::move_months;
 use crate::timestamp::TimestampUnit;
 
-/// Length of a fixed unit in nanoseconds; `None` for months and years.
+/// Returns the length of a fixed unit in nanoseconds; `None` for months and years.
 #[must_use]
 pub fn fixed_nanos(letter: char) -> Option<i64> {
     Some(match letter {
@@ -19,7 +19,7 @@ pub fn fixed_nanos(letter: char) -> Option<i64> {
     })
 }
 
-/// Number of months of a unit without fixed length.
+/// Returns the number of months in a unit without fixed length.
 #[must_use]
 pub fn unit_months(letter: char) -> Option<i64> {
     match letter {
@@ -29,8 +29,8 @@ pub fn unit_months(letter: char) -> Option<i64> {
     }
 }
 
-/// Adds `number` units of `letter` to `value`; `None` when the result is out of range. Months and
-/// years clamp to the end of a shorter month: 29 February plus a year is 28 February.
+/// Adds `number` units of `letter` to `value`; `None` if the result is out of range. Months and
+/// years are clamped to the end of a shorter month: 29 February plus a year is 28 February.
 #[must_use]
 pub fn add(value: i64, letter: char, number: i64, unit: TimestampUnit) -> Option<i64> {
     if let Some(nanos) = fixed_nanos(letter) {
@@ -50,7 +50,7 @@ mod tests {
     use crate::calendar::{CivilDate, floor_to_months};
     use crate::period::Period;
 
-    /// Finds the clamped date by looping over the months in between.
+    /// Returns the clamped date, found by a loop over the months in between.
     fn month_later(date: CivilDate, months: i64) -> CivilDate {
         let (mut year, mut month) = (date.year, i64::from(date.month));
         for _ in 0..months.abs() {

@@ -20,14 +20,16 @@ impl Span {
     }
 }
 
-/// Closed list of error codes. The TypeScript list is generated from it. `ts/session/status.ts`
-/// maps each code to an HTTP status, an SQLSTATE and a log level; a missing code fails to compile.
+/// Closed list of error codes.
+///
+/// The TypeScript list is generated from it. `ts/session/status.ts` maps each code to an HTTP
+/// status, an SQLSTATE and a log level; a missing code is a compile error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub enum ErrorCode {
     /// The SQL text is not a valid statement.
     Syntax,
-    /// The statement is too deep, too long or has too many terms.
+    /// The statement is too long, nested too deeply or has too many terms.
     StatementTooComplex,
     /// The table does not exist.
     TableNotFound,
@@ -59,7 +61,8 @@ pub enum ErrorCode {
     InvalidState,
     /// A feature that is recognized but not supported.
     NotSupported,
-    /// The catalog has changed since `prepare`. Prepare and authorize the statement again, once.
+    /// The catalog has changed since `prepare`. The caller must prepare and authorize the statement
+    /// again, once.
     Replan,
     /// Cancelled by the client or by CANCEL QUERY.
     Cancelled,
@@ -69,13 +72,13 @@ pub enum ErrorCode {
     ResourceLimit,
     /// Too many queries are running and waiting. The same call may succeed later.
     Busy,
-    /// The statement needs more memory than its limit, or than is currently free.
+    /// The statement needs more memory than its limit allows, or more than is currently free.
     OutOfMemory,
     /// The disk is full or below its watermark.
     DiskFull,
     /// Reading or writing a file failed.
     Io,
-    /// A checksum or a reference on disk is wrong.
+    /// A checksum or a reference on disk is invalid.
     Damaged,
     /// Another process uses the root directory.
     RootLocked,
@@ -85,13 +88,13 @@ pub enum ErrorCode {
     ReadOnly,
     /// The requested history is no longer available.
     HistoryGone,
-    /// The user lacks a permission.
+    /// The user does not have a permission that is required.
     AccessDenied,
-    /// An internal defect. The message carries an id; the log carries the details.
+    /// An internal defect. The message contains an id; the log contains the details.
     Internal,
 }
 
-/// An error with everything that a client may see.
+/// An error with all the information that a client may see.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct EngineError {
@@ -101,13 +104,13 @@ pub struct EngineError {
     pub message: String,
     /// Position of the offending token.
     pub span: Option<Span>,
-    /// Further details for people.
+    /// Human-readable details.
     pub detail: Option<String>,
     /// Suggested action.
     pub hint: Option<String>,
-    /// Whether the same call, unchanged, may succeed later.
+    /// Whether the same call may succeed later without changes.
     pub retryable: bool,
-    /// Error message from a library, or details of an internal defect; only for the log.
+    /// Error message of a library, or details of an internal defect; only for the log.
     #[serde(skip)]
     pub inner: Option<String>,
 }
@@ -118,7 +121,7 @@ pub type EngineResult<T> = Result<T, EngineError>;
 /// Maximum length of a message in bytes.
 const MAX_MESSAGE_BYTES: usize = 4 << 10;
 
-/// Truncates a message that is too long and appends its original length.
+/// Truncates a message that is too long, and appends its original length.
 fn bounded_message(message: String) -> String {
     let length = message.len();
     if length <= MAX_MESSAGE_BYTES {
@@ -156,7 +159,7 @@ impl EngineError {
         self.inner.as_deref().unwrap_or(&self.message)
     }
 
-    /// Creates an error for a failed file operation; `what` names the operation and the file.
+    /// Creates an error for a failed file operation. `what` names the operation and the file.
     pub fn io(what: impl std::fmt::Display, error: &std::io::Error) -> Self {
         let code = match error.kind() {
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {

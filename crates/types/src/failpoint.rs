@@ -33,7 +33,7 @@ pub fn arm_from_environment() -> EngineResult<()> {
     Ok(())
 }
 
-/// Triggers the failure armed for the point `name`; does nothing if none is armed.
+/// Triggers the failure that is armed for the point `name`, if any.
 #[inline]
 pub fn hit(name: &str) -> EngineResult<()> {
     if ARMED.load(Ordering::Relaxed) { act(name) } else { Ok(()) }

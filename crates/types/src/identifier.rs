@@ -19,11 +19,11 @@ pub fn is_valid_table_name(name: &str) -> bool {
 /// Prefixes of catalog names, and of tables qualified with their schema.
 const SCHEMAS: &[&str] = &["pg_catalog.", "information_schema.", "public.", "qdb."];
 
-/// Catalog tables that are used without a schema, apart from those whose names start with `pg_`.
+/// Catalog tables that are used without a schema and whose names do not start with `pg_`.
 const CATALOG_TABLES: &[&str] =
     &["tables", "query_activity", "memory_metrics", "writer_pool", "checkpoint_status"];
 
-/// Whether the name is reserved for the catalog, so that no user table or view may have it.
+/// Whether the name is reserved for the catalog. No user table or view may have such a name.
 #[must_use]
 pub fn is_reserved_table_name(name: &str) -> bool {
     let folded = fold(name);

@@ -41,7 +41,7 @@ pub fn parse_interval(text: &str, unit: TimestampUnit, now_micros: i64) -> Resul
     Ok(merge(&found))
 }
 
-/// Suffixes after the dates: zone, filter, duration, repetition.
+/// The suffixes after the dates: zone, filter, duration and repetition.
 struct Marks {
     zone: Option<Zone>,
     filter: Option<DayFilter>,
@@ -95,7 +95,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Adds a span and its repetitions.
+    /// Adds a span and its repetitions to the intervals.
     fn span(&mut self, span: Span, of: Rules<'_>) -> Result<()> {
         let unit = self.clock.unit;
         let to_utc =
@@ -118,7 +118,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Adds an interval that starts at a local time, if its day passes the filter.
+    /// Adds an interval that starts at a local time, if the filter selects its day.
     fn interval(&mut self, lo: i64, utc: (i64, Option<i64>), of: Rules<'_>) -> Result<()> {
         self.budget.take_interval()?;
         let (start, Some(end)) = utc else { return out_of_range(self.text) };

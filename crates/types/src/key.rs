@@ -1,8 +1,8 @@
 //! Keys: equal values get equal bits before they are hashed, sorted or encoded.
 //!
-//! Both zeros are one key, and so are all NaNs, in arrays too. Periods of equal length are one key:
-//! `1 day` and `24 hours`. Stored values never change, only the copies that group, join, sort and
-//! deduplicate.
+//! Both zeros share one key, and so do all NaNs, also within arrays. Periods of equal length share
+//! one key: `1 day` and `24 hours`. Stored values never change; only the copies that are used to
+//! group, join, sort and deduplicate do.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub fn has_equal_forms(data_type: &DataType) -> bool {
     }
 }
 
-/// Converts values to keys, as described at the top of the module.
+/// Converts values to keys, as described in the module documentation.
 #[must_use]
 pub fn key_values(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {

@@ -1,7 +1,6 @@
-//! The vocabulary that all other crates share: SQL types and their Arrow counterparts, null
-//! sentinels, time, identifiers, partitioning, errors and spans.
-//!
-//! It does not depend on tables, files or plans.
+//! Definitions that all other crates share: SQL types and their Arrow counterparts, null sentinels,
+//! time, identifiers, partitioning, errors and spans. This crate does not depend on tables, files
+//! or plans.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -37,6 +36,6 @@ pub use partition::PartitionBy;
 pub use sql_type::{Field, SourceColumn, SqlType};
 pub use timestamp::TimestampUnit;
 
-/// Name of the plan function for `symbol = string`. The first argument is the SYMBOL, the second
-/// the string; a scan may evaluate it on the dictionary.
+/// Name of the function for `symbol = string` in a plan. The first argument is the SYMBOL, the
+/// second the string. A scan may evaluate the function on the dictionary.
 pub const SYMBOL_EQUAL: &str = "symbol_equal";

@@ -1,5 +1,5 @@
-//! String form of numbers in the dialect: the shortest digits that read back to the same value,
-//! `1.0` and `1.0E10` rather than `1` and `1e10`.
+//! String form of numbers in the dialect: the fewest digits from which the same value is parsed,
+//! written as `1.0` and `1.0E10` rather than `1` and `1e10`.
 
 /// Appends an integer in decimal.
 pub fn write_i64(out: &mut Vec<u8>, value: i64) {
@@ -7,8 +7,10 @@ pub fn write_i64(out: &mut Vec<u8>, value: i64) {
 }
 
 /// Appends a DOUBLE: in plain form from 10⁻³ up to 10⁷, otherwise with one digit before the point
-/// and an exponent `E`. NaN and infinities are written as words; in the dialect they are null, so
-/// they never reach this function.
+/// and an exponent `E`.
+///
+/// NaN and infinities are written as words. They never reach this function from the dialect, where
+/// they are null.
 pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     if value.is_finite() {
         let mut buffer = ryu::Buffer::new();
@@ -19,7 +21,7 @@ pub fn write_f64(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Appends a FLOAT by the same rule, with the digits that a FLOAT needs.
+/// Appends a FLOAT in the form of [`write_f64`], with the number of digits that a FLOAT needs.
 pub fn write_f32(out: &mut Vec<u8>, value: f32) {
     if let Some(digits) = whole_digits(value) {
         relayout(out, itoa::Buffer::new().format(digits).as_bytes(), false);
@@ -32,8 +34,9 @@ pub fn write_f32(out: &mut Vec<u8>, value: f32) {
     }
 }
 
-/// Integers beyond the mantissa of a FLOAT are written with their digits up to the lost bits. This
-/// is sometimes one digit more than needed to read back the same value.
+/// Rounds an integer that exceeds the mantissa of a FLOAT to the digits that the mantissa
+/// represents; `None` for other numbers. The result sometimes has one digit more than is needed to
+/// parse the same value.
 fn whole_digits(value: f32) -> Option<i64> {
     const BITS: i32 = 24;
     let exponent = (value.to_bits() >> 23 & 0xff) as i32 - 127;
@@ -65,7 +68,7 @@ pub fn f32_text(value: f32) -> String {
 }
 
 fn into_text(out: Vec<u8>) -> String {
-    // The writers emit only ASCII, so nothing is replaced here.
+    // The writers emit only ASCII, so no character is replaced.
     String::from_utf8(out).unwrap_or_default()
 }
 
@@ -117,7 +120,7 @@ fn relayout(out: &mut Vec<u8>, shortest: &[u8], plain: bool) {
     }
 }
 
-/// Writes `significant` × 10^`exponent` without an exponent; the first digit has the weight
+/// Writes `significant` × 10^`exponent` without an exponent. The first digit has the weight
 /// 10^`exponent`.
 fn write_plain(out: &mut Vec<u8>, significant: &[u8], exponent: i32) {
     if exponent < 0 {

@@ -7,8 +7,8 @@ pub(crate) fn parse_offset(text: &str) -> Option<i64> {
     (at == text.len()).then_some(offset)
 }
 
-/// Parses the offset at `at` and advances it. Returns `Some(None)` if there is no offset, `None` if
-/// it is malformed.
+/// Parses the offset at `at` and moves `at` behind it. Returns `Some(None)` if there is no offset,
+/// and `None` if the offset is malformed.
 #[allow(clippy::option_option)]
 pub(crate) fn read_offset(bytes: &[u8], at: &mut usize) -> Option<Option<i64>> {
     let sign = match bytes.get(*at) {

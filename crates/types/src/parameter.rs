@@ -30,7 +30,7 @@ pub enum ParameterValue<'b> {
     Uuid([u8; 16]),
     /// Bytes.
     Binary(Cow<'b, [u8]>),
-    /// A one-dimensional array. Operators that do not read its items see the text form.
+    /// A one-dimensional array. Operators that do not read its items read the text form.
     Items(ParameterItems),
 }
 

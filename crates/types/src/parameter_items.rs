@@ -1,4 +1,4 @@
-//! Items of an array sent in binary. Operators that can read items use them; all others see the
+//! Items of an array sent in binary. Operators that can read items use them; all others use the
 //! text form.
 
 use std::fmt::Write;

@@ -88,8 +88,8 @@ impl PartitionBy {
         }
     }
 
-    /// Directory name of the partition that starts at `floor_micros`: `2024-01-31`, `2024-W05`,
-    /// `2024-01-31T09`, `2024`, or `default` for NONE.
+    /// Returns the directory name of the partition that starts at `floor_micros`: `2024-01-31`,
+    /// `2024-W05`, `2024-01-31T09`, `2024`, or `default` for NONE.
     #[must_use]
     pub fn directory_name(self, floor_micros: i64) -> String {
         let date = CivilDate::from_micros(floor_micros);
@@ -111,8 +111,8 @@ impl PartitionBy {
         }
     }
 
-    /// Start of the partition with this directory name in microseconds; `None` when the string is
-    /// not a valid name.
+    /// Returns the start in microseconds of the partition with this directory name; `None` if the
+    /// string is not a valid name.
     #[must_use]
     pub fn parse_directory_name(self, name: &str) -> Option<i64> {
         let start = match self {

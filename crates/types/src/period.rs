@@ -12,9 +12,9 @@ use crate::timestamp::TimestampUnit;
 const MONTH_DAYS: i64 = 30;
 /// Maximum length of a period string in bytes.
 const MAX_BYTES: usize = 256;
-/// Maximum number of months; exceeds the range of timestamps.
+/// Maximum number of months, which exceeds the range of timestamps.
 const MAX_MONTHS: f64 = 1_200_000.0;
-/// Maximum number of microseconds; about the 64-bit range of nanoseconds.
+/// Maximum number of microseconds, which is about the 64-bit range in nanoseconds.
 const MAX_MICROS: f64 = 9.2e15;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const SECONDS_PER_DAY: f64 = 86_400.0;
@@ -32,9 +32,9 @@ pub struct Period {
 }
 
 impl Period {
-    /// Parses `1 year 2 mons`, `1.5 hours`, `-2 days 04:05:06` or `3 h ago`; a plain number is
-    /// seconds. Also parses the forms of ISO 8601 (`P1Y2M3DT4H5M6S`) and SQL (`1-2 3 04:05:06`).
-    /// `None` for other strings and for periods out of range.
+    /// Parses `1 year 2 mons`, `1.5 hours`, `-2 days 04:05:06` or `3 h ago`. A plain number is a
+    /// number of seconds. Also parses the forms of ISO 8601 (`P1Y2M3DT4H5M6S`) and SQL (`1-2 3
+    /// 04:05:06`). Returns `None` for other strings and for periods out of range.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let trimmed = text.trim().trim_start_matches('@').trim();
@@ -58,7 +58,7 @@ impl Period {
         parts.times(sign).whole()
     }
 
-    /// The string form of `PostgreSQL`: `1 year 2 mons 3 days 04:05:06.5`, `00:00:00`.
+    /// Returns the string form of `PostgreSQL`: `1 year 2 mons 3 days 04:05:06.5`, `00:00:00`.
     #[must_use]
     pub fn text(self) -> String {
         let mut out = String::new();
@@ -92,16 +92,16 @@ impl Period {
         out
     }
 
-    /// Total microseconds with 30-day months and 24-hour days, for comparisons. Saturates at the
-    /// range of the integer.
+    /// Returns the total number of microseconds with 30-day months and 24-hour days, for
+    /// comparisons. Saturates at the limits of the integer.
     #[must_use]
     pub fn order(self) -> i64 {
         let days = i64::from(self.months) * MONTH_DAYS + i64::from(self.days);
         days.saturating_mul(MICROS_PER_DAY).saturating_add(self.micros)
     }
 
-    /// Returns the same form for all periods of one length: whole months where the length is a
-    /// multiple of 30 days, otherwise days and a time.
+    /// Returns the same form for all periods of one length: months if the length is a multiple of
+    /// 30 days, otherwise days and a time.
     #[must_use]
     pub fn canonical(self) -> Self {
         let length = self.order();
@@ -124,8 +124,8 @@ impl Period {
         self.scaled(|part| part / divisor)
     }
 
-    /// Scales each field as `PostgreSQL` does. A fraction of a month becomes days and a fraction of
-    /// a day becomes time. Both are rounded to a millionth of their unit, so that a third of a
+    /// Scales each field as `PostgreSQL` does. A fraction of a month becomes days, and a fraction
+    /// of a day becomes time. Both are rounded to a millionth of their unit, so that a third of a
     /// month is ten days.
     fn scaled(self, scale: impl Fn(f64) -> f64) -> Option<Self> {
         let rounded = |value: f64| (value * 1e6).round_ties_even() / 1e6;
@@ -169,14 +169,14 @@ impl Period {
     pub fn after(self, time: i64, unit: TimestampUnit) -> Option<i64> {
         let moved = move_months(time, i64::from(self.months), unit.per_day())?;
         let days = i64::from(self.days).checked_mul(unit.per_day())?;
-        // With fields of opposite signs, the value may leave the range and return to it.
+        // If fields have opposite signs, the value may leave the range and return to it.
         let ticks = i128::from(moved)
             + i128::from(days)
             + i128::from(TimestampUnit::Micros.convert(self.micros, unit)?);
         i64::try_from(ticks).ok()
     }
 
-    /// The value stored in a column; `None` when its nanoseconds are out of range.
+    /// Returns the value stored in a column; `None` if its nanoseconds are out of range.
     #[must_use]
     pub fn native(self) -> Option<IntervalMonthDayNano> {
         let nanoseconds = self.micros.checked_mul(NANOS_PER_MICRO)?;
@@ -233,8 +233,9 @@ impl Period {
     }
 
     /// Returns the calendar difference between two timestamps in microseconds, as years, months,
-    /// days and time; negative if `to` is earlier. If a day must be borrowed, it comes from the
-    /// month of the earlier timestamp. Returns `None` if the result is out of range.
+    /// days and time. The difference is negative if `to` is earlier. If a day must be borrowed, it
+    /// is taken from the month of the earlier timestamp. Returns `None` if the result is out of
+    /// range.
     #[must_use]
     pub fn between(from: i64, to: i64) -> Option<Self> {
         if to < from {
@@ -300,7 +301,7 @@ impl Parts {
             return Some(rest);
         }
         if let Some(at) = number.rfind('-').filter(|at| *at > 0) {
-            // Years and months as in the SQL standard, with one sign before both.
+            // In the SQL standard's form of years and months, one sign applies to both.
             let months: f64 = number[at + 1..].parse().ok().filter(|months| *months < 12.0)?;
             let years: f64 = number[..at].parse().ok()?;
             self.months += years * 12.0 + if number.starts_with('-') { -months } else { months };
@@ -409,7 +410,7 @@ impl Parts {
 #[derive(Debug, Clone, Copy)]
 struct Number {
     whole: f64,
-    /// Less than 1, with the sign of the number.
+    /// The fraction is below 1 and has the sign of the number.
     fraction: f64,
 }
 

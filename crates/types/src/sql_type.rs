@@ -80,7 +80,7 @@ pub enum SqlType {
     Null,
 }
 
-/// A named, typed column of a table or a result.
+/// A column of a table or a result, with its name and type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     /// Name of the column.
@@ -90,7 +90,7 @@ pub struct Field {
     /// The `PostgreSQL` catalog type shown to clients, if it differs from the type.
     #[serde(skip)]
     pub catalog_type: Option<CatalogType>,
-    /// The table column that a result column comes from, if any.
+    /// The table column from which a result column is selected, if any.
     #[serde(skip)]
     pub source: Option<SourceColumn>,
 }
@@ -107,12 +107,13 @@ pub struct SourceColumn {
 }
 
 impl Field {
-    /// Creates a column that clients see with its own type.
+    /// Creates a column that clients see with its own type, and not with a catalog type.
     pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
         Self { name: name.into(), sql_type, catalog_type: None, source: None }
     }
 
-    /// The name in the text formats of HTTP, which quote a name that contains a dot.
+    /// Returns the name as written in the text formats of HTTP, which quote a name that contains a
+    /// dot.
     #[must_use]
     pub fn reported_name(&self) -> Cow<'_, str> {
         if self.name.contains('.') {
@@ -123,7 +124,7 @@ impl Field {
     }
 
     /// Whether rows of both fields are read in the same way. The source column is ignored, because
-    /// with some parameter values there is no table to read.
+    /// for some parameter values no table is read.
     #[must_use]
     pub fn reads_as(&self, other: &Self) -> bool {
         (&self.name, self.sql_type, self.catalog_type)
@@ -132,7 +133,7 @@ impl Field {
 }
 
 impl SqlType {
-    /// The Arrow type of a column of this type, in memory and in record batches.
+    /// Returns the Arrow type of a column of this type, in memory and in record batches.
     #[must_use]
     pub fn arrow_type(self) -> DataType {
         match self {
@@ -182,7 +183,7 @@ impl SqlType {
         }
     }
 
-    /// The name as `/exec` and SHOW COLUMNS print it: `DOUBLE`, `GEOHASH(5c)`, `DOUBLE[]`.
+    /// Returns the name that `/exec` and SHOW COLUMNS print: `DOUBLE`, `GEOHASH(5c)`, `DOUBLE[]`.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -220,7 +221,7 @@ impl SqlType {
     #[must_use]
     pub fn parse(name: &str, arguments: &[String], dimensions: u32) -> Option<Self> {
         let plain = |sql_type| (arguments.is_empty() && dimensions == 0).then_some(sql_type);
-        // Casts round to this number of fractional digits; columns do not round.
+        // Casts round to this number of fractional digits, but columns do not round.
         let seconds = |sql_type| match arguments {
             [digits] => {
                 matches!(digits.as_bytes(), [b'0'..=b'9'] if dimensions == 0).then_some(sql_type)
@@ -234,7 +235,7 @@ impl SqlType {
             "BOOLEAN" | "BOOL" => plain(Self::Boolean),
             "BYTE" => plain(Self::Byte),
             "SHORT" | "SMALLINT" | "INT2" => plain(Self::Short),
-            // A string of one character is a CHAR; longer ones are not blank-padded.
+            // A string with the length 1 is a CHAR. Longer strings are not blank-padded.
             "CHAR" | "CHARACTER" | "BPCHAR" if dimensions == 0 => match arguments {
                 [] => Some(Self::Char),
                 [length] => match length.parse().ok()? {
@@ -277,8 +278,8 @@ impl SqlType {
         }
     }
 
-    /// Parses a type written as one string, the inverse of [`SqlType::name`]: `DOUBLE`,
-    /// `GEOHASH(5c)`, `DECIMAL(10,2)`, `DOUBLE[][]`. `None` for an unknown type.
+    /// Parses a type written as one string: `DOUBLE`, `GEOHASH(5c)`, `DECIMAL(10,2)`, `DOUBLE[][]`.
+    /// Returns `None` for an unknown type. This is the inverse of [`SqlType::name`].
     #[must_use]
     pub fn parse_text(text: &str) -> Option<Self> {
         let mut text = text.trim();
@@ -356,7 +357,7 @@ fn parse_decimal(arguments: &[String]) -> Option<SqlType> {
         .then_some(SqlType::Decimal(precision, scale))
 }
 
-/// The Arrow fields of an array column: dimension lengths and elements.
+/// Returns the Arrow fields of an array column: dimension lengths and elements.
 pub(crate) fn array_children(dimensions: u8) -> arrow_schema::Fields {
     let lengths = std::sync::Arc::new(arrow_schema::Field::new_list_field(DataType::Int32, true));
     let elements =

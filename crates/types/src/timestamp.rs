@@ -1,4 +1,5 @@
-//! Timestamp strings: parses ISO prefixes, and formats ISO with the digits of the unit.
+//! Timestamp strings. Parses ISO prefixes, and formats ISO strings with the unit's number of
+//! fractional digits.
 
 use crate::calendar::{CivilDate, add_months};
 use crate::offset::read_offset;
@@ -60,14 +61,14 @@ impl TimestampUnit {
     }
 }
 
-/// The smallest field in a timestamp string. Its length is that of the interval the string denotes.
+/// The smallest field in a timestamp string. The string denotes an interval of the field's length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granularity {
     /// `2024`
     Year,
     /// `2024-01`
     Month,
-    /// A finer field, in nanoseconds: a day, an hour, … or 10^-n seconds.
+    /// A day or a smaller field, in nanoseconds: a day, an hour, … or 10^-n seconds.
     Nanos(i64),
 }
 
@@ -102,7 +103,7 @@ impl ParsedTimestamp {
                 return start.checked_add((nanos / unit.nanos()).max(1));
             }
         };
-        // A year or month starts at midnight, because an offset requires a time.
+        // A year or month starts at midnight, because a string with an offset must contain a time.
         let micros = self.seconds.checked_mul(1_000_000)?;
         let end_seconds = add_months(micros, months).div_euclid(1_000_000);
         end_seconds.checked_mul(unit.per_second())
@@ -157,7 +158,7 @@ pub fn parse(text: &str, unit: TimestampUnit) -> Option<i64> {
     parse_fields(text)?.start(unit)
 }
 
-/// Parses a time of day without date, `HH[:mm[:ss[.f]]]`, as (nanoseconds from midnight,
+/// Parses a time of day without a date, `HH[:mm[:ss[.f]]]`, as (nanoseconds since midnight,
 /// granularity in nanoseconds).
 #[must_use]
 pub fn parse_time_of_day(text: &str) -> Option<(i64, i64)> {
@@ -260,7 +261,7 @@ pub fn write_date_time(out: &mut Vec<u8>, value: i64, unit: TimestampUnit, separ
     let of_day = value.rem_euclid(unit.per_day());
     let (seconds, fraction) = (of_day / unit.per_second(), of_day % unit.per_second());
     write_year(out, date.year);
-    // A fixed template makes the common case a few stores and one copy.
+    // With a fixed template, the common case needs only a few stores and one copy.
     let mut text = *b"-00-00T00:00:00.000000000";
     let two = |text: &mut [u8], at: usize, number: i64| {
         text[at] = b'0' + (number / 10) as u8;

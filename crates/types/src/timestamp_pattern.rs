@@ -1,6 +1,8 @@
-//! Timestamp patterns such as `yyyy-MM-dd HH:mm:ss.SSSUUU`, compiled once. Used for parsing (CSV
-//! columns, `to_timestamp`) and formatting (`to_str`). The letters have the same meaning as in
-//! `QuestDB`. All other characters, and text between quotes, match themselves.
+//! Timestamp patterns such as `yyyy-MM-dd HH:mm:ss.SSSUUU`, compiled once.
+//!
+//! They are used for parsing (CSV columns, `to_timestamp`) and formatting (`to_str`). The letters
+//! have the same meaning as in `QuestDB`. All other characters, and text between quotes, match
+//! themselves.
 
 use crate::calendar::CivilDate;
 use crate::error::{EngineError, EngineResult, ErrorCode};
@@ -16,7 +18,7 @@ pub struct TimestampPattern {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Literal(String),
-    /// Written literally, as in `QuestDB`, and skipped when parsing.
+    /// A quote: written literally, as in `QuestDB`, and skipped during parsing.
     Quote,
     Field(Field),
 }
@@ -43,7 +45,9 @@ enum Field {
     Hour12From1(Width),
     Minute(Width),
     Second(Width),
-    /// One thousandth of `scale`·10³ nanoseconds, in exactly three digits or in one to three.
+    /// Three decimal digits of the second: a number of milliseconds, microseconds or nanoseconds.
+    /// `scale` is this unit in nanoseconds. If `fixed`, there are exactly three digits, otherwise
+    /// one to three.
     Thousandth {
         scale: i64,
         fixed: bool,
@@ -68,14 +72,14 @@ use Width::{Exactly, Greedy};
 const MILLI: i64 = 1_000_000;
 const MICRO: i64 = 1_000;
 
-/// Maximum length of a pattern in bytes. No date format needs more, and a compiled pattern takes 32
+/// Maximum length of a pattern in bytes. No date format needs more, and a compiled pattern needs 32
 /// bytes for each byte.
 pub const MAX_PATTERN_BYTES: usize = 1_000;
 
 /// Maximum length of a zone name or offset in bytes.
 const MAX_ZONE_LENGTH: usize = 64;
 
-/// The longest tokens come first, so that the first match is the right one.
+/// Longer tokens precede shorter ones, so that the first match is the longest.
 const TOKENS: &[(&str, Field)] = &[
     ("yyyy", Field::Year(Exactly(4))),
     ("yyy", Field::Year(Exactly(3))),
@@ -320,12 +324,12 @@ impl Fields {
             Field::Hour24(_) | Field::Hour12(_) => self.hour = value,
             Field::Hour24From1(_) => self.hour = value % 24,
             Field::Hour12From1(_) => {
-                // Without am/pm, the hour counts as before noon.
+                // Without am/pm, the hour is before noon.
                 self.hour = value % 12;
             }
             Field::Minute(_) => self.minute = value,
             Field::Second(_) => self.second = value,
-            // The week of the month follows from the day.
+            // The week of the month is determined by the day.
             _ => {}
         }
         Some(rest)
@@ -369,7 +373,7 @@ fn number(text: &str, width: Width, longest: usize) -> Option<(i64, usize, &str)
         Exactly(count) => count,
         Greedy => longest,
     };
-    // Examines only as many digits as the field needs, so that parsing adjacent fields takes linear
+    // Examines no more digits than the field needs, so that parsing adjacent fields takes linear
     // time.
     let present = text.bytes().take(wanted).take_while(u8::is_ascii_digit).count();
     let taken = match width {

@@ -1,4 +1,4 @@
-//! Time zones: IANA names, abbreviations of the zone database, fixed offsets.
+//! Time zones: IANA names, abbreviations in the zone database, and fixed offsets.
 
 use chrono::{DateTime, NaiveDateTime, Offset, TimeZone};
 use chrono_tz::Tz;
@@ -21,8 +21,10 @@ pub enum Zone {
 
 impl Zone {
     /// Parses `Europe/Berlin`, `CET`, `Z`, `+01:00`, `01:00`, `GMT+1` or `UTC-05:30`, ignoring
-    /// case; `None` for an unknown zone. All code that accepts a zone calls this function, so the
-    /// same names are valid everywhere.
+    /// case. Returns `None` for an unknown zone.
+    ///
+    /// All code that accepts a zone calls this function, so that the same names are valid
+    /// everywhere.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() > MAX_NAME_LENGTH {
@@ -56,8 +58,8 @@ impl Zone {
     }
 
     /// Parses the zone that may follow a time after a space. Abbreviations other than those of UTC
-    /// are rejected, because `PostgreSQL` treats them as offsets, and [`Self::parse`] as zones with
-    /// daylight time.
+    /// are rejected, because `PostgreSQL` treats them as offsets, whereas [`Self::parse`] treats
+    /// them as zones with daylight time.
     #[must_use]
     pub(crate) fn of_time(word: &str) -> Option<Self> {
         if ["UTC", "Z", "GMT"].iter().any(|utc| utc.eq_ignore_ascii_case(word)) {
@@ -67,7 +69,7 @@ impl Zone {
         if has_region { Self::parse(word) } else { None }
     }
 
-    /// Returns the seconds east of UTC at a timestamp.
+    /// Returns the number of seconds east of UTC at a timestamp.
     #[must_use]
     pub fn offset_at(self, utc_seconds: i64) -> i64 {
         match self {
@@ -78,8 +80,8 @@ impl Zone {
         }
     }
 
-    /// Returns the seconds east of UTC at a local time. In a gap this is the offset before the
-    /// change, in an overlap the offset of the earlier timestamp.
+    /// Returns the number of seconds east of UTC at a local time. In a gap, this is the offset
+    /// before the change. In an overlap, it is the offset of the earlier timestamp.
     #[must_use]
     pub fn offset_at_local(self, local_seconds: i64) -> i64 {
         let Self::Named(zone) = self else { return self.offset_at(local_seconds) };
@@ -91,7 +93,7 @@ impl Zone {
         }
     }
 
-    /// Converts `utc` to local time; both in ticks of `per_second` per second.
+    /// Converts `utc` to local time. Both are in ticks, of which a second has `per_second`.
     #[must_use]
     pub fn to_local(self, utc: i64, per_second: i64) -> i64 {
         let offset = self.offset_at(utc.div_euclid(per_second));
@@ -106,7 +108,7 @@ impl Zone {
     }
 }
 
-/// Days that begin at a certain local time in a time zone.
+/// Days that begin at the same local time in a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClockDays {
     /// Seconds after midnight at which a day begins.
@@ -135,15 +137,15 @@ impl ClockDays {
         (end, self.begin(day + 1))
     }
 
-    /// Returns the first timestamp whose local time is not before the start of a day.
+    /// Returns the first timestamp whose local time is at or after the start of a day.
     fn begin(self, day: i64) -> i64 {
         let reading = day.saturating_mul(SECONDS_PER_DAY).saturating_add(self.seconds_of_day);
         let found = self.zone.to_utc(reading, 1);
         if self.zone.to_local(found, 1) == reading {
             return found;
         }
-        // In a gap: the change lies within the previous day, and the new offset applies from then
-        // on.
+        // The start lies in a gap. The clock changes within the previous 24 hours, and the new
+        // offset applies from then on.
         let (mut before, mut after) = (found - SECONDS_PER_DAY, found);
         while after - before > 1 {
             let middle = before + (after - before) / 2;

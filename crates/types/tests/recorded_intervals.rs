@@ -1,5 +1,5 @@
 //! Interval strings as `QuestDB` reads them, recorded by `npm run tick-differential`. Both units
-//! must give the same intervals and the same refusals, apart from deliberate differences.
+//! must have the same intervals and reject the same strings, apart from deliberate differences.
 
 use serde::Deserialize;
 use tidemark_types::TimestampUnit;
@@ -13,7 +13,8 @@ const SHOWN: usize = 1_000;
 #[derive(Deserialize)]
 struct Recorded {
     text: String,
-    /// The first start, then lengths and gaps in alternation; `None` for a refusal.
+    /// The first start, followed by lengths and gaps in alternation; `None` if the string was
+    /// rejected.
     peer: Option<Vec<i64>>,
     ours: Option<Vec<i64>>,
     /// Reason for the difference from `QuestDB`, if there is one.
@@ -38,8 +39,8 @@ fn read(case: &Recorded, unit: TimestampUnit) -> Option<Vec<i64>> {
     )
 }
 
-/// Whether a string has digits below a microsecond or denotes a single timestamp, so that the units
-/// give different intervals.
+/// Whether a string has digits below a microsecond or denotes a single timestamp. Such strings have
+/// different intervals in the two units.
 fn is_fine(text: &str) -> bool {
     let digits = |part: &str| part.bytes().take_while(u8::is_ascii_digit).count();
     let fraction = text.match_indices('.').any(|(at, _)| digits(&text[at + 1..]) > 6);

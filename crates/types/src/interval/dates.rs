@@ -1,4 +1,5 @@
-//! The dates of an interval string: every precision, ISO weeks, variables with arithmetic, ranges.
+//! The dates of an interval string, in all forms: every precision, ISO weeks, variables with
+//! arithmetic, ranges.
 
 use super::span::{Kind, Result, Span, bad_date, fail, out_of_range, room_for, shown};
 use super::split::time_of_variable;
@@ -63,7 +64,8 @@ impl Clock {
         Ok(Span::new(lo, hi, if has_time { Kind::Time } else { Kind::Days }))
     }
 
-    /// Returns the span of a time on a day. It is as long as the smallest field given.
+    /// Returns the span of a time of day on a day. The length of the span is that of the smallest
+    /// field given.
     fn at_time(self, day: Span, time: &str, text: &str) -> Result<Span> {
         let Some((nanos, granularity)) = parse_time_of_day(time) else { return bad_date(text) };
         let tick = self.unit.nanos();
@@ -109,13 +111,13 @@ impl Clock {
         match time {
             None => Ok(span),
             Some(time) if days == 1 => self.at_time(span, time, text),
-            // The string would not say which day of the week the time belongs to.
+            // Without a weekday, it is undefined to which day of the week the time belongs.
             Some(_) => bad_date(text),
         }
     }
 
-    /// `$today`, `$now - 2h`, `$today + 3bd`, each with an optional time `T09:30`. The time is
-    /// ignored if the variable is already a timestamp.
+    /// Parses `$today`, `$now - 2h` or `$today + 3bd`, each with an optional time such as `T09:30`.
+    /// The time is ignored if the variable is already a timestamp.
     fn variable(self, text: &str) -> Result<Span> {
         let (body, time) = match time_of_variable(text) {
             Some(at) => (text[..at].trim_end(), Some(&text[at + 1..])),
@@ -139,20 +141,20 @@ impl Clock {
         let span = Span::new(lo, hi, kind);
         match time {
             Some(time) if is_day => self.at_time(span, time, text),
-            // Although ignored, the time must be valid.
+            // The time is ignored, but it must be valid.
             Some(time) => self.at_time(span, time, text).map(|_| span),
             None => Ok(span),
         }
     }
 
-    /// A sequence such as `- 5d`, `+ 2bd`, `+ 1M`, `- 2h30m`.
+    /// Computes a sequence such as `- 5d`, `+ 2bd`, `+ 1M`, `- 2h30m`.
     fn arithmetic(self, start: i64, moves: &str, text: &str) -> Result<i64> {
         let (mut value, mut rest, mut sign) = (start, moves, 0);
         while let Some(&first) = rest.as_bytes().first() {
             sign = match first {
                 b'+' => 1,
                 b'-' => -1,
-                // Another unit of the same duration.
+                // A further unit of the same duration.
                 b'0'..=b'9' if sign != 0 => sign,
                 _ => return fail(format!("Expected '+' or '-' in {}", shown(text))),
             };
@@ -177,7 +179,7 @@ impl Clock {
         Ok(value)
     }
 
-    /// Moves `start` by `days` days from Monday to Friday.
+    /// Moves `start` by `days` business days, which are the days from Monday to Friday.
     fn business_days(self, start: i64, days: i64) -> Option<i64> {
         let day = self.unit.per_day();
         let weekday = |value: i64| (value.div_euclid(day) + 3).rem_euclid(7);
@@ -191,7 +193,7 @@ impl Clock {
         while left > 0 && weekday(value) >= 5 {
             walk(&mut value, &mut left)?;
         }
-        // Counted from a working day, five working days are one week.
+        // From a working day, five working days are one week.
         value = value.checked_add(step.checked_mul(left / 5 * 7)?.checked_mul(day)?)?;
         left %= 5;
         while left > 0 {
@@ -200,8 +202,8 @@ impl Clock {
         Some(value)
     }
 
-    /// `a..b`: if both are timestamps, everything between them. Otherwise each day from a to b,
-    /// with the time of day given after b.
+    /// Parses `a..b`. Two timestamps denote the whole interval between them. Otherwise, the range
+    /// contains each day from a to b, with the time of day that follows b.
     fn range(self, low: &str, high: &str) -> Result<Vec<Span>> {
         let text = format!("{low}..{high}");
         let (high_date, time) = split_time(high);
@@ -225,7 +227,7 @@ impl Clock {
         let day = self.unit.per_day();
         let count = if from > to { 0 } else { (to - from) / day + 1 };
         room_for(count as usize)?;
-        // When the range ends at a business day, it contains only business days.
+        // A range that ends at a business day contains only business days.
         let business = high_date.to_ascii_lowercase().contains("bd");
         let lengths = (0..count).map(|index| from + index * day);
         let days = lengths.map(|lo| Span::new(lo, lo + day, Kind::Days));

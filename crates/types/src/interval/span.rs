@@ -1,4 +1,4 @@
-//! Intervals of a string, parse errors, and limits on expansion.
+//! The intervals of a string, parse errors, and limits on expansion.
 
 use crate::timestamp::TimestampUnit;
 
@@ -6,20 +6,20 @@ use crate::timestamp::TimestampUnit;
 /// cannot exhaust the memory.
 const MOST: usize = 100_000;
 
-/// Maximum bytes of an interval string.
+/// Maximum length of an interval string in bytes.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Maximum total bytes of the strings expanded from one interval string.
+/// Maximum total length in bytes of the strings expanded from one interval string.
 const MAX_EXPANDED_BYTES: usize = 32 << 20;
 
-/// Maximum bytes of a string quoted in an error.
+/// Maximum length in bytes of a string quoted in an error.
 const SHOWN_BYTES: usize = 80;
 
 /// The reason why a string is not an interval.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct IntervalError {
-    /// Describes the mistake and quotes the text where it is.
+    /// Describes the mistake and quotes the text that contains it.
     pub message: String,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn out_of_range<T>(text: &str) -> Result<T> {
     fail(format!("interval is out of range: {}", shown(text)))
 }
 
-/// Returns the part of a string that an error quotes.
+/// Returns the start of a string, as an error quotes it.
 pub(super) fn shown(text: &str) -> String {
     match text.char_indices().find(|(at, _)| *at >= SHOWN_BYTES) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -48,11 +48,11 @@ pub(super) fn shown(text: &str) -> String {
 /// Kind of a date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Whole days: a filter selects among them, and a time of day can be added.
+    /// Whole days. A filter selects among them, and a time of day can be added.
     Days,
-    /// A part of a day.
+    /// A time range within a day.
     Time,
-    /// A timestamp or everything between two timestamps: no time of day can be added.
+    /// A timestamp, or the interval between two timestamps. No time of day can be added.
     Instants,
 }
 
@@ -64,7 +64,8 @@ pub(super) struct Span {
     pub(super) kind: Kind,
     /// Whether the string specified an offset.
     pub(super) zoned: bool,
-    /// Whether the interval lies between two timestamps, so that no duration can be applied.
+    /// Whether the interval lies between two timestamps. No duration can be applied to such an
+    /// interval.
     pub(super) bounded: bool,
 }
 
@@ -84,7 +85,7 @@ impl Span {
     }
 }
 
-/// Remaining limits of one interval string.
+/// The remaining limits for one interval string.
 #[derive(Debug)]
 pub(super) struct Budget {
     texts: usize,
@@ -112,7 +113,7 @@ impl Budget {
         }
     }
 
-    /// Reserves one interval, whether or not a filter keeps it.
+    /// Reserves one interval, whether or not a filter later removes it.
     pub(super) fn take_interval(&mut self) -> Result<()> {
         match self.intervals.checked_sub(1) {
             Some(intervals) => {
@@ -124,7 +125,7 @@ impl Budget {
     }
 }
 
-/// Fails unless one more interval may follow `count`.
+/// Fails if no further interval is allowed after `count` intervals.
 pub(super) fn room_for(count: usize) -> Result<()> {
     if count < MOST { Ok(()) } else { too_many() }
 }

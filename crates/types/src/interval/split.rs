@@ -1,8 +1,8 @@
-//! Splits an interval string: suffixes outside brackets, lists, expanded brackets.
+//! Splits an interval string: finds suffixes outside brackets, splits lists and expands brackets.
 
 use super::span::{Budget, Result, fail, room_for, shown};
 
-/// Maximum number of brackets, which exceeds the number of fields in a date.
+/// Maximum number of brackets. It exceeds the number of fields in a date.
 const MAX_BRACKETS: usize = 16;
 
 /// Splits at the first `mark` outside brackets.
@@ -13,7 +13,7 @@ pub(super) fn split_mark(text: &str, mark: char) -> (&str, Option<&str>) {
     }
 }
 
-/// Offset of the first such character outside brackets.
+/// Returns the offset of the first such character outside brackets.
 pub(super) fn outside(text: &str, is_mark: impl Fn(char) -> bool) -> Option<usize> {
     let mut depth = 0_i32;
     for (at, c) in text.char_indices() {
@@ -27,7 +27,7 @@ pub(super) fn outside(text: &str, is_mark: impl Fn(char) -> bool) -> Option<usiz
     None
 }
 
-/// Offset of the bracket that closes the one open at the start.
+/// Returns the offset of the bracket that closes a bracket opened just before `text`.
 fn closing(text: &str) -> Result<usize> {
     let mut depth = 1;
     for (at, byte) in text.bytes().enumerate() {
@@ -45,15 +45,15 @@ fn closing(text: &str) -> Result<usize> {
     fail("Unclosed '[' in interval")
 }
 
-/// Returns the strings to which a list and its brackets expand: dates, each with its own time of
-/// day or that of the list.
+/// Returns the strings to which a list and its brackets expand. Each is a date with its own time of
+/// day or with that of the list.
 pub(super) fn elements(dates: &str, budget: &mut Budget) -> Result<Vec<String>> {
     let trimmed = dates.trim();
     let Some(inner) = trimmed.strip_prefix('[') else { return expanded(trimmed, budget) };
     let close = closing(inner)?;
     let (list, tail) = (&inner[..close], inner[close + 1..].trim_start());
     if tail.starts_with('-') {
-        // This is not a list but the years of a date.
+        // The brackets contain the years of a date and are not a list.
         return expanded(trimmed, budget);
     }
     if !tail.is_empty() && !tail.starts_with('T') {
@@ -76,7 +76,7 @@ pub(super) fn elements(dates: &str, budget: &mut Budget) -> Result<Vec<String>> 
         let marks = outside(item, |c| matches!(c, '@' | '#' | ';')).unwrap_or(item.len());
         let (date, own) = item.split_at(marks);
         let tail = if has_time(date) { "" } else { tail };
-        // A zone after the list's time overrides the element's zone.
+        // A zone after the list's time of day overrides the element's zone.
         let own = match own.strip_prefix('@') {
             Some(zone) if tail.contains('@') => zone.find(['#', ';']).map_or("", |at| &zone[at..]),
             _ => own,
@@ -101,8 +101,8 @@ fn is_driver_time(date: &str) -> bool {
     blank.is_some_and(|at| date[at..].trim_start().starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Offset of the `T` that starts the time of day of a variable. `T` without a digit or bracket
-/// after it is a unit.
+/// Returns the offset of the `T` that starts the time of day of a variable. A `T` that is not
+/// followed by a digit or bracket is a unit.
 pub(super) fn time_of_variable(text: &str) -> Option<usize> {
     let starts = |(at, _): &(usize, &str)| {
         let next = text.as_bytes().get(at + 1);
@@ -111,13 +111,13 @@ pub(super) fn time_of_variable(text: &str) -> Option<usize> {
     text.match_indices('T').find(starts).map(|(at, _)| at)
 }
 
-/// A section of a string: the text before a bracket, and the bracket's choices.
+/// A section of a string: the text before a bracket, and the alternatives in the bracket.
 struct Piece<'a> {
     head: &'a str,
     choices: Vec<String>,
 }
 
-/// Expands every bracket: the product of all choices.
+/// Expands every bracket: returns all combinations of the alternatives.
 fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
     let mut pieces = Vec::new();
     let (mut count, mut start) = (1_usize, 0);
@@ -133,7 +133,7 @@ fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
         }
         start = close + 1;
     }
-    // A bracket is usually longer than each of its choices.
+    // A bracket is usually longer than each of its alternatives.
     budget.take_texts(count, count.saturating_mul(text.len() + pieces.len()))?;
     let mut found = vec![String::with_capacity(text.len())];
     for Piece { head, choices } in pieces {
@@ -155,7 +155,7 @@ fn expanded(text: &str, budget: &mut Budget) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Returns the choices in the bracket after `head`.
+/// Returns the alternatives in the bracket after `head`.
 fn choices(head: &str, list: &str) -> Result<Vec<String>> {
     if list.trim().is_empty() {
         return fail("Empty bracket expansion");
@@ -178,7 +178,8 @@ fn choices(head: &str, list: &str) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Width of the field after `head`: a weekday has one digit, a fraction keeps its width.
+/// Returns the width of the field after `head`. A weekday has one digit, and a fraction is not
+/// padded.
 fn width_behind(head: &str) -> usize {
     let is_week_day = head.ends_with('-') && head.trim_end_matches('-').contains("-W");
     if is_week_day || head.ends_with('.') { 1 } else { 2 }

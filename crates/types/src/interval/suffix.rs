@@ -1,4 +1,4 @@
-//! Suffixes after the dates: durations, repetition, day filters.
+//! Suffixes after the dates: durations, repetition and day filters.
 
 use super::dates::{is_unit, plain};
 use super::span::{Result, fail, shown};
@@ -16,7 +16,7 @@ struct Duration {
 }
 
 impl Duration {
-    /// An empty string is a duration of zero.
+    /// An empty string is a duration of length zero.
     fn parse(text: &str, signed: bool) -> Result<Self> {
         let text = text.trim();
         let (sign, mut rest) = match text.strip_prefix('-') {
@@ -70,8 +70,8 @@ impl Duration {
     }
 }
 
-/// Year arithmetic as the reference implementation does it in interval strings: 29 February plus a
-/// year is 1 March, as recorded in `tests/recorded_intervals.rs`. All other year additions clamp.
+/// Adds years as the reference implementation does in interval strings: 29 February plus a year is
+/// 1 March, as recorded in `tests/recorded_intervals.rs`. All other year additions clamp.
 fn add_years(value: i64, number: i64, unit: TimestampUnit) -> Option<i64> {
     let date = CivilDate::from_days(value.div_euclid(unit.per_day()));
     let days = i64::from(date.day - 1) * unit.per_day();
@@ -111,7 +111,7 @@ impl Suffix {
         }
     }
 
-    /// Whether there is a period. If so, the days of a week or month are not separate intervals.
+    /// Whether a period is given. If so, the days of a week or month are not separate intervals.
     pub(super) fn repeats(&self) -> bool {
         self.period.is_some()
     }
@@ -121,9 +121,9 @@ impl Suffix {
         self.duration.is_negative()
     }
 
-    /// Returns, for each repetition, the local times at which it starts and at which its whole days
-    /// end; `None` if one is out of range. A period moves both times, because months differ in
-    /// length.
+    /// Returns, for each repetition, the local time of its start and the local time at which its
+    /// whole days end; `None` if one of them is out of range. A period moves both times, because
+    /// months differ in length.
     pub(super) fn readings(
         &self,
         (first, behind): (i64, i64),
@@ -138,7 +138,7 @@ impl Suffix {
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
         let places = (0..count).scan(base, move |place, index| {
             if let Some(period) = self.period.as_ref().filter(|_| index > 0) {
-                // Negative periods count from the first start, positive ones from the previous
+                // Negative periods count from the first start, positive periods from the previous
                 // repetition.
                 let (from, times) =
                     if period.is_negative() { (base, index as i64) } else { (*place, 1) };
@@ -158,7 +158,8 @@ impl Suffix {
         self.duration.has_days() || self.shortens()
     }
 
-    /// Returns the end for a UTC start. Days end at the same local time; hours are elapsed time.
+    /// Returns the end for a UTC start. Days end at the same local time, whereas hours are elapsed
+    /// time.
     pub(super) fn end(&self, start: i64, days: i64, unit: TimestampUnit) -> Option<i64> {
         let from = if self.ends_by_days() { days } else { start };
         self.duration.after(from, unit, |letter| !is_civil(letter))
@@ -169,11 +170,11 @@ impl Suffix {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Readings {
     pub(super) lo: i64,
-    /// End of the duration's days, without its hours.
+    /// End of the whole days of the duration, without its hours.
     pub(super) days: i64,
 }
 
-/// `#workday`, `#weekend`, `#Mon,Sat`.
+/// A filter such as `#workday`, `#weekend` or `#Mon,Sat`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DayFilter {
     kept: [bool; 7],

@@ -1,4 +1,4 @@
-//! Interval strings and their expected intervals.
+//! Tests of interval strings and their expected intervals.
 
 use super::*;
 use crate::timestamp::{iso_text, parse};
@@ -169,8 +169,8 @@ fn ranges_of_timestamps_and_days_are_parsed() {
     check("$today+24h", &[("2024-05-18T00:00", "2024-05-19T00:00")]);
     check("$nowT09:00;1m", &[("2024-05-17T13:45:56.000000Z", "2024-05-17T13:46:56.000000Z")]);
     check("$today..$today-3d", &[]);
-    // A range that ends at a business day contains only business days; one that starts there
-    // contains all days.
+    // A range that ends at a business day contains only business days. A range that starts at a
+    // business day contains all days.
     check(
         "$today..$today+1bd",
         &[("2024-05-17T00:00", "2024-05-18T00:00"), ("2024-05-20T00:00", "2024-05-21T00:00")],
@@ -185,11 +185,11 @@ fn spans_of(text: &str) -> Vec<(&'static str, &'static str)> {
 
 #[test]
 fn intervals_across_clock_changes_are_correct() {
-    // A day ends at the same local time; hours are elapsed time.
+    // A day ends at the same local time, whereas hours are elapsed time.
     check("2024-10-27@Europe/Berlin;1d", &[("2024-10-26T22:00", "2024-10-27T23:00")]);
     check("2024-10-27@Europe/Berlin;24h", &[("2024-10-26T22:00", "2024-10-27T22:00")]);
     check("2024-03-31@Europe/Berlin", &[("2024-03-30T23:00", "2024-03-31T22:00")]);
-    // A repeated hour stands for its first occurrence, as in `to_utc`.
+    // A repeated hour denotes its first occurrence, as in `to_utc`.
     check("2024-10-27T02@Europe/Berlin", &[("2024-10-27T00:00", "2024-10-27T01:00")]);
     check("2024-03-31T02:30@Europe/Berlin;1h", &[("2024-03-31T01:30", "2024-03-31T02:30")]);
 }
@@ -227,7 +227,7 @@ fn intervals_that_expand_too_far_are_rejected() {
         (list("2024#Mon", 50_000), many.into()),
         ("2024-01-01;1h;1d;9223372036854775807".into(), many.into()),
         ("2024-01-01;1h;0d;9223372036854775807".into(), many.into()),
-        // The filter keeps nothing, but the loop still ends at the limit.
+        // The filter rejects every interval, but the loop still ends at the limit.
         ("2024-01-06#Sun;1h;7d;9223372036854775807".into(), many.into()),
         ("$today..$today+2000000d".into(), many.into()),
         ("$today+2147483647bd".into(), "interval is out of range".into()),

@@ -1,6 +1,6 @@
-//! Time zone abbreviations that stand for exactly one zone, as in `QuestDB`. Both the standard and
-//! the daylight abbreviation of a zone include daylight time. Ambiguous abbreviations (`IST`,
-//! `AMT`, `ACT`) are not listed.
+//! Time zone abbreviations that denote exactly one zone, as in `QuestDB`. Both the standard and the
+//! daylight abbreviation denote the zone with daylight time. Ambiguous abbreviations (`IST`, `AMT`,
+//! `ACT`) are not listed.
 
 use chrono_tz::Tz;
 
