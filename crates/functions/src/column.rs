@@ -1,5 +1,7 @@
-//! Reading arguments and building results. An argument is an array or a scalar. A scalar is read as
-//! a column whose every row is row 0: it is never expanded, and each kernel needs only one form.
+//! Reads arguments and builds results.
+//!
+//! An argument is an array or a scalar. A scalar is read as a column in which every row is row 0.
+//! It is never expanded, so each kernel needs only one implementation.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
@@ -59,7 +61,7 @@ canonical! {
 
 /// An Arrow type whose nulls are represented by a sentinel value in the SQL dialect.
 pub(crate) trait Lane: ArrowPrimitiveType<Native: Canonical + Default> {
-    /// Whether the SQL type has nulls; BYTE and SHORT use 0 instead.
+    /// Whether the SQL type has nulls. BYTE and SHORT have none and use 0.
     const NULLABLE: bool = true;
 }
 
@@ -105,16 +107,17 @@ impl<T: ArrowPrimitiveType> Primitives<T> {
     }
 }
 
-/// Bytes that a kernel reads or writes between two checks of the query's deadline and cancellation.
+/// Number of bytes that a kernel reads or writes between two checks of the query's deadline and
+/// cancellation.
 const LOOK_BYTES: usize = 256 << 10;
-/// Bytes counted per string in addition to its content.
+/// Number of bytes charged per string in addition to its content.
 const LOOK_TEXT: usize = 64;
 
 /// A text argument.
 pub(crate) struct Texts {
     pub(crate) array: StringViewArray,
     pub(crate) scalar: bool,
-    /// Bytes read since the last check.
+    /// Number of bytes read since the last check.
     read: Cell<usize>,
 }
 
@@ -123,7 +126,7 @@ impl Texts {
         Self { array, scalar, read: Cell::new(0) }
     }
 
-    /// Returns the string of a row. Returns `None` once the query must stop: the kernel then ends
+    /// Returns the string of a row, or `None` if the query must stop. In that case the kernel ends
     /// soon and its result is discarded.
     #[inline]
     pub(crate) fn get(&self, row: usize) -> Option<&str> {
@@ -218,8 +221,8 @@ pub(crate) fn build_flags(rows: usize, value: impl FnMut(usize) -> bool) -> Arra
     Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(rows, value), None))
 }
 
-/// Builds a string column; `write` appends a row's string and returns whether it is not null. Fails
-/// if the strings exceed the query's memory limit.
+/// Builds a string column. `write` appends a row's string and returns whether the row has a value.
+/// Fails if the strings exceed the query's memory limit.
 pub(crate) fn build_text(
     rows: usize,
     mut write: impl FnMut(usize, &mut BoundedText) -> bool,
@@ -259,8 +262,9 @@ pub(crate) fn stopped(error: EngineError) -> DataFusionError {
 }
 
 /// Builds a primitive column from computed values. A row is null if an input was null or if the
-/// value represents null. The first pass, which vectorises, only tests whether any value represents
-/// null.
+/// value represents null.
+///
+/// A vectorised first pass only tests whether any value represents null.
 pub(crate) fn canonical<T: Lane>(
     values: Vec<T::Native>,
     nulls: Option<NullBuffer>,
@@ -275,17 +279,17 @@ pub(crate) fn canonical<T: Lane>(
     PrimitiveArray::new(values.into(), nulls)
 }
 
-/// An error that may be shown to a client.
+/// Returns an error that may be shown to a client.
 pub(crate) fn failure(code: ErrorCode, message: impl Into<String>) -> DataFusionError {
     DataFusionError::External(Box::new(EngineError::new(code, message)))
 }
 
-/// The error for a value that a function rejects.
+/// Returns the error for a value that a function rejects.
 pub(crate) fn invalid(message: impl Into<String>) -> DataFusionError {
     failure(ErrorCode::InvalidValue, message)
 }
 
-/// The error for an internal defect.
+/// Returns the error for an internal defect.
 pub(crate) fn internal(message: impl Into<String>) -> DataFusionError {
     DataFusionError::External(Box::new(EngineError::internal(message)))
 }
@@ -294,7 +298,8 @@ fn unexpected(array: &ArrayRef, expected: &str) -> DataFusionError {
     internal(format!("argument has type {}, expected {expected}", array.data_type()))
 }
 
-/// Returns a BOOLEAN column with nulls replaced by false, for results of `DataFusion` functions.
+/// Returns a BOOLEAN column in which nulls are replaced by false. Used for results of `DataFusion`
+/// functions.
 pub(crate) fn definite(flags: &BooleanArray) -> BooleanArray {
     let values =
         BooleanBuffer::collect_bool(flags.len(), |row| flags.is_valid(row) && flags.value(row));

@@ -1,4 +1,4 @@
-//! coalesce, nullif, concat, typeOf: functions whose types depend on all their arguments.
+//! coalesce, nullif, concat and typeOf: functions whose types depend on all their arguments.
 
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ fn coalesce(name: &str, arguments: &[Argument]) -> Resolved {
     if arguments.is_empty() {
         return Err(ResolveError::NoArguments { name: name.into() });
     }
-    // The first argument that cannot be null (BYTE or SHORT) ends the search.
+    // The search ends at the first argument that cannot be null (BYTE or SHORT).
     let returns = match value_type(&beside_lengths(arguments))? {
         SqlType::Symbol => SqlType::String,
         other => other,
@@ -59,8 +59,8 @@ fn coalesce(name: &str, arguments: &[Argument]) -> Resolved {
     Ok(resolved("coalesce", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-/// Returns the types of the arguments from which the common type is determined. Constant text
-/// beside a PERIOD counts as a PERIOD.
+/// Returns the argument types that determine the common type. Constant text next to a PERIOD counts
+/// as a PERIOD.
 fn beside_lengths(arguments: &[Argument]) -> Vec<SqlType> {
     let has_length = arguments.iter().any(|argument| argument.sql_type == SqlType::Period);
     let read = |argument: &Argument| match argument.text() {
@@ -103,7 +103,8 @@ fn null_if(name: &str, arguments: &[Argument]) -> Resolved {
     Ok(resolved("nullif", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-/// Returns which rows of two columns of the same type are equal, with the semantics of `=`.
+/// Returns a bitmap of the rows in which two columns of the same type are equal, with the semantics
+/// of `=`.
 fn equal_values(left: &ArrayRef, right: &ArrayRef, of: SqlType) -> Result<BooleanArray> {
     match of {
         SqlType::Double => {

@@ -1,4 +1,4 @@
-//! Points in shapes, and geohashes within geohashes.
+//! Containment of points in shapes, and of geohashes in geohashes.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ fn numbers<const N: usize>(call: &Call<'_>) -> Result<Vec<Primitives<Float64Type
     (0..N).map(|index| call.primitive::<Float64Type>(index)).collect()
 }
 
-/// Returns the numbers of a row; `None` if one is null.
+/// Returns the numbers of a row; `None` if any of them is null.
 fn row_of<const N: usize>(columns: &[Primitives<Float64Type>], row: usize) -> Option<[f64; N]> {
     let mut values = [0.0; N];
     for (value, column) in values.iter_mut().zip(columns) {
@@ -34,7 +34,7 @@ fn row_of<const N: usize>(columns: &[Primitives<Float64Type>], row: usize) -> Op
     Some(values)
 }
 
-/// Builds a predicate over `N` numbers; false if one is null.
+/// Builds a predicate of `N` numbers, which is false if any of them is null.
 fn test<const N: usize>(call: &Call<'_>, holds: fn([f64; N]) -> bool) -> Result<ArrayRef> {
     let columns = numbers::<N>(call)?;
     Ok(build_flags(call.rows, |row| row_of(&columns, row).is_some_and(holds)))
@@ -49,8 +49,8 @@ fn within_radius([x, y, centre_x, centre_y, radius]: [f64; 5]) -> bool {
 }
 
 /// Returns the distance between two points in metres, along the shorter way around the globe. A
-/// degree of longitude counts as long as it is at the first point's latitude, which is accurate for
-/// points that are close together.
+/// degree of longitude is measured at the latitude of the first point, which is accurate for nearby
+/// points.
 fn distance([lat, lon, to_lat, to_lon]: [f64; 4]) -> f64 {
     let east = (to_lon - lon + 540.0).rem_euclid(360.0) - 180.0;
     METRES_PER_DEGREE * (to_lat - lat).hypot(east * lat.to_radians().cos())
@@ -60,7 +60,7 @@ fn within_metres([lat, lon, centre_lat, centre_lon, metres]: [f64; 5]) -> bool {
     distance([lat, lon, centre_lat, centre_lon]) <= metres
 }
 
-/// The limits of latitude and longitude, which alternate in the arguments.
+/// The limits of latitude and longitude, which alternate as arguments.
 const LIMITS: [(&str, f64); 2] = [("latitude", 90.0), ("longitude", 180.0)];
 
 fn outside(index: usize, value: f64) -> Option<String> {
@@ -71,7 +71,8 @@ fn outside(index: usize, value: f64) -> Option<String> {
     })
 }
 
-/// Rejects constant coordinates out of range; the first four arguments are two points.
+/// Rejects constant coordinates out of range. The first four arguments are the coordinates of two
+/// points.
 fn check_points(arguments: &[Argument]) -> std::result::Result<(), ResolveError> {
     for (index, argument) in arguments.iter().take(4).enumerate() {
         if let Some(message) = argument.double().and_then(|value| outside(index, value)) {
@@ -86,7 +87,7 @@ fn check_row(values: &[f64]) -> Result<()> {
     found.map_or(Ok(()), |message| Err(invalid(message)))
 }
 
-/// `geo_distance_meters(lat, lon, lat, lon)`.
+/// Builds the kernel of `geo_distance_meters(lat, lon, lat, lon)`.
 fn distance_of(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
     check_points(bound.arguments)?;
     Ok(Arc::new(|call: &Call<'_>| {
@@ -99,7 +100,7 @@ fn distance_of(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
     }))
 }
 
-/// `geo_within_radius_latlon(lat, lon, centre lat, centre lon, metres)`.
+/// Builds the kernel of `geo_within_radius_latlon(lat, lon, centre lat, centre lon, metres)`.
 fn near(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
     check_points(bound.arguments)?;
     Ok(Arc::new(|call: &Call<'_>| {
@@ -133,7 +134,8 @@ fn geohash_of(lon: f64, lat: f64, bits: u32) -> i64 {
     cell
 }
 
-/// `make_geohash(lon, lat, bits)`: constants out of range are rejected, other values become null.
+/// Resolves `make_geohash(lon, lat, bits)`. Constants out of range are rejected; other values out
+/// of range become null.
 fn make_geohash(
     name: &str,
     arguments: &[Argument],
@@ -170,7 +172,8 @@ fn make_geohash(
     Ok(resolved("make_geohash", Volatility::Immutable, types, returns, arguments, kernel))
 }
 
-/// Whether a geohash lies within one of the others, which must not have more bits than it.
+/// Resolves `within`, which tests whether a geohash lies within one of the other geohashes. Those
+/// must not have more bits than the first one.
 fn within(name: &str, arguments: &[Argument]) -> std::result::Result<ResolvedScalar, ResolveError> {
     let none = || mismatch(name, [1, 2].into_iter(), arguments);
     let [inner, outer @ ..] = arguments else { return Err(none()) };
@@ -199,7 +202,7 @@ fn within(name: &str, arguments: &[Argument]) -> std::result::Result<ResolvedSca
     Ok(resolved("within", Volatility::Immutable, types, Boolean, arguments, kernel))
 }
 
-/// Reads the values of a geohash argument, whatever its integer width.
+/// Reads the values of a geohash argument of any integer width.
 fn cells(call: &Call<'_>, index: usize) -> Result<impl Fn(usize) -> Option<i64> + use<>> {
     let (array, scalar) = call.array(index)?;
     let wide = arrow::compute::cast(&array, &DataType::Int64)?;
@@ -252,7 +255,7 @@ mod tests {
         assert!(within_radius([3.0, 4.0, 0.0, 0.0, 5.0]));
         assert!(within_metres([0.0, 0.0, 0.0, 1.0, 111_320.0]));
         assert!(!within_metres([0.0, 0.0, 0.0, 1.0, 111_319.0]));
-        // The way across the date line is shorter.
+        // The path across the date line is shorter.
         let over = distance([0.0, 179.0, 0.0, -179.0]);
         assert!((over - 2.0 * METRES_PER_DEGREE).abs() < 1e-6);
     }

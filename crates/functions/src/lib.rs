@@ -1,10 +1,12 @@
 //! Functions, operators and casts of the dialect: tables of the supported forms and types, and the
 //! vectorised kernels that compute them.
 //!
-//! The binder calls `resolve_scalar`, `resolve_aggregate`, `resolve_operator` and `cast` and gets
+//! The binder calls `resolve_scalar`, `resolve_aggregate`, `resolve_operator` and `cast` to build
 //! `DataFusion` expressions. Every result is canonical: a null has its validity bit cleared, and no
-//! valid slot contains a value that the dialect reads as null; BOOLEAN, BYTE and SHORT are never
-//! null. This crate has no knowledge of tables or plans.
+//! valid slot contains a value that represents null in the dialect. BOOLEAN, BYTE and SHORT are
+//! never null.
+//!
+//! This crate does not depend on tables or plans.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

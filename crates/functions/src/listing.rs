@@ -18,7 +18,7 @@ pub struct FunctionDoc {
     pub signatures: Vec<String>,
     /// Summary in one line.
     pub summary: &'static str,
-    /// Whether its value may differ from one execution to the next.
+    /// Whether its result may differ between executions.
     pub changes: bool,
     /// An example expression for SELECT.
     pub example: &'static str,
@@ -27,13 +27,13 @@ pub struct FunctionDoc {
 /// The SQL context in which a function is allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FunctionKind {
-    /// In any expression.
+    /// Allowed in any expression.
     Scalar,
-    /// Over the rows of a group or a window.
+    /// Computed from the rows of a group or window.
     Aggregate,
-    /// Only before OVER.
+    /// Allowed only before OVER.
     Window,
-    /// In FROM.
+    /// Allowed in FROM.
     Table,
 }
 

@@ -1,4 +1,4 @@
-//! Functions about the server and the session whose results depend on neither.
+//! Functions about the server and the session that return fixed results.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -29,13 +29,13 @@ macro_rules! constant {
     };
 }
 
-/// A function that the binder resolves itself. Calls that get here have unsupported arguments and
-/// are rejected.
+/// Resolves a function that the binder handles itself. The binder passes on only calls with
+/// unsupported arguments, which are rejected here.
 fn bound_elsewhere(name: &str, arguments: &[Argument]) -> Result<ResolvedScalar, ResolveError> {
     Err(mismatch(name, std::iter::once(1), arguments))
 }
 
-/// Returns the size of a batch in bytes in its first row, and 0 in the other rows.
+/// Returns the batch size in bytes for the first row of the batch, and 0 for the other rows.
 pub fn row_bytes(columns: Vec<Expr>) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
         let mut bytes = 0;
@@ -50,7 +50,7 @@ pub fn row_bytes(columns: Vec<Expr>) -> Expr {
     call(&udf, columns)
 }
 
-/// Returns the bytes of the buffer ranges that an array references.
+/// Returns the size in bytes of the buffer ranges that an array references.
 fn read_bytes(array: &ArrayRef) -> usize {
     match array.as_string_view_opt() {
         Some(texts) => texts.iter().flatten().map(str::len).sum::<usize>() + 16 * texts.len(),
@@ -58,7 +58,8 @@ fn read_bytes(array: &ArrayRef) -> usize {
     }
 }
 
-/// Returns the position of a string in `names`, counted from `first`; null if it is not among them.
+/// Returns the position of a string in `names`, counted from `first`; null if `names` does not
+/// contain it.
 pub fn number_of(text: Expr, names: &[String], first: i32) -> Expr {
     let identity = format!("{first} {}", names.len());
     let numbers: HashMap<String, i32> = names.iter().cloned().zip(first..).collect();
@@ -71,7 +72,7 @@ pub fn number_of(text: Expr, names: &[String], first: i32) -> Expr {
     call(&udf, vec![text])
 }
 
-/// Returns the output of `touch` for a number of bytes.
+/// Returns the output of the function `touch` for this number of bytes.
 pub fn pages_text(bytes: Expr) -> Expr {
     const PAGE_BYTES: i64 = 4096;
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {

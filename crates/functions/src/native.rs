@@ -22,12 +22,12 @@ use tidemark_types::{SqlType, account};
 
 use crate::column::{Call, stopped};
 
-/// Maximum length in bytes of an expression name that is kept in full.
+/// Maximum length in bytes of an expression name that is not shortened.
 const MAX_NAME_BYTES: usize = 512;
-/// Length in bytes of the prefix that is kept of a longer name.
+/// Length in bytes of the prefix that remains of a shortened name.
 const KEPT_NAME_BYTES: usize = 64;
 
-/// Returns a long name's prefix and digest; the digest keeps names unique.
+/// Replaces a long name by its prefix and a digest, which makes the short name unique.
 fn bounded_name(name: String) -> String {
     if name.len() <= MAX_NAME_BYTES {
         return name;
@@ -41,7 +41,7 @@ fn bounded_name(name: String) -> String {
     format!("{kept}…{:016x}{:016x})", digest(0), digest(1))
 }
 
-/// Computes a column with as many rows as the call has.
+/// Computes a result column with the call's number of rows.
 pub(crate) type Kernel = Arc<dyn Fn(&Call<'_>) -> Result<ArrayRef> + Send + Sync>;
 
 /// A kernel with the types it was resolved for. Two kernels are equal if their names, types and
@@ -145,7 +145,7 @@ impl Native {
         }
     }
 
-    /// Replaces null results by false or 0 if the type has no null.
+    /// Replaces null results by false or 0 if the type has no nulls.
     fn with_values(&self, made: ArrayRef) -> Result<ArrayRef> {
         if made.null_count() == 0 || self.returns.is_nullable() {
             return Ok(made);
@@ -210,8 +210,8 @@ impl ScalarUDFImpl for Native {
         Ok(self.returns.arrow_type())
     }
 
-    /// A name contains the names of its arguments recursively. Without a limit, a thousand nested
-    /// calls take seconds to name, and names are requested repeatedly.
+    /// A name recursively contains the names of its arguments. Without this limit, naming a
+    /// thousand nested calls takes seconds, and names are requested repeatedly.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let names: Vec<String> = args.iter().map(|arg| arg.schema_name().to_string()).collect();
         Ok(bounded_name(format!("{}({})", self.name, names.join(","))))
@@ -254,7 +254,7 @@ impl ScalarUDFImpl for Native {
         account::check().map_err(stopped)?;
         let made =
             (self.kernel)(&Call { arguments: &arguments, rows, random: self.random.as_ref() });
-        // Once the query must stop, the kernel's result or error is meaningless.
+        // If the query must stop, the kernel's result or error is meaningless.
         account::check().map_err(stopped)?;
         let array = self.with_values(made?)?;
         if constant {

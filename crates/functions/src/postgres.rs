@@ -1,6 +1,7 @@
-//! Catalog functions for `PostgreSQL` tools. One schema holds everything and every user sees it;
-//! there are no comments, separate indexes, constraints or triggers. The binder resolves the calls
-//! whose result depends on existing tables.
+//! Catalog functions for `PostgreSQL` tools.
+//!
+//! There is one schema, which every user sees. Comments, separate indexes, constraints and triggers
+//! do not exist. The binder resolves calls whose result depends on existing tables.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -15,8 +16,8 @@ use crate::json::json_build::push_quoted;
 use crate::signature::Param::{Any, Is, Text};
 use crate::signature::{Function, Overload, Param, direct, pure};
 
-/// `PostgreSQL` settings that clients query, with their values in this database. Drivers choose
-/// their catalog queries by the version.
+/// `PostgreSQL` settings that clients query, with their values in this database. Drivers select
+/// their catalog queries by `server_version`.
 pub const SETTINGS: &[(&str, &str)] = &[
     ("application_name", ""),
     ("bytea_output", "hex"),
@@ -43,7 +44,7 @@ pub const SETTINGS: &[(&str, &str)] = &[
     ("transaction_read_only", "off"),
 ];
 
-/// `array_to_string(array, separator [, null])`.
+/// Computes `array_to_string(array, separator [, null])`.
 fn array_to_string(call: &Call<'_>) -> Result<ArrayRef> {
     let (arrays, between) = (call.texts(0)?, call.texts(1)?);
     let nulls = if call.arguments.len() > 2 { Some(call.texts(2)?) } else { None };
@@ -115,7 +116,7 @@ fn second_number(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |row| numbers.get(row)))
 }
 
-/// Fails: no session has drawn a value from the sequence.
+/// Fails, because the session has not obtained a value from the sequence.
 fn undefined(call: &Call<'_>) -> Result<ArrayRef> {
     let names = if call.arguments.is_empty() { None } else { Some(call.texts(0)?) };
     for row in 0..call.rows {
@@ -132,7 +133,7 @@ fn undefined(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |_| None))
 }
 
-/// Fails: the sequence from which to draw a value does not exist.
+/// Fails, because the sequence does not exist.
 fn no_sequence(call: &Call<'_>) -> Result<ArrayRef> {
     let names = call.texts(0)?;
     if let Some(name) = (0..call.rows).find_map(|row| names.get(row)) {
@@ -144,7 +145,7 @@ fn no_sequence(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int64Type>(call.rows, |_| None))
 }
 
-/// OID of the `btree` access method, and its capabilities.
+/// OID of the access method `btree`, and its capabilities.
 const BTREE: i32 = 403;
 const BTREE_CAN: [&str; 5] =
     ["can_order", "can_unique", "can_multi_col", "can_exclude", "can_include"];
@@ -167,7 +168,7 @@ fn argument(call: &Call<'_>, index: usize) -> Result<ArrayRef> {
     })
 }
 
-/// Returns `{pg_catalog,public}`, or only the schemas that are not implied.
+/// Returns `{pg_catalog,public}`, or `{public}` without the implicit schemas.
 fn schemas(call: &Call<'_>) -> Result<ArrayRef> {
     let implied = call.array(0)?.0;
     let implied = implied.as_boolean_opt().is_some_and(|flags| !flags.is_empty() && flags.value(0));
@@ -268,7 +269,7 @@ fn items(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-/// Counts the null, or the non-null, arguments of a row.
+/// Counts the null arguments of a row, or its non-null arguments.
 fn count(call: &Call<'_>, nulls: bool) -> Result<ArrayRef> {
     let columns = (0..call.arguments.len()).map(|index| call.array(index));
     let columns = columns.collect::<Result<Vec<_>>>()?;
@@ -299,7 +300,7 @@ fn json_array(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Returns one of the numbers from a row `(x,n)` that `_pg_expandarray` produced.
+/// Returns one of the numbers of a row `(x,n)`, as produced by `_pg_expandarray`.
 fn row_field(call: &Call<'_>) -> Result<ArrayRef> {
     let (rows, names) = (call.texts(0)?, call.texts(1)?);
     Ok(build::<Int64Type>(call.rows, |row| {

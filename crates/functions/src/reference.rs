@@ -1,6 +1,6 @@
 //! Additions to the function list: signatures of functions with special type rules, window and
 //! table functions that the binder implements, and an example of each function. A test runs the
-//! examples; the documentation shows their results.
+//! examples, and the documentation shows their results.
 
 /// Documentation of a function.
 pub(crate) struct Shown {
@@ -539,7 +539,7 @@ pub(crate) const SHOWN: &[Shown] = &[
     ),
 ];
 
-/// Functions over a row's neighbours; they are written before OVER.
+/// Functions of a row's neighbours, written before OVER.
 pub(crate) const WINDOWS: &[Other] = &[
     other(
         "row_number",
@@ -627,7 +627,7 @@ pub(crate) const WINDOWS: &[Other] = &[
     ),
 ];
 
-/// Functions in FROM.
+/// Functions that are allowed in FROM.
 pub(crate) const TABLES: &[Other] = &[
     other(
         "long_sequence",

@@ -82,7 +82,7 @@ pub fn is_scalar(name: &str) -> bool {
 pub fn resolve_scalar(name: &str, arguments: &[Argument]) -> Result<ResolvedScalar, ResolveError> {
     let plain = name.strip_prefix("pg_catalog.").unwrap_or(name);
     let plain = match arguments.first().and_then(Argument::text) {
-        // Seconds since 1970 do not fit in the INT of the other fields.
+        // Seconds since 1970 do not fit in INT, the result type of the other fields.
         Some(part) if plain.eq_ignore_ascii_case("extract") && part == "epoch" => "extract_epoch",
         _ => plain,
     };
@@ -134,7 +134,7 @@ pub fn resolve_aggregate(
     }
 }
 
-/// The error for an unknown function name, with the most similar name as a hint.
+/// Returns the error for an unknown function name, with the most similar name as a hint.
 fn unknown(name: &str, arguments: &[Argument]) -> ResolveError {
     let lower = name.to_ascii_lowercase();
     let near = DOCS
@@ -154,8 +154,8 @@ fn unknown(name: &str, arguments: &[Argument]) -> ResolveError {
     ResolveError::Unknown { name: name.into(), types: types_of(arguments), hint }
 }
 
-/// Returns the edit distance of two words: insertions, deletions, replacements and swaps of
-/// neighbours.
+/// Returns the edit distance of two words. The edits are insertions, deletions, replacements and
+/// swaps of neighbours.
 fn distance(from: &str, to: &str) -> usize {
     let (from, to): (Vec<char>, Vec<char>) = (from.chars().collect(), to.chars().collect());
     let mut rows: [Vec<usize>; 3] = [Vec::new(), Vec::new(), (0..=to.len()).collect()];

@@ -8,7 +8,7 @@ use tidemark_types::{EngineError, ErrorCode, SqlType};
 
 use crate::native::Native;
 
-/// What resolution needs to know about an argument.
+/// The properties of an argument that function resolution needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Argument {
     /// SQL type; `Null` for the untyped NULL.
@@ -20,13 +20,13 @@ pub struct Argument {
 }
 
 impl Argument {
-    /// An argument that varies by row or is only known at run time.
+    /// Creates an argument that varies by row or is known only at run time.
     #[must_use]
     pub fn column(sql_type: SqlType) -> Self {
         Self { sql_type, constant: None, json: false }
     }
 
-    /// An argument whose value the binder knows.
+    /// Creates an argument whose value the binder knows.
     #[must_use]
     pub fn constant(sql_type: SqlType, value: ScalarValue) -> Self {
         Self { sql_type, constant: Some(value), json: false }
@@ -106,7 +106,7 @@ impl ResolvedScalar {
         Self::new(self.native.within(range), self.argument_types, self.return_type)
     }
 
-    /// Whether the value may differ from row to row.
+    /// Whether the result may differ from row to row.
     #[must_use]
     pub fn is_volatile(&self) -> bool {
         self.udf.signature().volatility == Volatility::Volatile
@@ -128,7 +128,7 @@ pub struct ResolvedAggregate {
     pub argument_types: Vec<SqlType>,
     /// The SQL type of the result.
     pub return_type: SqlType,
-    /// Whether the result depends on row order. If so, the call needs an ORDER BY of the designated
+    /// Whether the result depends on row order. If so, the call needs an ORDER BY on the designated
     /// timestamp, unless the input is known to arrive in that order in a single partition.
     pub order_sensitive: bool,
     /// Whether the call needs IGNORE NULLS.
@@ -153,8 +153,8 @@ pub struct ResolvedOperator {
     pub build: BuildOperator,
 }
 
-/// The reason why a call or a cast cannot be bound. `message` uses `QuestDB`'s wording; the binder
-/// adds the position.
+/// The reason why a call or a cast cannot be bound. `message` uses `QuestDB`'s wording, and the
+/// binder adds the position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.message())]
 pub enum ResolveError {
@@ -229,7 +229,7 @@ pub enum ResolveError {
         /// Error message.
         message: String,
     },
-    /// Any other error in a constant that is not tied to one argument.
+    /// Any other error in a constant, not tied to one argument.
     Invalid {
         /// Error message.
         message: String,
@@ -305,7 +305,7 @@ impl From<ResolveError> for EngineError {
     }
 }
 
-/// The message `inconvertible value: …` in `QuestDB`'s wording.
+/// Returns the message `inconvertible value: …` in `QuestDB`'s wording.
 pub(crate) fn inconvertible_value(value: &str, from: SqlType, to: SqlType) -> String {
     let quote = if from.is_text() { "`" } else { "" };
     format!("inconvertible value: {quote}{value}{quote} [{} -> {}]", from.name(), to.name())

@@ -16,7 +16,7 @@ pub(crate) enum Param {
     Is(SqlType),
     /// Text of any kind, read as VARCHAR.
     Text,
-    /// Any value that can be shown as text, read as VARCHAR.
+    /// Any value with a text form, read as VARCHAR.
     Shown,
     /// A number, read as VARCHAR text.
     Number,
@@ -36,17 +36,17 @@ pub(crate) enum Gives {
     SameAs(usize),
     /// A type that this function derives from the cast argument types and the arguments.
     Decided(SqlType, fn(&[SqlType], &[Argument]) -> SqlType),
-    /// A numeric type, and a function that returns the minimum and maximum result over all rows.
-    /// With a small range, GROUP BY needs no hashing.
+    /// A numeric type, and a function that returns the minimum and maximum result for all rows. If
+    /// the range is small, GROUP BY needs no hashing.
     Near(SqlType, fn(&[Argument]) -> Option<(i64, i64)>),
 }
 
-/// How a kernel is obtained.
+/// How the kernel of a signature is obtained.
 #[derive(Clone, Copy)]
 pub(crate) enum Body {
     /// A kernel that needs only its arguments.
     Direct(fn(&Call<'_>) -> Result<ArrayRef>),
-    /// A kernel built for the types and constants of one call.
+    /// A kernel that is built for the types and constants of one call.
     Made(fn(&Bound<'_>) -> std::result::Result<Kernel, ResolveError>),
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Overload {
     pub(crate) body: Body,
 }
 
-/// A function whose types a table cannot express: `coalesce`, `greatest`, …
+/// Resolves a function whose types cannot be expressed in a table: `coalesce`, `greatest`, …
 pub(crate) type Special =
     fn(&str, &[Argument]) -> std::result::Result<ResolvedScalar, ResolveError>;
 
@@ -78,7 +78,7 @@ pub(crate) struct Function {
     pub(crate) special: Option<Special>,
 }
 
-/// A signature with a ready-made kernel.
+/// Creates a signature with a ready-made kernel.
 pub(crate) const fn direct(
     takes: &'static [Param],
     gives: SqlType,
@@ -87,7 +87,7 @@ pub(crate) const fn direct(
     Overload { takes, variadic: false, gives: Gives::Is(gives), body: Body::Direct(body) }
 }
 
-/// Like [`direct`], for a number in a known range.
+/// Like [`direct`], for a numeric result in a known range.
 pub(crate) const fn near(
     takes: &'static [Param],
     gives: SqlType,
@@ -98,7 +98,7 @@ pub(crate) const fn near(
     Overload { takes, variadic: false, gives, body: Body::Direct(body) }
 }
 
-/// A signature whose kernel is built for each call.
+/// Creates a signature whose kernel is built for each call.
 pub(crate) const fn made(
     takes: &'static [Param],
     gives: Gives,
@@ -107,7 +107,7 @@ pub(crate) const fn made(
     Overload { takes, variadic: false, gives, body: Body::Made(body) }
 }
 
-/// A function that depends only on its arguments.
+/// Creates a function that depends only on its arguments.
 pub(crate) const fn pure(
     name: &'static str,
     overloads: &'static [Overload],
@@ -116,7 +116,7 @@ pub(crate) const fn pure(
     Function { name, summary, volatility: Volatility::Immutable, overloads, special: None }
 }
 
-/// A function with special resolution rules.
+/// Creates a function with special resolution rules.
 pub(crate) const fn special(name: &'static str, rule: Special, summary: &'static str) -> Function {
     Function {
         name,
@@ -127,7 +127,7 @@ pub(crate) const fn special(name: &'static str, rule: Special, summary: &'static
     }
 }
 
-/// A function whose value differs in every row.
+/// Creates a function whose value differs in every row.
 pub(crate) const fn volatile(
     name: &'static str,
     overloads: &'static [Overload],
@@ -172,7 +172,7 @@ pub(crate) fn resolved(
     ResolvedScalar::new(native, types, returns)
 }
 
-/// The error for arguments that match no signature.
+/// Returns the error for arguments that match no signature.
 pub(crate) fn mismatch(
     name: &str,
     arities: impl Iterator<Item = usize>,

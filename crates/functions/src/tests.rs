@@ -1,5 +1,5 @@
-//! Scalar functions through the binder's entry points: resolve, cast the arguments, run, and
-//! compare the result as a string. The expected values are `QuestDB`'s.
+//! Tests of scalar functions through the binder's entry points. They resolve a function, cast the
+//! arguments, run it, and compare the result as a string. The expected values are `QuestDB`'s.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::column::Call;
 use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::resolve_scalar;
 
-/// Random numbers from a seed that is printed and can be set with `SEED`.
+/// Returns random numbers from a seed, which is printed and can be set with `SEED`.
 pub(crate) fn random() -> ChaCha8Rng {
     let seed = std::env::var("SEED").ok().and_then(|text| text.parse().ok());
     let seed = seed.unwrap_or(1);

@@ -1,4 +1,4 @@
-//! Aggregates that return arrays: values collected in order, and arrays combined element by
+//! Aggregates that return arrays. They collect values in order, or combine arrays element by
 //! element.
 
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::array::arrays::{build_arrays, failed};
 use crate::column::internal;
 use crate::resolve::ResolvedAggregate;
 
-/// `array_agg(number)`, `array_agg(array)`, `array_elem_…(array)`.
+/// Resolves `array_agg(number)`, `array_agg(array)` and `array_elem_…(array)`.
 pub(super) fn resolve(name: &str, distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
     let [only] = types else { return None };
     match (name, *only) {
@@ -150,7 +150,7 @@ struct ByPosition {
     dimensions: u8,
     combine: Combine,
     is_mean: bool,
-    /// The arrays read so far, combined element by element.
+    /// The element-by-element combination of all arrays read so far.
     values: Option<Owned>,
     /// Number of values at each position; only maintained for a mean.
     counts: Option<Owned>,

@@ -1,5 +1,7 @@
-//! Changes of a value over time: differences, rates and areas under the curve. Rows arrive in time
-//! order; rows where the value or the time is null are skipped.
+//! Aggregates that describe how a value changes over time: differences, rates and areas under the
+//! curve.
+//!
+//! Rows arrive in time order. Rows whose value or time is null are skipped.
 
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use super::fold::{Fold, udaf};
 use super::shape::{ordered, reads_as_double};
 use crate::resolve::{Argument, ResolveError, ResolvedAggregate};
 
-/// Returns the aggregate of this name over a value and its time.
+/// Returns the aggregate with this name, which reads a value and its time.
 pub(super) fn find(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
     let [value, time] = types else { return None };
     if !reads_as_double(*value) {
@@ -33,7 +35,7 @@ pub(super) fn find(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
     Some(ordered(udaf, vec![SqlType::Double, *time], SqlType::Double))
 }
 
-/// `time_weight(value, timestamp [, 'linear' | 'locf'])`.
+/// Resolves `time_weight(value, timestamp [, 'linear' | 'locf'])`.
 pub(super) fn time_weight(
     arguments: &[Argument],
 ) -> Result<Option<ResolvedAggregate>, ResolveError> {

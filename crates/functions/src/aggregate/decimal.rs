@@ -18,7 +18,7 @@ pub(super) fn resolve(name: &str, arguments: &[Argument]) -> Option<ResolvedAggr
     let from = arguments.first()?.sql_type;
     let SqlType::Decimal(precision, scale) = from else { return None };
     let returns = match (name, arguments) {
-        // The sum has enough digits for the largest possible number of rows.
+        // Chosen such that the sum fits for the largest possible number of rows.
         ("sum", [_]) => {
             let room = match precision {
                 0..=9 => 18,

@@ -23,8 +23,8 @@ use tidemark_types::account;
 use super::native::is_wanted;
 use crate::column::stopped;
 
-/// `count(DISTINCT text)`: uses `DataFusion`'s accumulator for a single group, and this module's
-/// for many groups.
+/// Builds `count(DISTINCT text)`. It uses `DataFusion`'s accumulator for a single group, and this
+/// module's accumulator for many groups.
 pub(super) fn count_texts() -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::from(CountTexts { count: count_udaf() }))
 }
@@ -84,7 +84,7 @@ impl AggregateUDFImpl for CountTexts {
 
 /// Size of a block of strings in bytes; a longer string gets its own block.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Rows between two checks of the query's deadline and cancellation.
+/// Number of rows between two checks of the query's deadline and cancellation.
 const ROWS_BETWEEN_CHECKS: usize = 1024;
 
 /// A distinct string in a group.
@@ -158,7 +158,7 @@ impl DistinctTexts {
         Ok((block as u32, start as u32))
     }
 
-    /// Removes the strings of the emitted groups; the remaining groups are renumbered from 0.
+    /// Removes the strings of the emitted groups and renumbers the remaining groups from 0.
     fn forget(&mut self, emit_to: EmitTo) -> Result<()> {
         let seen = std::mem::take(&mut self.seen);
         let blocks = std::mem::take(&mut self.blocks);
@@ -217,7 +217,7 @@ impl GroupsAccumulator for DistinctTexts {
         entries.sort_unstable_by_key(|entry| entry.group);
         let mut texts = StringViewBuilder::with_capacity(entries.len());
         for entry in &entries {
-            // The input was valid UTF-8.
+            // Nothing is replaced, because the input was valid UTF-8.
             texts.append_value(String::from_utf8_lossy(text_of(&self.blocks, entry)));
         }
         let lengths = counts.iter().map(|&count| count as usize);
@@ -275,7 +275,7 @@ mod tests {
 
     type Model = BTreeMap<usize, BTreeSet<String>>;
 
-    /// Strings of several lengths, some of them null, in several groups.
+    /// Generates strings of several lengths in several groups, with some nulls.
     fn rows(seed: usize) -> (ArrayRef, Vec<usize>, BooleanArray, Model) {
         let (mut texts, mut groups, mut wanted) = (Vec::new(), Vec::new(), Vec::new());
         let mut model = Model::new();
@@ -316,14 +316,13 @@ mod tests {
         one.update_batch(&[Arc::clone(&texts)], &groups, Some(&wanted), 37).unwrap();
         one.update_batch(&[Arc::clone(&more)], &more_groups, Some(&more_wanted), 37).unwrap();
         assert!(one.size() > 0);
-        // Emits the first groups, then the others, whose counts are unchanged.
+        // Emitting the first groups does not change the counts of the remaining groups.
         let first = counts(&one.evaluate(EmitTo::First(10)).unwrap());
         let rest = counts(&one.evaluate(EmitTo::All).unwrap());
         assert_eq!([first, rest].concat(), expected(&both));
         assert!(one.seen.is_empty() && one.blocks.is_empty());
 
-        // The same rows in batches whose states are merged: some as one list per group, some row by
-        // row.
+        // Merges the states of the same rows: first one list per group, then one state per row.
         let mut part = DistinctTexts::default();
         part.update_batch(&[texts], &groups, Some(&wanted), 37).unwrap();
         let mut whole = DistinctTexts::default();

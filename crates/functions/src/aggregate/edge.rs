@@ -1,4 +1,5 @@
-//! Returns the value of one particular row: the first, the last, or the row with an extreme key.
+//! Aggregates that return the value of one particular row: the first row, the last row, or the row
+//! with an extreme key.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use tidemark_types::SqlType;
 
 use super::native::NativeAggregate;
 
-/// `first`, `last` and their `_not_null` forms. Rows arrive in order.
+/// Resolves `first`, `last` and their `_not_null` forms. Rows arrive in order.
 pub(super) fn edge(name: &str, sql_type: SqlType) -> Arc<AggregateUDF> {
     let (name, last, skips_nulls) = match name {
         "first" => ("first", false, false),
@@ -33,7 +34,7 @@ pub(super) fn edge(name: &str, sql_type: SqlType) -> Arc<AggregateUDF> {
     .udaf()
 }
 
-/// `arg_min`, `arg_max`; rows with a null key are skipped.
+/// Resolves `arg_min` and `arg_max`. Rows with a null key are skipped.
 pub(super) fn argument_of_extreme(name: &str, value: SqlType, key: SqlType) -> Arc<AggregateUDF> {
     let (name, wanted) = match name {
         "arg_min" | "min_by" => ("arg_min", Ordering::Less),
@@ -67,7 +68,7 @@ struct Edge {
 }
 
 impl Edge {
-    /// The row of this batch that would be the result if there were no other batches.
+    /// Returns the row that determines the result within this batch.
     fn row_of(&self, values: &ArrayRef) -> Option<usize> {
         let mut rows = 0..values.len();
         let counts = |row: &usize| !self.skips_nulls || values.is_valid(*row);

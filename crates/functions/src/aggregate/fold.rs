@@ -1,4 +1,4 @@
-//! Aggregates over one or two numeric columns whose state is a few DOUBLEs.
+//! Aggregates of one or two numeric columns whose state consists of a few DOUBLEs.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

@@ -16,9 +16,9 @@ use super::native::{NativeAggregate, is_wanted};
 enum Reading {
     /// The sum; null if there are no values, or if the wrapped sum equals LONG's null.
     Sum,
-    /// Whether there was a value and every value was true.
+    /// Whether at least one value exists and all values are true.
     All,
-    /// Whether some value was true.
+    /// Whether at least one value is true.
     Any,
 }
 
@@ -27,7 +27,7 @@ pub(super) fn sum(argument: SqlType) -> Arc<AggregateUDF> {
     udaf("sum", &argument.name(), SqlType::Long, Reading::Sum)
 }
 
-/// `bool_and`, `bool_or`; both are false over no rows.
+/// Resolves `bool_and` and `bool_or`. Both are false when there are no values.
 pub(super) fn boolean(name: &str) -> Arc<AggregateUDF> {
     match name {
         "bool_and" | "every" => udaf("bool_and", "BOOLEAN", SqlType::Boolean, Reading::All),

@@ -1,9 +1,10 @@
 //! Aggregate functions: resolution by name and argument types.
 //!
 //! The operators recognise the most frequent aggregates (count, sum, avg, min, max, first, last) by
-//! name and type and run them on specialised kernels; this module has their general form, which
-//! runs under joins and windows. Nulls are skipped; an aggregate over no values is null unless its
-//! entry says otherwise.
+//! name and type and run them on specialised kernels. This module contains the general
+//! implementations, which are used with joins and windows.
+//!
+//! Nulls are skipped. An aggregate of no values is null unless its entry states otherwise.
 
 mod arrays;
 mod change;
@@ -168,8 +169,9 @@ pub fn is_aggregate(name: &str) -> bool {
     is_aggregate_call(name, 0)
 }
 
-/// Whether a call with this many arguments is an aggregate. `array_elem_sum(a)` adds up the arrays
-/// of all rows; `array_elem_sum(a, b)` adds up the arguments of one row.
+/// Whether a call with this many arguments is an aggregate. `array_elem_sum(a)` is an aggregate,
+/// because it adds up the arrays of all rows. `array_elem_sum(a, b)` is not, because it adds up the
+/// arguments of one row.
 #[must_use]
 pub fn is_aggregate_call(name: &str, arguments: usize) -> bool {
     let name = without_schema(name);
@@ -188,7 +190,7 @@ pub fn without_schema(name: &str) -> &str {
     }
 }
 
-/// Whether an aggregate also reads the time of each row, according to its signature.
+/// Whether an aggregate also reads the time of each row. This is derived from its signature.
 #[must_use]
 pub fn reads_time(name: &str) -> bool {
     AGGREGATES.iter().any(|(known, signature, _)| {
@@ -297,9 +299,9 @@ fn count(distinct: bool, types: &[SqlType]) -> Option<ResolvedAggregate> {
         [] if !distinct => unordered(count_udaf(), Vec::new(), SqlType::Long),
         [SqlType::Boolean] => return None,
         [only] => {
-            // Counting distinct keys requires that each string has one key. A dictionary's values
-            // are distinct, but a computed symbol may arrive with several dictionaries. Distinct
-            // symbols are therefore counted as strings.
+            // To count distinct keys, each string must have exactly one key. The values of one
+            // dictionary are distinct, but a computed symbol may arrive with several dictionaries.
+            // Distinct symbols are therefore counted as strings.
             let is_text = matches!(only, SqlType::Null) || (distinct && *only == SqlType::Symbol);
             let read = if is_text { SqlType::Varchar } else { *only };
             let is_text = read.arrow_type() == DataType::Utf8View;
@@ -403,10 +405,9 @@ fn booleans(name: &str, types: &[SqlType]) -> Option<ResolvedAggregate> {
         .then(|| unordered(integer::boolean(name), vec![SqlType::Boolean], SqlType::Boolean))
 }
 
-/// Returns one of the most frequent values.
-///
-/// `mode(value)` returns the first of them in row order, `mode(value, descending)` the first in
-/// sort order, as `mode() WITHIN GROUP (ORDER BY value DESC)` does.
+/// Resolves `mode`, which returns one of the most frequent values. `mode(value)` returns the first
+/// of these values in row order. `mode(value, descending)` returns the first in sort order, like
+/// `mode() WITHIN GROUP (ORDER BY value DESC)`.
 fn mode(arguments: &[Argument]) -> Option<ResolvedAggregate> {
     let (value, tie) = match arguments {
         [value] => (value, values::Tie::FirstMet),

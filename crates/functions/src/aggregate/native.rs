@@ -97,7 +97,7 @@ impl AggregateUDFImpl for Wrapped {
         Ok(Box::new(Checked((self.inner.one)())))
     }
 
-    /// Used for window frames that rows leave.
+    /// Used for window frames whose start moves, so that rows leave the frame.
     fn create_sliding_accumulator(&self, _: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
         Ok(Box::new(Replayed { one: Arc::clone(&self.inner.one), columns: Vec::new() }))
     }

@@ -8,7 +8,7 @@ use tidemark_types::SqlType;
 use super::fold::{Fold, udaf};
 use crate::resolve::ResolvedAggregate;
 
-/// Returns the aggregate of this name over two numeric columns.
+/// Returns the aggregate with this name, which reads two numeric columns.
 pub(crate) fn find(name: &str) -> Option<Arc<AggregateUDF>> {
     macro_rules! joint {
         ($name:literal, $shape:ident) => {
@@ -35,7 +35,8 @@ pub(crate) fn find(name: &str) -> Option<Arc<AggregateUDF>> {
     }
 }
 
-/// `twap(price, timestamp)`: the mean of a step function over time; rows arrive in time order.
+/// Resolves `twap(price, timestamp)`, the time-weighted mean of a step function. Rows arrive in
+/// time order.
 pub(crate) fn twap(types: &[SqlType]) -> Option<ResolvedAggregate> {
     let [price, timestamp] = types else { return None };
     if !super::shape::reads_as_double(*price) || !timestamp.is_timestamp() {

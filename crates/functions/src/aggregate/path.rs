@@ -16,7 +16,7 @@ use crate::resolve::ResolvedAggregate;
 /// Radius of the earth in kilometres.
 const EARTH_RADIUS: f64 = 6_371.088;
 
-/// `haversine_dist_deg(lat, lon, timestamp)`.
+/// Resolves `haversine_dist_deg(lat, lon, timestamp)`.
 pub(super) fn length(types: &[SqlType]) -> Option<ResolvedAggregate> {
     let [lat, lon, timestamp] = types else { return None };
     let numbers = super::shape::reads_as_double(*lat) && super::shape::reads_as_double(*lon);
@@ -28,7 +28,7 @@ pub(super) fn length(types: &[SqlType]) -> Option<ResolvedAggregate> {
     Some(super::shape::ordered(udaf, types, SqlType::Double))
 }
 
-/// Consecutive points on a sphere.
+/// The path through consecutive points on a sphere.
 #[derive(Debug, Default, Clone)]
 struct Path {
     count: f64,
@@ -87,7 +87,7 @@ impl Fold for Path {
     }
 }
 
-/// `isOrdered(value)`.
+/// Resolves `isOrdered(value)`.
 pub(super) fn is_ordered(types: &[SqlType]) -> Option<ResolvedAggregate> {
     let [only] = types else { return None };
     let is_time = only.is_timestamp() || *only == SqlType::Date;

@@ -37,7 +37,8 @@ pub(super) fn is_number(sql_type: SqlType) -> bool {
     sql_type.is_integer() || sql_type.is_floating() || matches!(sql_type, SqlType::Decimal(..))
 }
 
-/// Whether a type is read as DOUBLE: numbers, NULL, and text, which is parsed at run time.
+/// Whether a type is read as DOUBLE. Numbers and NULL are, and so is text, which is parsed at run
+/// time.
 pub(super) fn reads_as_double(sql_type: SqlType) -> bool {
     is_number(sql_type) || sql_type.is_text() || matches!(sql_type, SqlType::Null | SqlType::Char)
 }

@@ -18,7 +18,7 @@ use crate::column::stopped;
 pub(super) type Choose = Arc<dyn Fn(usize) -> Option<usize> + Send + Sync>;
 
 /// Builds the aggregate that returns the value whose rank `choose` selects. `variant` identifies
-/// its constants. `None` for a type without an order.
+/// the aggregate's constants. Returns `None` for a type without an order.
 pub(super) fn chosen(of: SqlType, variant: &str, choose: Choose) -> Option<Arc<AggregateUDF>> {
     let data_type = of.arrow_type();
     let has_order = data_type.is_primitive()
@@ -116,12 +116,13 @@ impl Accumulator for Sorted {
     }
 }
 
-/// Comparisons between two checks of the query's deadline and cancellation.
+/// Number of comparisons between two checks of the query's deadline and cancellation.
 const COMPARISONS_BETWEEN_CHECKS: usize = 1 << 16;
 
-/// Returns the row whose value has this rank, counted from 0. Arrow's sort cannot be cancelled, so
-/// this quickselect checks the deadline as it runs. Its pivots are pseudo-random, so it takes
-/// linear time on average, whatever the order of the rows.
+/// Returns the row whose value has this rank, counted from 0.
+///
+/// Arrow's sort cannot be cancelled, so this quickselect checks the deadline as it runs. Its pivots
+/// are pseudo-random. It therefore takes linear time on average, in whatever order the rows are.
 fn row_of_rank(values: &ArrayRef, rank: usize) -> Result<usize> {
     account::room(values.len() * size_of::<u32>()).map_err(stopped)?;
     let compare = make_comparator(values, values, SortOptions::default())?;

@@ -1,4 +1,4 @@
-//! Checks each aggregate against the definition it is named after, in one batch and in two.
+//! Compares each aggregate with its mathematical definition, for rows in one batch and in two.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ fn resolve(name: &str, types: &[SqlType]) -> ResolvedAggregate {
     resolve_aggregate(name, false, &arguments).unwrap()
 }
 
-/// Runs an aggregate over the rows in one batch, and again with the rows split at `cut` and merged.
+/// Aggregates the rows in one batch, and again in two batches that are split at `cut` and whose
+/// states are merged.
 fn run(resolved: &ResolvedAggregate, columns: &[ArrayRef], cut: usize) -> [ScalarValue; 2] {
     use arrow::datatypes::{Field, Schema};
     let schema = Schema::empty();
@@ -241,7 +242,7 @@ fn path_length_is_the_sum_of_its_segments() {
     }
 }
 
-/// A gauge with one null, and a counter that restarts, at 0, 10, 20 and 40 seconds.
+/// A gauge with one null and a counter with a restart, at 0, 10, 20 and 40 seconds.
 #[test]
 fn delta_and_rate_aggregates_match_their_definitions() {
     let gauge = doubles(&[Some(1.0), None, Some(4.0), Some(2.0)]);
@@ -262,7 +263,7 @@ fn delta_and_rate_aggregates_match_their_definitions() {
             ("derivative", &gauge, 1.0 / 40.0),
             ("increase", &counter, 3.0 + 2.0 + 4.0),
             ("rate", &counter, 9.0 / 40.0),
-            // Each term is the mean of two values times the seconds between them.
+            // Each term is the mean of two values times the number of seconds between them.
             ("integral", &gauge, 2.5 * 20.0 + 3.0 * 20.0),
             ("time_weight", &gauge, 110.0 / 40.0),
         ] {

@@ -1,4 +1,4 @@
-//! Concatenating strings and collecting them into lists.
+//! Aggregates that concatenate strings or collect them into lists.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::column::{Texts, stopped};
 use crate::text::bounded_text::BoundedText;
 use crate::text::text_array::push_item;
 
-/// `string_agg` and `string_distinct_agg`. Rows arrive in order; nulls are skipped.
+/// Builds `string_agg` and `string_distinct_agg`. Rows arrive in order, and nulls are skipped.
 pub(super) fn join(distinct: bool, separator: String, returns: SqlType) -> Arc<AggregateUDF> {
     let variant = format!("{},{separator:?}", returns.name());
     let aggregate = if distinct {
@@ -91,7 +91,7 @@ impl Accumulator for Joined {
     }
 }
 
-/// Each distinct string at its first occurrence.
+/// Concatenates each distinct string once, in the order of first occurrence.
 #[derive(Debug)]
 struct JoinedOnce {
     separator: String,
@@ -132,7 +132,7 @@ impl Accumulator for JoinedOnce {
     }
 }
 
-/// `array_agg` of strings, written as a catalog array: `{a,b,NULL}`.
+/// Builds `array_agg` for strings. The result has the form of a catalog array: `{a,b,NULL}`.
 pub(super) fn listed() -> Arc<AggregateUDF> {
     NativeAggregate {
         name: "array_agg",
@@ -145,7 +145,7 @@ pub(super) fn listed() -> Arc<AggregateUDF> {
     .udaf()
 }
 
-/// `array_agg(DISTINCT text)`: the distinct strings, sorted, NULL last.
+/// Builds `array_agg(DISTINCT text)`: the distinct strings in sort order, with NULL last.
 pub(super) fn listed_once() -> Arc<AggregateUDF> {
     NativeAggregate {
         name: "array_agg",
@@ -218,7 +218,7 @@ impl Accumulator for ListedOnce {
     }
 }
 
-/// Converts the strings of some of the rows to the intermediate state.
+/// Converts strings to a list, the intermediate state of `array_agg`.
 fn list_of_texts<'a>(texts: impl Iterator<Item = Option<&'a str>>) -> Vec<ScalarValue> {
     let texts: Vec<ScalarValue> =
         texts.map(|text| ScalarValue::Utf8View(text.map(str::to_owned))).collect();

@@ -49,8 +49,8 @@ fn value_and_constants(arguments: &[Argument]) -> Vec<SqlType> {
     types
 }
 
-/// `median(x)`, `percentile(x, p)`, `percentile_disc(x, p)` and the approximate forms
-/// `approx_median(x [, digits])`, `approx_percentile(x, p [, digits])`.
+/// Resolves `median(x)`, `percentile(x, p)`, `percentile_disc(x, p)` and the approximate forms
+/// `approx_median(x [, digits])` and `approx_percentile(x, p [, digits])`.
 pub(super) fn percentile(
     name: &str,
     arguments: &[Argument],
@@ -97,8 +97,8 @@ pub(super) fn percentile(
     Ok(Some(super::shape::unordered(udaf, value_and_constants(arguments), SqlType::Double)))
 }
 
-/// `percentile_disc(x, p [, true])`: with `true`, the rank is counted from the greatest value.
-/// Numbers are read as DOUBLE; other types are unchanged.
+/// Resolves `percentile_disc(x, p [, true])`. With `true`, the rank is counted from the greatest
+/// value. Numbers are read as DOUBLE, other types unchanged.
 fn discrete(fraction: f64, arguments: &[Argument]) -> Option<ResolvedAggregate> {
     let is_from_top = match arguments.get(2) {
         None => false,
@@ -158,14 +158,16 @@ fn interpolated(values: &mut [f64], fraction: f64) -> Option<f64> {
     if share <= 0.0 || index == last {
         return Some(low);
     }
-    // The selection has moved all greater values behind the index.
+    // After the selection, all greater values follow the index.
     let high = values[index + 1..].iter().copied().fold(f64::INFINITY, f64::min);
     Some(low + (high - low) * share)
 }
 
-/// Returns the result from a histogram with the given number of significant digits: the greatest
-/// value of the bucket that contains the rank. Buckets divide each power of two into equal
-/// intervals. Powers of two start at 1 for whole numbers, otherwise at the smallest positive value.
+/// Returns the result from a histogram with this number of significant digits: the greatest value
+/// of the bucket that contains the rank.
+///
+/// Buckets divide each power of two into equal intervals. The powers start at 1 for whole numbers,
+/// otherwise at the smallest positive value.
 fn in_histogram(
     values: &mut [f64],
     fraction: f64,
@@ -186,7 +188,8 @@ fn in_histogram(
     double(nearest_rank(values, fraction).map(in_cell))
 }
 
-/// `sparkline(x)` or `sparkline(x, min, max, width)`; a null bound is taken from the values.
+/// Resolves `sparkline(x)` and `sparkline(x, min, max, width)`. A null bound is replaced by the
+/// minimum or maximum value.
 pub(super) fn sparkline(
     arguments: &[Argument],
 ) -> std::result::Result<Option<ResolvedAggregate>, ResolveError> {
@@ -224,11 +227,11 @@ pub(super) fn sparkline(
     Ok(Some(super::shape::ordered(udaf, value_and_constants(arguments), SqlType::Varchar)))
 }
 
-/// Number of block characters in 1 MiB of UTF-8.
+/// Maximum number of block characters, which together take 1 MiB of UTF-8.
 const MAX_BLOCKS: usize = (1 << 20) / 3;
 
-/// Draws one block per value, in eight heights. If there are more than `width` values, they are
-/// averaged in groups of equal size.
+/// Draws one block character per value, in eight heights. If there are more than `width` values,
+/// they are averaged in groups of equal size.
 fn blocks(values: &[f64], [low, high]: [Option<f64>; 2], width: usize) -> String {
     let parts = values.len().min(width);
     let part = |index: usize| {
@@ -245,7 +248,7 @@ fn blocks(values: &[f64], [low, high]: [Option<f64>; 2], width: usize) -> String
     heights.iter().map(block).collect()
 }
 
-/// Which of several equally frequent values is the mode.
+/// Selects the mode among several equally frequent values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Tie {
     FirstMet,
@@ -253,7 +256,7 @@ pub(super) enum Tie {
     Greatest,
 }
 
-/// The most frequent value.
+/// Builds the aggregate that returns the most frequent value.
 pub(super) fn mode(sql_type: SqlType, tie: Tie) -> Arc<AggregateUDF> {
     let data_type = sql_type.arrow_type();
     NativeAggregate {
@@ -312,7 +315,7 @@ impl Accumulator for Collected {
     }
 }
 
-/// Rows between two checks of the query's deadline and cancellation.
+/// Number of rows between two checks of the query's deadline and cancellation.
 const LOOK_ROWS: usize = 256;
 
 #[derive(Debug)]
@@ -356,7 +359,7 @@ impl Accumulator for Mode {
         self.counts.capacity() * size_of::<(ScalarValue, (u64, usize))>()
     }
 
-    /// Each value, repeated as often as it occurs, in order of first appearance.
+    /// Returns each value as often as it occurs, in the order of first appearance.
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
         let mut tallies: Vec<_> = self.counts.drain().collect();
         tallies.sort_by_key(|(_, (_, order))| *order);

@@ -1,8 +1,7 @@
-//! Functions over DOUBLE[].
+//! Functions of DOUBLE[]. The result for a null array is null.
 //!
-//! A null array results in null. Kernels represent a null element as NaN; the function table states
-//! how each function treats it. Shapes that must agree are checked during binding if both are
-//! constants.
+//! Kernels represent a null element as NaN; the function table states how each function treats it.
+//! Shapes that must agree are checked during binding if both are constants.
 
 use std::sync::Arc;
 
@@ -54,7 +53,7 @@ fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / count as f64)
 }
 
-/// Returns the standard deviation; `lost` is subtracted from the count (1 for a sample).
+/// Returns the standard deviation. `lost` is subtracted from the count; it is 1 for a sample.
 fn deviation(values: &[f64], lost: usize) -> Option<f64> {
     let mean = average(present(values))?;
     let (squares, count) = sum_and_count(present(values).map(|value| (value - mean).powi(2)));
@@ -259,14 +258,14 @@ fn insertion_point(call: &Call<'_>) -> Result<ArrayRef> {
     }))
 }
 
-/// Whether `||` on operands of these types builds an array: at least one operand is an array, and
-/// the others are arrays, elements or null.
+/// Whether `||` builds an array from operands of these types. At least one operand must be an
+/// array, and the others arrays, elements or null.
 #[must_use]
 pub fn joins_arrays(types: impl Iterator<Item = SqlType> + Clone) -> bool {
     joined_dimensions(types).is_some()
 }
 
-/// Returns the number of dimensions of a concatenation of arrays; operands may have one dimension
+/// Returns the number of dimensions of concatenated arrays. Some operands may have one dimension
 /// less.
 fn joined_dimensions(mut types: impl Iterator<Item = SqlType> + Clone) -> Option<u8> {
     let dimensions = |of: SqlType| match of {
@@ -282,9 +281,9 @@ fn joined_dimensions(mut types: impl Iterator<Item = SqlType> + Clone) -> Option
     types.all(fits).then_some(most)
 }
 
-/// `array_cat(part, …)`, also written `||`: concatenates arrays along their first dimension. An
-/// operand with one dimension less becomes one element. A null array adds nothing, a null number
-/// adds an element.
+/// Resolves `array_cat(part, …)`, also written `||`, which concatenates arrays along their first
+/// dimension. An operand with one dimension less becomes one element. A null array adds nothing; a
+/// null number adds an element.
 fn array_cat(name: &str, arguments: &[Argument]) -> Resolved {
     let types = types_of(arguments);
     let Some(dimensions) = joined_dimensions(types.iter().copied()) else {
@@ -351,7 +350,7 @@ fn joined(call: &Call<'_>, types: &[SqlType], dimensions: u8) -> Result<ArrayRef
 /// Combines the values at one position of several arrays into one value.
 pub(crate) type Combine = fn(&[f64]) -> Option<f64>;
 
-/// `array_elem_…` over several arguments in one row.
+/// Resolves `array_elem_…` with several arguments, which it combines row by row.
 fn by_position(name: &'static str, arguments: &[Argument], combine: Combine) -> Resolved {
     let array = arguments.iter().find_map(|argument| argument.sql_type.dimensions());
     let fits = |argument: &Argument| {
@@ -459,7 +458,7 @@ fn l2price(_: &str, arguments: &[Argument]) -> Resolved {
     Ok(resolved("l2price", Volatility::Immutable, types, Double, arguments, kernel))
 }
 
-/// `array_build(count, size, filler, …)`: builds one row per filler.
+/// Resolves `array_build(count, size, filler, …)`, which builds one row of the array per filler.
 fn array_build(name: &str, arguments: &[Argument]) -> Resolved {
     let refuse = |index, message: &str| {
         Err(ResolveError::InvalidArgument { index, message: message.to_owned() })

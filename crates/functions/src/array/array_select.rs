@@ -1,4 +1,5 @@
-//! Array elements by position: selectors, transposition, combination element by element.
+//! Access to array elements by position: selectors, transposition and element-by-element
+//! combination.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use crate::signature::resolved;
 /// The selector between `[` and `]` for one dimension. Its bounds are passed as separate arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Selector {
-    /// `i`: one argument.
+    /// `i` has one argument.
     Item,
     /// `lo:` has one argument.
     From,
@@ -26,8 +27,8 @@ pub enum Selector {
     Range,
 }
 
-/// Binds `array[selectors]`. `arguments` are the array and the selectors' values in order.
-/// Positions count from 1, negative positions from the end.
+/// Binds `array[selectors]`. `arguments` contains the array and then the selectors' values in
+/// order. Positions count from 1, negative positions from the end.
 pub fn resolve_index(
     selectors: &[Selector],
     arguments: &[Argument],
@@ -61,7 +62,7 @@ pub fn resolve_index(
     types[0] = array;
     let places: Vec<Selector> = selectors.clone();
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| select(call, &places, left));
-    // The selectors are part of the kernel's identity, like the types.
+    // The kernel's identity includes the selectors, in the same way as the types.
     let shape = Argument::constant(
         SqlType::String,
         datafusion::common::ScalarValue::Utf8View(Some(format!("{selectors:?}"))),
@@ -100,7 +101,7 @@ fn select(call: &Call<'_>, selectors: &[Selector], left: u8) -> Result<ArrayRef>
                 let (shape, values) = pick(array, &taken);
                 out.push(&shape, values).map_err(failed)
             }
-            // A position out of range results in an empty sub-array.
+            // For a sub-array, a position out of range results in an empty array.
             Some((_, None)) => {
                 out.push(&vec![0; usize::from(left)], std::iter::empty()).map_err(failed)
             }
@@ -112,8 +113,8 @@ fn select(call: &Call<'_>, selectors: &[Selector], left: u8) -> Result<ArrayRef>
     })
 }
 
-/// Returns the selected range in each dimension. `None` if a position is null, `Some(None)` if a
-/// position is out of range.
+/// Returns the selected range in each dimension. Returns `None` if a position is null, and
+/// `Some(None)` if a position is out of range.
 #[expect(clippy::option_option, reason = "null and out of range differ for sub-arrays")]
 fn taken(
     shape: &[i32],
@@ -175,8 +176,8 @@ pub(crate) fn transposed(array: DoubleArray<'_>) -> (Vec<i32>, Vec<f64>) {
     let shape: Vec<i32> = array.shape.iter().rev().copied().collect();
     let mut strides: Vec<usize> = Vec::with_capacity(shape.len());
     let mut step = 1;
-    // Strides of the source array, innermost dimension first, which is the outermost dimension of
-    // the result.
+    // Strides of the source array, innermost dimension first. The innermost dimension becomes the
+    // outermost dimension of the result.
     for &length in array.shape.iter().rev() {
         strides.push(step);
         step *= length as usize;
@@ -193,8 +194,8 @@ pub(crate) fn transposed(array: DoubleArray<'_>) -> (Vec<i32>, Vec<f64>) {
     (shape, values)
 }
 
-/// Combines the values of several arrays at each position. Each dimension of the result is as long
-/// as in the longest input.
+/// Combines the values of several arrays at each position. Each dimension of the result has the
+/// greatest length among the inputs.
 pub(crate) fn combined(
     arrays: &[DoubleArray<'_>],
     combine: impl Fn(&[f64]) -> Option<f64>,

@@ -1,6 +1,5 @@
-//! DOUBLE[]: reading and building arrays in kernels, literals and operators.
-//!
-//! Shapes that must agree are checked during binding if both are constants.
+//! Reads and builds DOUBLE[] values in kernels, literals and operators. Shapes that must agree are
+//! checked during binding if both are constants.
 
 use std::sync::Arc;
 
@@ -46,7 +45,7 @@ impl Arrays {
     }
 }
 
-/// Rows between two checks of the query's deadline and cancellation.
+/// Number of rows between two checks of the query's deadline and cancellation.
 const LOOK_ROWS: usize = 64;
 
 /// Builds a column of arrays; `write` adds the array of each row.
@@ -123,7 +122,8 @@ pub(crate) fn same_shapes(
     }
 }
 
-/// `ARRAY[…]`: numbers form a one-dimensional array; arrays form an array with one more dimension.
+/// Resolves `ARRAY[…]`. Numbers form a one-dimensional array; arrays form an array with one more
+/// dimension.
 pub fn resolve_array(elements: &[Argument]) -> Resolved {
     let inner = elements.iter().map(|element| element.sql_type).find(|t| *t != SqlType::Null);
     let inner = match inner {
@@ -195,7 +195,7 @@ fn arrays_to_array(call: &Call<'_>, dimensions: u8) -> Result<ArrayRef> {
     })
 }
 
-/// `+ - * /` where at least one operand is an array; `None` for other operators and types.
+/// Resolves `+ - * /` where at least one operand is an array; `None` for other operators and types.
 pub(crate) fn arithmetic(
     op: BinaryOperator,
     left: &Argument,
@@ -257,8 +257,8 @@ fn with_number(
     })
 }
 
-/// Returns the shape to which two shapes broadcast, aligned at the innermost dimension. A missing
-/// dimension, or one of length 1, is repeated to the length of the other.
+/// Returns the shape to which two shapes broadcast, aligned at the innermost dimension. If a
+/// dimension is missing or has length 1, it is repeated to the length of the other shape.
 fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
     let dimensions = left.len().max(right.len());
     let length = |shape: &[i32], place: usize| {
@@ -273,12 +273,13 @@ fn broadcast(left: &[i32], right: &[i32]) -> Option<Vec<i32>> {
         .collect()
 }
 
-/// Returns, for each position of an array of `shape` in row-major order, which position to read in
-/// an array with the shape `own`.
+/// Maps each position in an array with the shape `shape`, in row-major order, to a position in an
+/// array with the shape `own`.
 fn repeated_places(shape: &[i32], own: &[i32]) -> Vec<usize> {
     let mut places = vec![0];
     let mut stride = 1;
-    // From the innermost dimension outwards: each dimension repeats those inside it.
+    // Proceeds from the innermost dimension outwards: each dimension repeats the dimensions inside
+    // it.
     for distance in 1..=shape.len() {
         let length = shape[shape.len() - distance] as usize;
         let own_length = own.len().checked_sub(distance).map_or(1, |place| own[place] as usize);
@@ -316,14 +317,15 @@ fn element_wise(call: &Call<'_>, dimensions: u8, compute: fn(f64, f64) -> f64) -
     })
 }
 
-/// `-array`.
+/// Returns the kernel of `-array`.
 pub(crate) fn negation() -> Kernel {
     Arc::new(|call: &Call<'_>| {
         map_arrays(call, |array| array.values.iter().map(|value| -value).collect())
     })
 }
 
-/// `=` of arrays: equal shapes and elements; null equals null.
+/// Resolves `=` for arrays: they are equal if their shapes and elements are equal. Null equals
+/// null.
 pub(crate) fn equality(op: BinaryOperator, array: SqlType) -> ResolvedOperator {
     let equal = op == BinaryOperator::Equal;
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {

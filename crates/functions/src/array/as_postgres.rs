@@ -1,4 +1,4 @@
-//! DOUBLE[] in `PostgreSQL`'s sort order and array syntax.
+//! The sort order and the array syntax of `PostgreSQL` for DOUBLE[].
 
 use std::sync::Arc;
 
@@ -14,13 +14,13 @@ use crate::array::arrays::Arrays;
 use crate::column::{Call, invalid, stopped, try_build_text};
 use crate::native::{Kernel, Native, call};
 
-/// Markers written before each element and after the last one.
+/// Markers in a sort key: one before each element, one after the last element.
 const ELEMENT: u8 = 1;
 const END: u8 = 0;
 
-/// Returns the sort key of an array as BINARY. Elements are compared first; null is greatest, and a
-/// prefix precedes the longer array. Arrays with equal elements are ordered by the lengths of their
-/// dimensions.
+/// Returns the sort key of an array as BINARY. Elements are compared first. Null is the greatest
+/// element, and a prefix precedes the longer array. Arrays with equal elements are ordered by the
+/// lengths of their dimensions.
 #[must_use]
 pub fn array_order(array: Expr, dimensions: u8) -> Expr {
     let kernel: Kernel = Arc::new(|call: &Call<'_>| {
@@ -65,7 +65,7 @@ pub fn array_text(array: Expr, dimensions: u8, bounds: Option<(i64, i64)>) -> Ex
         let mut rounded = Vec::new();
         try_build_text(call.rows, |row, out| {
             let Some(array) = arrays.get(row) else { return Ok(false) };
-            // Each element takes at least two characters.
+            // Each element needs at least two characters.
             if out.refuses(2 * array.values.len()) {
                 return Ok(false);
             }

@@ -1,4 +1,4 @@
-//! Converts a column by chaining the kernels of the source and target types.
+//! Converts a column with the kernel of the source type, followed by the kernel of the target type.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::native::{Kernel, Native, call};
 use crate::number::decimal;
 
 /// Returns the call that converts an expression at run time. `failing` is the error code and
-/// position to report if the conversion fails, if known.
+/// position to report for a failed conversion, if known.
 pub(crate) fn converted(
     expr: Expr,
     (from, to): (SqlType, SqlType),
@@ -41,7 +41,8 @@ pub(crate) fn converted(
     };
     let kernel: Kernel =
         Arc::new(move |call: &Call<'_>| convert(call, from, to, mode).map_err(located));
-    // The position in the SQL is not part of the identity: `GROUP BY` must recognise the same cast.
+    // The kernel's identity does not include the position in the SQL text, because `GROUP BY` must
+    // recognise the same cast.
     let variant = format!("{},{},{mode:?}", from.name(), to.name());
     let types = (vec![from], to);
     call(&Native::udf("cast_value", variant, types, Volatility::Immutable, kernel), vec![expr])

@@ -14,10 +14,11 @@ use super::shown::{symbol_texts, text};
 use crate::column::{Call, build_text, internal, stopped};
 use crate::text::together::{MAX_BYTES, buffers_of, reserve};
 
-/// Maximum bytes of rows that are concatenated in one step.
+/// Maximum size in bytes of the rows that are concatenated in one step.
 const MAX_PIECE_BYTES: u64 = 4 << 20;
 
-/// Returns what `||` and `concat` append for a null: nothing for text, a word for numbers.
+/// Returns the string that `||` and `concat` append for a null: the empty string for text, a word
+/// for numbers.
 pub(crate) fn concatenated_null(from: SqlType) -> &'static str {
     match from {
         SqlType::Int | SqlType::Long => "null",
@@ -71,7 +72,7 @@ impl Part {
     }
 
     /// Appends each row's string, from row `first` on, to the corresponding view in `to`. Returns
-    /// the greatest new length.
+    /// the length of the longest result.
     fn append(&self, first: usize, to: &mut [u128]) -> u32 {
         let null = view_of(self.null.as_bytes(), 0, 0);
         let views = self.texts.views();
@@ -118,8 +119,9 @@ pub(crate) fn concatenate(call: &Call<'_>, types: &[SqlType]) -> Result<ArrayRef
     })
 }
 
-/// Like [`concatenate`], 1,024 rows at a time; rows of only short strings are built without reading
-/// their buffers. `None` if the strings are so long that the size must be checked for each one.
+/// Like [`concatenate`], but processes 1,024 rows at a time and builds rows of short strings from
+/// their views alone. Returns `None` if the strings are so long that the size must be checked for
+/// each string.
 fn by_views(parts: &[Part], rows: usize) -> Result<Option<ArrayRef>> {
     let mut views = vec![0; rows];
     let mut bytes: Vec<u8> = vec![];

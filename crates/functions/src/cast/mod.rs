@@ -1,5 +1,6 @@
-//! Conversions between types: which exist, and the kernels that run them. Every kernel works on a
-//! whole column: it widens the source to 64-bit lanes, then narrows to the target.
+//! Conversions between types: the supported pairs, and the kernels that run them. Every kernel
+//! processes a whole column. It widens the source to 64-bit lanes and then narrows it to the
+//! target.
 
 pub(crate) mod convert;
 mod expression;

@@ -6,14 +6,14 @@ use tidemark_types::timestamp::TimestampUnit;
 /// The context in which a value is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CastMode {
-    /// `CAST` and `::` over a column: a value that does not convert becomes null.
+    /// `CAST` and `::` of a column: a value that cannot be converted becomes null.
     Explicit,
-    /// Inserted by the binder to give operands a common type: text that does not convert is an
+    /// Inserted by the binder to give operands a common type: text that cannot be converted is an
     /// error.
     Implicit,
-    /// Assignment to a stored column: failures are errors, and fewer conversions exist.
+    /// Assignment to a stored column: failures are errors, and fewer conversions are allowed.
     Insert,
-    /// `CAST` and `::` over a constant: like Explicit, but a null number converts to a string.
+    /// `CAST` and `::` of a constant: like Explicit, but a null number is converted to a string.
     Constant,
 }
 

@@ -1,5 +1,5 @@
-//! Conversions among integers, floating-point numbers and times. A source is widened to 64-bit
-//! lanes, then narrowed to the target.
+//! Conversions between integers, floating-point numbers and times. The source is widened to 64-bit
+//! lanes and then narrowed to the target.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub(super) fn integers(array: &ArrayRef, from: SqlType, to: SqlType) -> Result<I
     })
 }
 
-/// Returns the value of a character: a digit's number, or a boolean for T and F.
+/// Returns the numeric value of a digit character, or the boolean value of T and F.
 pub(super) fn char_value(unit: u16, to: SqlType) -> Option<i64> {
     match (to, char::from_u32(u32::from(unit))?) {
         (SqlType::Boolean, 'T' | 't') => Some(1),
@@ -113,7 +113,7 @@ pub(super) fn from_integer(
         SqlType::Char if from == SqlType::Boolean => {
             narrow::<UInt16Type>(source, |value| u16::from(if value == 0 { b'F' } else { b'T' }))
         }
-        // A one-digit number becomes its digit, other numbers the character with that code.
+        // A number below 10 becomes the digit, any other number the character with that code.
         SqlType::Char => narrow::<UInt16Type>(source, |value| match value {
             0..=9 => 48 + value as u16,
             value => value as u16,
@@ -160,7 +160,7 @@ fn rescale(
 pub(super) fn from_double(source: &Float64Array, to: SqlType) -> Result<ArrayRef> {
     let rows = source.len();
     let at = |row: usize| source.is_valid(row).then(|| source.value(row));
-    // Truncates toward zero; a value out of range becomes null.
+    // Truncates toward zero. A value out of range becomes null.
     let long = |row: usize| {
         at(row).filter(|value| value.abs() < 9.223_372_036_854_775e18).map(|value| value as i64)
     };

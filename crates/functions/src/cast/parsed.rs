@@ -136,8 +136,8 @@ fn bytes(texts: &StringViewArray) -> Result<ArrayRef> {
     Ok(Arc::new(values.collect::<Result<LargeBinaryArray>>()?))
 }
 
-/// Parses a column of strings. In strict mode, a string that does not parse is an error. IPv4
-/// addresses are only compared for equality, so a malformed string is simply unequal.
+/// Parses a column of strings. In strict mode, a malformed string is an error. IPv4 addresses are
+/// only compared for equality, so a malformed string is simply unequal.
 fn parse_column<T: Lane>(
     texts: &StringViewArray,
     to: SqlType,
@@ -151,7 +151,7 @@ fn parse_column<T: Lane>(
         let Some(text) = texts.get(row) else { return Ok(None) };
         match parse(text).filter(|value| !value.is_null_value()) {
             None if strict && !means_null(text, to) => {
-                // A string of one character is reported as a CHAR.
+                // The error message gives the type of a one-character string as CHAR.
                 let is_unit = mode == CastMode::Insert && text.encode_utf16().count() == 1;
                 let from = if is_unit { SqlType::Char } else { SqlType::String };
                 Err(invalid(inconvertible_value(text, from, to)))
@@ -161,7 +161,7 @@ fn parse_column<T: Lane>(
     })
 }
 
-/// Whether a string that does not parse represents the type's null instead of being malformed.
+/// Whether a string that cannot be parsed represents the type's null and is not malformed.
 fn means_null(text: &str, to: SqlType) -> bool {
     let number = to.is_integer() || to.is_floating();
     text.is_empty() && is_time(to)

@@ -67,7 +67,7 @@ pub(crate) fn text(array: &ArrayRef, from: SqlType, mode: CastMode) -> Result<Ar
     Ok(Arc::new(builder.finish()))
 }
 
-/// Writes a column as strings; its type is matched once.
+/// Writes the values of a column as strings. The type is matched once per column.
 enum TextWriter<'a> {
     Flags(&'a BooleanArray),
     Integers(Int64Array),

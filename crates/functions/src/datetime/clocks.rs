@@ -58,8 +58,8 @@ pub(super) fn bound_of(call: &Call<'_>, column: usize) -> Result<ArrayRef> {
     }))
 }
 
-/// Returns the interval of the day `shift` days from now, both ends inclusive, in the time zone
-/// given by the first argument.
+/// Returns the day that is `shift` days from now as an interval that includes both ends. The first
+/// argument is the time zone.
 pub(super) fn day_from_now(call: &Call<'_>, shift: i64) -> Result<ArrayRef> {
     let name = if call.arguments.is_empty() { None } else { call.constant_text(0)? };
     let zone = match name {
@@ -75,7 +75,7 @@ pub(super) fn day_from_now(call: &Call<'_>, shift: i64) -> Result<ArrayRef> {
     interval_of(call.rows, |_| Some((lo, hi - 1)))
 }
 
-/// Elapsed steps carry over between the batches of a statement.
+/// The number of elapsed steps carries over from one batch of a statement to the next.
 pub(super) fn sequence(call: &Call<'_>, elapsed: &Mutex<i64>) -> Result<ArrayRef> {
     let (at, unit) = times(call, 0)?;
     let steps = call.primitive::<Int64Type>(1)?;

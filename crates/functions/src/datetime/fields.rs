@@ -120,8 +120,8 @@ impl Part {
         }
     }
 
-    /// Returns a function that computes the field for one time after another. It caches the field
-    /// until the field's period ends, so that nearby times are cheap.
+    /// Returns a function that computes the field for successive times. It caches the field until
+    /// the field's period ends, so that a nearby time is cheap.
     fn of_each(self, unit: TimestampUnit) -> impl FnMut(i64) -> i64 {
         let length = self.period() * unit.per_second();
         let (mut start, mut known, mut part) = (0, 0, 0);
@@ -187,7 +187,7 @@ pub(super) fn part(call: &Call<'_>, index: usize, part: Part) -> Result<ArrayRef
     Ok(Arc::new(Int32Array::new(parts.into(), times.nulls().cloned())))
 }
 
-/// Returns the requested field; the binder passes its name as constant text.
+/// Returns the requested field, whose name the binder passes as constant text.
 pub(super) fn part_asked(bound: &Bound<'_>) -> std::result::Result<Part, ResolveError> {
     let name = bound.arguments[0].text().unwrap_or_default();
     Part::parse(&name).ok_or_else(|| {
@@ -201,7 +201,7 @@ pub(super) fn range_asked(arguments: &[Argument]) -> Option<(i64, i64)> {
     Part::parse(&arguments.first()?.text()?)?.range()
 }
 
-/// `date_part(part, time)`: seconds include their fraction.
+/// Builds the kernel of `date_part(part, time)`. Seconds include their fraction.
 pub(super) fn date_part(bound: &Bound<'_>) -> Made {
     let part_of = part_asked(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -228,13 +228,13 @@ pub(super) fn date_part(bound: &Bound<'_>) -> Made {
     }))
 }
 
-/// Returns the time since the start of the minute, in fractions of a second.
+/// Returns the time since the start of the minute, in units of 1/`per_second` second.
 fn of_minute(value: i64, unit: TimestampUnit, per_second: f64) -> f64 {
     let past = value.rem_euclid(unit.per_second() * 60);
     past as f64 * per_second / unit.per_second() as f64
 }
 
-/// `extract(part FROM time)`; `long` selects a LONG result.
+/// Builds the kernel of `extract(part FROM time)`. With `long`, the result is a LONG.
 pub(super) fn extract(bound: &Bound<'_>, long: bool) -> Made {
     let part_of = part_asked(bound)?;
     Ok(Arc::new(move |call: &Call<'_>| {
@@ -280,8 +280,8 @@ mod tests {
         Part::DaysInMonth,
     ];
 
-    /// Times in arbitrary order, many of them close together. Each field must equal the one
-    /// computed for that time alone, and must lie in the field's range.
+    /// Times in arbitrary order, many of them close together. Each cached field must equal the
+    /// field computed for that time alone, and must lie in the field's range.
     #[test]
     fn cached_calendar_fields_are_correct_for_times_in_any_order() {
         let mut seed = 31_u64;

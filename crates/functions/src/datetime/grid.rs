@@ -47,7 +47,7 @@ impl Step {
         floor_to_months(value, months, origin.unwrap_or(0), unit.per_day())
     }
 
-    /// Whether every timestamp of the unit is on the grid.
+    /// Whether the step is at most one tick of the unit, so that every timestamp lies on the grid.
     fn is_one_unit(self, unit: TimestampUnit) -> bool {
         let nanos = fixed_nanos(self.letter).and_then(|nanos| nanos.checked_mul(self.number));
         nanos.is_some_and(|nanos| nanos <= unit.nanos())
@@ -88,7 +88,7 @@ pub(super) fn timestamp_floor(bound: &Bound<'_>) -> Made {
             let origin = origin(row).filter(|_| with_origin);
             let origin = origin.and_then(|origin| origin_unit.convert(origin, unit));
             let local = zone.map_or(value, |zone| zone.to_local(value, per_second));
-            // The result is in local time, as in QuestDB.
+            // As in QuestDB, the result is in local time.
             step.floor(local.checked_sub(shift)?, origin, unit)?.checked_add(shift)
         }))
     }))
@@ -110,15 +110,15 @@ pub(super) fn timestamp_ceil(bound: &Bound<'_>) -> Made {
     Ok(Arc::new(move |call: &Call<'_>| {
         let (at, unit) = times(call, 1)?;
         let stays = step.is_one_unit(unit);
-        // As in QuestDB, a timestamp on the grid moves to the next step, unless every timestamp is
-        // on the grid.
+        // As in QuestDB, a timestamp on the grid is moved to the next step, unless every timestamp
+        // is on the grid.
         Ok(build_times(call.rows, unit, |row| {
             if stays { at(row) } else { step.next(step.floor(at(row)?, None, unit)?, unit) }
         }))
     }))
 }
 
-/// `date(ts)`: the start of the day.
+/// Computes `date(ts)`, the start of the day.
 pub(super) fn date(call: &Call<'_>) -> Result<ArrayRef> {
     let (at, unit) = times(call, 0)?;
     let day = Step { number: 1, letter: 'd' };

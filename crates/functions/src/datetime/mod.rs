@@ -62,7 +62,8 @@ pub fn in_nanoseconds(micros: Expr) -> Expr {
 
 const TIME: &[crate::signature::Param] = &[Time];
 
-/// A signature whose first argument is a PERIOD grid over the times in the second argument.
+/// Returns a signature whose first argument is a PERIOD and whose second argument contains the
+/// times.
 const fn steps(takes: &'static [crate::signature::Param]) -> Overload {
     made(takes, Gives::SameAs(1), |_| Ok(Arc::new(time_bucket)))
 }

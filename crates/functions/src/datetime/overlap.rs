@@ -1,4 +1,4 @@
-//! `(start, end) OVERLAPS (start, end)`; an end may be given as a period.
+//! Implements `(start, end) OVERLAPS (start, end)`. An end may be given as a period.
 
 use arrow::array::ArrayRef;
 use datafusion::common::Result;
@@ -11,15 +11,15 @@ use crate::column::{Call, build_flags};
 /// A time in nanoseconds.
 type Nanos = i128;
 
-/// Returns the start and end of a row's range; each is `None` if null.
+/// Returns the start and end of a row's range, each `None` if it is null.
 type RangeOf = Box<dyn Fn(usize) -> (Option<Nanos>, Option<Nanos>)>;
 
 fn nanos(value: i64, unit: TimestampUnit) -> Nanos {
     i128::from(value) * i128::from(unit.nanos())
 }
 
-/// Reads the start and end of each row's range; either may be null. With `has_length`, the end is
-/// given as a period.
+/// Reads the start and end of each row's range. Either of them may be null. With `has_length`, the
+/// end is given as a period.
 fn range(call: &Call<'_>, start: usize, has_length: bool) -> Result<RangeOf> {
     let (from, unit) = times(call, start)?;
     if has_length {
@@ -37,7 +37,7 @@ fn range(call: &Call<'_>, start: usize, has_length: bool) -> Result<RangeOf> {
     }))
 }
 
-/// Returns the earlier bound, and the later bound if known.
+/// Returns the earlier bound of a range, and the later bound if it is known.
 fn in_order((start, end): (Option<Nanos>, Option<Nanos>)) -> Option<(Nanos, Option<Nanos>)> {
     match (start, end) {
         (Some(start), Some(end)) => Some((start.min(end), Some(start.max(end)))),
@@ -46,8 +46,11 @@ fn in_order((start, end): (Option<Nanos>, Option<Nanos>)) -> Option<(Nanos, Opti
     }
 }
 
-/// Whether two ranges overlap. Their ends are exclusive; an empty range consists of its start only.
-/// As in `PostgreSQL`, a missing bound can make the result unknown, which is false here.
+/// Whether two ranges overlap. Their ends are exclusive, and an empty range consists of its start
+/// only.
+///
+/// As in `PostgreSQL`, the result may be unknown if a bound is missing. In that case it is false
+/// here.
 fn have_common(one: (Nanos, Option<Nanos>), other: (Nanos, Option<Nanos>)) -> bool {
     let (first, last) = if one.0 <= other.0 { (one, other) } else { (other, one) };
     if first.0 == last.0 {
@@ -56,7 +59,8 @@ fn have_common(one: (Nanos, Option<Nanos>), other: (Nanos, Option<Nanos>)) -> bo
     first.1.is_some_and(|end| last.0 < end)
 }
 
-/// `overlaps(start, end, start, end)`; `has_length` tells which ends are periods.
+/// Computes `overlaps(start, end, start, end)`. `has_length` marks the ends that are given as
+/// periods.
 pub(super) fn overlaps(call: &Call<'_>, has_length: [bool; 2]) -> Result<ArrayRef> {
     let (one, other) = (range(call, 0, has_length[0])?, range(call, 2, has_length[1])?);
     Ok(build_flags(call.rows, |row| {

@@ -57,7 +57,8 @@ pub(super) fn from_day(_: &Bound<'_>) -> Made {
     }))
 }
 
-/// Parses a string by a pattern, or as ISO without a pattern.
+/// Builds the kernel that parses strings with a pattern, or as ISO timestamps when there is no
+/// pattern.
 pub(super) fn from_str(bound: &Bound<'_>) -> Made {
     let known = pattern_of(bound)?;
     let iso = bound.types.len() == 1;

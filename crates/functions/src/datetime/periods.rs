@@ -27,7 +27,7 @@ const FIRST_BUCKET: i64 = 946_857_600_000_000;
 /// 2000-01-01 in microseconds: the origin of month grids.
 const FIRST_MONTH: i64 = 946_684_800_000_000;
 
-/// Reads a PERIOD argument by row.
+/// Reads a PERIOD argument row by row.
 pub(super) fn periods(
     call: &Call<'_>,
     index: usize,
@@ -52,13 +52,14 @@ pub(crate) fn build_periods(
     Ok(Arc::new(cells?))
 }
 
-/// The error message for malformed period text.
+/// Returns the error message for a malformed period.
 pub(crate) fn refusal(text: &str) -> String {
     let shown: String = text.chars().take(40).collect();
     format!("invalid interval: '{shown}', expected for example '1 month 2 days 03:04:05'")
 }
 
-/// `time + PERIOD`, `PERIOD + PERIOD`, `PERIOD * number` and the like; `None` for other operands.
+/// Resolves `time + PERIOD`, `PERIOD + PERIOD`, `PERIOD * number` and similar operations; `None`
+/// for other operands.
 pub(crate) fn arithmetic(
     op: BinaryOperator,
     left: &Argument,
@@ -133,7 +134,7 @@ fn scaled([period, factor]: [usize; 2], divides: bool) -> Kernel {
     })
 }
 
-/// The kernel of `-period`.
+/// Returns the kernel of `-period`.
 pub(crate) fn negation() -> Kernel {
     Arc::new(|call: &Call<'_>| {
         let lengths = periods(call, 0)?;
@@ -196,7 +197,7 @@ pub fn period_of_parts(parts: Vec<Expr>) -> Expr {
     call(&function, parts)
 }
 
-/// `make_interval(years, months, weeks, days, hours, minutes, seconds)`.
+/// Computes `make_interval(years, months, weeks, days, hours, minutes, seconds)`.
 pub(super) fn make_interval(call: &Call<'_>) -> Result<ArrayRef> {
     let whole: Vec<_> =
         (0..6).map(|index| call.primitive::<Int32Type>(index)).collect::<Result<_>>()?;
@@ -211,7 +212,7 @@ pub(super) fn make_interval(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Applies a function to one period; a result out of range is an error.
+/// Applies a function to each period. A result out of range is an error.
 pub(super) fn mapped(
     call: &Call<'_>,
     value: impl Fn(Period) -> Option<Period>,
@@ -220,7 +221,7 @@ pub(super) fn mapped(
     build_periods(call.rows, |row| lengths(row).map(&value))
 }
 
-/// `age(later, earlier)`: years, months, days and time between two times.
+/// Computes `age(later, earlier)`: the years, months, days and time between two times.
 pub(super) fn age(call: &Call<'_>) -> Result<ArrayRef> {
     let (later, earlier) = (call.primitive::<Us>(0)?, call.primitive::<Us>(1)?);
     build_periods(call.rows, |row| {
@@ -257,7 +258,7 @@ fn part_of(period: Period, part: Part) -> Option<f64> {
     })
 }
 
-/// `date_part(part, period)` and `extract(part FROM period)`.
+/// Builds the kernel of `date_part(part, period)` and `extract(part FROM period)`.
 pub(super) fn parts_asked(bound: &Bound<'_>) -> Made {
     let part = part_asked(bound)?;
     if part_of(Period::default(), part).is_none() {
@@ -271,7 +272,7 @@ pub(super) fn parts_asked(bound: &Bound<'_>) -> Made {
     }))
 }
 
-/// `date_trunc(part, period)`: clears all fields smaller than `part`.
+/// Builds the kernel of `date_trunc(part, period)`, which clears all fields smaller than `part`.
 pub(super) fn truncated(bound: &Bound<'_>) -> Made {
     let part = part_asked(bound)?;
     if cut(Period::default(), part).is_none() {
@@ -306,7 +307,7 @@ fn cut(length: Period, part: Part) -> Option<Period> {
     })
 }
 
-/// `time AT TIME ZONE period`: the local time at this offset from UTC.
+/// Computes `time AT TIME ZONE period`, the local time at this offset from UTC.
 pub(super) fn ahead(call: &Call<'_>) -> Result<ArrayRef> {
     let lengths = periods(call, 0)?;
     let (at, unit) = times(call, 1)?;
@@ -319,7 +320,7 @@ pub(super) fn ahead(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `date_bin(stride, time, origin)` and `time_bucket(width, time, [origin])`.
+/// Computes `date_bin(stride, time, origin)` and `time_bucket(width, time, [origin])`.
 pub(super) fn time_bucket(call: &Call<'_>) -> Result<ArrayRef> {
     let lengths = periods(call, 0)?;
     let has_origin = call.arguments.len() == 3;

@@ -20,7 +20,7 @@ fn is_unit(letter: char) -> bool {
     fixed_nanos(letter).or_else(|| unit_months(letter)).is_some()
 }
 
-/// What is known about the unit argument before the first row.
+/// The unit argument, as far as it is known before the first row.
 enum KnownUnit {
     /// The unit varies by row.
     Unknown,
@@ -50,7 +50,7 @@ fn period(bound: &Bound<'_>, index: usize) -> Result<Option<char>, ResolveError>
     }
 }
 
-/// Returns the unit in a row; `known` is the unit if it is constant.
+/// Returns the unit of a row. `known` is the unit if it is constant.
 fn letter_at(letters: &Texts, known: Option<char>, row: usize) -> Option<char> {
     known.or_else(|| letters.get(row)?.chars().next().filter(|letter| is_unit(*letter)))
 }
@@ -60,7 +60,7 @@ pub(super) fn dateadd(bound: &Bound<'_>) -> Made {
         let types = types_of(bound.arguments);
         return Err(ResolveError::NoOverload { name: "dateadd".into(), types });
     }
-    // A parameter whose value is not yet known does not count as null.
+    // A parameter without a value does not count as null.
     for (index, what) in ["period", "stride"].into_iter().enumerate() {
         if bound.arguments[index].constant.as_ref().is_some_and(ScalarValue::is_null) {
             let message = format!("`null` is not a valid {what}");
@@ -114,8 +114,8 @@ fn difference(a: i64, b: i64, letter: char, unit: TimestampUnit) -> Option<i64> 
     Some(if letter == 'M' { months } else { months / 12 })
 }
 
-/// Returns LONG. If a constant unit is invalid, the result is null and its type is a timestamp
-/// type.
+/// Returns the result type, which is LONG. If a constant unit is invalid, the result is null and
+/// has a timestamp type.
 pub(super) fn difference_type(types: &[SqlType], arguments: &[Argument]) -> SqlType {
     match known_unit(&arguments[0]) {
         KnownUnit::Invalid if types[1..].contains(&SqlType::TimestampNs) => SqlType::TimestampNs,

@@ -1,4 +1,4 @@
-//! Timestamp columns: reading them in their own unit, and building them.
+//! Timestamp columns, read in their own unit and built from integers.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) fn ticks_of(call: &Call<'_>, index: usize) -> Result<(Int64Array, boo
     Ok((wide.as_primitive::<Int64Type>().clone(), scalar, unit))
 }
 
-/// Reads a time argument by row, in its own unit.
+/// Reads a time argument row by row, in its own unit.
 pub(super) fn times(
     call: &Call<'_>,
     index: usize,
@@ -84,7 +84,7 @@ pub(super) fn micros_of(value: i64, unit: TimestampUnit) -> i64 {
 /// 2000-01-01 in seconds: `PostgreSQL`'s epoch. Ties are rounded away from it.
 const YEAR_2000: i64 = 946_684_800;
 
-/// Rounds a time to this many digits of a second.
+/// Rounds a time to this number of fractional digits of a second.
 #[must_use]
 pub fn rounded_time(time: Expr, of: SqlType, digits: u32) -> Expr {
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| {

@@ -48,8 +48,8 @@ impl Zones {
     }
 }
 
-/// Converts between UTC and local time in a zone; `places` are the argument indexes of the time and
-/// the zone.
+/// Converts between UTC and local time in a zone. `arguments` contains the argument indexes of the
+/// time and of the zone.
 pub(super) fn in_zone(bound: &Bound<'_>, places: (usize, usize), to_utc: bool) -> Made {
     let (time, zone) = places;
     let known = zone_argument(bound, zone)?;

@@ -14,7 +14,8 @@ use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::{Function, mismatch, resolved, special};
 use crate::text::bounded_text::BoundedText;
 
-/// Returns the type in which a value is read: numbers and booleans unchanged, all others as text.
+/// Returns the type in which a value is read: numbers and booleans keep their type, all others are
+/// read as text.
 fn read_as(sql_type: SqlType) -> SqlType {
     match sql_type {
         SqlType::Boolean => SqlType::Boolean,
@@ -31,14 +32,17 @@ enum Style {
     Built,
     /// `{"a":1,"b":2}`
     Row,
-    /// `{"a": 1, "b": 2}`, sorted by name length and name; the last duplicate wins.
+    /// `{"a": 1, "b": 2}`, sorted by name length and then by name. Of duplicate names, the last one
+    /// wins.
     Binary,
 }
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
-/// Returns the types as which the values are read, and which values are JSON. The calls are never
-/// constant-folded, because only the call that produced a string shows that it is JSON.
+/// Returns the type in which each value is read, and whether the value is JSON.
+///
+/// The calls are never constant-folded. Once a call is replaced by its string, it is no longer
+/// known that the string is JSON.
 fn read(arguments: &[Argument], is_name: fn(usize) -> bool) -> (Vec<SqlType>, Vec<bool>) {
     let own = |(index, argument): (usize, &Argument)| {
         if is_name(index) { SqlType::String } else { read_as(argument.sql_type) }
@@ -53,7 +57,7 @@ fn made(
     (types, json): (Vec<SqlType>, Vec<bool>),
     build: impl Fn(&Columns, usize, &mut BoundedText) -> Result<bool> + Send + Sync + 'static,
 ) -> ResolvedScalar {
-    // Equal calls are merged, so the identity must include which arguments are JSON.
+    // Equal calls are merged. The identity therefore includes which arguments are JSON.
     let tag = json.iter().map(|is_json| if *is_json { 'j' } else { 'v' }).collect::<String>();
     let tag = Argument::constant(SqlType::String, ScalarValue::Utf8View(Some(tag)));
     let tagged: Vec<Argument> = arguments.iter().cloned().chain([tag]).collect();
@@ -154,7 +158,8 @@ fn array(name: &'static str, arguments: &[Argument]) -> Resolved {
     }))
 }
 
-/// Converts one value. A null becomes SQL null, or the JSON word `null` if `is_item`.
+/// Resolves the conversion of one value to JSON. A null becomes SQL null, or the JSON word `null`
+/// if `is_item`.
 fn value(name: &'static str, is_item: bool, arguments: &[Argument]) -> Resolved {
     if arguments.len() != 1 {
         return Err(mismatch(name, std::iter::once(1), arguments));
@@ -168,7 +173,7 @@ fn value(name: &'static str, is_item: bool, arguments: &[Argument]) -> Resolved 
     }))
 }
 
-/// Puts brackets around the concatenated items.
+/// Resolves the function that encloses concatenated items in brackets.
 fn list(arguments: &[Argument]) -> Resolved {
     let name = "json_list";
     if arguments.len() != 1 {

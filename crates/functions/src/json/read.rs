@@ -1,7 +1,7 @@
-//! `json_extract`: extracts one value from a JSON document, by a path of names and indexes.
+//! `json_extract`: extracts one value from a JSON document. The path consists of names and indexes.
 //!
-//! The document is scanned once to check that it is complete. Nothing is built for values outside
-//! the path.
+//! The document is scanned once to check that it is complete. Values outside the path are not
+//! materialized.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::resolve::{Argument, ResolveError, ResolvedScalar};
 use crate::signature::{Function, mismatch, resolved, special};
 use crate::text::parse;
 
-/// Maximum nesting depth; a deeper document is not read.
+/// Maximum nesting depth. A deeper document counts as malformed.
 const MAX_DEPTH: usize = 1_000;
 
 /// A step of a path.
@@ -31,7 +31,7 @@ enum Step {
     Place(usize),
 }
 
-/// Parses `$.name[2].other`, the `$` optional; `None` for an invalid path.
+/// Parses `$.name[2].other`, where `$` is optional; `None` for an invalid path.
 fn parse_path(path: &str) -> Option<Vec<Step>> {
     let mut rest = path.strip_prefix('$').unwrap_or(path);
     let mut steps = Vec::new();
@@ -191,7 +191,7 @@ fn find<'t>(document: &'t str, path: &[Step]) -> Option<Found<'t>> {
     if whole.peek()? == b'n' {
         return Some(Found::Null);
     }
-    // An incomplete document has no values.
+    // Incomplete documents are rejected.
     whole.value()?;
     if whole.peek().is_some() {
         return None;
@@ -288,8 +288,8 @@ impl Found<'_> {
     }
 }
 
-/// Binds `json_extract(document, path)` with the result type `to`, which is the type of an
-/// enclosing cast. For a type that cannot be read directly, the result is the string.
+/// Binds `json_extract(document, path)`. `to` is the type of an enclosing cast and becomes the
+/// result type. If a value cannot be read as this type directly, the result is a string.
 pub fn resolve_json(
     arguments: &[Argument],
     to: SqlType,

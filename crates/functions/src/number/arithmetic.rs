@@ -66,8 +66,8 @@ macro_rules! floats {
 integers!(i32, i64, u32);
 floats!(f32, f64);
 
-/// Evaluates `op` row by row. The most frequent operations are passed as separate closures, so that
-/// each gets its own compiled and vectorised loop.
+/// Evaluates `op` row by row. Each of the most frequent operations is passed as a separate closure,
+/// so that it is compiled to its own vectorised loop.
 fn evaluate<A, B, R>(call: &Call<'_>, op: BinaryOperator) -> Result<ArrayRef>
 where
     A: Lane,
@@ -87,7 +87,7 @@ where
     }
 }
 
-/// The operations that get a specialised loop.
+/// The operations with a specialised loop.
 trait Hot: Copy {
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
@@ -157,8 +157,8 @@ where
     Arc::new(canonical::<R>(values, nulls))
 }
 
-/// Returns the kernel of `op` for two operands of type `operand`. The result type `returns` must
-/// have the same lane type.
+/// Returns the kernel of `op` for operands of the types `left` and `right`. The result has the type
+/// `returns`.
 pub(crate) fn kernel(
     op: BinaryOperator,
     left: SqlType,
@@ -202,8 +202,8 @@ pub(crate) fn kernel(
     })
 }
 
-/// Adds the other argument to an address, or subtracts it; `address` is the index of the argument
-/// with the address. Null beyond the last address.
+/// Adds an offset to an address, or subtracts it. `address` is the index of the address among the
+/// two arguments. The result is null if it is out of range.
 fn moved_address(call: &Call<'_>, address: usize, op: BinaryOperator) -> Result<ArrayRef> {
     let addresses = call.primitive::<UInt32Type>(address)?;
     let distances = call.primitive::<Int64Type>(1 - address)?;
@@ -226,7 +226,7 @@ fn map_canonical<T: Lane>(
     Ok(Arc::new(canonical::<T>(values, input.nulls)))
 }
 
-/// The kernel of unary minus; BYTE and SHORT keep their type.
+/// Returns the kernel of unary minus. BYTE and SHORT keep their type.
 pub(crate) fn negation(sql_type: SqlType) -> Option<Kernel> {
     Some(match sql_type {
         SqlType::Byte => {
@@ -250,7 +250,7 @@ pub(crate) fn negation(sql_type: SqlType) -> Option<Kernel> {
     })
 }
 
-/// The kernel of `~`.
+/// Returns the kernel of `~`.
 pub(crate) fn bit_not(sql_type: SqlType) -> Option<Kernel> {
     Some(match sql_type {
         SqlType::Int => Arc::new(|call: &Call<'_>| map_canonical::<Int32Type>(call, |x| !x)),

@@ -1,6 +1,7 @@
-//! DECIMAL: arithmetic, rounding and conversions. Values are widened to 256 bits, computed, and
-//! narrowed to the width of their precision. A value that does not fit is an error, never a rounded
-//! or wrapped number.
+//! DECIMAL: arithmetic, rounding and conversions.
+//!
+//! Values are widened to 256 bits, computed, and narrowed to the width of their precision. If a
+//! value does not fit, an error is reported; it is never rounded or wrapped.
 
 use std::sync::{Arc, LazyLock};
 
@@ -22,7 +23,7 @@ use crate::signature::resolved;
 
 type Resolved = std::result::Result<ResolvedScalar, ResolveError>;
 
-/// Maximum digits of a DECIMAL.
+/// Maximum number of digits of a DECIMAL.
 pub(crate) const MAX_PRECISION: u8 = 76;
 
 const TWO: i256 = i256::from_i128(2);
@@ -33,7 +34,7 @@ static POWERS: LazyLock<Vec<i256>> = LazyLock::new(|| {
     std::iter::successors(Some(i256::ONE), next).take(usize::from(MAX_PRECISION) + 1).collect()
 });
 
-/// 10 to the power of `places`, up to 76.
+/// Returns 10 to the power of `places`, up to 76.
 fn power(places: u32) -> Option<i256> {
     POWERS.get(places as usize).copied()
 }
@@ -49,9 +50,9 @@ pub(crate) enum Rounding {
     Floor,
     /// Toward the larger number.
     Ceiling,
-    /// To the nearest; halves away from zero.
+    /// To the nearest number; halves away from zero.
     HalfUp,
-    /// To the nearest; halves to the even digit.
+    /// To the nearest number; halves to the even digit.
     HalfEven,
 }
 
@@ -162,8 +163,8 @@ pub(crate) fn is_decimal(sql_type: SqlType) -> bool {
 
 // ---- operators ---------------------------------------------------------------------------------
 
-/// Returns how many digits an operand has: a constant integer has its actual digits, a null those
-/// of the other operand.
+/// Returns the number of digits of an operand. A constant integer has its actual digits. A null has
+/// the digits of the other operand.
 fn operand(argument: &Argument, other: SqlType) -> Option<(u8, u8)> {
     match (argument.sql_type, argument.integer()) {
         (SqlType::Null, _) => exact(other),
@@ -183,7 +184,7 @@ fn is_zero(argument: &Argument) -> bool {
     argument.integer() == Some(0) || digits.is_some_and(zero)
 }
 
-/// `+ - * / %` where one operand is a DECIMAL; `None` for other operators and types.
+/// Resolves `+ - * / %` where one operand is a DECIMAL; `None` for other operators and types.
 pub(crate) fn arithmetic(
     op: BinaryOperator,
     left: &Argument,
@@ -239,8 +240,8 @@ fn compute(op: BinaryOperator, (a, s): (i256, u8), (b, t): (i256, u8)) -> Option
         BinaryOperator::Subtract => aligned(a, s)?.checked_sub(aligned(b, t)?),
         BinaryOperator::Multiply => a.checked_mul(b),
         BinaryOperator::Modulo => aligned(a, s)?.checked_rem(aligned(b, t)?),
-        // The quotient has the decimal places of both operands, so the dividend needs the divisor's
-        // places twice.
+        // The quotient has as many decimal places as both operands together. The dividend is
+        // therefore scaled by twice the divisor's places.
         _ => divide(a.checked_mul(power(2 * u32::from(t))?)?, b, Rounding::HalfEven),
     }
 }
@@ -274,7 +275,7 @@ pub(crate) fn signature(name: &str) -> Option<String> {
     NAMES.contains(&name).then(|| format!("{name}({arguments}) -> DECIMAL"))
 }
 
-/// Binds the decimal form of a function; `None` if it has no form for these arguments.
+/// Binds the decimal form of a function; `None` if no such form exists for these arguments.
 pub(crate) fn function(name: &str, arguments: &[Argument]) -> Option<Resolved> {
     let name = NAMES.iter().find(|known| known.eq_ignore_ascii_case(name))?;
     let first = arguments.first()?.sql_type;
@@ -286,7 +287,7 @@ pub(crate) fn function(name: &str, arguments: &[Argument]) -> Option<Resolved> {
     }
 }
 
-/// Functions of one decimal.
+/// Binds functions of one decimal.
 fn whole(name: &'static str, from: SqlType, arguments: &[Argument]) -> Option<Resolved> {
     let (digits, scale) = exact(from)?;
     let rounding = match name {
@@ -320,7 +321,8 @@ fn whole(name: &'static str, from: SqlType, arguments: &[Argument]) -> Option<Re
     Some(Ok(resolved(name, Volatility::Immutable, vec![from], returns, arguments, kernel)))
 }
 
-/// `round…(decimal, places)`: the places determine the result type, so they must be constant.
+/// Binds `round…(decimal, places)`. The number of places determines the result type, so it must be
+/// constant.
 fn rounded(
     name: &'static str,
     from: SqlType,
@@ -353,7 +355,7 @@ fn rounded(
         let grown = power(places.min(0).unsigned_abs()).unwrap_or(i256::ZERO);
         build_decimals(call.rows, returns, "decimal overflow", &mut |row| {
             let Some(value) = values.get(row) else { return Ok(None) };
-            // If more places are cut off than a decimal has digits, the result is zero.
+            // If more places are removed than a decimal has digits, the result is zero.
             let quotient = cut.map_or(Some(i256::ZERO), |cut| divide(value, cut, rounding));
             Ok(quotient.and_then(|quotient| quotient.checked_mul(grown)))
         })
@@ -390,7 +392,7 @@ fn extreme(name: &'static str, arguments: &[Argument]) -> Option<Resolved> {
 
 /// A parsed decimal literal with its scale: `-1.50`, `1e3`.
 struct Written {
-    /// Digits without the decimal point, without trailing zeros after it.
+    /// Digits without the decimal point and without trailing zeros after it.
     digits: i256,
     /// Number of digits before the decimal point.
     whole: usize,
@@ -435,15 +437,15 @@ impl Written {
         Some(Self { digits, whole: significant.len().saturating_sub(places), places })
     }
 
-    /// Returns the digits in a scale that is large enough for all decimal places.
+    /// Returns the digits in `scale`, which must be large enough for all decimal places.
     fn in_scale(&self, scale: u8) -> Option<i256> {
         let more = usize::from(scale).checked_sub(self.places)?;
         self.digits.checked_mul(power(more as u32)?)
     }
 }
 
-/// Converts a column to DECIMAL. With `strict`, a floating-point number with too many decimal
-/// places is an error.
+/// Converts a column to DECIMAL. With `strict`, too many decimal places in a floating-point number
+/// are an error.
 pub(crate) fn from_column(
     array: &ArrayRef,
     from: SqlType,
@@ -590,8 +592,8 @@ fn from_texts(texts: &StringViewArray, to: SqlType, scale: u8) -> Result<ArrayRe
     })
 }
 
-/// Converts a column of decimals to LONG: decimal places are truncated, a value out of range is
-/// null.
+/// Converts a column of decimals to LONG. Decimal places are truncated; a value out of range
+/// becomes null.
 pub(crate) fn to_longs(array: &ArrayRef, scale: u8) -> Result<Int64Array> {
     let unit = power(u32::from(scale)).unwrap_or(i256::ONE);
     let long = |value: i256| divide(value, unit, Rounding::Down)?.to_i128()?.try_into().ok();

@@ -1,5 +1,5 @@
-//! Remainders, quotients and divisors of whole numbers. Division by zero results in null, as with
-//! `/`.
+//! Remainders, quotients and divisors of whole numbers. As with `/`, division by zero results in
+//! null.
 
 use arrow::array::ArrayRef;
 use arrow::datatypes::{Float64Type, Int64Type};

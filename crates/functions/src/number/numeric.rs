@@ -87,7 +87,7 @@ fn extreme(
     Ok(resolved(name, Volatility::Immutable, types, common, arguments, kernel))
 }
 
-/// Returns the greatest or least value in each row, ignoring nulls.
+/// Returns the greatest or least value of each row. Nulls are ignored.
 fn pick<T: Lane>(call: &Call<'_>, greatest: bool) -> Result<ArrayRef>
 where
     T::Native: PartialOrd,
@@ -158,9 +158,9 @@ macro_rules! whole {
     };
 }
 
-/// Returns which of several buckets of equal width contains a value, counted from 1. Below the
-/// first bucket it returns 0, above the last the number of buckets plus 1. The bounds may be given
-/// in either order.
+/// Returns the number of the bucket that contains a value. The buckets have equal width and are
+/// numbered from 1. For values below the first bucket, the result is 0. For values above the last
+/// bucket, it is the number of buckets plus 1. The bounds may be in either order.
 fn width_bucket(call: &Call<'_>) -> Result<ArrayRef> {
     let [value, low, high] = [0, 1, 2].map(|index| call.primitive::<Float64Type>(index));
     let (value, low, high) = (value?, low?, high?);
@@ -187,8 +187,8 @@ pub(crate) const FUNCTIONS: &[Function] = &[
     pure(
         "abs",
         &[
-            // The smallest BYTE has no positive counterpart. INT is first because it accepts the
-            // untyped null.
+            // The result for BYTE is a SHORT, because the smallest BYTE has no positive
+            // counterpart. INT is first because it accepts the untyped null.
             direct(&[Is(Int)], Int, |call| map::<Int32Type>(call, i32::wrapping_abs)),
             direct(&[Is(Byte)], Short, |call| {
                 let bytes = call.primitive::<Int8Type>(0)?;

@@ -10,7 +10,7 @@ use crate::resolve::ResolveError;
 use crate::signature::Bound;
 use crate::text::bounded_text::BoundedText;
 
-/// Maximum zeros that an exponent may add to a number's digits. No DOUBLE needs more.
+/// Maximum number of zeros that an exponent may add to a number's digits. No DOUBLE needs more.
 const MAX_ZEROS: i32 = 400;
 /// Roman numerals and their values.
 const ROMAN: [(&str, u32); 13] = [
@@ -34,7 +34,7 @@ const ROMAN_WIDTH: usize = 15;
 /// An element of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
-    /// A digit position. Where the number has no digit, a zero or a blank is written.
+    /// A digit position. If the number has no digit there, a zero or a blank is written.
     Digit {
         is_zero: bool,
     },
@@ -72,7 +72,7 @@ struct Pattern {
     roman: Option<bool>,
 }
 
-/// Keywords of a pattern; a keyword precedes its own prefixes.
+/// Keywords of a pattern. A keyword precedes its own prefixes.
 const WORDS: [&str; 14] =
     ["EEEE", "FM", "MI", "PL", "SG", "PR", "RN", "TH", "9", "0", ".", "D", ",", "G"];
 
@@ -160,7 +160,7 @@ impl Pattern {
         Ok(())
     }
 
-    /// Writes a number, given as a string.
+    /// Writes a number that is given as a string.
     fn write(&self, text: &str, out: &mut BoundedText) {
         let Some(number) = Number::parse(text) else { return };
         if let Some(is_lower) = self.roman {
@@ -223,7 +223,7 @@ impl Pattern {
         let is_zero = |piece: &Piece| matches!(piece, Piece::Digit { is_zero: true });
         let is_digit = |piece: &&Piece| matches!(piece, Piece::Digit { .. });
         let kept = if is_over { self.digits[1] } else { self.kept_places(number) };
-        // First position at which a digit is written, because the number has one or the pattern
+        // First position at which a digit is written: the number has a digit there, or the pattern
         // requires a zero. If no decimal places are written, at least one digit is written before
         // the point.
         let is_whole = kept == 0;
@@ -291,7 +291,7 @@ impl Pattern {
         });
     }
 
-    /// Writes one digit; the position is counted from the first digit of the pattern.
+    /// Writes one digit. The position is counted from the first digit of the pattern.
     fn write_digit(
         &self,
         number: &Number,
@@ -360,7 +360,8 @@ struct Number {
 }
 
 impl Number {
-    /// Parses `-12.5`, `1.0E10`; `None` for anything but a finite number.
+    /// Parses a number such as `-12.5` or `1.0E10`; `None` for any string that is not a finite
+    /// number.
     fn parse(text: &str) -> Option<Self> {
         let (is_negative, text) = match text.strip_prefix('-') {
             Some(text) => (true, text),
@@ -430,7 +431,7 @@ impl Number {
     }
 }
 
-/// `to_char(number, pattern)`; the number is passed as a string.
+/// Builds the kernel of `to_char(number, pattern)`. The number is passed as a string.
 pub(crate) fn to_char(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
     let known = bound.arguments[1].text().map(|text| Pattern::parse(&text)).transpose();
     let known = known.map_err(|message| ResolveError::Invalid { message })?;

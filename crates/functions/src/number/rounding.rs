@@ -6,7 +6,7 @@ use datafusion::common::Result;
 
 use crate::column::{Call, build};
 
-/// How the digits beyond the requested places are removed.
+/// How surplus digits are removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Digits {
     /// To the nearest number; halves away from zero.
@@ -19,15 +19,14 @@ pub(super) enum Digits {
     Down,
 }
 
-/// At and above this magnitude, DOUBLE has no fractions, so rounding to decimal places has no
-/// effect.
+/// Magnitude from which DOUBLE has no fractions, so that rounding to decimal places has no effect.
 const MAX_SCALED: f64 = 4_503_599_627_370_496.0;
 
-/// Rounds `value` to `places` decimal places; negative places count to the left of the point.
+/// Rounds `value` to `places` decimal places. Negative places count to the left of the point.
 ///
-/// The quotient of two whole numbers is rounded correctly. Comparing the value with such a quotient
-/// therefore shows on which side of a decimal it lies. The product with a power of ten does not:
-/// 9.2 * 10 may be less than 92.
+/// The quotient of two whole numbers is rounded correctly. A comparison of the value with such a
+/// quotient therefore shows whether the value is above or below a decimal. A product with a power
+/// of ten is not exact: 9.2 * 10 may be less than 92.
 pub(super) fn to_places(value: f64, places: i32, digits: Digits) -> f64 {
     let power = 10_f64.powi(places.saturating_abs());
     if !power.is_finite() {
@@ -82,7 +81,8 @@ pub(super) fn rounded(call: &Call<'_>, digits: Digits) -> Result<ArrayRef> {
 mod tests {
     use super::*;
 
-    /// Rounds the decimal `number` / 10^`scale` in integer arithmetic, then parses its digits.
+    /// Rounds the decimal `number` / 10^`scale` in integer arithmetic, and parses the resulting
+    /// digits.
     fn model(number: i64, scale: u32, places: i32, digits: Digits) -> f64 {
         let dropped = i64::from(scale) - i64::from(places);
         if dropped <= 0 {

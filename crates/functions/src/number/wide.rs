@@ -1,5 +1,5 @@
-//! 64-bit arithmetic for INT, so that operands of comparisons and of wider types do not wrap
-//! beforehand.
+//! 64-bit evaluation of INT arithmetic, so that it does not wrap before a comparison or an
+//! operation in a wider type.
 
 use datafusion::common::ScalarValue;
 use datafusion_expr::Expr;
@@ -21,7 +21,7 @@ pub fn in_64_bits(expr: &Expr) -> Option<Expr> {
     let types = (SqlType::Long, SqlType::Long, SqlType::Long);
     let kernel = arithmetic::kernel(op, types.0, types.1, types.2)?;
     let operator = operator(function_name(op), types, &SqlType::Long.name(), kernel);
-    // The recursion is as deep as the expression.
+    // The recursion depth equals the depth of the expression.
     let (left, right) = (grown(|| as_long(left))?, grown(|| as_long(right))?);
     Some((operator.build)(left, right))
 }
@@ -32,8 +32,8 @@ fn as_long(expr: &Expr) -> Option<Expr> {
     Some(in_64_bits(expr).unwrap_or_else(cast))
 }
 
-/// Returns a LONG that was cast from at most 32 bits, and the constant added to it or subtracted
-/// from it.
+/// Returns a LONG that was cast from at most 32 bits, and the constant that is added to it or
+/// subtracted from it.
 #[must_use]
 pub fn moved_by_constant(expr: &Expr) -> Option<(&Expr, i64)> {
     let Expr::ScalarFunction(ScalarFunction { func, args }) = expr else { return None };
@@ -61,9 +61,8 @@ fn widened(expr: &Expr) -> Option<&Expr> {
     (is_cast && is_narrow).then(|| args.first()).flatten()
 }
 
-/// Whether the constants in a chain of `+` and `-`, or of `*`, together exceed the range of INT.
-///
-/// `i * 3600 * 1000000` is a LONG.
+/// Whether the constants of a chain of `+` and `-`, or of `*`, exceed the range of INT when
+/// combined. For example, `i * 3600 * 1000000` is a LONG.
 #[must_use]
 pub fn is_long_chain(op: BinaryOperator, left: &Expr, right: &Expr) -> bool {
     if constant(left).is_none() && constant(right).is_none() {
@@ -76,7 +75,8 @@ pub fn is_long_chain(op: BinaryOperator, left: &Expr, right: &Expr) -> bool {
     i32::try_from(all).is_err()
 }
 
-/// Maximum links of a chain that are examined. Each operation in a chain examines the chain again.
+/// Maximum number of links of a chain that are examined. It limits the cost, because each operation
+/// in a chain examines the chain again.
 const MAX_LINKS: usize = 16;
 
 /// Returns the combined constants of a chain of one operation, if it has any.

@@ -1,9 +1,9 @@
-//! Comparisons under two-valued logic: no result is ever null.
+//! Comparisons in two-valued logic, where no result is ever null. `=` treats two nulls as equal,
+//! `<` and `>` are false if an operand is null, `<=` and `>=` are true for two nulls.
 //!
-//! `=` treats two nulls as equal, `<` and `>` are false with a null operand, `<=` and `>=` are true
-//! for two nulls. Where `DataFusion`'s own operators can express this, they are used, so that its
-//! kernels and its pruning apply. DOUBLE (tolerance, signed zero) and SYMBOL (keys instead of
-//! strings) have kernels here.
+//! Where `DataFusion`'s own operators can express this, they are used, so that its kernels and its
+//! pruning apply. DOUBLE (tolerance, signed zero) and SYMBOL (keys instead of strings) have kernels
+//! here.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -25,7 +25,7 @@ use crate::operator::times::{compared_wide, wide_time};
 use crate::resolve::{Argument, BuildOperator, ResolvedOperator};
 use crate::text::parse;
 
-/// DOUBLE values closer than this are equal for `=`.
+/// Difference below which two DOUBLE values are equal for `=`.
 pub const DOUBLE_TOLERANCE: f64 = 1e-10;
 
 pub(crate) fn resolve(
@@ -46,7 +46,7 @@ pub(crate) fn resolve(
             return Some(symbol_equality(op, true));
         }
         if left.sql_type == SqlType::Symbol && right.sql_type == SqlType::Symbol {
-            // Compared by code instead of string, for joins and grouping.
+            // For joins and grouping, symbols are compared by code instead of by string.
             return Some(plain(op, SqlType::Symbol, left.may_be_null(), right.may_be_null()));
         }
     }
@@ -164,7 +164,7 @@ fn widest_integer(a: SqlType, b: SqlType) -> SqlType {
 }
 
 /// Returns BYTE or SHORT if one operand has that type and the other is an integer constant in its
-/// range: the column is then compared without a cast.
+/// range. The column is then compared without a cast.
 fn narrow(own: &Argument, constant: &Argument) -> Option<SqlType> {
     let range = match own.sql_type {
         SqlType::Byte => i64::from(i8::MIN)..=i64::from(i8::MAX),
@@ -205,7 +205,7 @@ fn against_null(
         let side = Box::new(if left_is_null { right } else { left });
         if negated { Expr::IsNotNull(side) } else { Expr::IsNull(side) }
     });
-    // The null operand keeps its type and is dropped; the other operand needs no cast.
+    // The null operand is dropped, and the other operand keeps its type and needs no cast.
     let keep = |argument: &Argument| if argument.is_null() { common } else { argument.sql_type };
     ResolvedOperator {
         left_type: keep(left),
@@ -263,8 +263,8 @@ fn holds(op: BinaryOperator, ordering: std::cmp::Ordering) -> bool {
     }
 }
 
-/// Names of the DOUBLE comparison functions in a plan and their operators, which lets a scan skip
-/// data that cannot match.
+/// The functions that compare DOUBLE values in a plan, and their operators. A scan uses them to
+/// skip data that cannot match.
 pub const DOUBLE_COMPARISONS: [(&str, Operator); 5] = [
     ("double_equal", Operator::Eq),
     ("double_less", Operator::Lt),
@@ -381,7 +381,7 @@ fn symbol_equality(op: BinaryOperator, swapped: bool) -> ResolvedOperator {
     if op == BinaryOperator::NotEqual { negated(resolved) } else { resolved }
 }
 
-/// A string's keys in one dictionary. The batches of a snapshot share their dictionary, so one
+/// The keys of a string in one dictionary. All batches of a snapshot share the dictionary, so one
 /// lookup serves a whole scan.
 struct FoundKeys {
     dictionary: ArrayRef,

@@ -41,7 +41,7 @@ pub(crate) fn operator(
     ResolvedOperator { left_type, right_type, return_type, build }
 }
 
-/// Builds an operator with a constant result, whatever the operands.
+/// Builds an operator with a constant result that does not depend on the operands.
 pub(crate) fn always(left: SqlType, right: SqlType, value: bool) -> ResolvedOperator {
     ResolvedOperator {
         left_type: left,

@@ -1,5 +1,5 @@
-//! Binding of infix and prefix operators: which types combine, what operands are cast to, and the
-//! resulting expression.
+//! Binding of infix and prefix operators. It determines which types combine, the types to cast the
+//! operands to, and the resulting expression.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ pub fn resolve_operator(
 /// Builds the expression of a prefix operator from its operand.
 pub type BuildUnary = Arc<dyn Fn(Expr) -> Expr + Send + Sync>;
 
-/// Binds a prefix operator; the second element is the type to cast the operand to, the third the
+/// Binds a prefix operator. The second element is the type to cast the operand to, the third is the
 /// result type.
 pub fn resolve_unary(
     op: UnaryOperator,
@@ -148,8 +148,8 @@ fn arithmetic_types(
     if additive && (is_time(l) || is_time(r)) {
         return time_arithmetic(op, left, right);
     }
-    // A constant FLOAT with a constant integer or FLOAT stays FLOAT; a FLOAT column is computed as
-    // DOUBLE.
+    // A constant FLOAT combined with a constant integer or FLOAT remains FLOAT. A FLOAT column is
+    // computed as DOUBLE.
     if left.constant.is_some() && right.constant.is_some() && !bitwise {
         let integer = |sql_type: T| sql_type.is_integer();
         if (l == T::Float && (integer(r) || r == T::Float)) || (r == T::Float && integer(l)) {
@@ -164,7 +164,7 @@ fn arithmetic_types(
     (!bitwise || common.is_integer()).then_some((common, common, common))
 }
 
-/// Returns the type as which an operand takes part in arithmetic.
+/// Returns the type in which an operand is used in arithmetic.
 fn number_like(sql_type: SqlType) -> Option<SqlType> {
     Some(match sql_type {
         SqlType::Byte | SqlType::Short | SqlType::Int | SqlType::Char => SqlType::Int,
@@ -205,8 +205,8 @@ fn time_arithmetic(
     match (timestamp(left.sql_type), timestamp(right.sql_type)) {
         (Some(l), Some(r)) => {
             let unit = if l == r { l } else { T::TimestampNs };
-            // A nanosecond difference with a constant operand keeps the timestamp type; a
-            // microsecond difference becomes a number unless both operands are constant.
+            // A nanosecond difference with a constant operand has the timestamp type. A microsecond
+            // difference is a number unless both operands are constant.
             let known = [left, right].iter().filter(|side| side.constant.is_some()).count();
             let kept = if unit == T::TimestampNs { known > 0 } else { known == 2 };
             let difference = op == BinaryOperator::Subtract && !kept;

@@ -1,4 +1,5 @@
-//! IN, BETWEEN, IS NULL and the common type of CASE branches: forms built from several expressions.
+//! IN, BETWEEN, IS NULL and the common type of CASE branches. Each of these forms is built from
+//! several expressions.
 
 use datafusion::common::ScalarValue;
 use datafusion_expr::Expr;
@@ -27,7 +28,7 @@ fn compare(
     Ok((resolved.build)(left, right))
 }
 
-/// `value IS NULL`: always false for types without null.
+/// Builds `value IS NULL`, which is always false for types without null.
 #[must_use]
 pub fn is_null(value: Expr, argument: &Argument) -> Expr {
     if argument.sql_type == SqlType::Null {
@@ -39,7 +40,8 @@ pub fn is_null(value: Expr, argument: &Argument) -> Expr {
     }
 }
 
-/// `value BETWEEN a AND b`: the bounds may be in either order; false with a null bound.
+/// Builds `value BETWEEN a AND b`. The bounds may be in either order; the result is false if a
+/// bound is null.
 pub fn between(
     value: (&Expr, &Argument),
     low: (&Expr, &Argument),
@@ -59,7 +61,7 @@ pub fn between(
     {
         return if order.is_le() { inside(low, high) } else { inside(high, low) };
     }
-    // `>=` is true for two nulls, but a null value or bound must not match here.
+    // `>=` is true for two nulls, but here a null value or bound must not match.
     let mut found = inside(low, high)?.or(inside(high, low)?);
     for (expr, argument) in [value, low, high] {
         if argument.may_be_null() {
@@ -69,7 +71,7 @@ pub fn between(
     Ok(found)
 }
 
-/// `value IN (list)`: true if equal to any element, including null.
+/// Builds `value IN (list)`, which is true if the value equals any element. Null equals null.
 pub fn in_list(value: (&Expr, &Argument), list: &[(Expr, Argument)]) -> Result<Expr, ResolveError> {
     let mut terms = Vec::with_capacity(list.len());
     for (element, argument) in list {
@@ -90,8 +92,8 @@ pub fn in_list(value: (&Expr, &Argument), list: &[(Expr, Argument)]) -> Result<E
     Ok(terms.pop().unwrap_or_else(|| literal(false)))
 }
 
-/// Returns the common type of several values: CASE branches, `coalesce`, numeric columns of a
-/// UNION.
+/// Returns the common type of several values, for CASE branches, `coalesce` and numeric columns of
+/// a UNION.
 pub fn value_type(types: &[SqlType]) -> Result<SqlType, ResolveError> {
     let mut common = SqlType::Null;
     for &next in types {

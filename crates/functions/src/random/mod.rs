@@ -36,7 +36,7 @@ use crate::signature::{
 };
 use crate::text::parse;
 
-/// Null rate: 0 for never, 1 for always, n for one value in n.
+/// Fraction of nulls: 0 for none, 1 for all values, n for one in n values.
 struct NullRate(u32);
 
 impl NullRate {
@@ -59,7 +59,7 @@ impl NullRate {
     }
 }
 
-/// Draws values of a type, some of them null.
+/// Draws random values of a type, with some nulls.
 fn draw<T: Lane>(
     call: &Call<'_>,
     rate_at: usize,
@@ -92,7 +92,8 @@ where
     draw::<T>(call, 2, |random| random.random_range(low..=high))
 }
 
-/// Draws BYTE or SHORT values from a range that is given as INT and must lie within `least..=most`.
+/// Draws BYTE or SHORT values from a range. The range is given as INT and must lie within
+/// `least..=most`.
 fn small(call: &Call<'_>, least: i32, most: i32, returns: SqlType) -> Result<ArrayRef> {
     let (low, high) = range::<Int32Type>(call)?;
     if low < least || high > most {
@@ -160,7 +161,7 @@ fn words(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Makes the SYMBOL form of a text generator.
+/// Converts a kernel that returns strings to a kernel that returns SYMBOLs.
 fn as_symbols(run: fn(&Call<'_>) -> Result<ArrayRef>) -> Kernel {
     Arc::new(move |call: &Call<'_>| symbols(&run(call)?))
 }
@@ -248,8 +249,8 @@ const fn list_of(gives: SqlType) -> Overload {
 const LENGTHS: &[crate::signature::Param] = &[Is(Int), Is(Int), Is(Int)];
 const LISTED: &[crate::signature::Param] = &[Is(Int), Is(Int), Is(Int), Is(Int)];
 
-/// `rnd_double_array(dimensions [, null rate [, longest]])`. If `longest` is 0, a length for each
-/// dimension follows.
+/// Resolves `rnd_double_array(dimensions [, null rate [, longest]])`. If `longest` is 0, a length
+/// for each dimension follows.
 fn random_array(
     name: &str,
     arguments: &[Argument],
@@ -305,7 +306,7 @@ fn random_arrays(call: &Call<'_>, dimensions: u8) -> Result<ArrayRef> {
     })
 }
 
-/// `rnd_decimal(precision, scale, null rate)`.
+/// Resolves `rnd_decimal(precision, scale, null rate)`.
 fn random_decimal(
     name: &str,
     arguments: &[Argument],

@@ -31,7 +31,7 @@ impl Shares {
         Self { words, sums }
     }
 
-    /// A kernel that draws words as SYMBOLs.
+    /// Returns a kernel that draws words as SYMBOLs.
     fn kernel(self) -> Kernel {
         Arc::new(move |call: &Call<'_>| {
             let mut random = generator(call);
@@ -47,7 +47,7 @@ impl Shares {
     }
 }
 
-/// `rnd_symbol_weighted(symbol, weight, symbol, weight, …)`.
+/// Resolves `rnd_symbol_weighted(symbol, weight, symbol, weight, …)`.
 pub(super) fn weighted_symbol(
     name: &str,
     arguments: &[Argument],
@@ -89,8 +89,8 @@ fn constant_word(argument: &Argument, index: usize) -> Result<Option<String>, Re
 /// Maximum number of symbols that `count` may request.
 const MAX_SYMBOLS: i64 = 1_000_000;
 
-/// `rnd_symbol_zipf(symbol, …, alpha)` or `rnd_symbol_zipf(count, alpha)`: the frequency of the
-/// n-th symbol is proportional to n to the power of minus alpha.
+/// Resolves `rnd_symbol_zipf(symbol, …, alpha)` and `rnd_symbol_zipf(count, alpha)`. The frequency
+/// of the n-th symbol is proportional to n to the power of minus alpha.
 pub(super) fn zipf_symbol(
     name: &str,
     arguments: &[Argument],

@@ -1,13 +1,16 @@
-//! A string builder with a memory limit. It reserves memory before it grows, and stops growing
-//! beyond the query's limit. Writers need not check; the caller that reads the string does.
+//! A string builder with a memory limit.
+//!
+//! It reserves memory before it grows, and stops growing at the query's limit. Writers do not check
+//! the limit; the caller that reads the string does.
 
 use std::fmt;
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 
-/// Size up to which a string grows without a reservation.
+/// Size in bytes up to which a string grows without a reservation.
 const FREE_BYTES: usize = 64 << 10;
-/// Maximum bytes of a string: the most that protocols transfer in one value.
+/// Maximum size of a string in bytes, which is also the maximum that protocols transfer in one
+/// value.
 const MAX_BYTES: usize = 1 << 30;
 
 /// A string that cannot exceed the query's memory limit.
@@ -19,7 +22,7 @@ pub(crate) struct BoundedText {
 
 impl BoundedText {
     /// Whether the string cannot grow by `more` bytes. Called before the string grows, and by
-    /// callers that build a string of that size before they append it.
+    /// callers before they build a string of that size to append it.
     pub(crate) fn refuses(&mut self, more: usize) -> bool {
         if self.refused.is_some() {
             return true;
@@ -56,7 +59,7 @@ impl BoundedText {
         }
     }
 
-    /// Appends a string and changes it in place.
+    /// Appends a string and modifies the appended bytes in place.
     #[inline]
     pub(crate) fn push_changed(&mut self, more: &str, change: fn(&mut str)) {
         if !self.refuses(more.len()) {
@@ -120,8 +123,8 @@ mod tests {
         for _ in 0..100 {
             text.push_str(&"x".repeat(1 << 20));
         }
-        // Without a counting allocator, only the size of each single reservation counts, and each
-        // one doubles.
+        // Without a counting allocator, only the size of each reservation is compared with the
+        // limit. Each reservation is twice as large as the previous one.
         assert!(text.get().unwrap_err().message.contains("query.memory.limit"));
         assert!(text.capacity() <= 33 << 20, "{}", text.capacity());
         text.push('y');

@@ -35,8 +35,8 @@ fn reverse(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `translate(text, from, to)`: replaces each letter in `from` with the letter at the same position
-/// in `to`; letters without a counterpart are removed.
+/// Computes `translate(text, from, to)`, which replaces each letter of `from` with the letter at
+/// the same position in `to`. Letters without a counterpart are removed.
 fn translate(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, from, to) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
     let mut letters: FxHashMap<char, Option<char>> = FxHashMap::default();
@@ -66,8 +66,8 @@ fn translate(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `overlay(text, part, from [, length])`: replaces `length` characters from position `from` on
-/// with `part`.
+/// Computes `overlay(text, part, from [, length])`, which replaces `length` characters from
+/// position `from` on with `part`.
 fn overlay(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, parts) = (call.texts(0)?, call.texts(1)?);
     let starts = call.primitive::<Int32Type>(2)?;
@@ -100,7 +100,8 @@ fn overlay(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `substring(text FROM pattern)`: returns the first group of the first match, or the whole match.
+/// Builds the kernel of `substring(text FROM pattern)`, which returns the first group of the first
+/// match, or the whole match.
 fn regexp_substr(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError> {
     let known: Option<Regex> = match bound.arguments[1].text() {
         Some(text) => Some(regex(&text).map_err(|message| refused(1, &text, message))?),
@@ -108,7 +109,7 @@ fn regexp_substr(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError>
     };
     Ok(Arc::new(move |call: &Call<'_>| {
         let (texts, patterns) = (call.texts(0)?, call.texts(1)?);
-        // A `Regex` locks its scratch memory: a clone for each batch avoids contention.
+        // A `Regex` locks its scratch memory. A clone per batch avoids contention.
         let known = known.clone();
         try_build_text(call.rows, |row, out| {
             let (Some(text), Some(pattern)) = (texts.get(row), patterns.get(row)) else {
@@ -155,7 +156,7 @@ fn from_base64(call: &Call<'_>) -> Result<ArrayRef> {
     try_build_bytes(call, |row| texts.get(row).map(base64_bytes).transpose())
 }
 
-/// `decode(text, 'hex' | 'base64')`.
+/// Computes `decode(text, 'hex' | 'base64')`.
 fn decode(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, formats) = (call.texts(0)?, call.texts(1)?);
     try_build_bytes(call, |row| {
@@ -185,8 +186,8 @@ fn to_base64(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `string_to_array(text, separator [, null])`: splits a string into an array in text form; without
-/// a separator, into its characters.
+/// Computes `string_to_array(text, separator [, null])`, which splits a string into an array in
+/// text form. Without a separator, each character becomes an item.
 fn string_to_array(call: &Call<'_>) -> Result<ArrayRef> {
     let (texts, separators) = (call.texts(0)?, call.texts(1)?);
     let nulls = match call.arguments.len() {

@@ -13,10 +13,11 @@ use crate::text::bounded_text::BoundedText;
 use crate::text::hash::hexadecimal;
 use crate::text::parse;
 
-/// Bytes that are buffered before they are appended to a string.
+/// Number of bytes that are buffered before they are appended to a string.
 const PART_BYTES: usize = 4 << 10;
 
-/// `initcap(text)`: the first letter of each word in upper case, the others in lower case.
+/// Computes `initcap(text)`: the first letter of each word in upper case, the other letters in
+/// lower case.
 fn initcap(call: &Call<'_>) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
     let mut part = String::new();
@@ -75,7 +76,7 @@ fn repeat(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Concatenates the non-null arguments after the first, separated by the first.
+/// Concatenates all non-null arguments after the first, which is the separator.
 fn concat_ws(call: &Call<'_>) -> Result<ArrayRef> {
     let all: Vec<Texts> =
         (0..call.arguments.len()).map(|index| call.texts(index)).collect::<Result<_>>()?;
@@ -92,9 +93,11 @@ fn concat_ws(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `format(pattern, …)`: `%s` is a string, `%I` an identifier, `%L` a literal, `%%` a percent sign.
-/// Each uses the next argument, or the nth with `%n$s`. `%10s` sets the width, `%-10s` aligns left,
-/// and `%*s` or `%*n$s` takes the width from an argument.
+/// Computes `format(pattern, …)`: `%s` is a string, `%I` an identifier, `%L` a literal, `%%` a
+/// percent sign.
+///
+/// Each of them uses the next argument, or the nth argument with `%n$s`. `%10s` sets the width,
+/// `%-10s` aligns left, and `%*s` or `%*n$s` reads the width from an argument.
 fn format_text(call: &Call<'_>) -> Result<ArrayRef> {
     let all: Vec<Texts> =
         (0..call.arguments.len()).map(|index| call.texts(index)).collect::<Result<_>>()?;
@@ -223,7 +226,7 @@ pub(crate) fn quoted(text: &str, mark: char, out: &mut BoundedText) {
     out.push(mark);
 }
 
-/// `encode(bytes, 'hex' | 'base64' | 'escape')`.
+/// Computes `encode(bytes, 'hex' | 'base64' | 'escape')`.
 fn encode(call: &Call<'_>) -> Result<ArrayRef> {
     let (array, scalar) = call.array(0)?;
     let values = array.as_binary_opt::<i64>().ok_or_else(|| internal("not binary"))?;

@@ -1,4 +1,6 @@
-//! String functions. Positions count characters from 1. A null argument results in null, unless the
+//! String functions.
+//!
+//! Positions are numbers of characters, counted from 1. A null argument results in null, unless the
 //! function's entry states otherwise.
 
 use std::ops::Range;
@@ -34,7 +36,8 @@ fn map(call: &Call<'_>, write: impl Fn(&str, &mut BoundedText)) -> Result<ArrayR
     })
 }
 
-/// Returns the byte offset of character number `count`, or the length if there are fewer.
+/// Returns the byte offset of the character with index `count`, or the length if the string has
+/// fewer characters.
 fn byte_of(text: &str, count: usize) -> usize {
     if text.is_ascii() {
         return count.min(text.len());
@@ -104,8 +107,8 @@ fn substring(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Returns the index of the first character, counted from 0, and the number of characters of the
-/// substring that starts at position `start`; `None` for a negative length.
+/// Returns the index (from 0) of the first character and the number of characters of a substring
+/// that starts at position `start`. Returns `None` for a negative length.
 fn characters_of(start: i32, length: i32) -> Option<(usize, usize)> {
     let (first, length) = (i64::from(start) - 1, i64::from(length));
     if length < 0 {
@@ -148,10 +151,11 @@ fn replace(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// Maximum length in characters. Without it, a single number could exhaust the memory.
+/// Maximum length of a padded string in characters. Without this limit, a single number could
+/// exhaust the memory.
 const MAX_PADDED: i32 = 1 << 20;
 
-/// `LIKE pattern ESCAPE 'c'`: converts the escape character to a backslash.
+/// Implements `LIKE pattern ESCAPE 'c'` by converting the escape character to a backslash.
 fn like_escape(call: &Call<'_>) -> Result<ArrayRef> {
     let (patterns, escapes) = (call.texts(0)?, call.texts(1)?);
     let rows = if escapes.scalar { call.rows.min(1) } else { call.rows };
@@ -261,7 +265,7 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
     };
     Ok(Arc::new(move |call: &Call<'_>| {
         let (texts, patterns, replacements) = (call.texts(0)?, call.texts(1)?, call.texts(2)?);
-        // A `Regex` locks its scratch memory: a clone for each batch avoids contention.
+        // A `Regex` locks its scratch memory. A clone per batch avoids contention.
         let known = known.clone();
         let only = if replacements.scalar { replacements.get(0) } else { None };
         let template = known.as_ref().zip(only).map(|(known, with)| Template::new(with, known));
@@ -290,16 +294,15 @@ fn regexp_replace(bound: &Bound<'_>) -> std::result::Result<Kernel, ResolveError
     }))
 }
 
-/// The replacement of a match: literal strings and groups of the match, in Java's syntax. `$1x` is
-/// group 1 and an x, `\\$` is a dollar; `$name` and `${name}` are named groups.
+/// The replacement of a match in Java's syntax: literal strings and groups of the match. `$1x` is
+/// group 1 and an x, and `\\$` is a dollar sign. `$name` and `${name}` are named groups.
 struct Template<'a> {
     parts: Vec<Part<'a>>,
 }
 
 enum Part<'a> {
     Text(&'a str),
-    /// A group by number. A number or name that does not exist in the pattern stands for an empty
-    /// string.
+    /// A group, by number. A group that does not exist in the pattern is an empty string.
     Group(usize),
 }
 
@@ -331,7 +334,7 @@ impl<'a> Template<'a> {
     }
 }
 
-/// Returns the name or number of a group after a dollar, and its end offset.
+/// Returns the name or number of the group after a dollar sign, and its end offset.
 fn group_name(after: &str) -> Option<(&str, usize)> {
     if let Some(braced) = after.strip_prefix('{') {
         let end = braced.find('}')?;
@@ -344,7 +347,8 @@ fn group_name(after: &str) -> Option<(&str, usize)> {
     (end > 0).then(|| (&after[..end], end))
 }
 
-/// Range of a match, and its groups if they are needed, which is slower.
+/// The range of a match, and its groups. The groups are captured only if they are needed, because
+/// this is slower.
 type Match<'t> = (Range<usize>, Option<Captures<'t>>);
 
 fn with_range(found: Captures<'_>) -> Option<Match<'_>> {
@@ -382,7 +386,7 @@ fn replace_each<'t>(
             });
         }
         copied = at.end;
-        // After a match at the end of the string, no further match follows, not even an empty one.
+        // After a match at the end of the string, there is no further match, not even an empty one.
         if copied == text.len() {
             return;
         }
@@ -390,7 +394,7 @@ fn replace_each<'t>(
     out.push_str(&text[copied..]);
 }
 
-/// Matches between two checks of the query's deadline and cancellation.
+/// Number of matches between two checks of the query's deadline and cancellation.
 const LOOK_MATCHES: usize = 1024;
 
 fn char_length(call: &Call<'_>) -> Result<ArrayRef> {
@@ -401,7 +405,7 @@ fn char_length(call: &Call<'_>) -> Result<ArrayRef> {
     Ok(build::<Int32Type>(call.rows, |row| i32::try_from(characters(texts.get(row)?)).ok()))
 }
 
-/// Returns the length of strings in bytes, times `parts`.
+/// Returns the length of strings in bytes, multiplied by `parts`.
 fn bytes(call: &Call<'_>, parts: usize) -> Result<ArrayRef> {
     let texts = call.texts(0)?;
     Ok(build::<Int32Type>(call.rows, |row| i32::try_from(texts.get(row)?.len() * parts).ok()))
@@ -471,7 +475,7 @@ fn in_case(call: &Call<'_>, case: Case) -> Result<ArrayRef> {
     }
 }
 
-/// Converts the case of a string; the result may take three times its bytes.
+/// Converts the case of a string. The result may be three times as long in bytes.
 fn recased(text: &str, out: &mut BoundedText, ascii: fn(&mut str), change: fn(&str) -> String) {
     if text.is_ascii() {
         out.push_changed(text, ascii);
@@ -534,7 +538,7 @@ macro_rules! one {
     };
 }
 
-/// Trims blanks, or the characters of a second argument.
+/// Defines a function that trims blanks, or the characters in a second argument.
 macro_rules! trimming {
     ($name:literal, $method:ident, $summary:literal) => {
         pure(

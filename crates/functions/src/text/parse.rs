@@ -1,13 +1,13 @@
-//! Parsing of strings, one function per type. The whole string must be the value; nothing is
+//! Parsing of strings, one function per type. The whole string must be the value: nothing is
 //! trimmed.
 
-/// An integer: optional sign, digits (with `_` between digits), optional `L`.
+/// Parses an integer: an optional sign, digits (with `_` between digits) and an optional `L`.
 pub(crate) fn integer(text: &str) -> Option<i64> {
     let digits = text.strip_suffix(['L', 'l']).unwrap_or(text);
     plain_integer(digits).filter(|&value| value != i64::MIN)
 }
 
-/// An INT: like `integer`, without the LONG suffix.
+/// Parses an INT, like `integer` but without the LONG suffix.
 pub(crate) fn int(text: &str) -> Option<i32> {
     plain_integer(text).and_then(|value| i32::try_from(value).ok()).filter(|&x| x != i32::MIN)
 }
@@ -26,8 +26,8 @@ fn plain_integer(text: &str) -> Option<i64> {
     if well_placed { text.replace('_', "").parse().ok() } else { None }
 }
 
-/// Parses a DOUBLE. `NaN`, `Infinity`, numbers that are too large, and strings that are not numbers
-/// become null.
+/// Parses a DOUBLE. `NaN`, `Infinity`, numbers out of range and strings that are not numbers become
+/// null.
 pub(crate) fn double(text: &str) -> Option<f64> {
     let digits = text.strip_suffix(['d', 'D', 'f', 'F']).unwrap_or(text);
     let numeric = digits.bytes().any(|byte| byte.is_ascii_digit())
@@ -40,12 +40,12 @@ pub(crate) fn double(text: &str) -> Option<f64> {
     digits.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// Parses a FLOAT, by the rules of `double`.
+/// Parses a FLOAT with the rules of `double`.
 pub(crate) fn float(text: &str) -> Option<f32> {
     double(text).map(|value| value as f32).filter(|value| value.is_finite())
 }
 
-/// Parses `true` or `t`, ignoring case; everything else is false.
+/// Parses `true` or `t`, ignoring case. Any other string is false.
 pub(crate) fn boolean(text: &str) -> bool {
     text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("t")
 }
@@ -89,22 +89,22 @@ pub(crate) fn hexadecimal(text: &str) -> Option<Vec<u8>> {
     pairs.collect()
 }
 
-/// A UUID in its hyphenated form, as big-endian bytes.
+/// Parses a UUID, with or without hyphens, as big-endian bytes.
 pub(crate) fn uuid(text: &str) -> Option<[u8; 16]> {
-    // With hyphens, or without, as some drivers send it.
+    // Some drivers send UUIDs without hyphens.
     if !matches!(text.len(), 32 | 36) {
         return None;
     }
     uuid::Uuid::try_parse(text).ok().map(uuid::Uuid::into_bytes)
 }
 
-/// An IPv4 address in dotted form.
+/// Parses an IPv4 address in dotted form.
 pub(crate) fn ipv4(text: &str) -> Option<u32> {
     text.parse::<std::net::Ipv4Addr>().ok().map(u32::from)
 }
 
-/// Parses a network such as `10.1.0.0/16` or `10.1/16` as (base, mask, bits); a single address is a
-/// network of one.
+/// Parses a network such as `10.1.0.0/16` or `10.1/16` as (base, mask, bits). A single address is a
+/// network with one address.
 pub(crate) fn ipv4_network(text: &str) -> Option<(u32, u32, u32)> {
     let (address, bits) = match text.split_once('/') {
         Some((address, bits)) => (address, bits.parse().ok().filter(|&bits: &u32| bits <= 32)?),
@@ -117,7 +117,7 @@ pub(crate) fn ipv4_network(text: &str) -> Option<(u32, u32, u32)> {
     Some((base & mask, mask, bits))
 }
 
-/// A LONG256 in hexadecimal with or without `0x`, as 32 big-endian bytes.
+/// Parses a LONG256 in hexadecimal, with or without `0x`, as 32 big-endian bytes.
 pub(crate) fn long256(text: &str) -> Option<[u8; 32]> {
     let digits = text.strip_prefix("0x").unwrap_or(text);
     if digits.is_empty() || digits.len() > 64 || !digits.bytes().all(|b| b.is_ascii_hexdigit()) {
@@ -139,7 +139,7 @@ const GEOHASH_ALPHABET: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
 pub(crate) fn geohash(text: &str, bits: u8) -> Option<i64> {
     let is_binary = text.len() == usize::from(bits) && !bits.is_multiple_of(5);
     if is_binary && text.bytes().all(|byte| matches!(byte, b'0' | b'1')) {
-        // Binary digits: the format of geohashes whose bits do not form whole characters.
+        // Geohashes whose bits do not form whole characters are written as binary digits.
         return i64::from_str_radix(text, 2).ok();
     }
     let mut value = 0_i64;

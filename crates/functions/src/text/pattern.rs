@@ -49,7 +49,7 @@ pub(crate) fn resolve(
     if let Some(pattern) = right.text() {
         syntax.compile(&pattern).map_err(|message| refused(1, &pattern, message))?;
     }
-    // A symbol is matched once per dictionary value if the dictionary is shorter than the batch.
+    // If the dictionary is shorter than the batch, a symbol is matched once per dictionary value.
     let source = if left.sql_type == SqlType::Symbol { SqlType::Symbol } else { SqlType::Varchar };
     let kernel: Kernel = Arc::new(move |call: &Call<'_>| matches_kernel(call, syntax));
     let types = (source, SqlType::Varchar, SqlType::Boolean);
@@ -76,10 +76,11 @@ enum Syntax {
     Glob,
 }
 
-/// Maximum bytes of a pattern that needs an automaton; compiling it takes 100 times its size.
+/// Maximum size in bytes of a pattern that needs an automaton. Compilation needs 100 times this
+/// size.
 const MAX_PATTERN_BYTES: usize = 256 << 10;
 
-/// A compiled pattern; the simple shapes of LIKE need no automaton.
+/// A compiled pattern. The simple forms of LIKE need no automaton.
 enum Matcher {
     Equal(String),
     Prefix(String),
@@ -138,8 +139,8 @@ fn compiled(pattern: &str) -> Result<Regex, String> {
     })
 }
 
-/// The error for a constant pattern. Its position is that of a bracket that is never closed,
-/// otherwise the end of the pattern.
+/// Returns the error for an invalid constant pattern. Its position is the unclosed bracket of a
+/// character class, otherwise the end of the pattern.
 pub(crate) fn refused(index: usize, pattern: &str, message: String) -> ResolveError {
     let length = pattern.chars().count();
     let offset = if message.contains("character class") {
@@ -183,11 +184,12 @@ fn like(pattern: &str, any_case: bool) -> Result<Matcher, String> {
     compiled(&translated).map(Matcher::Regex)
 }
 
-/// `glob(text, pattern)`: matches `*`, `?`, `[a-z]` and `[!a-z]` against the whole string.
+/// Builds the kernel of `glob(text, pattern)`, which matches `*`, `?`, `[a-z]` and `[!a-z]` against
+/// the whole string.
 pub(crate) fn glob_kernel(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
     let pattern = &bound.arguments[1];
     let text = pattern.text();
-    // A parameter has no value yet, so it is not null.
+    // A parameter without a value does not count as null.
     let is_null = pattern.constant.as_ref().is_some_and(ScalarValue::is_null);
     if text.as_deref() == Some("") || is_null {
         let message = "glob pattern must not be null or empty".to_owned();
@@ -199,7 +201,7 @@ pub(crate) fn glob_kernel(bound: &Bound<'_>) -> Result<Kernel, ResolveError> {
     Ok(Arc::new(|call: &Call<'_>| matches_kernel(call, Syntax::Glob)))
 }
 
-/// Compiles a glob to a regular expression. A class that is empty or never closed matches nothing.
+/// Compiles a glob to a regular expression. An empty or unclosed character class matches nothing.
 fn glob(pattern: &str) -> Result<Matcher, String> {
     check_length(pattern)?;
     let mut translated = String::from("(?s)^");
@@ -210,7 +212,7 @@ fn glob(pattern: &str) -> Result<Matcher, String> {
             '*' => translated.push_str(".*"),
             '?' => translated.push('.'),
             '[' => {
-                // A closing bracket directly after the opening one is a character of the class.
+                // A closing bracket directly after the opening bracket belongs to the class.
                 let negated = rest.starts_with('!');
                 let inside = &rest[usize::from(negated)..];
                 let first = inside.chars().next().map_or(0, char::len_utf8);
@@ -296,7 +298,7 @@ fn as_symbols(array: &ArrayRef) -> Option<&DictionaryArray<Int32Type>> {
     array.as_any().downcast_ref()
 }
 
-/// Strings of the first argument, which is SYMBOL or VARCHAR.
+/// The strings of the first argument, which is SYMBOL or VARCHAR.
 enum AnyTexts {
     Symbols { symbols: DictionaryArray<Int32Type>, scalar: bool },
     Texts(Texts),
@@ -339,7 +341,7 @@ fn containment(
         let networks = call.texts(network_at)?;
         let inside = |address: u32, network: &str| {
             let Some((base, mask, bits)) = parse::ipv4_network(network) else { return false };
-            // Strict containment requires a network wider than one address.
+            // Strict containment requires a network with more than one address.
             address & mask == base && (or_equal || bits < 32)
         };
         Ok(build_flags(call.rows, |row| match (addresses.get(row), networks.get(row)) {

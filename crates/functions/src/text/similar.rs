@@ -9,7 +9,8 @@ use crate::signature::Param::Text;
 use crate::signature::{Function, direct, pure};
 use crate::text::bounded_text::BoundedText;
 
-/// `similar_pattern(pattern [, escape])`: the whole string must match; `%` and `_` work as in LIKE.
+/// Computes `similar_pattern(pattern [, escape])`. The whole string must match; `%` and `_` have
+/// the same meaning as in LIKE.
 fn similar_pattern(call: &Call<'_>) -> Result<ArrayRef> {
     let patterns = call.texts(0)?;
     let escapes = if call.arguments.len() == 2 { Some(call.texts(1)?) } else { None };
@@ -27,8 +28,9 @@ fn similar_pattern(call: &Call<'_>) -> Result<ArrayRef> {
     })
 }
 
-/// `similar_substring(pattern, escape)`: like `similar_pattern`, with the section between two
-/// escaped quotes as a group. The match before that section is as short as possible.
+/// Computes `similar_substring(pattern, escape)`, which is like `similar_pattern`, but with the
+/// section between two escaped quotes as a group. The match before that section is as short as
+/// possible.
 fn similar_substring(call: &Call<'_>) -> Result<ArrayRef> {
     let (patterns, escapes) = (call.texts(0)?, call.texts(1)?);
     try_build_text(call.rows, |row, out| {
@@ -88,7 +90,7 @@ fn push_part(out: &mut BoundedText, pattern: &str, escape: Option<char>, any: &s
                 out.push_str(&class[..end]);
                 letters = class[end..].chars();
             }
-            // In Rust's regular expressions these characters would start a nested set operation.
+            // In Rust's regular expressions, these characters would start a nested set operation.
             '[' | '&' | '~' if in_brackets => push_literal(out, letter),
             _ if in_brackets => out.push(letter),
             '%' => out.push_str(any),
