@@ -5,16 +5,16 @@
 export declare class NativeAppender {
   /**
    * Queues bytes and returns the progress as JSON. The bytes are copied before this returns.
-   * `memory`: the buffer that holds the bytes; it is detached and freed. If given a WebSocket
+   * `memory` is the buffer that holds the bytes; it is detached and freed. If given a WebSocket
    * instead of bytes, reads the messages that it has queued and returns a `MessagesProgress`.
    */
   write(chunk: Buffer | NativeWebSocket, memory?: ArrayBuffer | undefined | null): Promise<string>
   /** Ends one CSV input and begins another in the same commit; returns the report on the first. */
   nextText(csv: string): Promise<string>
   /**
-   * Commits and returns the report as JSON. For line protocol and the columnar protocol, the first
-   * call returns the planned changes. `split`: replaces a plan for several commits with a plan for
-   * the first one.
+   * Commits and returns the report as JSON. For line protocol and the columnar protocol, the
+   * first call returns the planned changes. With `split`, a plan for several commits is replaced
+   * with a plan for the first one.
    */
   finish(split?: boolean | undefined | null): Promise<string>
   /** Discards all data. */
@@ -38,8 +38,8 @@ export declare class NativeDatabase {
    */
   cancelQuery(queryId: bigint, gently?: boolean | undefined | null): boolean
   /**
-   * Serves the client of a socket. No other code may read or write the socket until the promise is
-   * settled. `spec` is the JSON of a `HandoffSpec`, which lists the statements in order.
+   * Serves the client of a socket. No other code may read or write the socket until the promise
+   * is settled. `spec` is the JSON of a `HandoffSpec`, which lists the statements in order.
    */
   handOff(descriptor: number, spec: string, statements: Array<NativeStatement>): Promise<NativeHandoffResult>
   /** Returns counters and gauges, known damage, and the running queries as a JSON object. */
@@ -48,13 +48,13 @@ export declare class NativeDatabase {
   begin(): NativeTransaction
   /** Returns the durable records of one kind. */
   loadRecords(kind: string): Promise<Array<NativeRecord>>
-  /** Commits records; those without a value are deleted. Returns the new epoch. */
+  /** Commits records; records without a value are deleted. Returns the new epoch. */
   commitRecords(kind: string, changes: Array<NativeRecord>): Promise<bigint>
   /** Sets the effective configuration for SHOW PARAMETERS: a JSON list of `Setting`. */
   setParameters(list: string): void
   /**
-   * Stops running work, checkpoints and releases the root, within roughly this many milliseconds.
-   * The log reports the result. Fails if acknowledged data may not be durable.
+   * Stops running work, checkpoints and releases the root, within roughly this many
+   * milliseconds. The log reports the result. Fails if acknowledged data may not be durable.
    */
   close(withinMs?: number | undefined | null): Promise<undefined>
 }
@@ -62,8 +62,8 @@ export declare class NativeDatabase {
 /** Rows after the first chunk. */
 export declare class NativeResultStream {
   /**
-   * Returns the next chunk; at the end, the summary. If the query was opened with a row limit, the
-   * chunk has at most `max_rows` rows.
+   * Returns the next chunk; at the end, the summary. If the query was opened with a row limit,
+   * the chunk has at most `max_rows` rows.
    */
   next(maxRows?: number | undefined | null): Promise<NativeReply>
   /** Stops the query. */
@@ -73,7 +73,7 @@ export declare class NativeResultStream {
 /** A bound statement. */
 export declare class NativeStatement {
   /**
-   * Returns the newest epoch if preparing the statement again would certainly give the same
+   * Returns the newest epoch if preparing the statement again would certainly return the same
    * description.
    */
   currentEpoch(): number | null
@@ -101,13 +101,13 @@ export declare class NativeTransaction {
 /** Reads frames that a WebSocket client sends. */
 export declare class NativeWebSocket {
   /**
-   * `most_message_bytes` limits the message size. `keeps`: whether messages are queued for an
-   * appender.
+   * `most_message_bytes` limits the message size. `keeps` specifies whether messages are queued
+   * for an appender.
    */
   constructor(mostMessageBytes: number, keeps: boolean)
   /**
-   * Processes received bytes. Their memory is freed immediately; otherwise it would trigger garbage
-   * collections.
+   * Processes received bytes. Their memory is freed immediately, because it would otherwise
+   * trigger garbage collections.
    */
   receive(bytes: ArrayBuffer): NativeReceived
 }
@@ -197,7 +197,7 @@ export interface NativeRecord {
 
 /**
  * Result of `execute`: the first rows, and either the summary (JSON) or a stream of the remaining
- * rows. Reading the stream gives the same type: rows or, at the end, the summary.
+ * rows. Reading the stream returns the same type, with rows or, at the end, the summary.
  */
 export interface NativeReply {
   /** The first rows. */
@@ -210,7 +210,7 @@ export interface NativeReply {
   drawn?: string
   /** The change that the rows belong to, as JSON, for a change feed. */
   change?: string
-  /** The epoch in which every identical request gets this same reply, if there is one. */
+  /** The epoch in which every identical request receives this reply, if there is one. */
   keptFor?: number
 }
 

@@ -28,7 +28,7 @@ use tidemark_types::{EngineResult, PartitionBy, SqlType};
 use tidemark_vfs::{DirEntry, OpenMode, RealVfs, Space, Vfs, VfsFile, VfsLock};
 
 const BATCH: usize = 64 << 10;
-/// Microseconds between two rows: 20 M rows are eight days.
+/// Microseconds between consecutive rows; 20 million rows cover eight days.
 const STEP: i64 = 35_000;
 
 fn main() {
@@ -113,7 +113,8 @@ impl Random {
     }
 }
 
-/// Rows from `first` on; the fraction `late` of them is late by up to an hour.
+/// Returns a batch that starts at row `first`. The fraction `late` of its rows arrives up to an
+/// hour late.
 fn batch(first: usize, rows: usize, late: f64, random: &mut Random) -> RecordBatch {
     let mut symbols = StringDictionaryBuilder::<Int32Type>::new();
     for row in 0..rows {
@@ -153,7 +154,7 @@ impl Watch {
     }
 }
 
-/// CPU seconds of this thread so far.
+/// Returns the CPU time that this thread has used, in seconds.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     stat.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e9
@@ -209,7 +210,7 @@ fn append(parent: &Path, rows: usize, late: f64) -> (TempDir, [f64; 2]) {
     (root, taken)
 }
 
-/// Bytes per second that this number of threads reads from memory.
+/// Measures how many bytes per second this number of threads reads from memory.
 fn memory_bandwidth(threads: usize) -> f64 {
     let words: Vec<u64> = (0..32 << 20).collect();
     let part = words.len() / threads;
@@ -263,7 +264,7 @@ fn scan(root: &Path) {
     );
 }
 
-/// Uses independent lanes, so that the latency of the addition does not hide the memory bandwidth.
+/// Sums in independent lanes, so that memory bandwidth is the bottleneck and not addition latency.
 fn sum(values: &[f64]) -> f64 {
     let mut lanes = [0.0; 16];
     let chunks = values.chunks_exact(16);
@@ -276,8 +277,7 @@ fn sum(values: &[f64]) -> f64 {
     rest + lanes.iter().sum::<f64>()
 }
 
-/// Sync time of the disk that the performance goals assume. A disk that is slower than this is not
-/// slowed further.
+/// Sync time of the disk that the performance goals assume. Slower disks are not delayed further.
 const SYNC: Duration = Duration::from_millis(2);
 
 /// A disk whose syncs take at least [`SYNC`].
@@ -350,7 +350,7 @@ impl Vfs for SlowDisk {
     }
 }
 
-/// Median seconds to sync one rewritten block of a file whose length does not change.
+/// Measures the median time, in seconds, to sync one rewritten block in a file of constant length.
 fn sync_seconds(disk: &SlowDisk) -> f64 {
     let file = disk.open("measured", OpenMode::Replace).unwrap();
     file.write_at(&vec![1; 4 << 20], 0).unwrap();
@@ -367,7 +367,7 @@ fn sync_seconds(disk: &SlowDisk) -> f64 {
     times[times.len() / 2]
 }
 
-/// One-row commits of 16 writers in `sync` mode.
+/// Measures one-row commits by 16 writers in `sync` mode.
 fn commits(parent: &Path) {
     let root = TempDir::new_in(parent).unwrap();
     let disk = || SlowDisk(RealVfs::new(root.path()).unwrap());
@@ -407,14 +407,14 @@ fn commits(parent: &Path) {
     );
 }
 
-/// Bytes of anonymous memory of this process.
+/// Returns this process's anonymous memory in bytes.
 fn anonymous_bytes() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
     line.trim().trim_end_matches("kB").trim().parse::<u64>().unwrap() << 10
 }
 
-/// Peak memory of an import of at least ten times its memory budget.
+/// Measures the peak memory of an import that is at least ten times as large as its memory budget.
 fn memory(parent: &Path, rows: usize) {
     let root = TempDir::new_in(parent).unwrap();
     let given = 32 << 20;
@@ -438,7 +438,7 @@ fn memory(parent: &Path, rows: usize) {
     );
 }
 
-/// Opening a root with 10,000 partitions.
+/// Measures how long a root with 10,000 partitions takes to open.
 fn open_many(parent: &Path) {
     let root = TempDir::new_in(parent).unwrap();
     let storage = open(root.path(), unsynced());

@@ -2,8 +2,8 @@
 
 use tidemark_types::double_array::MAX_ARRAY_ELEMENTS;
 
-/// Durability of an acknowledged commit. Every mode keeps the order of writes: a power loss can
-/// lose the latest commits, but never breaks a table.
+/// Durability of an acknowledged commit. Every mode preserves the write order, so a power loss can
+/// lose the latest commits but never breaks a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitMode {
     /// Survives power loss: the log is synced before the commit is visible or acknowledged.
@@ -24,7 +24,7 @@ pub enum Verify {
     /// A column of a segment is verified when it is first read.
     #[default]
     First,
-    /// Only footers and the log are verified: bit rot in columns yields wrong answers.
+    /// Only footers and the log are verified, so bit rot in columns yields wrong answers.
     Off,
 }
 
@@ -34,7 +34,7 @@ pub enum Verify {
 pub enum PlantedFault {
     /// Replay accepts groups whose checksum is wrong.
     IgnoreLogChecksum,
-    /// Replay accepts groups of other files, and gaps in the numbering.
+    /// Replay accepts groups from other files, and gaps in the transaction numbers.
     IgnoreLogSequence,
     /// Recovery does not sync the log it replayed.
     NoResyncAfterReplay,
@@ -56,7 +56,7 @@ pub enum PlantedFault {
     ReuseFailedLog,
     /// A bulk segment whose sync failed is synced again, not written to another file.
     ResyncSegment,
-    /// Replay does not let a newer file void the tail of an older one.
+    /// Replay ignores that a newer file voids the tail of an older one.
     IgnoreVoid,
     /// The next flush does not sync a log file that is full.
     ForgetRotatedFile,
@@ -68,7 +68,7 @@ pub enum PlantedFault {
     RemoveManifestFiles,
     /// Replay also reads files below the manifest's first log file.
     ReplayAllLogs,
-    /// The names in a copy of the database are not synced before the copy counts as complete.
+    /// The file names in a database copy are not synced before the copy counts as complete.
     ForgetBackupNames,
     /// The files of a copy are removed before the rename of its directory is durable.
     RemoveBackupInPlace,
@@ -92,11 +92,12 @@ pub struct StorageOptions {
     pub checkpoint_interval_ms: u64,
     /// Maximum milliseconds that an `async` commit stays unsynced.
     pub async_flush_ms: u64,
-    /// Whether the clock bounds a time to live: then rows in the future do not expire data that is
-    /// still young by the clock. Otherwise only the newest row counts.
+    /// Whether the clock limits a time to live. If so, rows in the future do not expire data that
+    /// is still recent according to the clock. Otherwise, only the newest row determines expiry.
     pub ttl_by_clock: bool,
     /// Number of manifest generations to keep. With 2, a damaged manifest is recovered from the
-    /// previous one and its log, which stay on disk until the next checkpoint; with 1, they do not.
+    /// previous one and its log, which remain on disk until the next checkpoint. With 1, they are
+    /// not retained.
     pub keep_generations: u32,
     /// When the content of segments is verified.
     pub verify: Verify,
@@ -105,11 +106,11 @@ pub struct StorageOptions {
     pub disk_watermark_bytes: Option<u64>,
     /// Bytes reserved so that a checkpoint can finish on a full disk; at most 1/32 of the disk.
     pub disk_reserve_bytes: u64,
-    /// Rows of an in-memory run above which it is not merged with the next one.
+    /// Number of rows above which an in-memory run is not merged with the next one.
     pub run_rows: usize,
     /// Maximum number of rows per segment.
     pub segment_rows: usize,
-    /// Bytes that a bulk write may hold in memory before it writes segments.
+    /// Maximum memory of a bulk write, in bytes, before it writes segments.
     pub bulk_memory_bytes: usize,
     /// Maximum number of tables.
     pub max_tables: usize,
@@ -119,17 +120,17 @@ pub struct StorageOptions {
     pub max_columns: usize,
     /// Maximum bytes of a string or BINARY value.
     pub max_cell_bytes: usize,
-    /// Maximum number of elements in an array cell. Nothing creates arrays of more than
-    /// [`tidemark_types::double_array::MAX_ARRAY_ELEMENTS`].
+    /// Maximum number of elements in an array cell. No statement creates arrays with more than
+    /// [`tidemark_types::double_array::MAX_ARRAY_ELEMENTS`] elements.
     pub max_array_elements: usize,
-    /// Maximum bytes of rows that are only in memory and in the log. Above half of it writes are
-    /// slowed, above it they are refused, until a checkpoint has written the rows.
+    /// Maximum bytes of rows that are only in memory and in the log. Above half this limit, writes
+    /// are slowed. Above the limit, they are refused until a checkpoint has written the rows.
     pub unwritten_limit_bytes: u64,
     /// Maximum bytes of rows from the latest commits to followed tables that are kept in memory.
     /// Changes from these commits are reported one commit at a time.
     pub recent_changes_bytes: usize,
-    /// Whether a background thread flushes and checkpoints. The crash tests do both themselves, to
-    /// stay reproducible.
+    /// Whether a background thread flushes and checkpoints. The crash tests do both themselves, so
+    /// that they are reproducible.
     pub background: bool,
     /// A fault for the crash tests.
     #[doc(hidden)]

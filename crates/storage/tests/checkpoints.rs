@@ -1,5 +1,5 @@
-//! Cost and leftovers of a checkpoint: nothing is written twice, no unreferenced file stays, and
-//! the background thread requests a checkpoint when it should.
+//! Cost and leftovers of a checkpoint: nothing is written twice, no unreferenced file remains, and
+//! the background thread requests a checkpoint when one is due.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -128,7 +128,7 @@ fn rows_in_time_order_are_written_once() {
         append(&storage, "other", &[part], "b");
         storage.checkpoint().unwrap();
     }
-    let small = 5; // Rows of the other table, joined with those before.
+    let small = 5; // Rows of the other table, combined with its earlier rows.
     let written = storage.folded_rows();
     assert!((50 + small..=50 + small * 4).contains(&written), "{written}");
 }
@@ -188,8 +188,8 @@ fn a_manifest_edit_contains_only_changes() {
     }
 }
 
-/// Fills at most as much as the log contains, up to the option: a short-lived process leaves small
-/// files.
+/// The preallocated space is at most as large as the log's content and the option, so that a
+/// short-lived process leaves small files.
 #[test]
 fn the_log_is_preallocated_only_in_sync_mode() {
     for (commit_mode, ahead) in [(CommitMode::Sync, true), (CommitMode::NoSync, false)] {
@@ -212,7 +212,7 @@ fn the_log_is_preallocated_only_in_sync_mode() {
 }
 
 #[test]
-fn a_closed_storage_returns_the_error_closed_from_every_call() {
+fn every_call_on_a_closed_storage_fails_with_closed() {
     let storage = open(&SimVfs::new(1), options());
     let table = create(&storage, "t");
     storage.close().unwrap();

@@ -1,7 +1,7 @@
-//! Roots written by earlier versions open in this one with their content (`roots/`).
+//! Roots of earlier versions (`roots/`) can be opened by this version, with their content.
 //!
 //! `TIDEMARK_WRITE_ROOT=1 cargo test --release -p tidemark-storage --test compat` writes the root
-//! of the current version: once per format version, before it is released.
+//! of the current version. Run it once per format version, before that version is released.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -24,7 +24,8 @@ use tidemark_vfs::{RealVfs, Vfs};
 const HOUR: i64 = 3_600_000_000;
 const ROWS: i64 = 60;
 
-/// Relative to the crate directory, where cargo runs tests: clones share compiled binaries.
+/// Relative to the crate directory, in which cargo runs tests, because clones share compiled
+/// binaries.
 fn roots() -> PathBuf {
     PathBuf::from("tests/roots")
 }
@@ -54,7 +55,8 @@ fn schema(name: &str, timed: bool) -> TableSchema {
     TableSchema { timestamp: timed.then_some(0), partition_by, ..schema }
 }
 
-/// Timestamp of row `id`: every third row is some hours late; all other cells follow from the id.
+/// Timestamp of row `id`. Every third row is some hours late; all other cells are derived from the
+/// id.
 fn time_of(id: i64) -> i64 {
     id * HOUR - if id % 3 == 0 { 7 * HOUR / 2 } else { 0 } + 40 * HOUR
 }
@@ -115,7 +117,7 @@ fn write_root(root: &Path) {
     append(&storage, "plain", 40..ROWS);
 }
 
-/// Does not change the rows.
+/// Converts, detaches and updates rows in such a way that the content stays the same.
 fn change_and_change_back(storage: &Arc<Storage>) {
     let timed = storage.snapshot().table("timed").unwrap();
     let (table, floors) = (timed.schema().id, timed.partition_list());
@@ -196,7 +198,7 @@ fn databases_of_earlier_versions_can_be_opened() {
         let directory = tempfile::tempdir().unwrap();
         copy(&stored, directory.path());
         let storage = open(directory.path());
-        assert_eq!(storage.repairs(), [] as [String; 0], "an old root is no damaged one");
+        assert_eq!(storage.repairs(), [] as [String; 0], "an old root is not damaged");
         check(&storage);
         // The root can be written to as a root of this version.
         append(&storage, "plain", ROWS..ROWS + 1);
@@ -225,7 +227,7 @@ fn a_database_with_an_unreadable_format_file_opens_and_reports_a_repair() {
     let [repair] = storage.repairs() else { panic!("{:?}", storage.repairs()) };
     assert!(repair.contains("contains no format version"), "{repair}");
     drop(storage);
-    assert_eq!(std::fs::read(&format).unwrap(), line, "it is written anew");
+    assert_eq!(std::fs::read(&format).unwrap(), line, "the file is rewritten");
     assert_eq!(open(directory.path()).repairs(), [] as [String; 0]);
 }
 

@@ -1,5 +1,5 @@
-//! DEDUP UPSERT KEYS against a naive model: however rows are redelivered, among rows with equal
-//! keys the last one is kept, and nothing else is lost.
+//! Compares DEDUP UPSERT KEYS with a naive model. Regardless of how rows are redelivered, the last
+//! of the rows with equal keys is kept, and nothing else is lost.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -183,7 +183,7 @@ fn append(storage: &Storage, portions: &[Vec<Row>]) {
     storage.commit(portions.iter().map(change).collect()).unwrap();
 }
 
-/// Changes the number of some rows, which may be a key: UPDATE does not enforce keys.
+/// Changes the number of some rows. The number may be a key, but UPDATE does not enforce keys.
 fn update(storage: &Storage, model: &mut Model, random: &mut Random) {
     let base = storage.snapshot().table("readings").unwrap();
     let number = (random.below(3) > 0).then(|| random.below(3) as i64);
@@ -207,7 +207,7 @@ fn update(storage: &Storage, model: &mut Model, random: &mut Random) {
     storage.commit(vec![Change::Update(update)]).unwrap();
 }
 
-/// Deletes some rows, which must not bring back rows they replaced.
+/// Deletes some rows. The rows that they replaced must not reappear.
 fn delete(storage: &Storage, model: &mut Model, random: &mut Random) {
     let base = storage.snapshot().table("readings").unwrap();
     let (mut rows, mut arrivals) = (Vec::new(), Vec::new());
@@ -338,7 +338,7 @@ fn set_numbers(storage: &Storage, number: i64) {
     storage.commit(vec![Change::Update(update)]).unwrap();
 }
 
-/// With every combination of checkpoints and restarts in between.
+/// Tests every combination of checkpoints and restarts in between.
 #[test]
 fn duplicates_created_by_an_update_stay_until_a_row_with_their_key_arrives() {
     const STEPS: u32 = 5;
@@ -377,7 +377,8 @@ fn duplicates_created_by_an_update_stay_until_a_row_with_their_key_arrives() {
     }
 }
 
-/// A manifest contains no keys: replaced rows of a detached partition are resolved before.
+/// A manifest contains no keys, so the replaced rows of a detached partition are removed before it
+/// is written.
 #[test]
 fn replaced_rows_do_not_reappear_after_their_partition_was_detached() {
     let disk = SimVfs::new(1);

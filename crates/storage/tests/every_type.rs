@@ -55,7 +55,7 @@ const TYPES: &[SqlType] = &[
     SqlType::DoubleArray(3),
 ];
 
-/// Cells of these rows: every fifth is null, if the type has null.
+/// Returns the cells of these rows. Every fifth cell is null if the type has null.
 fn cells(sql_type: SqlType, ids: &[i64]) -> ArrayRef {
     let filled = |id: &i64| (!sql_type.is_nullable() || id % 5 != 0).then_some(*id);
     let texts = || ids.iter().map(|id| filled(id).map(text)).collect::<StringViewArray>();
@@ -265,7 +265,7 @@ fn converting_a_missing_partition_is_refused_and_changes_nothing() {
     assert!(error.message.contains("'1970-01-02' does not exist"), "{error}");
     assert!(floors(&storage, true).is_empty());
     check(&storage, &[1, 2, 3], "after the refusal");
-    // Already in this format: nothing to do.
+    // The partition already has this format, so nothing changes.
     storage.convert_partitions(id, &[0], PartitionFormat::Native).unwrap();
     storage.convert_partitions(id, &[0], PartitionFormat::Parquet).unwrap();
     let files = table(&storage).partition_list();

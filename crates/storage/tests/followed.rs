@@ -1,4 +1,4 @@
-//! Followed tables: added rows are reported commit by commit, other changes as time ranges. A
+//! Followed tables: added rows are reported commit by commit, and other changes as time ranges. A
 //! consumer that applies the reports always ends up with the table's rows.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test")]
@@ -142,20 +142,20 @@ fn added_rows_are_reported_per_commit_while_they_are_in_memory() {
     let storage = open(&directory, 1 << 20);
     let table = create(&storage, "t", false);
     append(&storage, table, &[(1, 1)]);
-    assert!(is_lost(&storage, table, 0), "it is not followed");
+    assert!(is_lost(&storage, table, 0), "the table is not followed");
     let began = commit(&storage, Change::Follow(table));
     assert!(is_nothing(&storage, table, began));
-    assert!(is_lost(&storage, table, began - 1), "no client knows");
-    assert!(is_lost(&storage, table, began + 1), "that did not happen");
+    assert!(is_lost(&storage, table, began - 1), "the table was not followed yet");
+    assert!(is_lost(&storage, table, began + 1), "the position does not exist yet");
     let first = append(&storage, table, &[(5, 2), (3, 3)]);
-    assert_eq!(commit(&storage, Change::Follow(table)), first + 1, "again, without effect");
+    assert_eq!(commit(&storage, Change::Follow(table)), first + 1, "following again has no effect");
     let late = append(&storage, table, &[(2, 4)]);
     let last = append(&storage, table, &[(DAY + 7, 5), (6, 6)]);
     assert_eq!(reported(&storage, table, began), (vec![(3, 3), (5, 2)], first, vec![]));
     assert_eq!(
         reported(&storage, table, first),
         (vec![(2, 4), (6, 6), (DAY + 7, 5)], last, vec![]),
-        "together what is in order"
+        "ordered rows are reported together"
     );
     assert_eq!(reported(&storage, table, late), (vec![(6, 6), (DAY + 7, 5)], last, vec![]));
     drop(storage);
@@ -223,7 +223,11 @@ fn imported_rows_are_reported_until_their_segments_are_merged() {
     assert_eq!(reported(&storage, table, first), (vec![(5, -5)], second, vec![]));
     let deleted = delete(&storage, table, |row| row.1 == 7);
     let (none, txn, ranges) = reported(&storage, table, began);
-    assert_eq!((none, txn), (vec![], deleted), "not as they were any more");
+    assert_eq!(
+        (none, txn),
+        (vec![], deleted),
+        "imported rows are not reported as added after a change"
+    );
     assert!(ranges.first().unwrap().lo <= 0 && ranges.last().unwrap().hi > rows[999].0);
 }
 
@@ -239,7 +243,7 @@ fn rows_that_replace_others_are_reported_as_time_ranges() {
     assert_eq!(
         reported(&storage, table, began),
         (vec![(10, 1), (20, 2), (30, 3)], later, vec![]),
-        "none is replaced"
+        "no row is replaced"
     );
     assert!(first < later);
     assert_eq!(reported(&storage, table, later), (vec![], again, vec![range(20, 20)]));

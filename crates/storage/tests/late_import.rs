@@ -1,5 +1,5 @@
-//! Late rows of one import: whatever the order of its batches and however little memory it has, the
-//! rows are returned by time, then by arrival, with all their cells.
+//! Late rows of one import. Regardless of batch order and memory size, the rows are returned by
+//! time, then by arrival, with all their cells.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// Timestamp and arrival number; the other cells follow from the number.
+/// Timestamp and arrival number, from which the other cells are derived.
 type Row = (i64, i64);
 
 fn open(disk: &SimVfs, bulk_memory_bytes: usize) -> Arc<Storage> {
@@ -80,8 +80,8 @@ fn text(arrival: i64) -> Option<String> {
     }
 }
 
-/// Null in some thousands of consecutive rows and nowhere else, so that segments without nulls
-/// exist.
+/// Returns null in some thousands of consecutive rows and nowhere else, so that segments without
+/// nulls exist.
 fn number(arrival: i64) -> Option<f64> {
     (arrival / 2_000 % 3 != 0 || arrival % 3 != 0).then_some(arrival as f64 / 4.0)
 }
@@ -105,7 +105,7 @@ fn batch(rows: &[Row]) -> RecordBatch {
     RecordBatch::try_from_iter(columns).unwrap()
 }
 
-/// All rows in table order, after checking their cells.
+/// Returns all rows in table order after checking their cells.
 fn read(storage: &Storage) -> Vec<Row> {
     let table = storage.snapshot().table("t").unwrap();
     let mut found = Vec::new();
@@ -146,7 +146,7 @@ fn times(random: &mut Random, newest: &mut i64) -> Vec<i64> {
             _ if kind > 3 && random.below(20) == 0 => {
                 (start - random.below(120 * MINUTE as u64) as i64).max(0)
             }
-            _ => start + at / 2 * 1_000_000, // in order, in twos
+            _ => start + at / 2 * 1_000_000, // in order, in pairs
         })
         .collect();
     *newest = times.iter().copied().max().unwrap_or(0).max(start);
@@ -195,8 +195,8 @@ fn late_rows_of_an_import_are_returned_in_time_order() {
     seed.map_or(0..60, |seed: u64| seed..seed + 1).for_each(round);
 }
 
-/// 5 % of the rows are late by less than the lag, and memory suffices for the lag: no two segments
-/// overlap, and a checkpoint has nothing to merge.
+/// 5 % of the rows are late by less than the lag, and memory suffices for the lag. No two segments
+/// overlap, so a checkpoint has nothing to merge.
 #[test]
 fn rows_within_the_lag_create_no_overlapping_segments() {
     let mut random = Random(5);

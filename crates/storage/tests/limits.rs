@@ -1,4 +1,5 @@
-//! Hits each limit once: the error names it with its unit, and the table is unchanged and usable.
+//! Exceeds each limit once. The error names the limit with its unit, and the table remains
+//! unchanged and usable.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +18,7 @@ use tidemark_vfs::{RealVfs, Vfs};
 
 const DAY: i64 = 86_400_000_000;
 
-/// An array of this many rows of two elements.
+/// Returns an array of this many rows with two elements each.
 fn array(rows: i32) -> ArrayRef {
     let mut builder = DoubleArrayBuilder::new(2);
     builder.push(&[rows, 2], (0..rows * 2).map(f64::from)).unwrap();
@@ -89,7 +90,8 @@ impl Limited {
         self.storage.commit(vec![Change::Append { table, schema_version, batch }]).map(drop)
     }
 
-    /// The error names the limit, nothing changed, and the table accepts the next row.
+    /// Checks that the error names the limit, nothing has changed, and the table accepts the next
+    /// row.
     fn refused(&self, done: EngineResult<()>, words: &str) {
         let error: EngineError = done.unwrap_err();
         assert_eq!(error.code, ErrorCode::ResourceLimit, "{error}");

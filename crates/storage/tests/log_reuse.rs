@@ -1,5 +1,5 @@
-//! Reused log files: whatever remains of their new content after a power loss, the old content is
-//! not mistaken for it.
+//! Reused log files. After a power loss, old content is never mistaken for new content, no matter
+//! how much of the new content remains.
 
 #![allow(clippy::unwrap_used, clippy::case_sensitive_file_extension_comparisons, reason = "a test")]
 
@@ -60,7 +60,7 @@ fn rows(storage: &Storage) -> usize {
     table.slices().unwrap().iter().map(tidemark_storage::Slice::rows).sum()
 }
 
-/// After every possible power loss between `durable` and `written` rows remain.
+/// Checks that between `durable` and `written` rows remain after every possible power loss.
 fn survives_power_loss(vfs: &SimVfs, durable: usize, written: usize) {
     for seed in 0..40 {
         let storage = open(&vfs.power_loss(seed));
@@ -71,8 +71,8 @@ fn survives_power_loss(vfs: &SimVfs, durable: usize, written: usize) {
     }
 }
 
-/// A file that lost its beginning continues with transactions that never happened: their numbers
-/// are assigned again before the file could be reused.
+/// A file whose beginning is lost continues with transactions that were never durable. Their
+/// numbers are assigned again before the file can be reused.
 #[test]
 fn transactions_that_were_never_durable_do_not_reappear_in_a_reused_log_file() {
     let vfs = SimVfs::new(1);
@@ -89,12 +89,13 @@ fn transactions_that_were_never_durable_do_not_reappear_in_a_reused_log_file() {
     let storage = open(&vfs);
     assert_eq!(rows(&storage), ROWS);
     for _ in 0..2 {
-        append(&storage); // The second checkpoint frees the files of before.
+        append(&storage); // The second checkpoint frees the earlier files.
         storage.checkpoint().unwrap();
     }
     let mut durable = rows(&storage);
     for _ in 0..20 {
-        // More than a file holds: the log continues in another file, which was never synced.
+        // Writes more than a file holds, so that the log continues in another file, which was never
+        // synced.
         append(&storage);
         survives_power_loss(&vfs, durable, durable + ROWS);
         storage.flush().unwrap();
@@ -165,5 +166,5 @@ fn after_reuse(planted: Option<PlantedFault>) -> BTreeMap<usize, usize> {
 fn stale_bytes_in_a_reused_log_file_do_not_complete_a_torn_group() {
     assert_eq!(after_reuse(None).get(&0), None);
     let planted = after_reuse(Some(PlantedFault::IgnoreGroupBinding));
-    assert!(planted.contains_key(&0), "the planted fault was not seen: {planted:?}");
+    assert!(planted.contains_key(&0), "the planted fault was not detected: {planted:?}");
 }

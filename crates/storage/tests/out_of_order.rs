@@ -1,5 +1,5 @@
-//! Out-of-order rows: whatever the order of arrival, they are returned in order, few segments
-//! remain, and a checkpoint rewrites few rows.
+//! Out-of-order rows. For every arrival order, the rows are returned in order, few segments remain,
+//! and a checkpoint rewrites few rows.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -105,7 +105,7 @@ fn mixed(seed: u64) {
                 0 => random.below(newest as u64 + 50_000) as i64, // anywhere
                 1 => late + at,                                   // together, late
                 _ if random.below(20) == 0 => (newest + at).saturating_sub(at * 3).max(0),
-                _ => newest + at / 2, // in order, in twos
+                _ => newest + at / 2, // in order, in pairs
             })
             .collect();
         newest = newest.max(times.iter().copied().max().unwrap_or(0));
@@ -133,8 +133,8 @@ fn rows_are_returned_in_order_for_any_arrival_order() {
     seeds.map_or(0..12, |seed: u64| seed..seed + 1).for_each(mixed);
 }
 
-/// One import leaves large segments that hardly overlap. The segment written last starts first; at
-/// equal timestamps its rows are still second.
+/// One import leaves large segments that hardly overlap. The segment that is written last starts
+/// first, but at equal timestamps its rows are still second.
 #[test]
 fn segments_of_one_import_keep_their_write_order() {
     let disk = SimVfs::new(1);
@@ -160,8 +160,8 @@ fn segments_of_one_import_keep_their_write_order() {
     check(&open(&disk), &rows);
 }
 
-/// A few rows are joined with their neighbour. It ends at the timestamp at which a large segment
-/// begins, and a late row leaves that segment unchanged.
+/// A few rows are combined with their neighbour. Its end timestamp is the start timestamp of a
+/// large segment, which a late row leaves unchanged.
 #[test]
 fn merged_rows_stay_before_a_large_segment_that_arrived_later() {
     let disk = SimVfs::new(1);
@@ -220,7 +220,7 @@ fn a_merge_rewrites_only_segments_that_new_rows_overlap() {
     storage.checkpoint().unwrap();
     assert_eq!(segments(&storage), 4);
     let before = storage.folded_rows();
-    // Rows within the third segment, and in order after the last.
+    // Rows within the third segment, and ordered rows after the last segment.
     let times: Vec<i64> = (0..20_000)
         .map(|at| 250_000 * SECOND + at)
         .chain((0..20_000).map(|at| (400_000 + at) * SECOND))
@@ -253,7 +253,7 @@ fn segment_count_and_rewritten_rows_are_bounded() {
         }
         let written = storage.folded_rows() as f64 / (portions * size) as f64;
         println!("{way}: each row written {written:.1} times, {most_segments} segments at most");
-        assert!(written < most_written, "{way}: each row written {written:.1} times");
+        assert!(written < most_written, "{way}: each row was written {written:.1} times");
         assert!(most_segments <= 9 + 2 * 300_000 / 65_536 + 8, "{way}: {most_segments} segments");
     }
 }

@@ -1,4 +1,4 @@
-//! Rows that wait for a commit: their own session sees them as it will after the commit.
+//! Rows that wait for a commit. Their own session already sees them as it will after the commit.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -87,7 +87,7 @@ fn a_preview_equals_the_later_commit_and_is_invisible_to_other_readers() {
     assert_eq!(shown(&two), owned(&[("a", 1), ("a", 2), ("c", 3), ("d", 4), ("b", 5)]));
     assert_eq!(shown(&storage.snapshot()), owned(&[("a", 1), ("b", 5)]));
     assert_eq!(two.table("t").unwrap().row_count().unwrap(), 5);
-    // Another commit with its own symbols in between.
+    // Commits rows with other new symbols in between.
     append(&storage, &[(5, "e", 6), (6, "d", 7)]);
     storage.commit_pending(vec![first, second]).unwrap();
     let all = [("a", 1), ("a", 2), ("c", 3), ("d", 4), ("e", 6), ("d", 7), ("b", 5)];

@@ -1,4 +1,4 @@
-//! Readers, writers, merges and changes at the same time: every snapshot is consistent.
+//! Concurrent readers, writers, merges and changes: every snapshot is consistent.
 //!
 //! `READS=N cargo test --release -p tidemark-storage --test snapshots` reads N snapshots.
 
@@ -58,7 +58,7 @@ fn append(snapshot: &Snapshot, name: &str, rows: &[(i64, i64)]) -> Change {
     Change::Append { table, schema_version, batch: batch(rows) }
 }
 
-/// Number and sum of a table's rows; checks their order.
+/// Returns the number and the sum of a table's rows, and checks their order.
 fn totals(table: &TableSnapshot) -> (u64, i64) {
     let (mut count, mut sum, mut last) = (0, 0, i64::MIN);
     for slice in table.slices().unwrap() {
@@ -82,7 +82,7 @@ struct Work {
 }
 
 impl Work {
-    /// Moves an amount from `left` to `right`, in one commit: the sum over both stays 0.
+    /// Moves an amount from `left` to `right` in one commit, so that the sum of both remains 0.
     /// Rows are mostly in order; some are late by hours.
     fn transfer(&self, writer: i64) {
         let at = self.clock.fetch_add(1, Ordering::Relaxed);
@@ -98,7 +98,7 @@ impl Work {
         self.commits.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Bulk writes whose rows sum to 0.
+    /// Writes rows in bulk whose sum is 0.
     fn import(&self) {
         let at = self.clock.load(Ordering::Relaxed);
         let table = self.storage.snapshot().table("bulk").unwrap().schema().id;
@@ -131,7 +131,8 @@ impl Work {
         }
     }
 
-    /// Drops the oldest partitions of both sides in one commit, and all bulk rows in another.
+    /// Drops the oldest partitions of `left` and `right` in one commit, and all bulk rows in
+    /// another.
     fn forget(&self) {
         let snapshot = self.storage.snapshot();
         let bulk = snapshot.table("bulk").unwrap();
@@ -152,8 +153,8 @@ impl Work {
         thread::yield_now();
     }
 
-    /// Drops `passing` and creates it with rows in one commit: it always exists, and is never
-    /// empty.
+    /// Drops `passing` and creates it with rows in one commit, so that it always exists and is
+    /// never empty.
     fn replace(&self) {
         let old = self.storage.snapshot().table("passing").unwrap().schema().id;
         let id = self.storage.reserve_table_id();
@@ -168,15 +169,15 @@ impl Work {
         let snapshot = self.storage.snapshot();
         let of = |name: &str| totals(&snapshot.table(name).unwrap());
         let (left, right) = (of("left"), of("right"));
-        assert_eq!((left.0, left.1), (right.0, -right.1), "both tables show the same moment");
+        assert_eq!((left.0, left.1), (right.0, -right.1), "both tables are from the same commit");
         let bulk = of("bulk");
         assert_eq!((bulk.0 % 300, bulk.1), (0, 0));
         let same = snapshot.table("same").unwrap();
         let (count, sum) = totals(&same);
-        assert_eq!((count, sum % 200), (200, 0), "an update is seen whole or not at all");
+        assert_eq!((count, sum % 200), (200, 0), "an update is visible completely or not at all");
         assert_eq!(of("passing"), (50, 50));
         thread::yield_now();
-        // The same snapshot again, unaffected by later changes.
+        // Reads the same snapshot again, which later changes do not affect.
         assert_eq!(of("left"), left);
         self.reads.fetch_add(1, Ordering::Relaxed);
     }
@@ -244,7 +245,7 @@ fn every_snapshot_is_consistent() {
         assert!(outcomes.iter().all(Result::is_ok));
     });
     let (reads, commits) = (work.reads.into_inner(), work.commits.into_inner());
-    println!("{reads} snapshots read by {READERS} readers beside {commits} commits");
+    println!("{reads} snapshots read by {READERS} readers during {commits} commits");
     println!("{reads} passed, 0 failed");
     assert!(commits > 0);
     let before = totals(&storage.snapshot().table("left").unwrap());

@@ -52,7 +52,7 @@ fn trades(name: &str, partition_by: PartitionBy) -> TableSchema {
     TableSchema { timestamp: Some(0), partition_by, ..schema }
 }
 
-/// Rows `(ts, id)`; the other cells follow from the id.
+/// Rows `(ts, id)`; the other cells are derived from the id.
 fn batch(schema: &TableSchema, rows: &[(i64, i64)]) -> RecordBatch {
     let mut symbols = StringDictionaryBuilder::<Int32Type>::new();
     let mut notes = Vec::new();
@@ -443,7 +443,7 @@ fn invalid_timestamps_are_refused() {
 }
 
 #[test]
-fn a_commit_over_tables_and_records_is_atomic() {
+fn a_commit_to_tables_and_records_is_atomic() {
     let directory = TempDir::new().unwrap();
     let storage = open(&directory);
     let table = create(&storage, trades("t", PartitionBy::Day));
@@ -480,7 +480,7 @@ fn a_second_process_cannot_open_the_storage_and_a_closed_one_writes_nothing() {
     Storage::open(vfs, options()).unwrap();
 }
 
-/// A server that is killed repeatedly, each time before it would write a checkpoint.
+/// Simulates a server that is killed repeatedly, each time before it writes a checkpoint.
 #[test]
 fn the_number_of_replayed_log_files_does_not_grow_with_restarts() {
     let directory = TempDir::new().unwrap();

@@ -67,7 +67,7 @@ fn changed_ranges_survive_checkpoints_and_restarts_until_forgotten() {
     let table = create(&storage, "t");
     let commit = |storage: &Storage, change| storage.commit(vec![change]).unwrap().lsn;
     commit(&storage, rows(&storage, table, &[1, 2]));
-    assert_eq!(touched(&storage, table, 0), None, "it is not watched");
+    assert_eq!(touched(&storage, table, 0), None, "the table is not watched");
     let began = commit(&storage, Change::Watch { table, through: 0 });
     let far = 30 * DAY;
     let first = commit(&storage, rows(&storage, table, &[HOUR, HOUR + 5, far]));
@@ -86,15 +86,23 @@ fn changed_ranges_survive_checkpoints_and_restarts_until_forgotten() {
     let floors = vec![far];
     let drops = Change::Partitions { table, action: PartitionAction::Drop, floors };
     let third = commit(&storage, drops);
-    assert_eq!(touched(&storage, table, second), Some(vec![]), "what ends is kept by who sums it");
+    assert_eq!(
+        touched(&storage, table, second),
+        Some(vec![]),
+        "dropped partitions do not count as touched"
+    );
     commit(&storage, Change::Watch { table, through: third });
     assert_eq!(touched(&storage, table, second), None, "forgotten");
     assert_eq!(touched(&storage, table, third), Some(vec![]));
     commit(&storage, Change::Truncate(table));
-    assert_eq!(touched(&storage, table, third), Some(vec![]), "what is put away, likewise");
+    assert_eq!(
+        touched(&storage, table, third),
+        Some(vec![]),
+        "truncated rows do not count as touched"
+    );
     let known = storage.snapshot().touched(table).unwrap();
     let known: Vec<bool> = known.retired.iter().map(|stretch| stretch.lsn > third).collect();
-    assert_eq!(known, [true, false], "it is known where");
+    assert_eq!(known, [true, false], "only the truncated range is newer");
     commit(&storage, Change::DropTable(table));
     assert!(storage.snapshot().touched(table).is_none());
 }

@@ -1,12 +1,12 @@
 //! Read-ahead of mapped files.
 
-/// Bytes per request. For one request, a system reads at most the read-ahead of its disk, which is
-/// at least this much.
+/// Bytes per request. For one request, the system reads at most the disk's read-ahead size, which
+/// is at least this much.
 const REQUEST_BYTES: usize = 128 << 10;
 
-/// Requests exactly these bytes of a mapped file. Without this call, the first access reads as much
-/// around them as the disk's read-ahead, including other columns. Does not wait. Has no effect on
-/// memory that is not a mapped file.
+/// Requests exactly these bytes of a mapped file. Without this call, the first access also reads
+/// the surrounding bytes up to the disk's read-ahead size, including other columns. Does not wait.
+/// Has no effect on memory that is not a mapped file.
 #[cfg(unix)]
 pub fn read_ahead(bytes: &[u8]) {
     // SAFETY: the call takes a number, and returns -1 if it does not know it.

@@ -1,4 +1,5 @@
-//! Pages of a mapped file that can no longer be read: the file was cut, or the disk failed.
+//! Pages of a mapped file that can no longer be read because the file was truncated or the disk
+//! failed.
 //!
 //! The kernel sends SIGBUS to the thread that accesses such a page, which ends the process. This
 //! handler looks the address up among the ranges that [`RealVfs`](crate::RealVfs) has mapped,
@@ -149,8 +150,8 @@ fn install() {
         unsafe {
             let mut ours = MaybeUninit::<sigaction>::zeroed().assume_init();
             ours.sa_sigaction = on_fault as *const () as usize;
-            // Uses the alternative stack of a thread that has one: the fault may be deep in a
-            // query.
+            // Uses the thread's alternative stack, if it has one, because the fault may occur deep
+            // in a query.
             ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             libc::sigemptyset(&raw mut ours.sa_mask);
             sigaction(libc::SIGBUS, &raw const ours, ptr::null_mut());
@@ -180,7 +181,7 @@ fn cover(range: &Range, address: usize) -> bool {
     let kept = unsafe { *errno };
     let from = address & !(page - 1);
     let end = range.start.load(Ordering::Acquire) + range.len.load(Ordering::Acquire);
-    // Counted first: any thread that sees a zero also sees the count.
+    // Counted first, so that any thread that sees a zero also sees the count.
     range.faults.fetch_add(1, Ordering::SeqCst);
     FAULTS.fetch_add(1, Ordering::SeqCst);
     // SAFETY: the pages are in one of our maps, which the faulting thread keeps alive (it holds the
@@ -215,7 +216,7 @@ fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
             handler(signal, info, context);
         }
         handler => {
-            // SAFETY: without SA_SIGINFO it is a function of the signal's number.
+            // SAFETY: without SA_SIGINFO it is a function that takes the signal's number.
             let handler: extern "C" fn(c_int) = unsafe { std::mem::transmute(handler) };
             handler(signal);
         }

@@ -1,4 +1,5 @@
-//! Dictionary keys that are checked once and then valid for any dictionary long enough.
+//! Dictionary keys that are checked once and are then valid for any dictionary of sufficient
+//! length.
 
 use arrow_array::types::Int32Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array};
@@ -21,7 +22,7 @@ impl std::error::Error for KeyOutOfRange {}
 /// Symbol keys whose valid slots were all checked against zero and `max`.
 ///
 /// Arrow's safe constructor checks every key against the dictionary each time a dictionary array is
-/// built; a scan would pay that per batch. Here it is paid once per chunk.
+/// built, which a scan would do for every batch. Here, the keys are checked once per chunk.
 #[derive(Debug, Clone)]
 pub struct CheckedKeys {
     keys: Int32Array,
@@ -52,7 +53,8 @@ impl CheckedKeys {
         &self.keys
     }
 
-    /// Greatest key of a valid slot; -1 without any. Only an upper bound after [`Self::slice`].
+    /// Greatest key of a valid slot; -1 if there is no valid slot. Only an upper bound after
+    /// [`Self::slice`].
     #[must_use]
     pub fn max_key(&self) -> i32 {
         self.max

@@ -3,9 +3,10 @@
 use std::io;
 use std::net::TcpStream;
 
-/// Returns our own descriptor for a socket that another part of the process owns. Data read through
-/// either is gone for both, and the connection ends when both are closed. Fails if the number is
-/// not an open descriptor, and on systems where sockets have no descriptors.
+/// Returns a separate descriptor for a socket that another part of the process owns. Data that is
+/// read through one descriptor is no longer available through the other, and the connection ends
+/// when both are closed. Fails if the number is not an open descriptor, and on systems where
+/// sockets have no descriptors.
 #[cfg(unix)]
 pub fn duplicate_socket(descriptor: i32) -> io::Result<TcpStream> {
     use std::os::fd::{FromRawFd, OwnedFd};

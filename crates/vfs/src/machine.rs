@@ -9,7 +9,8 @@ use crate::RealVfs;
 pub enum FileSystem {
     /// A disk of this machine, as far as detectable.
     Local,
-    /// A file system of another machine: a sync there does not guarantee the same as here.
+    /// A file system of another machine, where a sync does not guarantee the same as on this
+    /// machine.
     Network(&'static str),
     /// A layer between this process and a disk.
     Layered(&'static str),

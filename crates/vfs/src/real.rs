@@ -1,7 +1,7 @@
 //! Files of the operating system.
 //!
-//! Writes use `pwrite`, so that a full disk is an error and never a signal. Maps are read-only, of
-//! files that no longer change, and cover exactly the length named by a commit record or a
+//! Writes use `pwrite`, so that a full disk causes an error and never a signal. Maps are read-only,
+//! refer to files that no longer change, and cover exactly the length in a commit record or a
 //! manifest.
 
 use std::fs::{File, OpenOptions};
@@ -37,7 +37,8 @@ struct RealLock {
 }
 
 impl Drop for RealLock {
-    /// Closing the file is not enough: a child process being started also has it open.
+    /// Closing the file is not enough, because a child process that is being started also has it
+    /// open.
     fn drop(&mut self) {
         let _ = rustix::fs::flock(&self.file, FlockOperation::Unlock);
     }
@@ -45,7 +46,7 @@ impl Drop for RealLock {
 
 impl VfsLock for RealLock {}
 
-/// A map whose faults are counted. The field order is the drop order: readers stop watching before
+/// A map whose faults are counted. The field order is the drop order, so that watching ends before
 /// the map is removed.
 #[derive(Debug)]
 struct WatchedMap {
@@ -183,8 +184,8 @@ impl Vfs for RealVfs {
     fn settle(&self, path: &str) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(self.path(path))?;
         file.sync_data()?;
-        // All cached pages are clean now, so this drops them. It is only advice: if it is ignored,
-        // nothing gets worse.
+        // All cached pages are clean now, so this drops them. It is only advice, and ignoring it
+        // does no harm.
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         Ok(())
     }
@@ -280,7 +281,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let vfs = RealVfs::new(directory.path()).unwrap();
         let held = vfs.locked("lock").unwrap();
-        // Like a child process between fork and exec.
+        // Simulates a child process between fork and exec.
         let copy = held.file.try_clone().unwrap();
         drop(held);
         vfs.lock("lock").unwrap();

@@ -131,7 +131,7 @@ fn readable_struct(column: &ArrayRef) -> EngineResult<ArrayRef> {
     Ok(std::sync::Arc::new(StructArray::new(fields.into(), children, structs.nulls().cloned())))
 }
 
-/// Returns the same symbols with a dictionary of only those that occur, in order of appearance.
+/// Returns the same symbols with a dictionary of the symbols that occur, in order of appearance.
 fn compact_dictionary(column: &ArrayRef) -> EngineResult<ArrayRef> {
     let dictionary =
         column.as_dictionary_opt::<Int32Type>().ok_or_else(|| unreadable(column.data_type()))?;

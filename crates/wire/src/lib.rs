@@ -1,7 +1,7 @@
 //! Encodes record batches: JSON rows, CSV, pgwire `DataRow`, QWP, Parquet and the Arrow arena.
 //!
-//! All encoders turn columns into text or binary, column by column where that is faster, in a
-//! buffer that the caller reuses. They know no table, no plan and no socket. `websocket` reads the
+//! All encoders convert columns to text or binary data, column by column where that is faster, in a
+//! buffer that the caller reuses. They depend on no table, plan or socket. `websocket` reads the
 //! frames of clients with binary messages.
 
 #![forbid(unsafe_code)]

@@ -1,8 +1,8 @@
 //! Rows partitioned by time: one Parquet file per partition, in directories with the usual Hive
 //! names (`year=2026/month=01/rows.parquet`), all in one ZIP archive.
 //!
-//! Rows arrive in timestamp order, so that only one file is open at a time. If a partition recurs,
-//! it gets another file.
+//! Rows arrive in timestamp order, so that only one file is open at a time. If a partition occurs
+//! again, another file is written for it.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, PartitionBy};
 use crate::parquet_file::{ParquetFile, ParquetOptions};
 use crate::zip::ZipStream;
 
-/// Name of directories of rows without a timestamp.
+/// Name of the directory for rows without a timestamp.
 const NO_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// Writes the archive of one result.

@@ -1,5 +1,6 @@
-//! Reads WebSocket frames from clients: socket bytes to whole messages. The library handles masks,
-//! fragments, pings and the client's close; TypeScript handles the upgrade and the socket.
+//! Reads WebSocket frames from clients, and converts socket bytes to whole messages. The library
+//! handles masks, fragments, pings and the client's close; TypeScript handles the upgrade and the
+//! socket.
 
 use std::io::{self, Read, Write};
 
@@ -7,7 +8,7 @@ use tungstenite::protocol::frame::coding::CloseCode;
 use tungstenite::protocol::{Role, WebSocketConfig, WebSocketContext};
 use tungstenite::{Bytes, Error, Message};
 
-/// Read buffer size; an idle connection holds this much.
+/// Size of the read buffer, which an idle connection also holds.
 const READ_BYTES: usize = 8 * 1024;
 /// Message size after which the library's buffer, which has grown with the message, is freed.
 const LARGE_BYTES: usize = 64 * 1024;
@@ -24,7 +25,7 @@ pub struct WebSocketReader {
 /// Tracks the ends of frames: after a frame's end the library holds no data that is still needed.
 #[derive(Debug, Default)]
 struct FrameEnds {
-    /// Head of the current frame, as far as received.
+    /// Received bytes of the current frame's head.
     head: Vec<u8>,
     /// Payload bytes still missing, once the head is complete.
     left: Option<u64>,
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_complete_however_their_bytes_are_split() {
+    fn messages_are_complete_regardless_of_how_their_bytes_are_split() {
         let long: Vec<u8> = (0..70_000_u32).map(|at| at as u8).collect();
         let mut bytes = frame(0x82, b"one");
         bytes.extend(frame(0x02, b"tw"));
@@ -228,7 +229,7 @@ mod tests {
     #[test]
     fn a_protocol_violation_closes_the_connection_with_a_status_code() {
         let fragments = [frame(0x02, &[0; 600]), frame(0x80, &[0; 600])].concat();
-        // The length alone is enough: no payload has arrived.
+        // The length alone causes the error, because no payload has arrived.
         let claimed = vec![0x82, 0xff, 0, 0, 0, 1, 0, 0, 0, 0, 1, 2, 3, 4];
         let cases = [
             (claimed, 1009),
@@ -238,7 +239,7 @@ mod tests {
             (vec![0x82, 0x01, b'x'], 1002),
             (frame(0xc2, b"reserved bit"), 1002),
             (frame(0x83, b"reserved kind"), 1002),
-            (frame(0x80, b"goes on with nothing"), 1002),
+            (frame(0x80, b"continues no message"), 1002),
             (frame(0x89, &[0; 126]), 1002),
         ];
         for (bytes, code) in cases {

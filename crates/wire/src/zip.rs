@@ -1,9 +1,8 @@
-//! A streamed ZIP archive: entries are written one after another, and nothing about an entry need
-//! be known before it ends.
+//! A streamed ZIP archive. Entries are written one after another, and their sizes and checksums
+//! need not be known before they end.
 //!
-//! Entries are stored uncompressed in stored DEFLATE blocks: a reader that does not see the end of
-//! the archive finds the end of an entry in its bytes. Sizes follow each entry and are 64 bits
-//! wide.
+//! Entries are uncompressed data in stored DEFLATE blocks, so that a reader that does not see the
+//! end of the archive can detect the end of an entry. Sizes follow each entry and are 64 bits wide.
 
 /// Maximum bytes of a stored block.
 const BLOCK_BYTES: usize = 0xffff;
@@ -46,7 +45,7 @@ impl ZipStream {
         put16(out, FLAGS);
         put16(out, DEFLATE);
         put32(out, TIME);
-        put32(out, 0); // the checksum follows
+        put32(out, 0); // The checksum follows.
         put32(out, WIDE);
         put32(out, WIDE);
         put16(out, name.len() as u16);
@@ -135,8 +134,8 @@ impl Entry {
         put32(out, WIDE);
         put16(out, self.name.len() as u16);
         put16(out, 28);
-        put16(out, 0); // no comment
-        put16(out, 0); // the first and only file of the archive
+        put16(out, 0); // No comment.
+        put16(out, 0); // The archive consists of a single file.
         put16(out, 0);
         put32(out, 0);
         put32(out, WIDE);

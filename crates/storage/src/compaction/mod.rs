@@ -1,4 +1,5 @@
-//! Work that runs beside transactions: checkpoints, and rewrites of files with invisible data.
+//! Work that runs in parallel to transactions: checkpoints, and rewrites of files with invisible
+//! data.
 
 pub(crate) mod background;
 pub(crate) mod checkpoint;

@@ -17,6 +17,6 @@ pub struct WorkReport {
     pub failures: u64,
     /// Error of the last run; `None` if it succeeded.
     pub last_error: Option<String>,
-    /// Whether a client paused it.
+    /// Whether a client has paused the work.
     pub is_paused: bool,
 }

@@ -21,11 +21,11 @@ pub(crate) const RESERVE: &str = "db/reserve";
 /// A copy of the database, and an incomplete copy.
 pub(crate) const BACKUP: &str = ".checkpoint";
 pub(crate) const BACKUP_NEW: &str = ".checkpoint.new";
-/// The file that requests a restore of the copy, and the database that the restore replaced.
+/// The file that requests a restore from the copy, and the database that the restore replaced.
 pub(crate) const RESTORE: &str = "_restore";
 pub(crate) const REPLACED: &str = "db.replaced";
 
-/// Other major versions are refused; older minor versions open.
+/// Roots with another major version are rejected; older minor versions can be opened.
 pub const FORMAT_VERSION: (u32, u32) = (1, 5);
 
 /// Name suffix of a segment that is a Parquet file.
@@ -33,26 +33,27 @@ pub(crate) const PARQUET_SUFFIX: &str = ".parquet";
 
 /// Alignment of sections in a segment, and therefore of columns in memory.
 pub(crate) const SECTION_ALIGN: u64 = 64;
-/// Alignment of log groups: no acknowledged byte shares a block with a later write.
+/// Alignment of log groups, so that no acknowledged byte shares a block with a later write.
 pub(crate) const LOG_BLOCK: u64 = 4_096;
 
 pub(crate) const LOG_MAGIC: [u8; 8] = *b"TDMLOG01";
 pub(crate) const GROUP_MAGIC: [u8; 4] = *b"TDMH";
-/// Groups of format 1.0: length and checksum precede each record; there is no directory.
+/// Magic number of groups in format 1.0, where length and checksum precede each record and there is
+/// no directory.
 pub(crate) const GROUP_MAGIC_1_0: [u8; 4] = *b"TDMG";
 pub(crate) const SEGMENT_MAGIC: [u8; 8] = *b"TDMSEG01";
 pub(crate) const SYMBOLS_MAGIC: [u8; 8] = *b"TDMSYM01";
 pub(crate) const MANIFEST_MAGIC: [u8; 8] = *b"TDMMAN01";
 
-/// Bytes of a log file's header that its checksum covers; the checksum follows them.
+/// Number of bytes in a log file's header that its checksum covers. The checksum follows them.
 pub(crate) const LOG_HEADER_BYTES: usize = 32;
-/// Bytes of a group's header.
+/// Size of a group's header in bytes.
 pub(crate) const GROUP_HEADER_BYTES: usize = 64;
-/// Bytes before each record in a group of format 1.0: length and checksum.
+/// Size of the length and checksum before each record in a group of format 1.0, in bytes.
 pub(crate) const RECORD_HEADER_BYTES: usize = 8;
-/// Bytes of a segment's header; only the magic is used.
+/// Size of a segment's header in bytes. Only the magic number is used.
 pub(crate) const SEGMENT_HEADER_BYTES: u64 = 64;
-/// Bytes at the end of a segment: footer offset, length, checksum, magic.
+/// Size of a segment's trailer in bytes: footer offset, length, checksum, magic number.
 pub(crate) const SEGMENT_TRAILER_BYTES: u64 = 24;
 
 const _: () = assert!(SEGMENT_HEADER_BYTES.is_multiple_of(SECTION_ALIGN));
@@ -92,7 +93,7 @@ pub(crate) fn symbols_name(column: u32, number: u64) -> String {
     format!("sym.{column}.{number}")
 }
 
-/// The number in the name of a segment or symbol file.
+/// Returns the number in the name of a segment or symbol file.
 pub(crate) fn file_number(name: &str) -> Option<u64> {
     let name = name.strip_suffix(".seg").or(name.strip_suffix(PARQUET_SUFFIX)).unwrap_or(name);
     name.rsplit_once('.')?.1.parse().ok()

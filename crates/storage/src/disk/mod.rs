@@ -1,4 +1,4 @@
-//! The storage's file system, and how far its data is trusted.
+//! The storage's file system, and how its data is verified.
 
 pub(crate) mod file;
 pub(crate) mod layout;

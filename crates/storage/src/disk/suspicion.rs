@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether any file was ever found damaged by this process. Until then nothing checks for damage.
+/// Whether this process has ever found a damaged file. Until then, no checks for damage run.
 static SUSPECT: AtomicBool = AtomicBool::new(false);
 
 /// Enables the checks for damage.

@@ -13,13 +13,14 @@ use crate::table::time_range::TimeRange;
 /// One change in a commit. All changes in a commit are applied in order, together or not at all.
 #[derive(Debug, Clone)]
 pub enum Change {
-    /// Creates a table. Identifier 0 requests a new identifier; likewise for its columns.
+    /// Creates a table. Identifier 0 requests a new identifier, for the table and for its columns.
     CreateTable(TableSchema),
     /// Removes a table.
     DropTable(TableId),
     /// A new definition: columns added, dropped or renamed, the table renamed, or parameters
-    /// changed. Its `version` is the version it was made from. Columns with identifier 0 are new,
-    /// and null in existing rows. The type of a column cannot change under the same identifier.
+    /// changed. Its `version` is the version of the definition it is based on. Columns with
+    /// identifier 0 are new, and null in existing rows. The type of a column cannot change under
+    /// the same identifier.
     ReplaceSchema(TableSchema),
     /// Removes all rows of a table.
     Truncate(TableId),
@@ -44,16 +45,16 @@ pub enum Change {
         /// Ascending and disjoint.
         ranges: Vec<TimeRange>,
     },
-    /// From now on, records which time ranges of a table are touched
+    /// Starts to record which time ranges of a table are touched
     /// ([`Snapshot::touched`](crate::Snapshot::touched)), until the table is dropped. Forgets
     /// ranges that no transaction after `through` touched.
     Watch {
         /// A table with a designated timestamp.
         table: TableId,
-        /// Forgets everything up to this transaction; 0 keeps everything.
+        /// Forgets all ranges up to this transaction; 0 retains all of them.
         through: u64,
     },
-    /// From now on, retains the data that change feeds of a table report
+    /// Starts to retain the data that change feeds of a table report
     /// ([`Storage::next_change`](crate::Storage::next_change)), until the table is dropped or
     /// [`Change::unfollow`]. Has no effect on a table that is already followed.
     Follow(TableId),
@@ -61,7 +62,7 @@ pub enum Change {
     Expect {
         /// Kind of the record.
         kind: String,
-        /// Its name within its kind.
+        /// Name of the record within its kind.
         key: String,
         /// Expected bytes; `None` if the record must not exist.
         value: Option<Vec<u8>>,
@@ -79,16 +80,16 @@ pub enum Change {
     PutRecord {
         /// Kind of the record: `view`, `user`, `setting`.
         kind: String,
-        /// Its name within its kind.
+        /// Name of the record within its kind.
         key: String,
-        /// Its bytes.
+        /// Content of the record.
         value: Vec<u8>,
     },
     /// Removes a durable record, if it exists.
     DeleteRecord {
         /// Kind of the record.
         kind: String,
-        /// Its name within its kind.
+        /// Name of the record within its kind.
         key: String,
     },
 }
@@ -123,9 +124,9 @@ pub enum BulkTarget {
     Create(TableSchema),
     /// Creates the table with its rows, and replaces another table.
     Replace {
-        /// The table that disappears.
+        /// The table to replace.
         old: TableId,
-        /// The table that replaces it, usually with the same name.
+        /// The new table, usually with the same name.
         schema: TableSchema,
     },
 }
@@ -135,6 +136,6 @@ pub enum BulkTarget {
 pub struct CommitReceipt {
     /// Number of the transaction in the log.
     pub lsn: u64,
-    /// First snapshot epoch that shows the commit.
+    /// First snapshot epoch in which the commit is visible.
     pub epoch: u64,
 }

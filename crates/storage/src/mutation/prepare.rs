@@ -39,7 +39,7 @@ pub(crate) enum Prepared {
 }
 
 impl Prepared {
-    /// Whether it takes more than a few bytes of disk space.
+    /// Whether the change needs more than a few bytes of disk space.
     pub(crate) fn grows(&self) -> bool {
         match self {
             Self::Append { .. } | Self::Adopt(_) | Self::Convert(_) => true,
@@ -48,7 +48,7 @@ impl Prepared {
         }
     }
 
-    /// Whether it frees disk space: the next checkpoint has less to keep.
+    /// Whether the change frees disk space because the next checkpoint retains less data.
     fn frees(&self) -> bool {
         use PartitionAction::{Drop, DropDetached};
         match self {
@@ -90,7 +90,8 @@ impl Prepared {
                 Change::ReplaceSchema(schema) => Some(schema.id),
                 Change::Update(update) => Some(update.base.schema().id),
                 Change::Delete(delete) => Some(delete.base.schema().id),
-                // Records about a table are not rows: the table's writers do not wait for them.
+                // Records about a table are not rows, so they need not wait for the table's
+                // writers.
                 Change::CreateTable(_)
                 | Change::PutRecord { .. }
                 | Change::DeleteRecord { .. }
@@ -102,7 +103,7 @@ impl Prepared {
     }
 }
 
-/// Whether a transaction frees disk space and takes none: then it may use the reserve.
+/// Whether a transaction frees disk space and needs none. Such a transaction may use the reserve.
 pub(crate) fn frees(work: &[Prepared]) -> bool {
     work.iter().any(Prepared::frees) && !work.iter().any(Prepared::grows)
 }
@@ -117,12 +118,12 @@ pub(crate) struct StagedSegments {
     pub(crate) columns: Vec<ColumnSchema>,
     /// Keys by which rows replace each other within the write.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,
-    /// Symbol columns, the store of their keys, and the greatest key used.
+    /// Symbol columns with their symbol stores and the greatest key used.
     pub(crate) symbols: Vec<(u32, Arc<SymbolStore>, i32)>,
 }
 
-/// Returns the definition of an existing table, if the rows were built for it. Rows built for a
-/// different definition do not fit.
+/// Returns the definition of an existing table. Fails if the rows were built for a different
+/// definition.
 pub(crate) fn existing(
     snapshot: &Snapshot,
     table: TableId,
@@ -143,7 +144,7 @@ pub(crate) fn prepare(
     next_table: impl Fn() -> TableId,
     options: &StorageOptions,
 ) -> EngineResult<Vec<Prepared>> {
-    // Tables that this commit itself defines accept rows under their reserved identifier.
+    // Tables that this commit creates accept rows under their reserved identifier.
     let mut defined: HashMap<TableId, Arc<TableSchema>> = HashMap::new();
     let mut prepared = Vec::with_capacity(changes.len());
     for mut change in changes {
@@ -195,7 +196,7 @@ pub(crate) fn checked_rows(
 }
 
 /// Returns the batch's columns, checked against the definition and sorted by time. Rows with equal
-/// timestamps keep their order. With DEDUP keys, rows that later ones replace are left out.
+/// timestamps keep their order. With DEDUP keys, rows that later rows replace are omitted.
 pub(crate) fn sorted_rows(
     schema: &TableSchema,
     batch: &RecordBatch,
@@ -205,7 +206,7 @@ pub(crate) fn sorted_rows(
     in_time_order(schema, Rows { count: batch.num_rows(), columns })
 }
 
-/// Sorts rows by time, and leaves out replaced rows.
+/// Sorts rows by time and omits replaced rows.
 pub(crate) fn in_time_order(schema: &TableSchema, rows: Rows) -> EngineResult<Rows> {
     let Some(timestamp) = schema.timestamp else { return Ok(rows) };
     let Rows { count, mut columns } = rows;
@@ -222,7 +223,7 @@ pub(crate) fn in_time_order(schema: &TableSchema, rows: Rows) -> EngineResult<Ro
     Ok(Rows { count: order.len(), columns })
 }
 
-/// Rows to keep, ascending in time; `None` if all rows stay in their order.
+/// Returns the rows to keep in ascending time order; `None` if all rows keep their order.
 fn order_of_rows(
     schema: &TableSchema,
     columns: &[ArrayRef],
@@ -235,7 +236,7 @@ fn order_of_rows(
     }
     let mut order: Vec<u32> = (0..times.len() as u32).collect();
     if !sorted {
-        // Stable, and fast on nearly sorted data.
+        // This sort is stable, and fast on nearly sorted data.
         order.sort_by_key(|&row| times[row as usize]);
     }
     if dedup {

@@ -1,5 +1,5 @@
-//! Partitions that leave a table or return to it: DROP, DETACH, ATTACH, and the time to live. No
-//! file of a partition is opened for this, so a damaged partition can be dropped.
+//! Removal and return of partitions: DROP, DETACH, ATTACH, and the time to live. No partition file
+//! is opened for this, so a damaged partition can be dropped.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -127,7 +127,7 @@ pub(crate) fn take_attached(table: &mut TableSnapshot, floor: i64) -> Option<Arc
     table.hot.remove(&floor).or(cold)
 }
 
-/// Partitions that have expired by the time to live or the storage policy.
+/// Returns the partitions that have expired under the time to live or the storage policy.
 pub(crate) fn expired(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
     let schema = table.schema();
     let policy = schema.policy.as_ref().filter(|policy| !policy.is_disabled);
@@ -137,7 +137,7 @@ pub(crate) fn expired(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
     }
 }
 
-/// Partitions that the storage policy converts to Parquet now. The last one stays unchanged.
+/// Returns the partitions that the storage policy converts to Parquet now, but never the last one.
 pub(crate) fn due_for_parquet(table: &TableSnapshot, by_clock: bool) -> Vec<i64> {
     let policy = table.schema().policy.as_ref().filter(|policy| !policy.is_disabled);
     let Some(policy) = policy else { return Vec::new() };
@@ -148,8 +148,8 @@ pub(crate) fn due_for_parquet(table: &TableSnapshot, by_clock: bool) -> Vec<i64>
     floors
 }
 
-/// Partitions that end at least this long before the newest row. With `by_clock`, the present
-/// counts instead of the newest row if it is earlier.
+/// Returns the partitions that end at least this long before the newest row. With `by_clock`, the
+/// current time is used instead of the newest row if it is earlier.
 fn ended(table: &TableSnapshot, hours_or_months: i64, by_clock: bool) -> Vec<i64> {
     let schema = table.schema();
     if hours_or_months == 0 || schema.timestamp.is_none() {

@@ -27,7 +27,7 @@ pub(crate) fn highest_file(listings: &Listings) -> u64 {
     names.filter_map(|name| file_number(name)).max().unwrap_or(0)
 }
 
-/// Fails if a file is missing or has another length.
+/// Fails if a file is missing or its length differs.
 pub(crate) fn check_file(listings: &Listings, path: &str, len: u64) -> EngineResult<()> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     match listings.get(directory).and_then(|files| files.get(name)) {
@@ -48,7 +48,7 @@ pub(crate) fn list_logs(vfs: &dyn Vfs) -> EngineResult<Vec<u64>> {
 pub(crate) fn list(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<DirEntry>> {
     vfs.list(path).map_err(|error| EngineError::io(path, &error))
 }
-/// Removes a directory with its files. What cannot be removed is left to the next start.
+/// Removes a directory with its files. Files that cannot be removed are left to the next start.
 pub(crate) fn remove_tree(vfs: &dyn Vfs, path: &str) {
     if let Ok(entries) = vfs.list(path) {
         for entry in entries {

@@ -40,8 +40,8 @@ use crate::segment::zone::{Zone, Zones};
 use crate::table::schema::ColumnSchema;
 use crate::table::upsert::UpsertKeys;
 
-/// Whether the file is shorter than its mapping. The remainder of the page at which a file was cut
-/// reads as zeros without a fault. Later pages fault, and are zeros from then on.
+/// Whether the file is shorter than its mapping. If a file is truncated within a page, the rest of
+/// that page reads as zeros without a fault. Later pages fault, and read as zeros from then on.
 fn is_cut(map: &Buffer) -> bool {
     !map.ends_with(&SEGMENT_MAGIC)
 }
@@ -63,7 +63,7 @@ struct Opened {
     columns: HashMap<u32, OpenColumn>,
 }
 
-/// A segment. Mapped on first access.
+/// A segment, whose file is mapped on first access.
 #[derive(Debug)]
 pub(crate) struct Segment {
     pub(crate) meta: SegmentMeta,
@@ -74,7 +74,7 @@ pub(crate) struct Segment {
     opened: Arc<OnceLock<EngineResult<Opened>>>,
     /// Damage that was found without reading the segment, if any.
     condemned: Arc<OnceLock<EngineError>>,
-    /// Columns with new cells that replace those of the file, by identifier.
+    /// New cells of columns that replace those in the file, by column identifier.
     patches: HashMap<u32, Arc<Patch>>,
     /// Deleted rows of the file, if any.
     dead: Option<Arc<DeadRows>>,
@@ -154,12 +154,12 @@ impl Segment {
         Ok(Self { patches, upsert: self.upsert.clone(), ..self.settled() })
     }
 
-    /// Returns the plain file, without new cells and including deleted rows.
+    /// Returns the segment as stored in its file, without new cells and including deleted rows.
     pub(crate) fn as_stored(&self) -> Arc<Self> {
         Arc::new(Self { patches: HashMap::new(), dead: None, ..self.settled() })
     }
 
-    /// Returns the same rows, none of which replaces others any longer.
+    /// Returns the same rows without the keys by which they replace other rows.
     pub(crate) fn settled(&self) -> Self {
         Self {
             meta: self.meta.clone(),
@@ -178,20 +178,20 @@ impl Segment {
         self.parquet.is_some()
     }
 
-    /// Whether it shows cells that differ from its file.
+    /// Whether visible cells differ from the file.
     pub(crate) fn is_patched(&self) -> bool {
         !self.patches.is_empty()
     }
 
     /// Whether the visible content differs from the file, or a failed sync may have lost the file's
-    /// content. A manifest can record deleted rows: `lean` leaves them in the file to save disk
+    /// content. A manifest can record deleted rows, so `lean` leaves them in the file to save disk
     /// space.
     pub(crate) fn must_be_written(&self, lean: bool) -> bool {
         self.is_patched() || self.file.is_distrusted() || (self.dead.is_some() && !lean)
     }
 
     /// Returns the same rows from an in-memory copy of the file, verified against its checksums.
-    /// Data written from the copy is the data first written, whatever happens to the file.
+    /// Data written from the copy equals the data first written, even if the file changes.
     pub(crate) fn in_memory(&self) -> EngineResult<Self> {
         if self.is_parquet() {
             return Ok(Self { upsert: self.upsert.clone(), ..self.settled() }); // Always synced.
@@ -268,7 +268,8 @@ impl Segment {
         Ok(self.opened()?.columns.keys().copied().collect())
     }
 
-    /// Bytes of the file that belong to other columns. Leaves the file closed.
+    /// Returns the number of bytes in the file that belong to other columns. Does not keep the file
+    /// open.
     pub(crate) fn bytes_beside(&self, columns: &[ColumnSchema]) -> EngineResult<u64> {
         let is_known = |id: u32| columns.iter().any(|column| column.id == id);
         if let Some(error) = self.condemned.get() {
@@ -327,7 +328,8 @@ impl Segment {
         }
         if self.opened.get().is_none() {
             match self.map_file() {
-                // Too many open files or too little memory: the next reader may succeed.
+                // The next reader may succeed after an error such as too many open files or too
+                // little memory.
                 Err(error) if error.code != ErrorCode::Damaged => return Err(error),
                 outcome => drop(self.opened.set(outcome)),
             }
@@ -344,8 +346,8 @@ impl Segment {
         self.open(self.map()?)
     }
 
-    /// Maps the file. A missing or cut file is damaged. Other errors, such as too little memory or
-    /// too many open files, are not remembered, so the next reader may succeed.
+    /// Maps the file. A missing or truncated file counts as damaged. Other errors, such as too
+    /// little memory or too many open files, are not remembered, so the next reader may succeed.
     pub(crate) fn map(&self) -> EngineResult<Buffer> {
         let map = self.file.vfs().map(self.file.path(), self.meta.file_len);
         map.map_err(|error| match error.kind() {

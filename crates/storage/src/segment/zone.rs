@@ -27,8 +27,8 @@ pub struct Zone {
     pub is_null: bool,
 }
 
-/// Minimum and maximum. For doubles, values stored under nulls may be included; for integers only
-/// if all cells are null.
+/// Minimum and maximum. The bounds of doubles may include values stored under nulls; those of
+/// integers do so only if all cells are null.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bounds {
     /// Bounds of DOUBLE and FLOAT.
@@ -134,7 +134,7 @@ mod tests {
             assert_eq!(found.iter().map(|(own, _)| own.len()).sum::<usize>(), rows.len());
             for (own, zone) in found {
                 let Some(Zone { bounds: Bounds::Double(least, greatest), .. }) = zone else {
-                    panic!("no zone of {own:?}")
+                    panic!("no zone for {own:?}")
                 };
                 assert!(own.clone().all(|row| (least..=greatest).contains(&cells.value(row))));
             }

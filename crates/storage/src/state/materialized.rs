@@ -1,5 +1,5 @@
-//! Tables that a query fills: nothing else changes their rows, and each change of the rows comes
-//! with the record that describes their state.
+//! Tables that a query fills. Nothing else changes their rows, and each change of the rows is
+//! committed together with the record of their state.
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
@@ -33,8 +33,8 @@ pub(crate) fn refuse_foreign_rows(snapshot: &Snapshot, work: &[Prepared]) -> Eng
     Ok(())
 }
 
-/// Returns the table whose row content a change modifies. Dropped partitions and files of another
-/// format do not modify the remaining rows.
+/// Returns the table whose row content a change modifies. Dropping partitions and converting their
+/// files do not modify the remaining rows.
 fn rows_of(change: &Prepared) -> Option<TableId> {
     match change {
         Prepared::Append { table, .. } => Some(*table),

@@ -50,9 +50,9 @@ pub struct ColumnSchema {
 /// Default of a column, in a form that the storage does not interpret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ColumnDefault {
-    /// Source text of the default.
+    /// SQL text of the default.
     pub text: String,
-    /// Form from which the default is computed.
+    /// Syntax tree, as JSON, from which the default is computed.
     pub tree: String,
 }
 
@@ -99,8 +99,8 @@ pub struct TableSchema {
     pub id: TableId,
     /// Name, in its original case.
     pub name: String,
-    /// Increases with every change of the definition. A change must name the version it was made
-    /// for.
+    /// Increases with every change of the definition. A change must specify the version it is based
+    /// on.
     pub version: u64,
     /// Columns in order.
     pub columns: Vec<ColumnSchema>,
@@ -110,11 +110,11 @@ pub struct TableSchema {
     pub partition_by: PartitionBy,
     /// Whether the table was declared with WAL; kept only for SHOW.
     pub wal: bool,
-    /// Rows that a bulk write may hold in memory: further rows are written to disk, still
-    /// invisible.
+    /// Maximum number of rows that a bulk write holds in memory. Further rows are written to disk,
+    /// where they are still invisible.
     pub max_uncommitted_rows: u64,
-    /// Usual delay of late rows in a bulk write, in microseconds: the newest rows stay in memory
-    /// that long, as far as memory allows.
+    /// Usual delay of late rows in a bulk write, in microseconds. Rows that are newer than this
+    /// remain in memory as far as possible.
     pub o3_max_lag_micros: i64,
     /// Identifiers of the DEDUP UPSERT key columns, including the designated timestamp. A row
     /// replaces earlier rows with the same keys. If empty, no row is replaced.
@@ -132,8 +132,8 @@ pub struct TableSchema {
     pub in_place_of: TableId,
 }
 
-/// STORAGE POLICY: ages of partitions, in the form of a time to live: hours if positive, months if
-/// negative, none if 0.
+/// STORAGE POLICY. The ages of partitions have the form of a time to live: hours if positive,
+/// months if negative, none if 0.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoragePolicy {
     /// Age at which partitions become Parquet files.
@@ -192,12 +192,12 @@ pub struct Reference {
     pub actions: (char, char),
 }
 
-/// Values for a new table that its definition does not specify.
+/// Defaults for values that the definition of a new table does not specify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableDefaults {
-    /// [`TableSchema::max_uncommitted_rows`].
+    /// Default for [`TableSchema::max_uncommitted_rows`].
     pub max_uncommitted_rows: u64,
-    /// [`TableSchema::o3_max_lag_micros`].
+    /// Default for [`TableSchema::o3_max_lag_micros`].
     pub o3_max_lag_micros: i64,
 }
 

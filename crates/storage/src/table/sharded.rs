@@ -1,6 +1,6 @@
-//! A persistent hash map: a clone shares everything, a change copies one shard.
+//! A persistent hash map. A clone shares all entries; a change copies one shard.
 //!
-//! With 50,000 tables a commit copies about 200 entries, not 50,000.
+//! With 50,000 tables, a commit copies about 200 entries instead of 50,000.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;

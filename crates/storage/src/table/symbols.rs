@@ -1,8 +1,8 @@
 //! Symbol dictionaries: strings get permanent keys in the order of their first use.
 //!
-//! The store of a column is append-only and shared by all snapshots; each snapshot sees a prefix.
-//! An aborted bulk write may leave strings that no row uses. They cost a few bytes, and save all
-//! other writers a lock on the keys.
+//! A column's store is append-only and shared by all snapshots; each snapshot sees a prefix. An
+//! aborted bulk write may leave strings that no row uses. Such strings cost a few bytes, but they
+//! make it unnecessary for other writers to lock the keys.
 
 use std::fmt;
 use std::hash::BuildHasher;
@@ -33,9 +33,9 @@ pub(crate) struct NewSymbols {
 #[derive(Default)]
 pub(crate) struct SymbolStore {
     inner: RwLock<Texts>,
-    /// Files with the symbols that the manifest knows, in key order.
+    /// Files with the symbols that the manifest lists, in key order.
     files: Mutex<Vec<SymbolFile>>,
-    /// Damage of one of the files, if any: then some strings are unknown.
+    /// Damage of one of the files, if any. Some strings are then unknown.
     damage: Mutex<Option<EngineError>>,
     /// Number of unknown strings.
     lost: AtomicUsize,
@@ -126,7 +126,7 @@ impl SymbolStore {
             .collect()
     }
 
-    /// Adds the strings of a log record or a file; compares those already known.
+    /// Adds the strings of a log record or a file, and compares strings that are already known.
     pub(crate) fn extend(&self, first_key: u32, new: &[String]) -> EngineResult<()> {
         let mut texts = self.inner.write();
         let damaged = || EngineError::new(ErrorCode::Damaged, "symbols are out of sequence");
@@ -158,7 +158,7 @@ impl SymbolStore {
         self.accepted.load(Ordering::Relaxed)
     }
 
-    /// Marks it as damaged from now on.
+    /// Marks the dictionary as damaged from now on.
     pub(crate) fn condemn(&self, error: EngineError) {
         crate::disk::suspicion::suspect();
         self.damage.lock().get_or_insert(error);
@@ -170,7 +170,7 @@ impl SymbolStore {
         self.condemn(error);
         let known = self.inner.read().ends.len() as u32;
         let end = file.first_key + file.count;
-        // Starts with the replacement character, as no symbol does.
+        // Starts with the replacement character, with which no symbol starts.
         let text = |key: u32| format!("\u{FFFD}lost symbol {key}");
         let lost: Vec<String> = (known..end).map(text).collect();
         self.lost.fetch_add(lost.len(), Ordering::Relaxed);

@@ -16,7 +16,7 @@ impl TimeRange {
     /// The full time range.
     pub const EVER: Self = Self { lo: i64::MIN, hi: i64::MAX };
 
-    /// Joins ranges that overlap or touch. The input may be in any order; the result is ascending
+    /// Merges ranges that overlap or touch. The input may be in any order; the result is ascending
     /// and disjoint.
     #[must_use]
     pub fn union(mut ranges: Vec<Self>) -> Vec<Self> {
@@ -51,7 +51,8 @@ impl TimeRange {
         both
     }
 
-    /// The parts of the first list that are not in the second. Both are ascending and disjoint.
+    /// Returns the time that the first list covers and the second one does not. Both lists are
+    /// ascending and disjoint.
     #[must_use]
     pub fn difference(ranges: &[Self], without: &[Self]) -> Vec<Self> {
         let mut left = Vec::new();

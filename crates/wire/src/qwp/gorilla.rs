@@ -1,4 +1,5 @@
-//! Timestamps as differences of differences: one bit per value if they are regular.
+//! Timestamps as differences of differences, which need one bit per value if the intervals are
+//! regular.
 
 /// Bytes of one value.
 const WIDTH: usize = size_of::<i64>();
@@ -28,7 +29,7 @@ impl Bits<'_> {
     }
 }
 
-/// Sizes of a difference: minimum, maximum, prefix, bits of the prefix, bits of the number.
+/// Size classes of differences: minimum, maximum, prefix, bits of the prefix, bits of the number.
 const BUCKETS: [(i64, i64, u64, u32, u32); 4] = [
     (-64, 63, 0b01, 2, 7),
     (-256, 255, 0b011, 3, 9),
@@ -37,7 +38,8 @@ const BUCKETS: [(i64, i64, u64, u32, u32); 4] = [
 ];
 
 /// Appends `values`, which are little-endian 64-bit numbers. Returns `false` and appends nothing if
-/// there are fewer than three, a difference is too large, or the result would not be smaller.
+/// there are fewer than three values, a difference is too large, or the result would not be
+/// smaller.
 pub(super) fn encode(values: &[u8], out: &mut Vec<u8>) -> bool {
     let start = out.len();
     if values.len() < 3 * WIDTH {
@@ -124,12 +126,12 @@ mod tests {
     fn differences_at_bucket_boundaries_round_trip() {
         for change in [0, -1, 63, -64, 64, -65, 255, -256, 256, 2047, -2048, 2048, -2049] {
             let values = [1_000, 2_000, 3_000, 4_000 + change, 5_000];
-            let bytes = encoded(&values).expect("it is smaller");
+            let bytes = encoded(&values).expect("the encoded form is smaller");
             assert_eq!(decode(&bytes, values.len()), (values.to_vec(), bytes.len()));
         }
         let far = i64::from(i32::MAX);
         let values = [0, 0, far, far, far - 1, 7];
-        let bytes = encoded(&values).expect("it is smaller");
+        let bytes = encoded(&values).expect("the encoded form is smaller");
         assert_eq!(decode(&bytes, values.len()).0, values);
     }
 
