@@ -4,10 +4,13 @@
 
 /** Attributes of elements, and properties of the console's components, that are shown. */
 const SHOWN = new Set(
-  'act alt aria-description aria-label aria-roledescription aria-valuetext caption hint keep label'
-    .split(' ')
-    .concat('object placeholder title unread'.split(' ')),
+  [
+    'act alt aria-description aria-label aria-roledescription aria-valuetext caption fallback hint',
+    'keep label object placeholder text title unread',
+  ].flatMap((line) => line.split(' ')),
 );
+/** Attributes with lists of names. */
+const NAME_LISTS = new Set(['class', 'rel']);
 /** Elements whose content is code or the name of a key. */
 const CODE_ELEMENTS = new Set(['code', 'kbd', 'pre']);
 /** Calls of methods whose arguments are compared or name something of the browser. */
@@ -40,7 +43,7 @@ export const literalTexts = {
   meta: {
     type: 'problem',
     schema: [],
-    messages: { literal: 'Put this text into ts/console/src/texts.ts.' },
+    messages: { literal: 'put this text into ts/console/src/texts.ts' },
   },
   create(context) {
     const check = (node, text, isPlain) => {
@@ -98,7 +101,7 @@ function placeOf(node) {
     case 'JSXExpressionContainer':
       return parent.parent.type === 'JSXAttribute' ? placeOf(parent) : childPlace(parent);
     case 'JSXAttribute':
-      return SHOWN.has(parent.name.name) ? 'shown' : 'name';
+      return attributePlace(parent.name.name);
     case 'AssignmentExpression':
       return ASSIGNED_NAMES.test(parent.left.property?.name ?? '') ? 'name' : 'code';
     case 'Property':
@@ -117,6 +120,10 @@ function placeOf(node) {
     default:
       return 'code';
   }
+}
+
+function attributePlace(name) {
+  return SHOWN.has(name) ? 'shown' : NAME_LISTS.has(name) ? 'name' : 'code';
 }
 
 function childPlace(node) {

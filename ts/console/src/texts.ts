@@ -1051,6 +1051,7 @@ export const texts = Object.freeze({
     bothKept: 'You changed {mine}, {user} changed {theirs}; all of these are kept.',
     mine: 'Mine',
     theirs: 'Theirs',
+    theirsOf: 'Theirs ({user})',
     both: 'Both',
     deleted: 'Deleted',
   },

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import test from 'ava';
+import { Linter, type Rule } from 'eslint';
 import { fill, fillNodes } from '../src/fill.js';
 import { texts } from '../src/texts.js';
 
@@ -122,4 +123,51 @@ test('the bundle contains no text with a placeholder', (t) => {
       name,
     );
   }
+});
+
+test('ESLint refuses texts outside the catalogue', async (t) => {
+  const { literalTexts } = (await import(pathToFileURL('ts/console/literal-texts.mjs').href)) as {
+    readonly literalTexts: Rule.RuleModule;
+  };
+  const linter = new Linter();
+  const refused = (code: string): number =>
+    linter.verify(code, {
+      languageOptions: { parserOptions: { ecmaFeatures: { jsx: true } } },
+      plugins: { console: { rules: { texts: literalTexts } } },
+      rules: { 'console/texts': 'error' },
+    }).length;
+  const texts = [
+    'const a = "Cancel";',
+    'const a = { label: "Drop it" };',
+    'const a = `${name} was dropped`;',
+    'f("the file is larger");',
+    'throw new Error("no rows yet");',
+    'const a = isDone ? "Done" : text;',
+    'const a = <p>rows</p>;',
+    'const a = <p>{isOne ? "row" : texts.rows}</p>;',
+    'const a = <input placeholder="value" />;',
+    'const a = <Menu name="Export" />;',
+    'const a = <b title={`${name}: none`} />;',
+  ];
+  t.deepEqual(
+    texts.filter((code) => refused(code) !== 1),
+    [],
+  );
+  const others = [
+    'import { a } from "./Some File.js";',
+    'const a = kind === "Some kind";',
+    'const a = "SELECT name FROM tables()";',
+    'const a = `count(${column}) AS filled`;',
+    'const a = "var(--text) 1px solid";',
+    'const a = { keys: "Ctrl+Enter, Shift+F10", "drop table operation": 1 };',
+    'const a = <p class="button small">{texts.share.title} <kbd>Ctrl Enter</kbd></p>;',
+    'const a = <code>http.security.readonly</code>;',
+    'const a = <b title="Alt+K">{count()}</b>;',
+    'switch (kind) { case "Some kind": }',
+    'addEventListener("message"); this.name = "Unreachable";',
+  ];
+  t.deepEqual(
+    others.filter((code) => refused(code) !== 0),
+    [],
+  );
 });

@@ -173,7 +173,7 @@ function ConflictChoice(props: {
       </legend>
       <div class="merge-sides">
         <Side name={texts.merge.mine} text={props.conflict.mine} />
-        <Side name={`Theirs (${props.by})`} text={props.conflict.theirs} />
+        <Side name={fill(texts.merge.theirsOf, { user: props.by })} text={props.conflict.theirs} />
       </div>
       <For each={offered()}>
         {([choice, label]) => (
