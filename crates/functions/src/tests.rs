@@ -80,7 +80,7 @@ fn run(name: &str, given: &[Given], expanded: bool) -> (SqlType, ArrayRef) {
                 value
             } else if *from == SqlType::Null {
                 let typed = cast(lit(ScalarValue::Null), *from, to, CastMode::Implicit).unwrap();
-                let Expr::Literal(null, _) = typed else { panic!("a null is a literal") };
+                let Expr::Literal(null, _) = typed else { panic!("a cast null must be a literal") };
                 ColumnarValue::Scalar(null)
             } else {
                 let call = Call { arguments: &[value], rows: 1, random: None };
@@ -121,7 +121,7 @@ fn show(name: &str, given: &[Given]) -> Option<String> {
         texts.is_valid(2).then(|| texts.value(2).to_owned())
     };
     let (columns, scalars) = (shown(true), shown(false));
-    assert_eq!(columns, scalars, "{name} over columns and over scalars");
+    assert_eq!(columns, scalars, "{name}: columns and scalars differ");
     columns
 }
 
@@ -140,7 +140,7 @@ fn message(name: &str, given: &[Given]) -> String {
 }
 
 #[test]
-fn numbers() {
+fn numeric_functions_return_the_reference_results() {
     check("round", &[d(2.5)], "3.0");
     check("round", &[d(-2.5)], "-2.0");
     check("round", &[d(2.675), i(2)], "2.68");
@@ -170,7 +170,7 @@ fn numbers() {
 }
 
 #[test]
-fn texts() {
+fn string_functions_return_the_reference_results() {
     check("upper", &[s("é")], "É");
     check_null("upper", &[null(SqlType::String)]);
     check("left", &[s("hello"), i(-2)], "hel");

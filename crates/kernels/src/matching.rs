@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn match_bitmaps_equal_those_of_a_naive_loop() {
+    fn matching_returns_the_bitmap_of_a_naive_loop() {
         let mut seed = 11;
         for round in 0..300 {
             let doubles: Vec<f64> =

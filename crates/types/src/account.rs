@@ -340,9 +340,9 @@ mod tests {
             let error = check().unwrap_err();
             assert!(error.message.contains("[query.memory.limit=1M]"), "{error}");
             note_allocation(-(34 << 20));
-            assert!(check().is_err(), "the first refusal ends the query");
+            assert!(check().is_err(), "a query that exceeded its limit must stop");
         }
-        assert!(check().is_ok(), "no query, no limit");
+        assert!(check().is_ok(), "without a query there is no limit");
         assert_eq!(account.held(), 0);
     }
 

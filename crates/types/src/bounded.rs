@@ -140,7 +140,7 @@ mod tests {
         let panics = std::panic::AssertUnwindSafe(|| with_stop(&stop, || panic!("within")));
         let panicked = std::panic::catch_unwind(panics);
         assert!(panicked.is_err());
-        assert!(check_stop().is_ok(), "a panic ends it as well");
+        assert!(check_stop().is_ok(), "a panic removes the stop flag");
     }
 
     /// Returns the sum of the numbers up to `of`, each added in a separate recursion step.

@@ -632,11 +632,11 @@ mod tests {
         assert!(check_elements(MAX_CONSTANT_ELEMENTS + 1).is_ok());
         assert!(bounded::folding(|| check_elements(MAX_CONSTANT_ELEMENTS)).is_ok());
         assert!(bounded::folding(|| check_elements(MAX_CONSTANT_ELEMENTS + 1)).is_err());
-        assert!(check_elements(MAX_CONSTANT_ELEMENTS + 1).is_ok(), "after the planning");
+        assert!(check_elements(MAX_CONSTANT_ELEMENTS + 1).is_ok(), "the limit applies only during planning");
     }
 
     #[test]
-    fn raw_arrays_round_trip_and_malformed_ones_are_refused() {
+    fn raw_arrays_round_trip_and_malformed_bytes_are_rejected() {
         let cells: [Option<(&[i32], &[f64])>; 4] = [
             Some((&[2, 2], &[1.0, f64::NAN, -0.0, 4.0])),
             None,

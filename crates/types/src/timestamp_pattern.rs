@@ -508,7 +508,7 @@ mod tests {
         let digits = TimestampPattern::compile(&"y".repeat(many)).unwrap();
         let new_year_9999 = 253_370_764_800_000_000;
         let value = digits.parse(&"9".repeat(many), TimestampUnit::Micros);
-        assert_eq!(value, Some(new_year_9999), "the last year that was read counts");
+        assert_eq!(value, Some(new_year_9999), "the last year field takes precedence");
     }
 
     #[test]

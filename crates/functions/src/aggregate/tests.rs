@@ -93,7 +93,7 @@ fn statistical_moments_match_their_definitions() {
 }
 
 #[test]
-fn too_few_values_return_null() {
+fn aggregates_of_too_few_values_are_null() {
     let none = doubles(&[None]);
     let one = doubles(&[Some(1.0)]);
     for name in ["avg", "sum", "stddev_pop", "median", "geomean"] {
@@ -150,7 +150,7 @@ fn first_includes_nulls_and_first_not_null_skips_them() {
 }
 
 #[test]
-fn strings_are_joined_in_row_order() {
+fn strings_are_concatenated_in_row_order() {
     let texts: ArrayRef =
         Arc::new(StringViewArray::from(vec![Some("a"), None, Some("b"), Some("a")]));
     let separator = Argument::constant(SqlType::String, ScalarValue::from("-"));
@@ -212,7 +212,7 @@ fn percentiles_are_exact_or_from_a_histogram() {
 }
 
 #[test]
-fn merged_partial_states_keep_the_row_order() {
+fn merged_partial_states_preserve_the_row_order() {
     let column = doubles(&[Some(1.0), Some(4.0), None, Some(8.0)]);
     for cut in 0..=4 {
         let columns = [Arc::clone(&column)];

@@ -151,7 +151,7 @@ fn unsupported_casts_are_rejected() {
 }
 
 #[test]
-fn constants_and_columns_are_cast_alike() {
+fn constants_and_columns_have_the_same_cast_results() {
     use SqlType as T;
     let types = [
         (T::Boolean, ScalarValue::Boolean(Some(true))),

@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn paths() {
+    fn json_paths_are_parsed() {
         let name = |name: &str| Step::Name(name.into());
         assert_eq!(parse_path("$.a.b c[2]"), Some(vec![name("a"), name("b c"), Step::Place(2)]));
         assert_eq!(parse_path(""), Some(Vec::new()));

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_string_can_grow_up_to_the_memory_limit_of_the_query() {
+    fn a_string_can_grow_up_to_the_query_memory_limit() {
         let account = account::Account::new(1 << 20, || None);
         let _entered = account.enter();
         let mut text = BoundedText::default();
