@@ -150,7 +150,7 @@ pub enum RowFormat {
         max_rows: usize,
         /// Size in bytes at which a message is closed.
         max_bytes: usize,
-        /// Compression level from 1 to 9; absent: uncompressed.
+        /// Compression level from 1 to 9; uncompressed when absent.
         #[serde(default)]
         zstd_level: Option<i32>,
     },

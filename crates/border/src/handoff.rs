@@ -11,7 +11,7 @@ use crate::RowFormat;
 pub struct HandoffSpec {
     /// Id of the handoff, unique among running handoffs and queries.
     pub id: u64,
-    /// Statement timeout in milliseconds; 0: no limit.
+    /// Statement timeout in milliseconds; 0 means no limit.
     pub timeout_ms: u64,
     /// The protocol and its requests.
     pub conversation: Conversation,

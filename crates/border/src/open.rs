@@ -24,20 +24,20 @@ pub struct OpenOptions {
     /// Maximum memory of the process in bytes. Default: the memory of the machine or of the control
     /// group.
     pub process_memory_bytes: Option<u64>,
-    /// Maximum memory of all queries together in bytes; default half of `processMemoryBytes`.
+    /// Maximum memory of all queries together in bytes; default: half of `processMemoryBytes`.
     pub memory_limit_bytes: Option<u64>,
-    /// Maximum memory of one query in bytes; default a quarter of `memoryLimitBytes`.
+    /// Maximum memory of one query in bytes; default: a quarter of `memoryLimitBytes`.
     pub query_memory_limit_bytes: Option<u64>,
-    /// Maximum size in bytes of the rows that exist only in memory and in the log; default an
+    /// Maximum size in bytes of the rows that exist only in memory and in the log; default: an
     /// eighth of `processMemoryBytes`.
     pub unwritten_limit_bytes: Option<u64>,
-    /// Number of threads that run plans; default the number of cores.
+    /// Number of threads that run plans; default: the number of cores.
     pub workers: Option<usize>,
     /// Minimum number of rows in a scan partition and maximum number of rows in its batches;
     /// default: the fastest values.
     pub scan_part_rows: Option<NonZeroUsize>,
-    /// Maximum number of concurrent queries, except cheap ones; default twice the cores, at least
-    /// 4.
+    /// Maximum number of concurrent queries, except cheap ones; default: twice the number of cores,
+    /// at least 4.
     pub max_concurrent_queries: Option<usize>,
     /// Maximum number of queries waiting for admission; default 256.
     pub max_waiting_queries: Option<usize>,
@@ -49,12 +49,12 @@ pub struct OpenOptions {
     pub live_views: Option<bool>,
     /// Maximum IN MEMORY interval of a live view, in microseconds; default one hour.
     pub live_view_memory_micros: Option<i64>,
-    /// Maximum size in bytes of the state that all views retain between refreshes; default a 32nd
+    /// Maximum size in bytes of the state that all views retain between refreshes; default: a 32nd
     /// of `processMemoryBytes`, at most 256 MiB.
     pub view_state_bytes: Option<usize>,
     /// Whether queries over base tables may be answered from materialized views; default true.
     pub answers_from_views: Option<bool>,
-    /// Maximum memory in bytes for the cached recent changes of followed tables; default a 64th of
+    /// Maximum memory in bytes for the cached recent changes of followed tables; default: a 64th of
     /// `processMemoryBytes`, at most 64 MiB.
     pub recent_changes_bytes: Option<usize>,
     /// Interval in milliseconds at which the partitions of tables with a storage policy are
@@ -72,10 +72,10 @@ pub struct OpenOptions {
     /// Disk space in bytes reserved for the last checkpoint; default 64 MiB, at most 2 % of the
     /// disk.
     pub disk_reserve_bytes: Option<u64>,
-    /// Maximum disk space in bytes that all queries may spill to; default a quarter of the free
+    /// Maximum disk space in bytes that all queries may spill to; default: a quarter of the free
     /// disk space.
     pub spill_limit_bytes: Option<u64>,
-    /// Maximum number of imported rows that a new table holds in memory; default 500,000.
+    /// Maximum number of imported rows in memory for a new table; default 500,000.
     pub max_uncommitted_rows: Option<u64>,
     /// Expected out-of-order lag of a new table in milliseconds; default ten minutes.
     pub o3_max_lag_ms: Option<i64>,

@@ -1,4 +1,4 @@
-//! Permissions that engine statements require. `ts/access` defines these and others.
+//! Permissions that engine statements require. `ts/access` defines these and further permissions.
 
 use std::fmt;
 

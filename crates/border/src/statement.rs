@@ -22,7 +22,7 @@ pub struct StatementContext {
     pub text: String,
     /// Types the client declared for `$1`, `$2`, …; null where it declared none.
     pub parameter_types: Option<Vec<Option<String>>>,
-    /// Statement timeout in milliseconds; absent or 0: no limit.
+    /// Statement timeout in milliseconds; absent or 0 means no limit.
     pub timeout_ms: Option<u64>,
     /// Milliseconds of `timeoutMs` already elapsed since the statement arrived.
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
@@ -32,7 +32,7 @@ pub struct StatementContext {
     /// Whether to reject all writes.
     #[cfg_attr(test, ts(as = "Option<bool>", optional))]
     pub read_only: bool,
-    /// The visible subset of the catalog; absent: everything.
+    /// The visible subset of the catalog; everything when absent.
     #[cfg_attr(test, ts(as = "Option<Visibility>", optional))]
     pub visibility: Option<Shared<Visibility>>,
     /// Rows of `SHOW USERS` and similar statements, by key (`Users:`, `Permissions:name`,

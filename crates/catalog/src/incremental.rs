@@ -82,7 +82,7 @@ pub struct IncrementalView {
 pub struct ExpirePolicy {
     /// The clause as written, without CLEANUP.
     pub text: String,
-    /// Syntax tree, as JSON, of a query over the view's table that returns the shown rows.
+    /// The syntax tree, as JSON, of a query that returns the shown rows of the view's table.
     pub tree: String,
     /// CLEANUP EVERY.
     pub cleanup: Every,

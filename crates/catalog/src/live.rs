@@ -20,7 +20,8 @@ pub struct LiveView {
     pub columns: Vec<UsedColumn>,
 }
 
-/// First row of the base to show, in the unit of its designated timestamp.
+/// The timestamp from which rows of the base are shown, in the unit of the base's designated
+/// timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LiveStart {
     /// The clock time when the view was created.

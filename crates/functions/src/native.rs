@@ -171,7 +171,7 @@ pub fn is_as_long_as_said(expr: &Expr) -> bool {
         && native.takes.iter().zip(&function.args).any(is_number)
 }
 
-/// A call of `udf`.
+/// Creates a call of `udf`.
 pub(crate) fn call(udf: &Arc<ScalarUDF>, arguments: Vec<Expr>) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(udf), arguments))
 }

@@ -65,7 +65,7 @@ impl EqualPairs {
         self.right.clear();
     }
 
-    /// Number of pairs.
+    /// Returns the number of pairs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.left.len()

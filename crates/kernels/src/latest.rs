@@ -25,7 +25,8 @@ pub fn pick_latest(
     }
 }
 
-/// Stores the last row of each code in `last[code]`. Codes without a row keep their entry.
+/// Stores the last row of each code in `last[code]`. The entries of codes without a row are
+/// unchanged.
 pub fn note_last_rows(codes: &[i32], validity: Option<Validity<'_>>, last: &mut [u32]) {
     let mut note = |row: usize, code: i32| {
         if let Some(place) = last.get_mut(code as u32 as usize) {

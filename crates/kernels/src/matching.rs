@@ -125,16 +125,16 @@ mod looked_up {
 
     #[target_feature(enable = "avx2")]
     pub(super) fn load(table: &[u32; 8]) -> __m256i {
-        // SAFETY: eight 32-bit numbers; an unaligned load.
+        // SAFETY: the load reads eight 32-bit numbers and may be unaligned.
         unsafe { _mm256_loadu_si256(table.as_ptr().cast()) }
     }
 
     #[target_feature(enable = "avx2")]
     #[inline]
     pub(super) fn eight(table: __m256i, codes: &[i32; 8]) -> u8 {
-        // SAFETY: eight 32-bit numbers; an unaligned load.
+        // SAFETY: the load reads eight 32-bit numbers and may be unaligned.
         let codes = unsafe { _mm256_loadu_si256(codes.as_ptr().cast()) };
-        // Selects each code's word by the three bits above the five that select a bit within it.
+        // Bits 5 to 7 of a code select a word, and bits 0 to 4 select a bit within the word.
         let words = _mm256_permutevar8x32_epi32(table, _mm256_srli_epi32::<5>(codes));
         let within = _mm256_and_si256(codes, _mm256_set1_epi32(31));
         let signs = _mm256_slli_epi32::<31>(_mm256_srlv_epi32(words, within));

@@ -2,9 +2,9 @@
 
 /// A fixed-width number.
 pub trait Native: Copy + PartialOrd + Default + Send + Sync + 'static {
-    /// As a double; exact except for large 64-bit integers.
+    /// Converts to a double. Exact except for large 64-bit integers.
     fn to_f64(self) -> f64;
-    /// As a 64-bit integer; fractions are truncated.
+    /// Converts to a 64-bit integer. Fractions are truncated.
     fn to_i64(self) -> i64;
 }
 

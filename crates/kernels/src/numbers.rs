@@ -1,4 +1,4 @@
-//! Numbers distinct 64-bit values in order of first appearance.
+//! Assigns indexes to distinct 64-bit values in the order of first appearance.
 
 use crate::Validity;
 
@@ -27,19 +27,19 @@ impl NumberTable {
         Self { slots: vec![EMPTY; FIRST_SLOTS], keys: vec![], null: None, seed }
     }
 
-    /// The values in order of their index; null is stored as zero.
+    /// Returns the values in the order of their index; null is stored as zero.
     #[must_use]
     pub fn keys(&self) -> &[u64] {
         &self.keys
     }
 
-    /// Index of null, if it occurred.
+    /// Returns the index of null, if it occurred.
     #[must_use]
     pub fn null(&self) -> Option<u32> {
         self.null
     }
 
-    /// Memory used, in bytes.
+    /// Returns the memory used in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.slots.capacity() * size_of::<u32>() + self.keys.capacity() * size_of::<u64>()
@@ -97,7 +97,7 @@ impl NumberTable {
         place
     }
 
-    /// First slot to probe for a value.
+    /// Returns the first slot to probe for a value.
     #[inline]
     fn slot(&self, number: u64) -> usize {
         let product = u128::from(number ^ self.seed) * u128::from(SPREAD);

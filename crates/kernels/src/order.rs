@@ -32,8 +32,8 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// Divides a sample of groups and keys into ranges with `each` sample rows, for `groups`
-    /// groups.
+    /// Divides the key space into ranges, such that each range contains about `each` rows of the
+    /// sample. The sample contains groups and keys; `groups` is the number of groups.
     #[must_use]
     pub fn new(mut sample: Vec<(u32, u64)>, groups: usize, each: usize) -> Self {
         sample.sort_unstable();
@@ -56,7 +56,7 @@ impl Ranges {
         Self { bounds, starts }
     }
 
-    /// Number of ranges.
+    /// Returns the number of ranges.
     #[must_use]
     pub fn count(&self) -> usize {
         self.bounds.len() + self.starts.len() - 1
@@ -102,7 +102,7 @@ impl Spread {
         }
     }
 
-    /// Allocates the entries; must follow the last count.
+    /// Allocates the entries. Must be called after all rows were counted.
     pub fn begin(&mut self) {
         let mut rows = 0;
         for end in &mut self.ends {
@@ -127,7 +127,7 @@ impl Spread {
         }
     }
 
-    /// Rows of a range, in input order.
+    /// Returns the rows of a range, in input order.
     #[must_use]
     pub fn range(&self, range: usize) -> &[u128] {
         let Some(&end) = self.ends.get(range) else { return &[] };

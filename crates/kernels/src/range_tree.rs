@@ -92,7 +92,7 @@ impl<C: Combine> RangeTree<C> {
         total
     }
 
-    /// Memory used, in bytes.
+    /// Returns the memory used in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
         self.levels.iter().map(|level| level.capacity() * size_of::<C::Value>()).sum()

@@ -45,7 +45,7 @@ fn first_bytes(text: &[u8], len: usize) -> u128 {
     u128::from_le_bytes(bytes)
 }
 
-/// Mask of the lowest `len` bytes; `len` is below 16.
+/// Returns a mask of the lowest `len` bytes, where `len` is below 16.
 #[inline]
 fn low_bytes(len: usize) -> u128 {
     (1 << (8 * len)) - 1

@@ -114,26 +114,26 @@ pub struct SumState {
 }
 
 impl SumState {
-    /// Number of queued values.
+    /// Returns the number of queued values.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queue.values.len()
     }
 
-    /// The sum of the frame's values.
+    /// Returns the sum of the frame's values.
     #[must_use]
     pub fn sum(&self) -> f64 {
         self.sum + self.lost
     }
 
-    /// Number of values in the frame.
+    /// Returns the number of values in the frame.
     #[must_use]
     pub fn count(&self) -> i64 {
         self.count
     }
 
-    /// Neumaier summation: when a value leaves the frame, the sum of the remaining values loses no
-    /// digits.
+    /// Adds a value with Neumaier summation, so that the sum of the remaining values loses no
+    /// digits when a value leaves the frame.
     #[inline]
     fn add(&mut self, value: f64) {
         let sum = self.sum + value;
@@ -273,13 +273,13 @@ impl<T> Default for ExtremeState<T> {
 }
 
 impl<T: Copy> ExtremeState<T> {
-    /// Number of queued values.
+    /// Returns the number of queued values.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.ahead.values.len() + self.best.len()
     }
 
-    /// The best value in the frame.
+    /// Returns the best value in the frame.
     #[must_use]
     pub fn value(&self) -> Option<T> {
         self.best.front().map(|&(_, value)| value)
@@ -345,7 +345,7 @@ pub struct PickState {
 }
 
 impl PickState {
-    /// Number of queued row numbers.
+    /// Returns the number of queued row numbers.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.queue.values.len()

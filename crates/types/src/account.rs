@@ -52,7 +52,7 @@ struct Counter {
 }
 
 thread_local! {
-    // Without a destructor, so that the allocator can use it at any time.
+    // Has no destructor, so that the allocator can use it at any time.
     static COUNTER: Counter = const { Counter { net: Cell::new(0), reported: Cell::new(0) } };
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
     /// The last request counted in [`ASKED`] with which this thread has complied.
@@ -250,7 +250,7 @@ fn mib(bytes: usize) -> usize {
 
 struct Current {
     account: Arc<Account>,
-    /// Net bytes of the thread when they were last charged to the account.
+    /// The thread's net allocated bytes when they were last charged to the account.
     mark: i64,
     since: Instant,
 }

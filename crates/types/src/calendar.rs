@@ -156,7 +156,7 @@ pub fn step_months(value: i64, months: i64, number: i64, per_day: i64) -> Option
     Some(at)
 }
 
-/// Like [`move_months`], but on microseconds and saturating.
+/// Like [`move_months`], but for microseconds. A result out of range saturates.
 #[must_use]
 pub fn add_months(ts_micros: i64, months: i64) -> i64 {
     let limit = if months < 0 { i64::MIN } else { i64::MAX };

@@ -59,7 +59,7 @@ impl<'a> DoubleArrays<'a> {
         })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
@@ -71,7 +71,7 @@ impl<'a> DoubleArrays<'a> {
         self.len() == 0
     }
 
-    /// Number of dimensions of every array.
+    /// Returns the number of dimensions of every array.
     #[must_use]
     pub fn dimensions(&self) -> usize {
         self.dimensions
@@ -308,7 +308,7 @@ pub fn assemble(
     Ok(Arc::new(array))
 }
 
-/// The Arrow type returned by [`to_nested`].
+/// Returns the Arrow type of the result of [`to_nested`].
 #[must_use]
 pub fn nested_type(dimensions: u8) -> DataType {
     (0..dimensions).fold(DataType::Float64, |inner, _| {
@@ -375,8 +375,9 @@ pub fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     (1..=32).contains(&dimensions).then_some(dimensions)
 }
 
-/// The inverse of [`to_nested`], for lists of any kind. Arrays are rectangular. Null lists, and
-/// lists that are shorter than others at the same depth, are therefore padded with nulls.
+/// Converts nested lists of any kind to a column, the inverse of [`to_nested`]. Arrays are
+/// rectangular. Null lists, and lists that are shorter than others at the same depth, are therefore
+/// padded with nulls.
 pub fn from_nested(array: &dyn Array) -> EngineResult<ArrayRef> {
     let dimensions = nested_dimensions(array.data_type()).ok_or_else(|| {
         EngineError::internal(format!("{} is not an array type", array.data_type()))
@@ -434,7 +435,8 @@ pub fn to_raw(array: &dyn Array) -> EngineResult<ArrayRef> {
     Ok(Arc::new(builder.finish()))
 }
 
-/// The inverse of [`to_raw`]. Fails when the bytes are not arrays with `dimensions` dimensions.
+/// Converts bytes to a column, the inverse of [`to_raw`]. Fails if the bytes are not arrays with
+/// `dimensions` dimensions.
 pub fn from_raw(array: &dyn Array, dimensions: u8) -> EngineResult<ArrayRef> {
     let cells = array.as_binary_opt::<i32>().ok_or_else(|| {
         EngineError::internal(format!("{} is not a binary type", array.data_type()))

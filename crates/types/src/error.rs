@@ -154,7 +154,7 @@ impl EngineError {
         Self::new(ErrorCode::Internal, "internal error").with_inner(message)
     }
 
-    /// The message for operators, including the details of internal defects.
+    /// Returns the message for operators, including the details of internal defects.
     pub fn reason(&self) -> &str {
         self.inner.as_deref().unwrap_or(&self.message)
     }

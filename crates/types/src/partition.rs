@@ -37,7 +37,7 @@ impl PartitionBy {
         })
     }
 
-    /// The name printed by SHOW.
+    /// Returns the name printed by SHOW.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -164,7 +164,7 @@ impl Period {
     }
 
     /// Adds the period to a timestamp: months first, with the day clamped to the end of the month.
-    /// `None` when out of range.
+    /// Returns `None` if the result is out of range.
     #[must_use]
     pub fn after(self, time: i64, unit: TimestampUnit) -> Option<i64> {
         let moved = move_months(time, i64::from(self.months), unit.per_day())?;
@@ -365,19 +365,20 @@ impl Parts {
         Some(())
     }
 
-    /// A fraction of a year becomes whole months.
+    /// Adds a number of units with `months` months each, such as years. A fraction of a unit
+    /// becomes whole months.
     fn add_years(&mut self, number: Number, months: f64) {
         self.months += number.whole * months + (number.fraction * months).round_ties_even();
     }
 
-    /// A fraction of a month becomes days of a 30-day month.
+    /// Adds a number of months. A fraction of a month becomes days of a 30-day month.
     fn add_months(&mut self, number: Number) {
         self.months += number.whole;
         let days = number.fraction * MONTH_DAYS as f64;
         self.add_days(Number { whole: days.trunc(), fraction: days.fract() });
     }
 
-    /// A fraction of a day becomes time.
+    /// Adds a number of days. A fraction of a day becomes time.
     fn add_days(&mut self, number: Number) {
         self.days += number.whole;
         self.micros += (number.fraction * MICROS_PER_DAY as f64).round_ties_even();

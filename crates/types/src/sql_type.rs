@@ -235,7 +235,8 @@ impl SqlType {
             "BOOLEAN" | "BOOL" => plain(Self::Boolean),
             "BYTE" => plain(Self::Byte),
             "SHORT" | "SMALLINT" | "INT2" => plain(Self::Short),
-            // A string with the length 1 is a CHAR. Longer strings are not blank-padded.
+            // `CHAR` and `CHAR(1)` are a CHAR. `CHAR(n)` with a greater length is a string without
+            // blank padding.
             "CHAR" | "CHARACTER" | "BPCHAR" if dimensions == 0 => match arguments {
                 [] => Some(Self::Char),
                 [length] => match length.parse().ok()? {

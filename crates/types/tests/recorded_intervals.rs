@@ -1,5 +1,5 @@
 //! Interval strings as `QuestDB` reads them, recorded by `npm run tick-differential`. Both units
-//! must have the same intervals and reject the same strings, apart from deliberate differences.
+//! must produce the same intervals and reject the same strings, apart from deliberate differences.
 
 use serde::Deserialize;
 use tidemark_types::TimestampUnit;

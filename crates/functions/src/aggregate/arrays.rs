@@ -81,7 +81,7 @@ fn arrays_of(column: &ArrayRef) -> Result<DoubleArrays<'_>> {
     DoubleArrays::new(column.as_ref()).ok_or_else(|| internal("not an array"))
 }
 
-/// A single array as a scalar value; `None` becomes null.
+/// Converts a single array to a scalar value; `None` becomes null.
 fn scalar(dimensions: u8, array: Option<&Owned>) -> Result<ScalarValue> {
     let column = build_arrays(1, dimensions, |_, out| {
         match array {
@@ -152,7 +152,7 @@ struct ByPosition {
     is_mean: bool,
     /// The element-by-element combination of all arrays read so far.
     values: Option<Owned>,
-    /// Number of values at each position; only maintained for a mean.
+    /// Number of values at each position; maintained only for a mean.
     counts: Option<Owned>,
 }
 

@@ -99,7 +99,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Hash that decides the entry's slot in the table.
+    /// Returns the hash that decides the entry's slot in the table.
     fn place(&self) -> u64 {
         place(self.hash, self.group)
     }

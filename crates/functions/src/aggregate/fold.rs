@@ -57,22 +57,22 @@ pub(crate) fn udaf<F: Fold>(
     .udaf()
 }
 
-/// Floating-point sum.
+/// Builds `sum` of floating-point numbers.
 pub(crate) fn sum(argument: SqlType, returns: SqlType) -> Arc<AggregateUDF> {
     udaf::<Sum>("sum", &argument.name(), returns)
 }
 
-/// Arithmetic mean.
+/// Builds `avg`, the arithmetic mean.
 pub(crate) fn average(argument: SqlType) -> Arc<AggregateUDF> {
     udaf::<Average>("avg", &argument.name(), SqlType::Double)
 }
 
-/// Kahan summation.
+/// Builds `ksum`, which uses Kahan summation.
 pub(crate) fn kahan_sum(argument: SqlType) -> Arc<AggregateUDF> {
     udaf::<Compensated<false>>("ksum", &argument.name(), SqlType::Double)
 }
 
-/// Neumaier summation.
+/// Builds `nsum`, which uses Neumaier summation.
 pub(crate) fn neumaier_sum(argument: SqlType) -> Arc<AggregateUDF> {
     udaf::<Compensated<true>>("nsum", &argument.name(), SqlType::Double)
 }

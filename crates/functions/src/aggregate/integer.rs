@@ -22,7 +22,7 @@ enum Reading {
     Any,
 }
 
-/// Sum of integers as LONG.
+/// Builds `sum` of integers, which returns LONG.
 pub(super) fn sum(argument: SqlType) -> Arc<AggregateUDF> {
     udaf("sum", &argument.name(), SqlType::Long, Reading::Sum)
 }

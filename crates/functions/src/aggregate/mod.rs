@@ -382,7 +382,7 @@ fn argument_of_extreme(name: &str, types: &[SqlType]) -> Option<ResolvedAggregat
     Some(unordered(edge::argument_of_extreme(name, value, key), vec![value, key], value))
 }
 
-/// An untyped NULL is read as STRING.
+/// Returns the given type, or STRING for the untyped NULL.
 fn concrete(sql_type: SqlType) -> SqlType {
     if sql_type == SqlType::Null { SqlType::String } else { sql_type }
 }

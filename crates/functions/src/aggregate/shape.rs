@@ -7,7 +7,7 @@ use tidemark_types::SqlType;
 
 use crate::resolve::ResolvedAggregate;
 
-/// An aggregate whose result does not depend on row order.
+/// Describes an aggregate whose result does not depend on row order.
 pub(super) fn unordered(
     udaf: Arc<AggregateUDF>,
     argument_types: Vec<SqlType>,
@@ -23,7 +23,7 @@ pub(super) fn unordered(
     }
 }
 
-/// An aggregate that reads its rows in order.
+/// Describes an aggregate that reads its rows in order.
 pub(super) fn ordered(
     udaf: Arc<AggregateUDF>,
     argument_types: Vec<SqlType>,
@@ -37,8 +37,7 @@ pub(super) fn is_number(sql_type: SqlType) -> bool {
     sql_type.is_integer() || sql_type.is_floating() || matches!(sql_type, SqlType::Decimal(..))
 }
 
-/// Whether a type is read as DOUBLE. Numbers and NULL are, and so is text, which is parsed at run
-/// time.
+/// Whether a type is read as DOUBLE: numbers, NULL, and text, which is parsed at run time.
 pub(super) fn reads_as_double(sql_type: SqlType) -> bool {
     is_number(sql_type) || sql_type.is_text() || matches!(sql_type, SqlType::Null | SqlType::Char)
 }

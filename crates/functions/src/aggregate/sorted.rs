@@ -122,7 +122,7 @@ const COMPARISONS_BETWEEN_CHECKS: usize = 1 << 16;
 /// Returns the row whose value has this rank, counted from 0.
 ///
 /// Arrow's sort cannot be cancelled, so this quickselect checks the deadline as it runs. Its pivots
-/// are pseudo-random. It therefore takes linear time on average, in whatever order the rows are.
+/// are pseudo-random, so it takes linear time on average, regardless of the row order.
 fn row_of_rank(values: &ArrayRef, rank: usize) -> Result<usize> {
     account::room(values.len() * size_of::<u32>()).map_err(stopped)?;
     let compare = make_comparator(values, values, SortOptions::default())?;

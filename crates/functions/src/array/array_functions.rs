@@ -555,7 +555,7 @@ macro_rules! number_of {
     };
 }
 
-/// A signature whose result has the type of its first argument.
+/// Creates a signature whose result has the type of the first argument.
 const fn same(
     takes: &'static [Param],
     body: fn(&Bound<'_>) -> std::result::Result<Kernel, ResolveError>,

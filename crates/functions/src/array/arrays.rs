@@ -35,7 +35,7 @@ impl Arrays {
         }
     }
 
-    /// Number of dimensions of every array.
+    /// Returns the number of dimensions of every array.
     pub(crate) fn dimensions(&self) -> u8 {
         DoubleArrays::new(&self.array).map_or(0, |cells| cells.dimensions() as u8)
     }
@@ -84,7 +84,7 @@ pub(crate) fn map_arrays(
     })
 }
 
-/// The shape of a constant array.
+/// Returns the shape of a constant array.
 fn constant_shape(argument: &Argument) -> Option<Vec<i32>> {
     match argument.constant.as_ref()? {
         ScalarValue::Struct(cell) => {

@@ -23,7 +23,7 @@ use crate::datetime::periods::refusal;
 use crate::resolve::inconvertible_value;
 use crate::text::parse;
 
-/// Converts a string view column to another type; a value that does not convert is null.
+/// Converts a string view column to another type. A value that cannot be converted becomes null.
 pub fn from_texts(texts: &ArrayRef, to: SqlType) -> Result<ArrayRef> {
     let texts = texts.as_string_view_opt().ok_or_else(|| internal("not a string"))?;
     from_text(texts, to, CastMode::Explicit)

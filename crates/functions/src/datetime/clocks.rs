@@ -75,7 +75,8 @@ pub(super) fn day_from_now(call: &Call<'_>, shift: i64) -> Result<ArrayRef> {
     interval_of(call.rows, |_| Some((lo, hi - 1)))
 }
 
-/// The number of elapsed steps carries over from one batch of a statement to the next.
+/// Computes a sequence of timestamps. The elapsed time carries over from one batch of a statement
+/// to the next.
 pub(super) fn sequence(call: &Call<'_>, elapsed: &Mutex<i64>) -> Result<ArrayRef> {
     let (at, unit) = times(call, 0)?;
     let steps = call.primitive::<Int64Type>(1)?;

@@ -103,8 +103,8 @@ impl Part {
         })
     }
 
-    /// Length in seconds of the aligned intervals within which the field is constant; 0 if it is
-    /// less than a second.
+    /// Returns the length in seconds of the aligned intervals within which the field is constant; 0
+    /// if it is less than a second.
     fn period(self) -> i64 {
         match self {
             Self::Hour => 3_600,

@@ -16,7 +16,7 @@ use tidemark_types::SqlType;
 use crate::column::{Call, Lane, Primitives, build, canonical, internal};
 use crate::native::Kernel;
 
-/// Operations of a number type that the arithmetic kernels need.
+/// Operations on a number type that the arithmetic kernels need.
 trait Number: Copy {
     fn compute(op: BinaryOperator) -> Option<fn(Self, Self) -> Self>;
 }
@@ -158,7 +158,7 @@ where
 }
 
 /// Returns the kernel of `op` for operands of the types `left` and `right`. The result has the type
-/// `returns`.
+/// `returns`. `None` if this combination is not supported.
 pub(crate) fn kernel(
     op: BinaryOperator,
     left: SqlType,

@@ -444,8 +444,8 @@ impl Written {
     }
 }
 
-/// Converts a column to DECIMAL. With `strict`, too many decimal places in a floating-point number
-/// are an error.
+/// Converts a column to DECIMAL. With `strict`, a floating-point number with too many decimal
+/// places is an error.
 pub(crate) fn from_column(
     array: &ArrayRef,
     from: SqlType,
@@ -513,7 +513,7 @@ fn rescaled(
     })
 }
 
-/// Formats digits in a scale.
+/// Formats digits with the given scale.
 fn shown(value: i256, scale: u8) -> String {
     let places = usize::from(scale);
     let digits = format!("{:0>width$}", value.wrapping_abs().to_string(), width = places + 1);

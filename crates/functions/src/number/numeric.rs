@@ -13,7 +13,7 @@ use crate::signature::Param::Is;
 use crate::signature::{Function, direct, mismatch, pure, resolved, special};
 use SqlType::{Byte, Double, Float, Int, Long, Short, String};
 
-/// Applies a function to one column of a type.
+/// Applies a function to a column of type `T`.
 fn map<T: Lane>(call: &Call<'_>, compute: impl Fn(T::Native) -> T::Native) -> Result<ArrayRef> {
     let input = call.primitive::<T>(0)?;
     Ok(build::<T>(call.rows, |row| input.get(row).map(&compute)))

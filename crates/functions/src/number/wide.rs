@@ -79,7 +79,7 @@ pub fn is_long_chain(op: BinaryOperator, left: &Expr, right: &Expr) -> bool {
 /// in a chain examines the chain again.
 const MAX_LINKS: usize = 16;
 
-/// Returns the combined constants of a chain of one operation, if it has any.
+/// Returns the combined constants of a chain of one operation, if any.
 fn chained(op: BinaryOperator, expr: &Expr, links: usize) -> Option<i64> {
     if let Some(constant) = constant(expr) {
         return Some(constant);

@@ -1,5 +1,5 @@
 //! LIKE, ILIKE, regular expressions and IPv4 containment. A null string matches nothing, so the
-//! negated forms keep null rows.
+//! negated forms include null rows.
 
 use std::fmt::Write as _;
 use std::sync::Arc;

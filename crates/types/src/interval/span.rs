@@ -37,7 +37,7 @@ pub(super) fn out_of_range<T>(text: &str) -> Result<T> {
     fail(format!("interval is out of range: {}", shown(text)))
 }
 
-/// Returns the start of a string, as an error quotes it.
+/// Returns the prefix of a string that an error quotes.
 pub(super) fn shown(text: &str) -> String {
     match text.char_indices().find(|(at, _)| *at >= SHOWN_BYTES) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -16,7 +16,7 @@ struct Duration {
 }
 
 impl Duration {
-    /// An empty string is a duration of length zero.
+    /// Parses a duration. An empty string has the length zero.
     fn parse(text: &str, signed: bool) -> Result<Self> {
         let text = text.trim();
         let (sign, mut rest) = match text.strip_prefix('-') {
