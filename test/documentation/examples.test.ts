@@ -1,7 +1,8 @@
 /**
  * The SQL and shell examples in the documentation, executed page by page in order. A `sql` block
  * runs over HTTP, a `sh` block in a shell where `localhost:9000` is the server. A `csv` or `text`
- * block that follows is the expected output, for `sql` that of the last statement. The programs in
+ * block that follows is the expected output, for `sql` that of the last statement. An `sql wire`
+ * block runs over the PostgreSQL wire protocol, on a connection of its own. The programs in
  * docs/connect and docs/changes.md have tests of their own.
  */
 import { execFile } from 'node:child_process';
@@ -16,23 +17,27 @@ import test from 'ava';
 
 import { send } from '../golden/http-client.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
+import { pgClient } from '../pg-client.js';
 import { until } from '../until.js';
 import { SETUPS } from './setups.js';
 
 const DOCS = fileURLToPath(new URL('../../../docs', import.meta.url));
 /** Line ends of the examples' output are those of the documents. */
-const BLOCK = /^```(sql|sh)(?: [^\n]*)?\n(.*?)^```$(?:\n+```(csv|text)\n(.*?)^```$)?/gms;
+const BLOCK = /^```(sql|sh)(?: ([^\n]*))?\n(.*?)^```$(?:\n+```(csv|text)\n(.*?)^```$)?/gms;
 
 interface Example {
   readonly language: string;
+  /** The words after the language. */
+  readonly options: string;
   readonly code: string;
   /** The expected output, if the page shows it. */
   readonly output: string | null;
 }
 
 function examplesOf(page: string): Example[] {
-  return [...page.matchAll(BLOCK)].map(([, language = '', code = '', , output]) => ({
+  return [...page.matchAll(BLOCK)].map(([, language = '', options = '', code = '', , output]) => ({
     language,
+    options,
     code,
     output: output ?? null,
   }));
@@ -79,6 +84,19 @@ async function answerOf(
   return body;
 }
 
+/** Executes statements on a new connection of the wire protocol. */
+async function runOverWire(server: TestServer, code: string): Promise<void> {
+  const client = pgClient(server.pg);
+  await client.connect();
+  try {
+    for (const statement of statementsOf(code)) {
+      await client.query(statement);
+    }
+  } finally {
+    await client.end();
+  }
+}
+
 type Headers = Record<string, string>;
 
 const pages = readdirSync(DOCS, { recursive: true, encoding: 'utf8' }).filter(
@@ -121,12 +139,14 @@ for (const page of pages.sort()) {
     if (setup.shell !== undefined) {
       await promisify(execFile)('sh', ['-e', '-c', setup.shell], options);
     }
-    for (const { language, code, output } of examples) {
+    for (const { language, options: words, code, output } of examples) {
       let found = '';
       const run = async (): Promise<boolean> => {
         if (language === 'sh') {
           const { stdout } = await promisify(execFile)('sh', ['-e', '-c', code], options);
           found = stdout;
+        } else if (words === 'wire') {
+          await runOverWire(server, code);
         } else {
           const statements = statementsOf(code);
           const shown = output === null ? -1 : statements.length - 1;
@@ -154,7 +174,7 @@ test('the example checker detects different output', (t) => {
   t.true(fits('sql', '"1"\r\n1\r\n', '"1"\n1\n'));
   t.false(fits('sql', '"1"\r\n1\r\n\r\n', '"1"\n1\n'));
   t.deepEqual(examplesOf('```sql\nSELECT 1;\n```\n\n```csv\n"1"\n1\n```\n'), [
-    { language: 'sql', code: 'SELECT 1;\n', output: '"1"\n1\n' },
+    { language: 'sql', options: '', code: 'SELECT 1;\n', output: '"1"\n1\n' },
   ]);
 });
 
