@@ -32,7 +32,7 @@ pub struct ExecuteOptions {
     /// Timeout of the statement in milliseconds; no limit when absent.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
-    /// Milliseconds of `timeoutMs` already elapsed since the statement arrived.
+    /// The elapsed part of `timeoutMs` in milliseconds: the time since the statement arrived.
     #[serde(default)]
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
     pub elapsed_ms: u64,

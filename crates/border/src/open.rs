@@ -63,7 +63,7 @@ pub struct OpenOptions {
     /// Time in milliseconds for which a table remains followed without a change feed; default one
     /// week.
     pub followed_for_ms: Option<u64>,
-    /// Number of manifests retained: 2 (default), or 1 for no fallback.
+    /// Number of manifests retained: 2 (default), or 1 to retain no fallback.
     pub keep_generations: Option<u32>,
     /// When segment checksums are verified; default `first`.
     pub verify: Option<Verify>,

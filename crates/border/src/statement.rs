@@ -24,7 +24,7 @@ pub struct StatementContext {
     pub parameter_types: Option<Vec<Option<String>>>,
     /// Statement timeout in milliseconds; absent or 0 means no limit.
     pub timeout_ms: Option<u64>,
-    /// Milliseconds of `timeoutMs` already elapsed since the statement arrived.
+    /// The elapsed part of `timeoutMs` in milliseconds: the time since the statement arrived.
     #[cfg_attr(test, ts(as = "Option<u64>", optional))]
     pub elapsed_ms: u64,
     /// Id for cancelling its binding, distinct from all execution ids.

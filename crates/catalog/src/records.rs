@@ -51,7 +51,7 @@ pub enum ViewSource {
     Table {
         /// The table's id. Column identities are valid only while this id is unchanged.
         id: TableId,
-        /// [`TableSchema::identity`].
+        /// The table's [`TableSchema::identity`].
         identity: TableId,
         /// The columns, in table order.
         columns: Vec<ViewColumn>,
@@ -70,7 +70,7 @@ pub enum ViewSource {
 /// A table column when the view was created.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ViewColumn {
-    /// [`ColumnSchema::identity`](tidemark_storage::ColumnSchema::identity).
+    /// The column's [`ColumnSchema::identity`](tidemark_storage::ColumnSchema::identity).
     pub identity: u32,
     /// The name at that time, which the view's query continues to use.
     pub name: String,

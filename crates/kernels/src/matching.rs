@@ -1,4 +1,4 @@
-//! Evaluates a predicate for every value of a column, as a bitmap.
+//! Evaluates a predicate for every value of a column and returns a bitmap.
 
 /// Returns a bitmap of the values for which `test` holds, least significant bit first. The last
 /// word is padded with zeros.

@@ -108,7 +108,7 @@ impl Zone {
     }
 }
 
-/// Days that begin at the same local time in a time zone.
+/// A day definition: every day begins at the same local time in a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ClockDays {
     /// Seconds after midnight at which a day begins.

@@ -20,7 +20,7 @@ pub fn cast(expr: Expr, from: SqlType, to: SqlType, mode: CastMode) -> Result<Ex
     located_cast(expr, (from, to), mode, None)
 }
 
-/// Like [`cast`], but a value that fails to convert at run time is reported at `at`.
+/// Like [`cast`], but if the conversion fails at run time, the error has the position `at`.
 pub fn located_cast(
     expr: Expr,
     (from, to): (SqlType, SqlType),

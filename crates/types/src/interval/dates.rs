@@ -154,7 +154,7 @@ impl Clock {
             sign = match first {
                 b'+' => 1,
                 b'-' => -1,
-                // A further unit of the same duration.
+                // A further unit of the same duration has the same sign.
                 b'0'..=b'9' if sign != 0 => sign,
                 _ => return fail(format!("Expected '+' or '-' in {}", shown(text))),
             };
