@@ -13,8 +13,8 @@ export type OpenOptions = {
    */
   readonly commitMode?: CommitMode;
   /**
-   * Whether the wall clock also limits TTL expiry, so that future rows do not expire recent
-   * ones; default true.
+   * Whether the wall clock also limits TTL expiry, so that rows with future timestamps do not
+   * expire recent rows; default true.
    */
   readonly ttlByClock?: boolean;
   /**
@@ -26,35 +26,35 @@ export type OpenOptions = {
    */
   readonly exportRoot?: string;
   /**
-   * Maximum memory of the process in bytes; default the memory of the machine or of its control
+   * Maximum memory of the process in bytes. Default: the memory of the machine or of the control
    * group.
    */
   readonly processMemoryBytes?: number;
   /**
-   * Maximum memory of all queries together in bytes; default half of `processMemoryBytes`.
+   * Maximum memory of all queries together in bytes; default: half of `processMemoryBytes`.
    */
   readonly memoryLimitBytes?: number;
   /**
-   * Maximum memory of one query in bytes; default a quarter of `memoryLimitBytes`.
+   * Maximum memory of one query in bytes; default: a quarter of `memoryLimitBytes`.
    */
   readonly queryMemoryLimitBytes?: number;
   /**
-   * Maximum bytes of rows that exist only in memory and the log; default an eighth of
-   * `processMemoryBytes`.
+   * Maximum size in bytes of the rows that exist only in memory and in the log; default: an
+   * eighth of `processMemoryBytes`.
    */
   readonly unwrittenLimitBytes?: number;
   /**
-   * Number of threads that run plans; default the number of cores.
+   * Number of threads that run plans; default: the number of cores.
    */
   readonly workers?: number;
   /**
-   * Minimum rows of a scan partition and maximum rows of its batches; default: the fastest
-   * values.
+   * Minimum number of rows in a scan partition and maximum number of rows in its batches;
+   * default: the fastest values.
    */
   readonly scanPartRows?: number;
   /**
-   * Maximum number of concurrent queries, except cheap ones; default twice the cores, at least
-   * 4.
+   * Maximum number of concurrent queries, except cheap ones; default: twice the number of cores,
+   * at least 4.
    */
   readonly maxConcurrentQueries?: number;
   /**
@@ -62,7 +62,7 @@ export type OpenOptions = {
    */
   readonly maxWaitingQueries?: number;
   /**
-   * Maximum milliseconds a query waits for admission; default 10,000.
+   * Maximum time in milliseconds that a query waits for admission; default 10,000.
    */
   readonly queueWaitMs?: number;
   /**
@@ -78,8 +78,8 @@ export type OpenOptions = {
    */
   readonly liveViewMemoryMicros?: number;
   /**
-   * Maximum bytes of state that all views retain between refreshes; default a 32nd of
-   * `processMemoryBytes`, at most 256 MiB.
+   * Maximum size in bytes of the state that all views retain between refreshes; default: a 32nd
+   * of `processMemoryBytes`, at most 256 MiB.
    */
   readonly viewStateBytes?: number;
   /**
@@ -87,21 +87,22 @@ export type OpenOptions = {
    */
   readonly answersFromViews?: boolean;
   /**
-   * Maximum memory in bytes for caching recent changes of followed tables; default a 64th of
+   * Maximum memory in bytes for the cached recent changes of followed tables; default: a 64th of
    * `processMemoryBytes`, at most 64 MiB.
    */
   readonly recentChangesBytes?: number;
   /**
-   * How often the partitions of a table with a storage policy are checked, in milliseconds;
-   * default five minutes.
+   * Interval in milliseconds at which the partitions of tables with a storage policy are
+   * checked; default five minutes.
    */
   readonly policyCheckMs?: number;
   /**
-   * How long a table stays followed without a change feed, in milliseconds; default one week.
+   * Time in milliseconds for which a table remains followed without a change feed; default one
+   * week.
    */
   readonly followedForMs?: number;
   /**
-   * Number of manifests retained: 2 (default), or 1 for no fallback.
+   * Number of manifests retained: 2 (default), or 1 to retain no fallback.
    */
   readonly keepGenerations?: number;
   /**
@@ -109,7 +110,7 @@ export type OpenOptions = {
    */
   readonly verify?: Verify;
   /**
-   * Free disk bytes below which writes stop; default 5 % of the disk, at most 1 GiB.
+   * Free disk space in bytes below which writes stop; default 5 % of the disk, at most 1 GiB.
    */
   readonly diskWatermarkBytes?: number;
   /**
@@ -118,11 +119,12 @@ export type OpenOptions = {
    */
   readonly diskReserveBytes?: number;
   /**
-   * Maximum bytes that all queries may spill; default a quarter of the free disk space.
+   * Maximum disk space in bytes that all queries may spill to; default: a quarter of the free
+   * disk space.
    */
   readonly spillLimitBytes?: number;
   /**
-   * Maximum number of imported rows that a new table holds in memory; default 500,000.
+   * Maximum number of imported rows in memory for a new table; default 500,000.
    */
   readonly maxUncommittedRows?: number;
   /**
@@ -208,11 +210,11 @@ export type StatementContext = {
    */
   readonly parameterTypes?: ReadonlyArray<string | null>;
   /**
-   * Statement timeout in milliseconds; absent or 0: no limit.
+   * Statement timeout in milliseconds; absent or 0 means no limit.
    */
   readonly timeoutMs?: number;
   /**
-   * Milliseconds of `timeoutMs` already elapsed since the statement arrived.
+   * The elapsed part of `timeoutMs` in milliseconds: the time since the statement arrived.
    */
   readonly elapsedMs?: number;
   /**
@@ -224,7 +226,7 @@ export type StatementContext = {
    */
   readonly readOnly?: boolean;
   /**
-   * The visible subset of the catalog; absent: everything.
+   * The visible subset of the catalog; everything when absent.
    */
   readonly visibility?: Visibility;
   /**
@@ -233,8 +235,8 @@ export type StatementContext = {
    */
   readonly lists?: { [key in string]?: ListedRows };
   /**
-   * The last value that the session got from each sequence, least recent first. Contains only
-   * the sequences that the statement requests.
+   * The last value of each sequence in this session, least recent first. Contains only the
+   * sequences that the statement requests.
    */
   readonly numbers?: ReadonlyArray<DrawnNumber>;
   /**
@@ -250,7 +252,7 @@ export type StatementContext = {
 
 export type DrawnNumber = {
   /**
-   * Name of the sequence, as in other statements.
+   * Name of the sequence, as used in SQL.
    */
   readonly sequence: string;
   /**
@@ -277,7 +279,7 @@ export type Visibility = {
    */
   readonly tables: { [key in string]?: ReadonlyArray<string> | null } | null;
   /**
-   * The same for readable columns, on which the user has SELECT.
+   * Like `tables`, but for readable columns, on which the user has SELECT.
    */
   readonly reads: { [key in string]?: ReadonlyArray<string> | null } | null;
   /**
@@ -381,7 +383,7 @@ export type ResultColumn = {
    */
   readonly oid?: number;
   /**
-   * The table column it is selected from, if any.
+   * The table column from which the result column is selected, if any.
    */
   readonly source?: ColumnSource;
 };
@@ -563,11 +565,11 @@ export type ExecuteOptions = {
    */
   readonly take?: number;
   /**
-   * Whether to keep counting after `take` rows, so that `Summary.rowsTotal` covers all rows.
+   * Whether to continue counting after `take` rows, so that `Summary.rowsTotal` covers all rows.
    */
   readonly countAll?: boolean;
   /**
-   * Number of rows to keep from the end of the result; `skip` and `take` apply within them.
+   * Number of rows to return from the end of the result. `skip` and `take` apply to these rows.
    */
   readonly last?: number;
   /**
@@ -575,23 +577,24 @@ export type ExecuteOptions = {
    */
   readonly timeoutMs?: number;
   /**
-   * Milliseconds of `timeoutMs` already elapsed since the statement arrived.
+   * The elapsed part of `timeoutMs` in milliseconds: the time since the statement arrived.
    */
   readonly elapsedMs?: number;
   /**
-   * Maximum rows of the first chunk (portals with a row limit).
+   * Maximum number of rows in the first chunk, for portals with a row limit.
    */
   readonly firstChunkRows?: number;
   /**
-   * Waits until the table changes, then runs the query over the changed rows. `skip` applies
-   * only if the rows were added by a single commit.
+   * Waits until the table changes, then runs the query on the changed rows. `skip` applies only
+   * if a single commit added the rows.
    */
   readonly changes?: ChangesOptions;
 };
 
 export type ChangesOptions = {
   /**
-   * Reports changes after this transaction; when absent, only the table's current position.
+   * Transaction after which changes are reported. When absent, only the table's current position
+   * is reported.
    */
   readonly after?: number;
   /**
@@ -630,7 +633,7 @@ export type TableChange = {
    */
   readonly rows: number | null;
   /**
-   * Time range of added rows; otherwise the changed time ranges, ascending and disjoint.
+   * For added rows, their time range. Otherwise the changed time ranges, ascending and disjoint.
    */
   readonly ranges: ReadonlyArray<ChangedRange>;
 };
@@ -685,15 +688,15 @@ export type RowFormat =
   | {
       readonly format: 'qwp';
       /**
-       * Maximum rows of a message.
+       * Maximum number of rows in a message.
        */
       readonly maxRows: number;
       /**
-       * A message is closed once it has this many bytes.
+       * Size in bytes at which a message is closed.
        */
       readonly maxBytes: number;
       /**
-       * Compression level from 1 to 9; absent: uncompressed.
+       * Compression level from 1 to 9; uncompressed when absent.
        */
       readonly zstdLevel?: number;
     }
@@ -708,7 +711,7 @@ export type RowFormat =
 
 export type ParquetOptions = {
   /**
-   * UNCOMPRESSED, SNAPPY, GZIP, LZ4, `LZ4_RAW`, ZSTD, BROTLI. Default ZSTD.
+   * UNCOMPRESSED, SNAPPY, GZIP, LZ4, `LZ4_RAW`, ZSTD or BROTLI. Default ZSTD.
    */
   readonly compressionCodec?: string;
   /**
@@ -716,11 +719,11 @@ export type ParquetOptions = {
    */
   readonly compressionLevel?: number;
   /**
-   * Rows per row group. Default 100,000.
+   * Number of rows per row group. Default 100,000.
    */
   readonly rowGroupSize?: number;
   /**
-   * Bytes per data page. Default 1,048,576.
+   * Size of a data page in bytes. Default 1,048,576.
    */
   readonly dataPageSize?: number;
   /**
@@ -732,7 +735,8 @@ export type ParquetOptions = {
    */
   readonly parquetVersion?: number;
   /**
-   * Whether arrays are written as the bytes of their shape and elements. Default: nested lists.
+   * Whether arrays are written in binary form, as shape and elements. By default, they are
+   * written as nested lists.
    */
   readonly rawArrayEncoding?: boolean;
   /**
@@ -771,7 +775,7 @@ export type TableMetadata = {
    */
   readonly columns: ReadonlyArray<TableColumn>;
   /**
-   * NONE, HOUR, DAY, WEEK, MONTH, YEAR.
+   * NONE, HOUR, DAY, WEEK, MONTH or YEAR.
    */
   readonly partitionBy: string;
   /**
@@ -854,7 +858,7 @@ export type LogLine = {
    */
   readonly event: string;
   /**
-   * Ids, durations in milliseconds, names.
+   * Further data of the event: ids, names and durations in milliseconds.
    */
   readonly fields: { readonly [name: string]: unknown };
 };
@@ -888,7 +892,7 @@ export type AppenderSpec = {
    */
   readonly partitionBy?: string;
   /**
-   * Staged rows are written to disk once there are this many.
+   * Number of staged rows at which they are written to disk.
    */
   readonly maxUncommittedRows?: number;
   /**
@@ -942,12 +946,13 @@ export type CsvColumnSpec = {
    */
   readonly type: string;
   /**
-   * Pattern of DATE, TIMESTAMP and `TIMESTAMP_NS` values (absent: ISO formats); decimal mark of
-   * numbers.
+   * Pattern of DATE, TIMESTAMP and `TIMESTAMP_NS` values; ISO formats when absent. For numbers,
+   * the decimal mark.
    */
   readonly pattern?: string;
   /**
-   * Whether the type was guessed. If so, a value that does not fit requests a wider type.
+   * Whether the type was guessed. If so, the report names a wider type for a value that does not
+   * fit.
    */
   readonly guessed?: boolean;
   /**
@@ -966,7 +971,7 @@ export type AppendProgress = {
    */
   readonly rows: number;
   /**
-   * Set once the result is already known. Further bytes are then ignored.
+   * Set when the result is known before the input ends. Further bytes are ignored.
    */
   readonly ended?: boolean;
 };
@@ -989,8 +994,8 @@ export type TextReport = {
    */
   readonly badLines: ReadonlyArray<string>;
   /**
-   * For each input column, the wider type it needs if the guess was too narrow. The input must
-   * then be read again; an appender that read it commits nothing.
+   * The wider type of each input column whose guessed type was too narrow. The appender then
+   * commits nothing, and the input must be read again.
    */
   readonly widened: ReadonlyArray<WidenedColumn | null>;
 };
@@ -1032,8 +1037,8 @@ export type AppendReport = {
    */
   readonly badLines: ReadonlyArray<string>;
   /**
-   * For each input column, the wider type it needs if the guess was too narrow. The input must
-   * then be read again; an appender that read it commits nothing.
+   * The wider type of each input column whose guessed type was too narrow. The appender then
+   * commits nothing, and the input must be read again.
    */
   readonly widened: ReadonlyArray<WidenedColumn | null>;
 };
@@ -1094,8 +1099,8 @@ export type AskedCommit = {
    */
   readonly tables: ReadonlyArray<number>;
   /**
-   * Whether the commit was forced although the client had deferred it, because too much was
-   * pending.
+   * Whether the commit was forced, although the client had deferred it, because too much data
+   * was pending.
    */
   readonly forced: boolean;
 };
@@ -1126,7 +1131,7 @@ export type LinesSpec = {
    */
   readonly mostLineBytes: number;
   /**
-   * Maximum size in bytes of all rows held in memory.
+   * Maximum size in bytes of all pending rows in memory.
    */
   readonly mostHeldBytes: number;
   /**
@@ -1161,19 +1166,19 @@ export type ColumnsSpec = {
    */
   readonly mostTables: number;
   /**
-   * Maximum total bytes of the strings in a connection's dictionary.
+   * Maximum total size in bytes of the strings in a connection's dictionary.
    */
   readonly mostDictionaryBytes: number;
   /**
-   * Once this many rows are pending, they must be committed.
+   * Number of pending rows at which they must be committed.
    */
   readonly mostWaitingRows: number;
   /**
-   * Maximum bytes of pending rows held in memory.
+   * Maximum size in bytes of all pending rows in memory.
    */
   readonly mostHeldBytes: number;
   /**
-   * Maximum bytes of pending rows and dictionaries over all connections.
+   * Maximum size in bytes of the pending rows and dictionaries of all connections.
    */
   readonly mostOpenBytes: number;
 };
@@ -1196,7 +1201,7 @@ export type RowsReply =
        */
       readonly reason: string;
       /**
-       * Whether the rows together exceed a limit although no single row is wrong.
+       * Whether the total size of the rows exceeds a limit, although each row is valid.
        */
       readonly isTooLarge: boolean;
       /**
@@ -1254,11 +1259,11 @@ export type RowsReply =
        */
       readonly transaction?: number;
       /**
-       * Columnar protocol only: the requested commits for which there was nothing to plan.
+       * Columnar protocol only: the requested commits for which no changes had to be planned.
        */
       readonly commits?: ReadonlyArray<AskedCommit>;
       /**
-       * Columnar protocol only: whether more remains to be committed or reported.
+       * Columnar protocol only: whether further commits or reports remain.
        */
       readonly more: boolean;
     };
@@ -1292,7 +1297,8 @@ export type CopySpec = {
    */
   readonly format: CopyFormat;
   /**
-   * Delimiter between the values of a line: one ASCII character, like the next two fields.
+   * Delimiter between the values of a line. Like `quote` and `escape`, it is one ASCII
+   * character.
    */
   readonly delimiter: string;
   /**
@@ -1312,7 +1318,7 @@ export type CopySpec = {
    */
   readonly header: CopyHeader;
   /**
-   * How values are parsed, one entry per parameter of the INSERT.
+   * The value encoding for each parameter of the INSERT.
    */
   readonly columns: ReadonlyArray<CopyColumnSpec>;
 };
@@ -1342,14 +1348,14 @@ export type CopyReply = {
    */
   readonly rows: number;
   /**
-   * If the COPY failed, why no rows were written.
+   * The error if the COPY failed, in which case no rows were written.
    */
   readonly failure?: CopyMistake;
 };
 
 export type CopyMistake = {
   /**
-   * Line number from 1; for binary data the row number.
+   * Line number, from 1, or row number for binary data.
    */
   readonly line: number;
   /**
@@ -1365,7 +1371,7 @@ export type CopyMistake = {
    */
   readonly detail?: string;
   /**
-   * Line number from 1; for binary data, the row number.
+   * Suggested action, if any.
    */
   readonly hint?: string;
 };
@@ -1376,7 +1382,7 @@ export type HandoffSpec = {
    */
   readonly id: number;
   /**
-   * Statement timeout in milliseconds; 0: no limit.
+   * Statement timeout in milliseconds; 0 means no limit.
    */
   readonly timeoutMs: number;
   /**
@@ -1409,7 +1415,7 @@ export type HandoffStatement = {
    */
   readonly tail: ReadonlyArray<number>;
   /**
-   * Header of the parameter row that describes values sent this way.
+   * Header of the encoded parameter row. It is followed by the values of a Bind message.
    */
   readonly header: ReadonlyArray<number>;
   /**
