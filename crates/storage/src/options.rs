@@ -90,7 +90,7 @@ pub struct StorageOptions {
     pub checkpoint_log_bytes: u64,
     /// Milliseconds after which a checkpoint starts if anything was committed.
     pub checkpoint_interval_ms: u64,
-    /// Maximum milliseconds that an `async` commit stays unsynced.
+    /// Maximum time that an `async` commit remains unsynced, in milliseconds.
     pub async_flush_ms: u64,
     /// Whether the clock limits a time to live. If so, rows in the future do not expire data that
     /// is still recent according to the clock. Otherwise, only the newest row determines expiry.

@@ -24,8 +24,8 @@ use tidemark_vfs::{RealVfs, Vfs};
 const HOUR: i64 = 3_600_000_000;
 const ROWS: i64 = 60;
 
-/// Relative to the crate directory, in which cargo runs tests, because clones share compiled
-/// binaries.
+/// A relative path, because clones share compiled binaries. Cargo runs tests in the crate
+/// directory.
 fn roots() -> PathBuf {
     PathBuf::from("tests/roots")
 }

@@ -83,7 +83,8 @@ fn transactions_that_were_never_durable_do_not_reappear_in_a_reused_log_file() {
     let first_log = vfs.files().into_iter().find(|path| path.ends_with(".log")).unwrap();
     let vfs = vfs.kill(1);
     drop(storage);
-    // A block that never reached the disk: only the table and its first rows are valid.
+    // Simulates a block that never reached the disk, so that only the table and its first rows are
+    // valid.
     vfs.flip(&first_log, 3 * BLOCK, 0xff).unwrap();
 
     let storage = open(&vfs);
@@ -125,8 +126,8 @@ fn a_refused_transaction_does_not_reappear_in_a_reused_log_file() {
     }
 }
 
-/// Simulates power loss while a file is reused, for a group of the same lengths as its old one.
-/// Counts the results: the database before or after that group (1), or any other state (0).
+/// Simulates power loss while a file is reused, for a new group with the same lengths as the old
+/// one. Counts the results: the database before or after that group (1), or any other state (0).
 fn after_reuse(planted: Option<PlantedFault>) -> BTreeMap<usize, usize> {
     let options = StorageOptions {
         log_file_bytes: 8 * BLOCK as u64,

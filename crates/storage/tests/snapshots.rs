@@ -115,7 +115,7 @@ impl Work {
         self.storage.checkpoint().unwrap();
     }
 
-    /// Sets every amount of `same` to one value, so that no snapshot shows two values.
+    /// Sets every amount of `same` to one value, so that no snapshot contains two values.
     fn update(&self, value: i64) {
         let base = self.storage.snapshot().table("same").unwrap();
         let mut rows = Vec::new();

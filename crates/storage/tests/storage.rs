@@ -52,7 +52,7 @@ fn trades(name: &str, partition_by: PartitionBy) -> TableSchema {
     TableSchema { timestamp: Some(0), partition_by, ..schema }
 }
 
-/// Rows `(ts, id)`; the other cells are derived from the id.
+/// Returns rows `(ts, id)`; the other cells are derived from the id.
 fn batch(schema: &TableSchema, rows: &[(i64, i64)]) -> RecordBatch {
     let mut symbols = StringDictionaryBuilder::<Int32Type>::new();
     let mut notes = Vec::new();
@@ -98,7 +98,7 @@ fn append(storage: &Arc<Storage>, name: &str, rows: &[(i64, i64)]) {
     storage.commit(vec![change]).unwrap();
 }
 
-/// All rows as `(ts, id)`. Checks every other cell and the order of the slices.
+/// Returns all rows as `(ts, id)`. Checks every other cell and the order of the slices.
 fn rows_of(table: &TableSnapshot, slices: &[Slice]) -> Vec<(i64, i64)> {
     let mut rows = Vec::new();
     let mut last = i64::MIN;
@@ -136,7 +136,7 @@ fn all_rows(storage: &Storage, name: &str) -> Vec<(i64, i64)> {
     rows
 }
 
-/// Stable sort by time of rows in commit order.
+/// Sorts rows in commit order by time, with a stable sort.
 fn sorted(rows: &[(i64, i64)]) -> Vec<(i64, i64)> {
     let mut rows = rows.to_vec();
     rows.sort_by_key(|row| row.0);
@@ -325,7 +325,7 @@ fn replacing_a_table_is_atomic_and_frees_the_old_files() {
     assert_eq!(rows_of(&before, &before.slices().unwrap()).len(), 100);
     assert!(files() > 0);
     drop((before, pinned));
-    // The previous manifest, kept as fallback, still names them.
+    // The previous manifest, which is retained as a fallback, still lists them.
     assert!(files() > 0);
     append(&storage, "t", &[(2, 2)]);
     storage.checkpoint().unwrap();

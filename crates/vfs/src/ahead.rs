@@ -9,7 +9,7 @@ const REQUEST_BYTES: usize = 128 << 10;
 /// Has no effect on memory that is not a mapped file.
 #[cfg(unix)]
 pub fn read_ahead(bytes: &[u8]) {
-    // SAFETY: the call takes a number, and returns -1 if it does not know it.
+    // SAFETY: the call takes a number, and returns -1 if the number is unknown.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     let Ok(page) = usize::try_from(page) else { return };
     for request in bytes.chunks(REQUEST_BYTES) {

@@ -88,7 +88,7 @@ impl Watched {
         let range = free_range();
         range.faults.store(0, Ordering::Relaxed);
         range.len.store(len, Ordering::Relaxed);
-        // Stored last: from here on the handler treats the range as ours.
+        // Stored last, because from then on the handler treats the range as ours.
         range.start.store(start, Ordering::Release);
         Self(range)
     }
@@ -122,7 +122,7 @@ fn free_range() -> &'static Range {
 }
 
 /// Number of failed reads of mapped pages since the process started. While it does not change, all
-/// bytes in all maps are those of their files.
+/// maps contain the bytes of their files.
 pub fn faults() -> u64 {
     FAULTS.load(Ordering::SeqCst)
 }
@@ -201,7 +201,7 @@ fn cover(range: &Range, address: usize) -> bool {
     mapped != libc::MAP_FAILED
 }
 
-/// Does what would happen without this handler.
+/// Passes the signal on to the previous action or handler.
 fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     type WithInfo = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
     let Some(previous) = PREVIOUS.get() else { return };
@@ -211,12 +211,13 @@ fn pass_on(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
             unsafe { sigaction(signal, previous, ptr::null_mut()) };
         }
         handler if previous.sa_flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: with SA_SIGINFO the kernel's contract is that this is such a function.
+            // SAFETY: with SA_SIGINFO, the handler is a function of this type by the kernel's
+            // contract.
             let handler: WithInfo = unsafe { std::mem::transmute(handler) };
             handler(signal, info, context);
         }
         handler => {
-            // SAFETY: without SA_SIGINFO it is a function that takes the signal's number.
+            // SAFETY: without SA_SIGINFO, the handler is a function that takes the signal's number.
             let handler: extern "C" fn(c_int) = unsafe { std::mem::transmute(handler) };
             handler(signal);
         }

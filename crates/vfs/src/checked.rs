@@ -30,7 +30,7 @@ pub struct CheckedKeys {
 }
 
 impl CheckedKeys {
-    /// Checks the keys: no valid slot may be negative.
+    /// Checks the keys. No valid slot may be negative.
     pub fn new(keys: Int32Array) -> Result<Self, KeyOutOfRange> {
         let (mut min, mut max) = (0_i32, -1_i32);
         if keys.null_count() == 0 {

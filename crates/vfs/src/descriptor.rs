@@ -11,7 +11,7 @@ use std::net::TcpStream;
 pub fn duplicate_socket(descriptor: i32) -> io::Result<TcpStream> {
     use std::os::fd::{FromRawFd, OwnedFd};
 
-    // SAFETY: the call takes only numbers, and returns an error if one is not open.
+    // SAFETY: the call takes only numbers, and returns an error if the descriptor is not open.
     let copy = unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 0) };
     if copy < 0 {
         return Err(io::Error::last_os_error());

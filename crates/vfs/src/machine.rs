@@ -7,7 +7,7 @@ use crate::RealVfs;
 /// File system under a root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileSystem {
-    /// A disk of this machine, as far as detectable.
+    /// A disk of this machine, as far as this can be detected.
     Local,
     /// A file system of another machine, where a sync does not guarantee the same as on this
     /// machine.

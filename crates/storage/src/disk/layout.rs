@@ -1,4 +1,4 @@
-//! Names, magic numbers and fixed offsets of everything on disk. `docs/format.md` explains them.
+//! Names, magic numbers and fixed offsets in the on-disk format. `docs/format.md` explains them.
 
 use std::fmt::Display;
 

@@ -38,7 +38,7 @@ pub enum Change {
     Update(Update),
     /// Deletes rows.
     Delete(Delete),
-    /// Deletes rows by time: all rows that exist when the commit is applied.
+    /// Deletes rows by time. This affects all rows that exist when the commit is applied.
     Clear {
         /// A table with a designated timestamp.
         table: TableId,

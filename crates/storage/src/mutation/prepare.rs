@@ -20,7 +20,7 @@ use crate::table::schema::{ColumnSchema, TableId, TableSchema};
 use crate::table::symbols::SymbolStore;
 use crate::table::upsert::{UpsertKeys, last_of_each};
 
-/// Rows ready to be appended: checked, and ascending in time.
+/// Checked rows in ascending time order, ready to be appended.
 #[derive(Debug, Clone)]
 pub(crate) struct Rows {
     pub(crate) count: usize,

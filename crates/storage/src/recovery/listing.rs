@@ -7,7 +7,7 @@ use tidemark_vfs::{DirEntry, Vfs};
 
 use crate::disk::layout::{LOG, TABLES, damaged, file_number, log_number};
 
-/// Names and lengths of the files of each table directory.
+/// Names and lengths of the files in each table directory.
 pub(crate) type Listings = HashMap<String, HashMap<String, u64>>;
 
 /// Lists the directories of all tables.

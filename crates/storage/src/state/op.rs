@@ -36,7 +36,7 @@ pub(crate) enum Op {
     Convert(ConvertOp),
     Skip(SkipOp),
     Delete(DeleteOp),
-    /// Starts to track touched time ranges, or forgets those up to a transaction.
+    /// Starts to track touched time ranges, or forgets the ranges up to a transaction.
     Watch {
         table: TableId,
         through: u64,

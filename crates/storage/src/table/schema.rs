@@ -15,31 +15,31 @@ pub struct ColumnSchema {
     pub name: String,
     /// Type of the column.
     pub sql_type: SqlType,
-    /// Expected number of distinct symbols; kept for SHOW, not a limit.
+    /// Expected number of distinct symbols; stored only for SHOW, not a limit.
     pub symbol_capacity: u32,
-    /// Declared symbol cache; kept only for SHOW.
+    /// Declared symbol cache; stored only for SHOW.
     pub symbol_cache: bool,
-    /// Declared index; kept only for SHOW.
+    /// Declared index; stored only for SHOW.
     pub indexed: bool,
-    /// Values per block of the index; kept only for SHOW.
+    /// Values per block of the index; stored only for SHOW.
     #[serde(default = "default_index_capacity")]
     pub index_capacity: u32,
     /// Whether every row must have a value. Existing rows are not checked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_null: bool,
-    /// Declared length of a string type, kept for the catalog; 0 for none.
+    /// Declared length of a string type, stored for the catalog; 0 if none was declared.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub length: u32,
-    /// Declared fractional digits of a time type, kept for the catalog.
+    /// Declared fractional digits of a time type, stored for the catalog.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<u8>,
-    /// Whether a time type was declared WITH TIME ZONE, kept for the catalog.
+    /// Whether a time type was declared WITH TIME ZONE, stored for the catalog.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub zoned: bool,
-    /// Whether a string type was declared as TEXT, kept for the catalog.
+    /// Whether a string type was declared as TEXT, stored for the catalog.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub text: bool,
-    /// Default for rows without a value. The producer of the rows applies it.
+    /// Default for rows without a value. The producer of the rows applies the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<ColumnDefault>,
     /// The column whose cells this one took over in a type change; 0 for none.
@@ -108,7 +108,7 @@ pub struct TableSchema {
     pub timestamp: Option<usize>,
     /// Time unit of the partitions.
     pub partition_by: PartitionBy,
-    /// Whether the table was declared with WAL; kept only for SHOW.
+    /// Whether the table was declared with WAL; stored only for SHOW.
     pub wal: bool,
     /// Maximum number of rows that a bulk write holds in memory. Further rows are written to disk,
     /// where they are still invisible.
@@ -138,7 +138,7 @@ pub struct TableSchema {
 pub struct StoragePolicy {
     /// Age at which partitions become Parquet files.
     pub to_parquet: i64,
-    /// Stored, but without effect.
+    /// Stored, but has no effect.
     pub to_remote: i64,
     /// Age at which partitions are dropped.
     pub drop_local: i64,
@@ -279,7 +279,7 @@ impl TableSchema {
         }
     }
 
-    /// Name of the partition that starts at `floor`: `2024-01-31`, `default`.
+    /// Name of the partition that starts at `floor`, such as `2024-01-31` or `default`.
     #[must_use]
     pub fn partition_name(&self, floor: i64) -> String {
         if floor == i64::MIN {

@@ -21,7 +21,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 use crate::disk::file::StoredFile;
 
-/// Strings added to a dictionary: keys `first_key..`.
+/// Strings added to a dictionary, with keys from `first_key` on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewSymbols {
     pub(crate) column: u32,
@@ -95,7 +95,7 @@ impl Texts {
 }
 
 impl SymbolStore {
-    /// Returns the keys of a string column, and adds new ones where needed.
+    /// Returns the keys of a string column, and adds keys for new strings.
     pub(crate) fn intern_column(&self, array: &ArrayRef) -> EngineResult<Int32Array> {
         let mut texts = self.inner.write();
         if let Some(dictionary) = array.as_dictionary_opt::<Int32Type>() {
@@ -285,7 +285,7 @@ impl SymbolDictionary {
         self.store.lookup(text).filter(|&key| key < self.len)
     }
 
-    /// All strings in key order: one `StringArray`, shared by every caller.
+    /// All strings in key order, as one `StringArray` that all callers share.
     pub fn values(&self) -> ArrayRef {
         Arc::clone(self.array())
     }

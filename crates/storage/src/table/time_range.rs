@@ -51,7 +51,7 @@ impl TimeRange {
         both
     }
 
-    /// Returns the time that the first list covers and the second one does not. Both lists are
+    /// Returns the time that is covered by the first list but not by the second. Both lists are
     /// ascending and disjoint.
     #[must_use]
     pub fn difference(ranges: &[Self], without: &[Self]) -> Vec<Self> {
