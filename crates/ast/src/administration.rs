@@ -65,9 +65,9 @@ pub struct RefreshPolicy {
     pub deferred: bool,
     /// TIME ZONE clause.
     pub start: Option<Name>,
-    /// PERIOD clause.
+    /// TIME ZONE clause.
     pub time_zone: Option<Name>,
-    /// PERIOD.
+    /// PERIOD clause.
     pub period: Option<RefreshPeriod>,
     /// The clause's span in the SQL text.
     pub span: Span,

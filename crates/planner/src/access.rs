@@ -47,7 +47,7 @@ impl Access {
         format!("{self:?}")
     }
 
-    /// Splits the access into one per column.
+    /// Splits the access into one access per column.
     pub(crate) fn by_column(self) -> Vec<Self> {
         if self.columns.is_empty() {
             return vec![self];

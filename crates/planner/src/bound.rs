@@ -23,7 +23,7 @@ use crate::questions::Questions;
 /// A query.
 #[derive(Debug, Clone)]
 pub struct BoundQuery {
-    /// The plan. Its columns correspond to `columns`, in order, in their Arrow types.
+    /// The plan. Its columns correspond to `columns`, in the same order and with their Arrow types.
     pub plan: LogicalPlan,
     /// Names and SQL types of the output.
     pub columns: Vec<Field>,
@@ -31,7 +31,7 @@ pub struct BoundQuery {
     pub timestamp: Option<usize>,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<ParameterType>,
-    /// The conditions in the query's WHERE, if all parameters occur in them.
+    /// The conditions in the query's WHERE clause, if no parameter occurs elsewhere.
     pub conditions: Option<Conditions>,
     /// Accesses for permission checks.
     pub accesses: Vec<Access>,
@@ -39,14 +39,16 @@ pub struct BoundQuery {
     pub command: &'static str,
 }
 
-/// The rows of an INSERT, with the table's columns in schema order and Arrow types.
+/// The rows of an INSERT. They have all columns of the table in schema order, with their Arrow
+/// types.
 #[derive(Debug, Clone)]
 pub enum InsertSource {
-    /// VALUES, converted at bind time.
+    /// VALUES rows, converted at bind time.
     Batch(RecordBatch),
     /// INSERT … SELECT.
     Plan(LogicalPlan),
-    /// VALUES with parameters: [`InsertTemplate::rows`] builds a batch from their values.
+    /// VALUES rows with parameters: [`InsertTemplate::rows`] builds a batch from the parameter
+    /// values.
     Template(InsertTemplate),
 }
 
@@ -57,22 +59,22 @@ pub struct BoundInsert {
     pub table: Arc<TableSnapshot>,
     /// The rows.
     pub source: InsertSource,
-    /// RETURNING.
+    /// The RETURNING clause, if any.
     pub returning: Option<Returning>,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<ParameterType>,
-    /// Accesses made by the statement, for permission checks.
+    /// Accesses for permission checks.
     pub accesses: Vec<Access>,
-    /// The sequence values generated for its rows, once they are computed.
+    /// The sequence values generated for the rows, available once the rows are computed.
     pub drawn: Drawn,
 }
 
 /// CREATE TABLE.
 #[derive(Debug, Clone)]
 pub struct BoundCreateTable {
-    /// The table to create, with id 0; `None` if it already exists and IF NOT EXISTS is given.
+    /// The table to create, with ID 0; `None` if it already exists and IF NOT EXISTS is given.
     pub schema: Option<TableSchema>,
-    /// AS (SELECT …): a plan with the table's columns, in schema order.
+    /// The plan of AS (SELECT …). It returns the table's columns in schema order.
     pub source: Option<LogicalPlan>,
     /// Notice about requested features that have no effect.
     pub notice: Option<String>,
@@ -80,7 +82,7 @@ pub struct BoundCreateTable {
     pub accesses: Vec<Access>,
 }
 
-/// DROP, TRUNCATE, RENAME and ALTER TABLE: changes to commit together, in this order.
+/// DROP, TRUNCATE, RENAME and ALTER TABLE: changes that are committed together, in this order.
 #[derive(Debug, Clone)]
 pub struct BoundSchemaChange {
     /// Tables to drop.
@@ -89,22 +91,22 @@ pub struct BoundSchemaChange {
     pub drop_views: Vec<String>,
     /// Tables to truncate.
     pub truncate: Vec<Arc<TableSnapshot>>,
-    /// New table definitions, with the same id and the next version.
+    /// New table definitions, which have the same ID and the next version.
     pub replace: Vec<TableSchema>,
     /// Partitions to drop, detach or attach.
     pub partitions: Vec<BoundPartitions>,
     /// Partitions to convert to another file format.
     pub formats: Vec<BoundFormat>,
-    /// New values for the one column that is converted, or added with a default; `replace` has its
-    /// definition.
+    /// New values of the one column that is converted or added with a default; `replace` contains
+    /// the column's definition.
     pub conversion: Option<BoundConversion>,
-    /// New records of views: renamed views, and views invalidated by the change.
+    /// New view records: of renamed views, and of views that the change invalidates.
     pub records: Vec<Change>,
-    /// SQUASH PARTITIONS: merge the segments of partitions.
+    /// SQUASH PARTITIONS: whether to merge the segments of partitions.
     pub squash: bool,
-    /// RESTART IDENTITY: restart the sequences of the truncated tables.
+    /// RESTART IDENTITY: whether to restart the sequences of the truncated tables.
     pub restart_identity: bool,
-    /// SET TYPE: whether a table is a WAL table after the next restart.
+    /// SET TYPE: for each table, whether it is a WAL table after the next restart.
     pub table_types: Vec<(TableId, bool)>,
     /// The command tag.
     pub command: &'static str,
@@ -117,7 +119,7 @@ pub struct BoundSchemaChange {
 /// CREATE, ALTER and COMPILE VIEW.
 #[derive(Debug, Clone)]
 pub struct BoundViewChange {
-    /// The change to commit; `None` for COMPILE, and if IF NOT EXISTS finds the view.
+    /// The change to commit; `None` for COMPILE, and if IF NOT EXISTS is given and the view exists.
     pub change: Option<Change>,
     /// The command tag.
     pub command: &'static str,
@@ -130,13 +132,13 @@ pub struct BoundViewChange {
 /// The action of a statement on a materialized or live view.
 #[derive(Debug, Clone)]
 pub enum IncrementalAction {
-    /// Create the view and its table, which have no id yet.
+    /// Create the view and its table, which have no ID yet.
     Create(Box<(TableSchema, IncrementalView)>),
     /// Change the view's definition.
     Redefine(Box<IncrementalView>),
     /// Commit these changes.
     Change(Vec<Change>),
-    /// No action: IF NOT EXISTS found the view.
+    /// No action, because IF NOT EXISTS is given and the view exists.
     Nothing,
 }
 
@@ -160,7 +162,7 @@ pub struct BoundPartitions {
     pub table: Arc<TableSnapshot>,
     /// The action on these partitions.
     pub action: PartitionAction,
-    /// Their start timestamps.
+    /// Start timestamps of the partitions.
     pub floors: Vec<i64>,
 }
 
@@ -171,7 +173,7 @@ pub struct BoundFormat {
     pub table: Arc<TableSnapshot>,
     /// The target format.
     pub to: PartitionFormat,
-    /// Their start timestamps.
+    /// Start timestamps of the partitions.
     pub floors: Vec<i64>,
 }
 
@@ -182,7 +184,7 @@ pub struct BoundConversion {
     pub table: Arc<TableSnapshot>,
     /// The column's index.
     pub column: usize,
-    /// Returns each row's id and its new value.
+    /// Plan that returns each row's ID and its new value.
     pub plan: LogicalPlan,
 }
 
@@ -193,8 +195,8 @@ pub struct BoundUpdate {
     pub table: Arc<TableSnapshot>,
     /// Indices of the changed columns.
     pub columns: Vec<usize>,
-    /// Plan that returns the id of each changed row, then its new values. A target row that FROM
-    /// joins with several source rows occurs several times.
+    /// Plan that returns the ID of each changed row, then its new values. A target row that matches
+    /// several source rows in FROM occurs several times.
     pub plan: LogicalPlan,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<ParameterType>,
@@ -209,8 +211,8 @@ pub struct BoundUpdate {
 pub struct BoundDelete {
     /// The target table in the snapshot.
     pub table: Arc<TableSnapshot>,
-    /// Returns the id of each deleted row, possibly with duplicates; `None` if all rows are
-    /// deleted.
+    /// Plan that returns the ID of each deleted row, possibly with duplicates; `None` if all rows
+    /// are deleted.
     pub plan: Option<LogicalPlan>,
     /// Types of `$1`, `$2`, ….
     pub parameters: Vec<ParameterType>,
@@ -250,7 +252,7 @@ impl MaintenanceAction {
 pub struct BoundMaintenance {
     /// The action.
     pub action: MaintenanceAction,
-    /// The table it applies to; `None` for all tables.
+    /// The table to which the action applies; `None` for all tables.
     pub table: Option<Arc<TableSnapshot>>,
     /// The required permissions.
     pub accesses: Vec<Access>,
@@ -259,8 +261,8 @@ pub struct BoundMaintenance {
 /// EXPLAIN.
 #[derive(Debug, Clone)]
 pub struct BoundExplain {
-    /// The representation to show. The engine writes one row per line into a STRING column `QUERY
-    /// PLAN`.
+    /// The representation to show. The engine writes it into a STRING column `QUERY PLAN`, one row
+    /// per line.
     pub stage: ExplainStage,
     /// Whether ANALYZE is given.
     pub analyze: bool,
@@ -268,7 +270,7 @@ pub struct BoundExplain {
     pub statement: Box<BoundStatement>,
     /// The tree as indented JSON lines, for EXPLAIN (AST).
     pub tree: Vec<String>,
-    /// The permissions required to show it.
+    /// The permissions required to explain the statement.
     pub accesses: Vec<Access>,
 }
 
@@ -291,7 +293,7 @@ pub enum BoundStatement {
     Explain(BoundExplain),
     /// BEGIN, SET and other statements that change nothing in the database.
     Session {
-        /// The words as written.
+        /// The statement's words as written.
         words: Vec<String>,
         /// The command tag, in upper case.
         command: String,
@@ -302,18 +304,18 @@ pub enum BoundStatement {
     Maintenance(BoundMaintenance),
     /// CANCEL QUERY.
     CancelQuery {
-        /// The query's id.
+        /// The query's ID.
         id: u64,
-        /// Position of the id in the SQL text.
+        /// Position of the ID in the SQL text.
         at: tidemark_types::Span,
-        /// The user who must own the query; `None` if the user may cancel all queries.
+        /// The user to whom the query must belong; `None` if the user may cancel all queries.
         of: Option<String>,
     },
     /// CREATE, ALTER and COMPILE VIEW.
     ViewChange(BoundViewChange),
     /// CREATE, ALTER and REFRESH MATERIALIZED VIEW, CREATE and ALTER LIVE VIEW.
     Incremental(BoundIncremental),
-    /// The information required before the statement can be bound.
+    /// The information that is required before the statement can be bound.
     Asking(Questions),
     /// An empty statement.
     Empty,
@@ -337,7 +339,7 @@ impl BoundStatement {
         }
     }
 
-    /// Whether it writes to disk; a read-only session may not run it.
+    /// Whether the statement writes to disk. Read-only sessions reject such statements.
     #[must_use]
     pub fn writes(&self) -> bool {
         match self {
@@ -359,7 +361,7 @@ impl BoundStatement {
         }
     }
 
-    /// The plan it runs or explains; `None` for statements that compute no rows.
+    /// The plan that the statement runs or explains; `None` if it computes no rows.
     #[must_use]
     pub fn plan(&self) -> Option<&LogicalPlan> {
         match self {
@@ -398,7 +400,7 @@ impl BoundStatement {
         }
     }
 
-    /// The output columns; empty for statements without rows.
+    /// The output columns; empty for statements that return no rows.
     #[must_use]
     pub fn columns(&self) -> Vec<Field> {
         match self {
@@ -424,7 +426,7 @@ impl BoundStatement {
         }
     }
 
-    /// Notice about requested features that have no effect, sent to the client with the success
+    /// Notice about requested features that have no effect. The client receives it with the success
     /// response.
     #[must_use]
     pub fn notice(&self) -> Option<&str> {
@@ -451,7 +453,7 @@ impl BoundStatement {
         }
     }
 
-    /// The statement's reads and writes, for permission checks.
+    /// The accesses of the statement, for permission checks.
     #[must_use]
     pub fn accesses(&self) -> &[Access] {
         match self {

@@ -20,18 +20,18 @@ use crate::parameter_type::ParameterType;
 use crate::questions::Questions;
 use crate::visibility::{Lists, Visibility};
 
-/// A row source outside the tables, opened by the engine for the binder.
+/// A source of rows outside the tables, which the engine opens for the binder.
 #[derive(Debug, Clone)]
 pub struct ExternalTable {
-    /// Returns the rows, in the Arrow types of `columns`.
+    /// Returns the rows, with the Arrow types of `columns`.
     pub provider: Arc<dyn TableProvider>,
-    /// The columns with SQL types.
+    /// The columns with their SQL types.
     pub columns: Vec<Field>,
-    /// Index of the timestamp by which rows are known to ascend, if any.
+    /// Index of the timestamp column by which the rows are known to be in ascending order, if any.
     pub sorted_by: Option<usize>,
 }
 
-/// Text files requested by a statement.
+/// The text files that a statement requests.
 #[derive(Debug, Clone)]
 pub struct TextRequest {
     /// The file format.
@@ -43,7 +43,7 @@ pub struct TextRequest {
 }
 
 impl TextRequest {
-    /// A key that identifies this request.
+    /// The key that identifies this request.
     #[must_use]
     pub fn key(&self) -> String {
         format!("{self:?}")
@@ -72,13 +72,13 @@ pub struct ListedFile {
 
 /// The rows of text files, or a request for their schema.
 pub enum TextRows {
-    /// The rows.
+    /// The rows, if the schema is known.
     Table(ExternalTable),
     /// The files whose schema is unknown.
     Unknown(TextAsk),
 }
 
-/// Sources that need I/O to be described. The binder itself opens no files.
+/// Sources that can be described only with I/O. The binder itself opens no files.
 pub trait ExternalSources: Send + Sync {
     /// The Parquet files behind `read_parquet('path', …)`; a path may be a pattern.
     fn read_parquet(&self, paths: &[String]) -> EngineResult<ExternalTable>;
@@ -87,30 +87,30 @@ pub trait ExternalSources: Send + Sync {
     fn read_text(&self, request: &TextRequest, known: Option<&TextShape>)
     -> EngineResult<TextRows>;
 
-    /// The files that match a pattern, sorted by path.
+    /// The files whose path matches a pattern, sorted by path.
     fn files(&self, root: FileRoot, pattern: &str) -> EngineResult<Vec<ListedFile>>;
 
-    /// A scalar function that performs an action on the engine. It returns true if its target
-    /// existed; `None` if actions are not available.
+    /// A scalar function that performs an action on the engine. It returns true if the action's
+    /// target exists; `None` if actions are not available.
     fn action(&self, action: Action) -> Option<Arc<ScalarUDF>> {
         let _ = action;
         None
     }
 
-    /// Rows of a table function that the engine provides, such as the list of running queries;
-    /// `None` if no such function exists. With `of`, only that user's queries are included.
+    /// Rows of a table function that the engine provides, such as the list of running queries. With
+    /// `of`, only that user's queries are included. `None` if the engine has no such function.
     fn table_function(&self, name: &str, of: Option<&str>) -> EngineResult<Option<ExternalTable>> {
         let _ = (name, of);
         Ok(None)
     }
 
-    /// The progress of a materialized or live view, by its table.
+    /// The progress of the materialized or live view whose table has this ID.
     fn view_progress(&self, view: TableId) -> ViewProgress {
         let _ = view;
         ViewProgress::default()
     }
 
-    /// The last sequence value of a column; 0 before the first.
+    /// The last sequence value of a column; 0 before the first value is generated.
     fn last_number(&self, table: TableId, column: u32) -> Arc<AtomicI64>;
 
     /// Runs a query during binding and returns at most `most` values of its first column, in order.
@@ -120,15 +120,15 @@ pub trait ExternalSources: Send + Sync {
 /// Progress of a view since the database was opened; most fields concern live views only.
 #[derive(Debug, Clone, Default)]
 pub struct ViewProgress {
-    /// Whether a refresh has been running long enough to matter to readers.
+    /// Whether a refresh has been running so long that readers should know.
     pub is_refreshing: bool,
-    /// Current error of its refreshes, if any.
+    /// Current error of the view's refreshes, if any.
     pub failure: Option<String>,
-    /// Upper bound on the bytes that the saved states of its functions use.
+    /// Upper bound for the bytes that the saved function states use.
     pub kept_bytes: i64,
-    /// Microseconds since its refreshes started to fail; 0 if they do not fail.
+    /// Microseconds since the view's refreshes started to fail; 0 if they succeed.
     pub stalled_micros: i64,
-    /// Number of earlier states from which late rows can resume.
+    /// Number of saved states from which a repair can resume after late rows.
     pub kept_states: i64,
     /// Rows written by repairs that started from the first row, or from the earliest row that the
     /// functions read.
@@ -139,33 +139,34 @@ pub struct ViewProgress {
     pub resumes: i64,
     /// Number of failed refreshes.
     pub failures: i64,
-    /// The current repair, or the last one.
+    /// The current repair or, if none is running, the last one.
     pub repair: LiveRepair,
 }
 
-/// Recomputation of a live view after late rows and changes.
+/// Recomputation of a live view's rows after late rows and changes.
 #[derive(Debug, Clone, Default)]
 pub struct LiveRepair {
     /// Whether the repair is running.
     pub is_under_way: bool,
-    /// Earliest timestamp affected, in microseconds.
+    /// Earliest affected timestamp, in microseconds.
     pub first_micros: Option<i64>,
-    /// Earliest timestamp read.
+    /// Earliest timestamp that the repair reads, in microseconds.
     pub low_micros: Option<i64>,
-    /// Latest timestamp written; `None` for the end of the data.
+    /// Latest timestamp that the repair writes, in microseconds; `None` for the end of the data.
     pub high_micros: Option<i64>,
-    /// The kinds of bound that limit it: `range`, `rows`, `anchor`, joined by `+`, or `none`.
+    /// The kinds of bound that limit the repair: `range`, `rows` and `anchor`, joined by `+`, or
+    /// `none`.
     pub plan: Option<&'static str>,
-    /// The action taken.
+    /// The action that the repair took.
     pub disposition: Option<&'static str>,
-    /// Why the repair was not local.
+    /// The reason why the repair was not local.
     pub denial: Option<&'static str>,
 }
 
 /// Configuration of live views.
 #[derive(Debug, Clone, Copy)]
 pub struct LiveSettings {
-    /// Whether they can be created.
+    /// Whether live views can be created.
     pub is_enabled: bool,
     /// Maximum duration that IN MEMORY accepts, in microseconds.
     pub longest_micros: i64,
@@ -177,10 +178,10 @@ impl Default for LiveSettings {
     }
 }
 
-/// The action that a function performs on the engine.
+/// The action on the engine that a function performs.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Cancels the running query whose id, a LONG, is the argument.
+    /// Cancels a running query. The argument is the query's ID, a LONG.
     CancelQuery {
         /// The user whose queries can be cancelled; `None` for all users.
         of: Option<String>,
@@ -196,51 +197,52 @@ pub enum Action {
     },
 }
 
-/// The session and configuration that a statement is bound for.
+/// The session and configuration for which a statement is bound.
 #[derive(Clone, Default)]
 pub struct BindContext {
     /// The session's user.
     pub user: String,
-    /// Distinguishes the user from others with the same name.
+    /// Distinguishes the user from other users with the same name.
     pub identity: String,
-    /// Owner of views that the statement creates; `None` for the user.
+    /// Owner of the views that the statement creates; `None` for the user.
     pub owner: Option<Owner>,
     /// The value of `now()`, in microseconds since 1970.
     pub now_micros: i64,
-    /// Types the client declared for `$1`, `$2`, …; `None` if undeclared.
+    /// Types that the client declared for `$1`, `$2`, …; `None` if undeclared.
     pub parameter_types: Vec<Option<ParameterType>>,
-    /// Values of the parameters. With values, parameters become constants, so that time ranges,
+    /// Values of the parameters, if known. Parameters then become constants, so that time ranges,
     /// LIMIT and SAMPLE BY can use them. Without values, the statement can be described but not
     /// run.
     pub parameter_values: Option<Vec<ParameterValue<'static>>>,
-    /// Whether to reject statements that write.
+    /// Whether statements that write are rejected.
     pub read_only: bool,
     /// Effective configuration for SHOW PARAMETERS.
     pub settings: Arc<Vec<Setting>>,
-    /// Defaults for settings that CREATE TABLE omits.
+    /// Default values for settings that CREATE TABLE omits.
     pub table_defaults: TableDefaults,
     /// Configuration of live views.
     pub live: LiveSettings,
-    /// The subset of the catalog that the user sees; `None` if the user sees everything.
+    /// The subset of the catalog that the user sees; `None` for the whole catalog.
     pub visibility: Option<Visibility>,
-    /// Users, groups and permissions that the statement lists.
+    /// The users, groups and permissions that the statement lists.
     pub lists: Lists,
     /// Sequence values generated in the session, in order.
     pub numbers: Shared<Vec<DrawnNumber>>,
     /// Collects the sequence values that the statement generates.
     pub drawn: Drawn,
-    /// Answers to permission requests; `None` if permissions cannot be requested.
+    /// Answers to permission requests by request key; `None` if permissions cannot be requested.
     pub answers: Option<HashMap<String, bool>>,
     /// Schemas of text files, by request key.
     pub texts: Shared<HashMap<String, TextShape>>,
-    /// Requests for information that binding needs before it can finish.
+    /// Requests for information that the binder needs before it can finish.
     pub asks: Arc<Mutex<Questions>>,
-    /// Materialized views that can answer queries over their base tables; `None` to disable this.
+    /// Materialized views that can answer queries over their base tables; `None` disables the
+    /// rewrite.
     pub answering: Option<Arc<AnsweringViews>>,
     /// Opens sources outside the tables.
     pub external: Option<Arc<dyn ExternalSources>>,
     /// Set if binding reads more than the tree and the snapshot: the current time, the
-    /// configuration, or sources outside the tables. Such a result must not be cached.
+    /// configuration, or sources outside the tables. The result must then not be cached.
     pub is_volatile: Arc<AtomicBool>,
 }
 
@@ -263,12 +265,12 @@ impl BindContext {
         &self.numbers
     }
 
-    /// Marks the result as volatile: lists from the server may change.
+    /// Marks the result as volatile, because lists from the server may change.
     pub(crate) fn read_lists(&self) {
         self.is_volatile.store(true, Ordering::Relaxed);
     }
 
-    /// The snapshots read by running queries.
+    /// The snapshots that running queries read.
     pub(crate) fn pinned(&self, snapshot: &Arc<Snapshot>) -> Vec<PinnedSnapshot> {
         self.is_volatile.store(true, Ordering::Relaxed);
         snapshot.pinned()
@@ -280,7 +282,7 @@ impl BindContext {
         is_limited.then_some(self.identity.as_str())
     }
 
-    /// Requests permissions that are not yet known.
+    /// Requests the permissions that are not yet known.
     pub(crate) fn ask(&self, accesses: Vec<Access>) {
         let mut asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
         asks.accesses.extend(accesses);
@@ -292,7 +294,7 @@ impl BindContext {
         asks.texts.push(ask);
     }
 
-    /// The pending requests; `None` if there are none.
+    /// The pending requests; `None` if no request is pending.
     pub(crate) fn asked(&self) -> Option<Questions> {
         let asks = self.asks.lock().unwrap_or_else(PoisonError::into_inner);
         (!asks.is_empty()).then(|| asks.clone())

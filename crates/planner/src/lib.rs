@@ -2,13 +2,14 @@
 //! semantics.
 //!
 //! [`Planner::bind`] reads a [`Tree`](tidemark_ast::Tree) against one snapshot of the catalog and
-//! returns a [`BoundStatement`]: a logical plan with its output columns in SQL types, or the
-//! changes that a statement other than a query makes. Name resolution, implicit GROUP BY, output
-//! names, null logic, coercions and time ranges are decided only here. Every error carries the span
-//! of the token that caused it.
+//! returns a [`BoundStatement`]. This is a logical plan with its output columns in SQL types or,
+//! for a statement that is not a query, the changes to make. Only this crate resolves names and
+//! decides implicit GROUP BY, output names, null logic, coercions and time ranges. Every error
+//! carries the span of the token that caused it.
 //!
-//! The crate does no I/O. A plan holds the snapshot it was bound against, so a statement that runs
-//! again on a newer snapshot is bound again (a small statement costs tens of microseconds).
+//! The crate does no I/O. A plan contains the snapshot against which it was bound. A statement that
+//! runs again on a newer snapshot is therefore bound again; a small statement costs tens of
+//! microseconds.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use tidemark_border::{ListedRows, Permission, Shared};
 use tidemark_types::{EngineError, ErrorCode, identifier};
 
-/// Visibility of a user who cannot see everything.
+/// Visibility for a user who cannot see everything.
 #[derive(Debug, Clone)]
 pub struct Visibility(pub Shared<tidemark_border::Visibility>);
 
@@ -19,13 +19,15 @@ impl Deref for Visibility {
 }
 
 impl Visibility {
-    /// Whether the user has a permission on a table or view with this name, which need not exist.
+    /// Whether the user has any permission on a table or view with this name. The name need not
+    /// exist.
     #[must_use]
     pub fn sees(&self, table: &str) -> bool {
         self.tables.as_ref().is_none_or(|tables| tables.contains_key(&identifier::fold(table)))
     }
 
-    /// Whether the user may read these columns; if none are given, whether any column is readable.
+    /// Whether the user may read these columns. If none are given, whether the user may read any
+    /// column.
     #[must_use]
     pub fn reads(&self, table: &str, columns: &[String], designated: Option<&str>) -> bool {
         let Some(tables) = &self.reads else { return true };
@@ -39,7 +41,7 @@ impl Visibility {
         }
     }
 
-    /// Whether the user may read all of the table or view, as required for views and definitions.
+    /// Whether the user may read all of the table or view, which views and definitions require.
     #[must_use]
     pub fn reads_whole(&self, table: &str) -> bool {
         let Some(tables) = &self.reads else { return true };
@@ -53,7 +55,8 @@ impl Visibility {
         tables.get(&identifier::fold(table)).is_some_and(Option::is_none)
     }
 
-    /// Whether the user sees a column. The designated timestamp is visible with any other column.
+    /// Whether the user sees a column. The designated timestamp is visible together with any other
+    /// column.
     #[must_use]
     pub fn sees_column(&self, table: &str, column: &str, is_designated: bool) -> bool {
         let Some(tables) = &self.tables else { return true };
@@ -65,7 +68,8 @@ impl Visibility {
     }
 }
 
-/// `Access denied [SELECT on t]`: the same message whether or not the object exists.
+/// The error `Access denied [SELECT on t]`. The message is the same whether or not the object
+/// exists.
 pub(crate) fn denied(permission: Permission, object: &str) -> EngineError {
     let message = format!("Access denied [{permission} on {object}]");
     EngineError::new(ErrorCode::AccessDenied, message)

@@ -1,12 +1,12 @@
 //! Query rewrite: materialized views answer aggregations over their base tables.
 //!
 //! A SAMPLE BY or GROUP BY over a base table is computed from a view over that table if the view
-//! has finer buckets, and keys and aggregates that can be aggregated further: sums of sums, minima
-//! of minima. Rows that the view does not contain at the query's snapshot are read from the base
-//! table in the same buckets. These are rows added since the last refresh, buckets cut by a time
-//! range, and partitions removed from the base table. The result is the same as without the view,
-//! except that floating-point sums are added in a different order. A different number of workers
-//! has the same effect.
+//! has finer buckets, all columns that the query's keys and filter read, and aggregates that can be
+//! combined: sums of sums, minima of minima. Rows that the view does not contain at the query's
+//! snapshot are read from the base table in the same buckets. These are rows added since the last
+//! refresh, buckets cut by a time range, and partitions removed from the base table. The result is
+//! the same as without the view, except that floating-point sums are added in a different order. A
+//! different number of workers has the same effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::binder::statements::incremental::buckets::{Buckets, column_of, floore
 use crate::binder::statements::incremental::{self, IncrementalRows};
 use crate::binder::{Binder, error};
 
-/// A view is used only if the base table has at least this many rows per view row.
+/// Minimum number of base table rows per view row for which a view is used.
 const FEWER: u64 = 4;
 /// Maximum number of ranges read from the view or from the base.
 const MAX_RANGES: usize = 64;
@@ -60,12 +60,12 @@ struct Answer<'a> {
     /// Base columns that the keys and the filter read.
     keys: BTreeSet<String>,
     parts: Vec<Part>,
-    /// Time ranges read from the view, and those read from the base.
+    /// Time ranges read from the view, and time ranges read from the base.
     covered: Vec<TimeRange>,
     rest: Vec<TimeRange>,
 }
 
-/// The view's column for an aggregate, and the aggregate that combines its values.
+/// The view's column that stores an aggregate, and the aggregate that combines its values.
 struct Part {
     /// Index into the view's aggregates.
     place: usize,
@@ -163,8 +163,9 @@ impl Binder<'_> {
         })
     }
 
-    /// Splits the query's time ranges into those the view covers at this snapshot and those left
-    /// for the base. Returns `None` if the view covers nothing or either side has too many ranges.
+    /// Splits the query's time ranges into ranges that the view covers at this snapshot and ranges
+    /// that are read from the base. Returns `None` if the view covers nothing or either list is too
+    /// long.
     fn divided(
         &self,
         asked: &Asked<'_>,
@@ -210,7 +211,7 @@ impl Binder<'_> {
         asked.combined(inner, &answer.parts).map(Some)
     }
 
-    /// Plans the view's rows under the base's column names.
+    /// Plans a scan of the view's rows, with the column names of the base.
     fn part_of_view(
         &mut self,
         asked: &Asked<'_>,
@@ -288,8 +289,8 @@ impl<'a> Asked<'a> {
         if !keys.iter().all(|key| shown.keys.contains_key(key)) {
             return None;
         }
-        // If the query keeps all keys of the view, each group has one view row per view bucket.
-        // `first` is then the first of the view's first values.
+        // If the query keeps all keys of the view, each view bucket has one row per group. The
+        // result of `first` is then the first of the values that the view stores for it.
         let is_one = shown.keys.keys().all(|key| plain.contains(key));
         let reference = &self.scan.table_name;
         let part = |(number, asked): (usize, &Expr)| {
@@ -300,8 +301,8 @@ impl<'a> Asked<'a> {
         Some((keys, parts?))
     }
 
-    /// Splits the query's time ranges into whole buckets that the view covers and the remainder for
-    /// the base. Both lists are ascending and disjoint.
+    /// Splits the query's time ranges into whole buckets that the view covers and the ranges that
+    /// remain for the base. Both lists are ascending and disjoint.
     fn divided(
         &self,
         buckets: &BucketSpec,
@@ -317,8 +318,8 @@ impl<'a> Asked<'a> {
             ranges => TimeRange::intersection(ranges, &[all]),
         };
         let whole_ends = |range: &TimeRange| {
-            // No rows exist before `first` or after `last`, so a range end outside them is moved to
-            // a bucket boundary.
+            // No rows exist before `first` or after `last`, so a range end outside this span is
+            // moved to a bucket boundary.
             let lo = if range.lo <= first { buckets.around(first, first).0 } else { range.lo };
             let hi = if range.hi > last { buckets.around(last, last).1 } else { range.hi };
             TimeRange { lo, hi: hi.min(until) }
@@ -341,7 +342,8 @@ impl<'a> Asked<'a> {
         (covered, rest)
     }
 
-    /// Plans the base's remaining rows, in the view's buckets and with its column names.
+    /// Plans an aggregation of the base's remaining rows, with the buckets and column names of the
+    /// view.
     fn part_of_base(
         &self,
         Answer { shown, keys, parts, rest, .. }: &Answer<'_>,
@@ -385,25 +387,25 @@ impl<'a> Asked<'a> {
 }
 
 impl Shown {
-    /// Returns the components of a view's query, if the query selects the outputs of a single
+    /// Returns the components of a view's query, if the query selects the outputs of one
     /// aggregation unchanged.
     fn of(rows: &IncrementalRows<Buckets>, table: &TableSnapshot) -> Option<Self> {
         let (node, places) = aggregation(&rows.plan)?;
         let LogicalPlan::TableScan(scan) = node.input() else { return None };
         let provider = source_as_provider(&scan.source).ok()?;
-        // A condition on time is part of the scan.
+        // Conditions on time are part of the scan.
         if !provider.downcast_ref::<SnapshotTable>()?.ranges().is_empty() {
             return None;
         }
         let spec = node.bucket()?.spec;
         let place = |output: usize| places.iter().position(|place| *place == Some(output));
-        // The view's designated timestamp must be the bucket.
+        // The view's designated timestamp must be the bucket's timestamp.
         if place(0)? != table.schema().timestamp? {
             return None;
         }
         let mut keys = BTreeMap::new();
         for (number, key) in node.keys().iter().enumerate() {
-            // If a key is not selected, several view rows belong to one group.
+            // If a key were not selected, one group would have several view rows.
             keys.insert(column_of(key)?.name, place(1 + number)?);
         }
         let first = 1 + node.keys().len();
@@ -414,7 +416,7 @@ impl Shown {
         Some(Self { spec, buckets: rows.shape.spec, keys, aggregates })
     }
 
-    /// The view's column for an aggregate, if it has one that can be combined.
+    /// The view's column for an aggregate, if such a column exists and its values can be combined.
     fn part(
         &self,
         asked: &Expr,
@@ -536,7 +538,7 @@ fn divides(fine: &BucketSpec, coarse: &BucketSpec) -> bool {
     }
 }
 
-/// The step in microseconds; `None` for units of varying length or not aligned to 1970.
+/// The step in microseconds; `None` if the unit varies in length or is not aligned to 1970.
 fn micros(spec: &BucketSpec) -> Option<i64> {
     let unit: i64 = match spec.unit {
         StepUnit::Microsecond => 1,

@@ -1,4 +1,4 @@
-//! Names of output columns: canonical text of expressions, and numbering of duplicates.
+//! Names of output columns: the canonical text of expressions, and numbers for duplicates.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use tidemark_types::identifier;
 /// Maximum length of a generated name, in characters.
 const MAX_GENERATED_CHARS: usize = 64;
 
-/// Operator precedence of an expression's outermost operator; greater binds tighter.
+/// Precedence of an expression's outermost operator; a greater value binds more tightly.
 type Strength = u8;
 
 const ATOM: Strength = 20;
@@ -40,7 +40,7 @@ pub(crate) fn generated(tree: &Tree, id: NodeId) -> String {
     }
 }
 
-/// Whether the function belongs to the `PostgreSQL` catalog, by its name.
+/// Whether the function belongs to the `PostgreSQL` catalog, judging by its name.
 fn is_of_catalog(call: &CallNode) -> bool {
     let name = call.name.text.as_bytes();
     name.get(..3).is_some_and(|start| start.eq_ignore_ascii_case(b"pg_"))
@@ -49,8 +49,8 @@ fn is_of_catalog(call: &CallNode) -> bool {
 /// Function that returns an array of strings.
 pub(crate) const TEXTS_OF_TEXT: &str = "string_to_array";
 
-/// The unqualified name of a function that only `PostgreSQL` clients call. They look up the result
-/// column by this name (knex and `TypeORM` for `version()`, Rails for `pg_get_expr(…)`).
+/// The unqualified name of a function that only `PostgreSQL` clients call. These clients look up
+/// the result column by this name (knex and `TypeORM` for `version()`, Rails for `pg_get_expr(…)`).
 pub(crate) fn catalog_function(name: &str) -> Option<String> {
     let folded = identifier::fold(name);
     let bare = folded.strip_prefix("pg_catalog.");
@@ -81,11 +81,11 @@ pub(crate) fn canonical(tree: &Tree, id: NodeId) -> String {
     printer.text
 }
 
-/// Names used so far in a select list, case-insensitive.
+/// Names in use in a select list, case-insensitive.
 #[derive(Debug, Default)]
 pub(crate) struct NameSet {
     taken: HashSet<String>,
-    /// The next number to try for a name.
+    /// For each name, the next number to try.
     next: HashMap<String, u32>,
 }
 
@@ -128,7 +128,7 @@ struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// Prints a node, parenthesised if it binds less tightly than `context`.
+    /// Prints a node, in parentheses if it binds less tightly than `context`.
     fn print(&mut self, id: NodeId, context: Strength) {
         let Some(node) = self.tree.get(id) else { return };
         let parenthesised = strength(node) < context;
@@ -477,7 +477,7 @@ pub(crate) fn operator_text(operator: BinaryOperator) -> &'static str {
     }
 }
 
-/// A name in SQL syntax: quoted unless it is a plain word.
+/// Formats a name in SQL syntax: quoted unless it is a plain word.
 pub(crate) fn quoted(name: &str) -> String {
     let plain = name.chars().all(|c| c.is_alphanumeric() || c == '_')
         && !name.starts_with(|c: char| c.is_ascii_digit());

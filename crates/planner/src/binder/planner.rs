@@ -1,4 +1,4 @@
-//! Entry point of the binder: statements, and requests without a statement.
+//! Entry point of the binder: for statements, and for requests that are not statements.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub struct Planner;
 impl Planner {
     /// Binds a statement against a snapshot.
     ///
-    /// Errors carry the span of the token that caused them.
+    /// Errors carry the span of the token that causes them.
     pub fn bind(
         tree: &Tree,
         snapshot: &Arc<Snapshot>,
@@ -68,7 +68,7 @@ impl Planner {
     }
 
     /// Binds conditions from the same tree and snapshot with the values in `context`; `None` if
-    /// they might need a different plan, which requires [`Planner::bind`].
+    /// they may need a different plan, which requires [`Planner::bind`].
     pub fn restriction(
         conditions: &Conditions,
         tree: &Tree,
@@ -78,8 +78,8 @@ impl Planner {
         Binder::new(tree, snapshot, context, &Clauses).restriction(conditions)
     }
 
-    /// Returns the time ranges among such conditions. Call it only if the other conditions are
-    /// known not to be time ranges, whatever the parameter values.
+    /// Returns the time ranges among the conditions of a WHERE clause. Call it only if no other
+    /// condition can become a time range, whatever the parameter values are.
     pub fn ranges_alone(
         conditions: &Conditions,
         tree: &Tree,
@@ -124,7 +124,7 @@ impl Planner {
     }
 
     /// The earliest timestamp that a view with EXPIRE ROWS shows, in the unit of its timestamp;
-    /// `None` if rows that are hidden now may become visible later.
+    /// `None` if hidden rows may become visible again.
     pub fn shown_since(
         view: &IncrementalView,
         snapshot: &Arc<Snapshot>,
@@ -133,13 +133,13 @@ impl Planner {
         expire_rows::shown_since(view, snapshot, context)
     }
 
-    /// Why a live view no longer matches its base; `None` if it matches.
+    /// The reason why a live view no longer matches its base; `None` if it matches.
     pub fn live_misfit(view: &IncrementalView, snapshot: &Snapshot) -> Option<Misfit> {
         misfit(view, snapshot)
     }
 
-    /// Restricts the plan's scan of one table to time ranges: sorted, disjoint, in the table's
-    /// unit.
+    /// Restricts the plan's scan of one table to time ranges, which are sorted, disjoint and in the
+    /// table's unit.
     pub fn within_times(
         plan: LogicalPlan,
         table: TableId,
@@ -154,8 +154,8 @@ impl Planner {
         followed::table_of(plan)
     }
 
-    /// The same plan over `table`, which has the same definition but different rows. If `ranges` is
-    /// not empty, it restricts the plan to these sorted, disjoint time ranges.
+    /// Returns the same plan over `table`, which has the same definition but different rows. If
+    /// `ranges` is not empty, it restricts the plan to these sorted, disjoint time ranges.
     pub fn over_rows(
         plan: LogicalPlan,
         table: &Arc<TableSnapshot>,
@@ -165,8 +165,8 @@ impl Planner {
     }
 
     /// Returns the changes to commit so that views created by an older version are bound to the
-    /// objects their names refer to now. The first call assigns ids to views, so call it until it
-    /// returns no changes.
+    /// objects that their names refer to now. The first call assigns IDs to views, so call the
+    /// function until it returns no changes.
     pub fn settle_views(
         snapshot: &Arc<Snapshot>,
         context: &BindContext,
@@ -175,9 +175,9 @@ impl Planner {
     }
 }
 
-/// Hides details in errors of statements on tables that the user sees only partially. After access
-/// to a forbidden column, any error becomes access denied. An unknown column looks like a forbidden
-/// one.
+/// Hides details in the errors of statements on tables that the user sees only partially. If the
+/// statement accessed a forbidden column, any error becomes access denied. An unknown column is
+/// reported like a forbidden one.
 fn hidden(
     failure: EngineError,
     accesses: &[Access],
@@ -263,7 +263,7 @@ impl Binder<'_> {
         }
     }
 
-    /// CREATE and ALTER VIEW, CREATE MATERIALIZED VIEW and CREATE LIVE VIEW.
+    /// Binds CREATE and ALTER VIEW, CREATE MATERIALIZED VIEW and CREATE LIVE VIEW.
     fn made_view(self, node: &Node) -> EngineResult<BoundStatement> {
         let Node::CreateView { name, query, query_text, if_not_exists, .. } = node else {
             return Err(EngineError::internal("expected a view"));
@@ -323,7 +323,7 @@ impl Binder<'_> {
         let relation = self.query(id)?.restored()?;
         self.report_deferred()?;
         let mut columns: Vec<Field> = fields(&relation);
-        // A statement with values was already described.
+        // If values are given, the statement has already been described.
         if self.context.parameter_values.is_none() {
             note_sources(&relation, &mut columns);
         }
@@ -388,8 +388,8 @@ fn owner_of(options: &[OptionValue]) -> Option<&str> {
     owned.value.as_ref().map(|owner| owner.text.as_str())
 }
 
-/// Session statements are accepted as they are. The command tag is the first word, or both words of
-/// a two-word command.
+/// Accepts a session statement without binding it. The command tag is the first word, or both words
+/// of a two-word command.
 fn session(words: &[String]) -> BoundStatement {
     let first = words.first().map(|word| word.to_ascii_uppercase()).unwrap_or_default();
     let command = match first.as_str() {

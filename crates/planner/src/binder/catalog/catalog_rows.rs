@@ -155,7 +155,8 @@ impl Binder<'_> {
         Ok(Relation::of(LogicalPlan::TableScan(scan), columns))
     }
 
-    /// `access_schema()`: all tables with their columns, and all views, without binding the views.
+    /// Returns the rows of `access_schema()`: all tables with their columns, and all views, without
+    /// binding the views.
     pub(crate) fn access_schema_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.sorted_tables();
         let views = self.sorted_views();
@@ -176,7 +177,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// `functions()`.
+    /// Returns the rows of `functions()`.
     pub(crate) fn functions_rows(&mut self) -> EngineResult<Relation> {
         let docs = tidemark_functions::all_functions();
         let rows: Vec<(&FunctionDoc, &str)> = docs
@@ -206,7 +207,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// `keywords()`.
+    /// Returns the rows of `keywords()`.
     pub(crate) fn keywords_rows(&mut self) -> EngineResult<Relation> {
         let words = KEYWORDS.split_whitespace().map(Some);
         self.literal_rows(vec![("keyword", SqlType::String, texts(words))])
@@ -241,7 +242,7 @@ impl Binder<'_> {
         tables
     }
 
-    /// `tables()`.
+    /// Returns the rows of `tables()`.
     pub(crate) fn tables_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.listed_tables();
         let schemas: Vec<&TableSchema> =
@@ -305,7 +306,8 @@ impl Binder<'_> {
         self.literal_rows(columns)
     }
 
-    /// `wal_tables()`: transactions are applied at commit, so nothing is ever pending.
+    /// Returns the rows of `wal_tables()`. Transactions are applied at commit, so nothing is ever
+    /// pending.
     pub(crate) fn wal_tables_rows(&mut self) -> EngineResult<Relation> {
         let tables = self.sorted_tables();
         let wal: Vec<&Arc<TableSnapshot>> =
@@ -328,7 +330,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// SHOW COLUMNS and `table_columns('t')`, of a table or a view.
+    /// Returns the rows of SHOW COLUMNS and `table_columns('t')` for a table or a view.
     pub(crate) fn columns_of(&mut self, name: &Name) -> EngineResult<Relation> {
         self.must_see(name, Permission::Select)?;
         if let Some(table) = self.snapshot.table(&name.text) {
@@ -408,8 +410,8 @@ impl Binder<'_> {
         ])
     }
 
-    /// `snapshots()`: snapshots that running queries still read, oldest first. Files needed only by
-    /// them stay on disk until those queries end.
+    /// Returns the rows of `snapshots()`: snapshots that running queries still read, oldest first.
+    /// Files that only these snapshots need remain on disk until the queries end.
     pub(crate) fn snapshots_rows(&mut self) -> EngineResult<Relation> {
         let pinned = self.context.pinned(self.snapshot);
         let published = pinned.iter().map(|pin| pin.published_micros);
@@ -427,7 +429,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// SHOW PARTITIONS and `table_partitions('t')`.
+    /// Returns the rows of SHOW PARTITIONS and `table_partitions('t')`.
     pub(crate) fn partitions_rows(&mut self, table: &TableSnapshot) -> EngineResult<Relation> {
         let schema = Arc::clone(table.schema());
         let mut partitions = table.partition_list();
@@ -469,7 +471,7 @@ impl Binder<'_> {
         self.literal_rows(columns)
     }
 
-    /// `table_segments('t')`: the segments of each partition.
+    /// Returns the rows of `table_segments('t')`: the segments of each partition.
     pub(crate) fn segments_rows(&mut self, table: &TableSnapshot) -> EngineResult<Relation> {
         let partitions = table.partition_list();
         let counts = |count: fn(&PartitionInfo) -> usize| {
@@ -581,7 +583,7 @@ impl Binder<'_> {
     }
 }
 
-/// A TTL in the largest unit that divides it.
+/// Converts a TTL to the largest unit that divides it.
 pub(crate) fn shown_ttl(hours_or_months: i64) -> (i32, &'static str) {
     let months = -hours_or_months;
     match hours_or_months {

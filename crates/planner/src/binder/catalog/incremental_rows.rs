@@ -26,7 +26,7 @@ struct Known {
     view: IncrementalView,
     state: IncrementalState,
     progress: ViewProgress,
-    /// The last transaction that changed the base table, if changes to it are tracked.
+    /// The last transaction that changed the base table; `None` if changes to it are not tracked.
     last: Option<i64>,
 }
 
@@ -200,7 +200,7 @@ impl List<'_> {
 }
 
 impl Binder<'_> {
-    /// Visible views of one kind, by name.
+    /// Visible views of one kind, sorted by name.
     fn known_views(&self, form: ViewForm) -> Vec<Known> {
         let external = self.context.external();
         let known = |table: Arc<TableSnapshot>| {
@@ -242,7 +242,7 @@ impl Binder<'_> {
         self.shown_reason(&one.table.schema().name, &one.view, why)
     }
 
-    /// `materialized_views()`.
+    /// Returns the rows of `materialized_views()`.
     pub(crate) fn materialized_views_rows(&mut self) -> EngineResult<Relation> {
         let known = self.known_views(ViewForm::Materialized);
         let list = List(&known);
@@ -263,7 +263,7 @@ impl Binder<'_> {
         self.literal_rows(columns)
     }
 
-    /// `live_views()`.
+    /// Returns the rows of `live_views()`.
     pub(crate) fn live_views_rows(&mut self) -> EngineResult<Relation> {
         let mut known = self.known_views(ViewForm::Live);
         for one in &mut known {
@@ -292,7 +292,7 @@ impl Binder<'_> {
         self.literal_rows(columns)
     }
 
-    /// SHOW CREATE MATERIALIZED VIEW, SHOW CREATE LIVE VIEW.
+    /// Returns the rows of SHOW CREATE MATERIALIZED VIEW and SHOW CREATE LIVE VIEW.
     pub(crate) fn show_create_incremental(
         &mut self,
         name: &Name,
@@ -305,7 +305,7 @@ impl Binder<'_> {
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
     }
 
-    /// The CREATE statements for all views of one kind, each after its base.
+    /// The CREATE statements of all views of one kind; each view follows its base.
     pub(crate) fn incremental_statements(&mut self, form: ViewForm) -> Vec<String> {
         let shows_owner = self.visibility().is_some();
         let mut waiting = self.known_views(form);

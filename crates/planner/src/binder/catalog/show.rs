@@ -98,7 +98,7 @@ impl Binder<'_> {
         self.literal_rows(columns).map(Some)
     }
 
-    /// A session setting requested by `PostgreSQL` clients.
+    /// A session setting that `PostgreSQL` clients request.
     fn setting(&mut self, words: &[String]) -> EngineResult<Relation> {
         let lower = words.join(" ").to_ascii_lowercase();
         let name = match lower.as_str() {
@@ -168,8 +168,8 @@ fn listed_text(cell: Option<&ListedCell>) -> Option<&str> {
     }
 }
 
-/// The CREATE TABLE statement. Options with default values and indexes are omitted: indexes have
-/// their own statements. `declared` are the table's keys.
+/// The CREATE TABLE statement. Options with default values are omitted. Indexes are omitted too,
+/// because they have their own statements. `declared` contains the table's keys.
 pub(crate) fn create_table_text(schema: &TableSchema, declared: &[String]) -> String {
     let mut text = format!("CREATE TABLE '{}' ( \n", schema.name.replace('\'', "''"));
     for (index, column) in schema.columns.iter().enumerate() {
@@ -230,7 +230,7 @@ pub(crate) fn create_table_text(schema: &TableSchema, declared: &[String]) -> St
     text
 }
 
-/// The tree as indented JSON, one string per line.
+/// Formats a tree as indented JSON, one string per line.
 pub(crate) fn tree_lines(tree: &Tree) -> EngineResult<Vec<String>> {
     let text = serde_json::to_string_pretty(tree)
         .map_err(|failure| EngineError::internal(failure.to_string()))?;

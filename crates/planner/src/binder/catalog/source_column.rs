@@ -18,8 +18,9 @@ struct Wanted {
     place: usize,
 }
 
-/// Records the source table columns of a result, through plan nodes that keep values unchanged. The
-/// search stops at sub-queries and views, because a view's columns are its own.
+/// Records the source table columns of a result, through plan nodes that pass values on unchanged.
+/// The search stops at sub-queries and views, because clients must see a view's columns as columns
+/// of the view.
 pub(crate) fn note_sources(rows: &Relation, found: &mut [Field]) {
     let outputs: Vec<Expr> = rows.columns.iter().map(ScopeColumn::expr).collect();
     let all = (0..outputs.len()).map(|place| Wanted { output: place, place }).collect();
@@ -47,7 +48,7 @@ pub(crate) fn note_sources(rows: &Relation, found: &mut [Field]) {
     }
 }
 
-/// Returns the columns that a projection passes through unchanged.
+/// Returns the columns that a projection passes on unchanged.
 fn through(exprs: &[Expr], input: &LogicalPlan, wanted: Vec<Wanted>) -> Vec<Wanted> {
     let places = input.schema().columns().into_iter().enumerate();
     let places: HashMap<Column, usize> = places.map(|(place, column)| (column, place)).collect();

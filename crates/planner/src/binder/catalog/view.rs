@@ -1,5 +1,5 @@
-//! Reading views: their queries are bound again on each reference, with their owners' permissions.
-//! `sources/recorded.rs` resolves the names in them.
+//! Reading views: a view's query is bound again for each reference, with the owner's permissions.
+//! `sources/recorded.rs` resolves the names in it.
 
 use std::mem;
 use std::sync::Arc;
@@ -36,7 +36,8 @@ impl Binder<'_> {
         View::find(self.snapshot, name)
     }
 
-    /// The rows of a view. `name` is the reference in the statement.
+    /// Binds a reference to a view and returns the view's rows. `name` is the reference in the
+    /// statement.
     pub(crate) fn view_rows(&mut self, view: &View, name: &Name) -> EngineResult<Relation> {
         let key = identifier::fold(&view.name);
         if self.views.contains(&key) {
@@ -89,8 +90,8 @@ impl Binder<'_> {
         })
     }
 
-    /// Binds a view's query and returns its rows and accesses. The accesses have the owner's
-    /// permissions.
+    /// Binds a view's query and returns its rows and accesses. The owner's permissions apply to
+    /// these accesses.
     fn bound_view(
         &mut self,
         view: &View,
@@ -150,7 +151,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Copies a value from the statement's tree to the end of a different tree.
+    /// Copies a value from the statement's tree to the end of another tree.
     fn graft(&mut self, tree: &mut Tree, value: VariableValue) -> EngineResult<NodeId> {
         self.count_step(value.node)?;
         grown(|| self.graft_at(tree, value))
@@ -226,7 +227,7 @@ impl Binder<'_> {
     }
 }
 
-/// Names and types of a relation's columns as reported to clients.
+/// Names and types of a relation's columns, as reported to clients.
 pub(crate) fn fields(rows: &Relation) -> Vec<Field> {
     // Fast path: few queries read the catalog.
     let is_marked = rows.plan.schema().fields().iter().any(|field| !field.metadata().is_empty());
@@ -237,7 +238,7 @@ pub(crate) fn fields(rows: &Relation) -> Vec<Field> {
     rows.columns.iter().map(field).collect()
 }
 
-/// `view does not exist [view=x]`.
+/// The error `view does not exist [view=x]`.
 pub(crate) fn no_view(name: &Name) -> EngineError {
     let message = format!("view does not exist [view={}]", name.text);
     error::at(ErrorCode::TableNotFound, message, name.span)

@@ -31,7 +31,7 @@ const CATEGORIES: &[&str] = &[
 ];
 
 impl Binder<'_> {
-    /// `views()`: all views, with the error of each invalid view.
+    /// Returns the rows of `views()`: all views, with the error of each invalid view.
     pub(crate) fn views_rows(&mut self) -> EngineResult<Relation> {
         let mut views = self.sorted_views();
         let states: Vec<ViewState> = views.iter().map(|view| self.shown_state(view)).collect();
@@ -61,7 +61,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// The current state of a view; empty and valid if the user may not read it.
+    /// The current state of a view; empty and without an error if the user may not read the view.
     fn shown_state(&mut self, view: &View) -> ViewState {
         if self.reads_whole(&view.name) {
             return self.view_state(view);
@@ -69,7 +69,7 @@ impl Binder<'_> {
         ViewState { columns: Ok(Vec::new()), timestamp: None, reads: Vec::new() }
     }
 
-    /// SHOW CREATE VIEW.
+    /// Returns the rows of SHOW CREATE VIEW.
     pub(crate) fn show_create_view(
         &mut self,
         what: ViewKind,
@@ -91,7 +91,7 @@ impl Binder<'_> {
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts([Some(ddl)]))])
     }
 
-    /// SHOW CREATE DATABASE: one statement per row, in dependency order.
+    /// Returns the rows of SHOW CREATE DATABASE: one statement per row, in dependency order.
     pub(crate) fn show_create_database(
         &mut self,
         exclude: bool,
@@ -138,7 +138,7 @@ impl Binder<'_> {
         self.literal_rows(vec![("ddl", SqlType::Varchar, texts(statements.into_iter().map(Some)))])
     }
 
-    /// All views; each follows the views it reads.
+    /// All views, ordered so that each view follows the views that it reads.
     fn views_in_order(&mut self) -> Vec<View> {
         let mut waiting: Vec<(View, Vec<String>)> = Vec::new();
         for view in self.sorted_views() {

@@ -1,5 +1,5 @@
-//! HORIZON JOIN: a select block over every combination of left row and offset, grouped by the items
-//! without aggregates.
+//! HORIZON JOIN: a select block over every combination of a left row and an offset. It groups by
+//! the select items without aggregates.
 
 use std::sync::Arc;
 
@@ -18,7 +18,8 @@ use crate::binder::state::accesses::Origin;
 use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};
 
-/// Maximum number of offsets in RANGE: a short statement must not multiply a table without limit.
+/// Maximum number of offsets in RANGE: without a limit, a short statement could multiply a table
+/// indefinitely.
 const MAX_OFFSETS: i64 = 10_000;
 
 /// One HORIZON JOIN in a chain.
@@ -28,7 +29,7 @@ struct Link<'a> {
     keyword: Span,
 }
 
-/// A chain of HORIZON JOINs, and the offsets given in the last join.
+/// A chain of HORIZON JOINs, and the offsets specified in the last join.
 struct Chain<'a> {
     left: NodeId,
     links: Vec<Link<'a>>,
@@ -206,7 +207,7 @@ impl<'a> Binder<'a> {
         Ok(offsets)
     }
 
-    /// `-5s`, `0`, or a variable with such a value.
+    /// Parses an offset: `-5s`, `0`, or a variable with such a value.
     fn horizon_offset(&mut self, id: NodeId, unit: SqlType) -> EngineResult<i64> {
         let at = self.tree.span(id);
         let text = match self.node(id)? {
@@ -249,7 +250,7 @@ impl<'a> Binder<'a> {
         Ok(offset as i64)
     }
 
-    /// GROUP BY must name exactly the items without aggregates.
+    /// Checks that GROUP BY names exactly the items without aggregates.
     fn check_grouping(&self, items: &[Item], group_by: &[NodeId]) -> EngineResult<()> {
         if group_by.is_empty() {
             return Ok(());

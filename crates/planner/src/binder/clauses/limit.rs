@@ -1,4 +1,4 @@
-//! LIMIT: the first rows, the last rows, or ranges from either end. If a bound depends on a
+//! LIMIT: the first rows, the last rows, or ranges counted from either end. If a bound depends on a
 //! sub-query or an outer column, rows are numbered and filtered.
 
 use std::sync::Arc;
@@ -36,7 +36,7 @@ enum Place {
 /// One number in LIMIT or OFFSET.
 #[derive(Debug, Clone)]
 enum Number {
-    /// Absent or null: no limit.
+    /// Absent or null, which means no limit.
     Absent,
     Known(i64),
     /// The value of a sub-query or of an outer column.
@@ -52,7 +52,7 @@ struct Bounds<T> {
 }
 
 impl Bounds<Number> {
-    /// The numbers; `None` if one of them is computed at run time.
+    /// The numbers; `None` if any of them is computed at run time.
     fn known(&self) -> Option<Bounds<Option<i64>>> {
         let number = |number: &Number| match number {
             Number::Absent => Some(None),
@@ -122,7 +122,7 @@ impl Binder<'_> {
     }
 
     /// In a correlated sub-query, sorts rows by time explicitly before they are counted, because
-    /// the join with the outer rows does not keep the order.
+    /// the join with the outer rows does not preserve the order.
     fn in_own_order(&self, source: Relation) -> EngineResult<Relation> {
         match source.ascending_time() {
             Some(column) if !self.outer.is_empty() => {
@@ -133,7 +133,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The rows between two offsets, at least one of which is from the end.
+    /// The rows between two offsets, at least one of which is counted from the end.
     fn rows_between(&self, source: Relation, from: Place, to: Place) -> EngineResult<Relation> {
         // In a correlated sub-query, rows are counted separately for each outer row.
         if !self.outer.is_empty() {
@@ -163,7 +163,7 @@ impl Binder<'_> {
         let position = self.tree.span(id);
         let value = self.expression(id, &Scope::empty())?;
         let value = self.settled(value, SqlType::Long)?;
-        // Clients that interpolate values into SQL text also quote numbers.
+        // Clients that insert values into SQL text also quote numbers.
         let is_number = match &value.constant {
             Some(ScalarValue::UInt16(Some(digit))) => {
                 (u16::from(b'0')..=u16::from(b'9')).contains(digit)
@@ -192,7 +192,7 @@ impl Binder<'_> {
         }
         Ok(match &value.constant {
             Some(known) => constant::as_i64(known).map_or(Number::Absent, Number::Known),
-            // A parameter without a value: the statement is only being described.
+            // A parameter has no value yet because the statement is only being described.
             None if has_placeholder(&value.expr) => Number::Absent,
             None => Number::Computed(value.expr),
         })
@@ -257,7 +257,7 @@ fn range(source: Relation, from: i64, to: i64) -> EngineResult<Relation> {
     let number = |value: i64| Some(Box::new(lit(value)));
     let fetch = to.saturating_sub(from).max(0);
     if fetch == 0 {
-        // Nothing needs to run, and a top-0 sort is not supported.
+        // Nothing needs to run, and a sort that returns 0 rows is not supported.
         let schema = Arc::clone(source.plan.schema());
         let plan = LogicalPlan::EmptyRelation(EmptyRelation { produce_one_row: false, schema });
         return Ok(source.with_plan(plan));
@@ -270,7 +270,7 @@ fn range(source: Relation, from: i64, to: i64) -> EngineResult<Relation> {
     Ok(source.with_plan(plan))
 }
 
-/// The plan and its sort keys; keys that are not output columns are added as columns.
+/// The plan and its sort keys. Sort keys that are not output columns are added as columns.
 fn with_order(plan: &LogicalPlan) -> EngineResult<(LogicalPlan, Vec<SortExpr>)> {
     match plan {
         LogicalPlan::Sort(sort) => Ok((plan.clone(), sort.expr.clone())),
@@ -291,8 +291,8 @@ fn with_order(plan: &LogicalPlan) -> EngineResult<(LogicalPlan, Vec<SortExpr>)> 
     }
 }
 
-/// Filters rows by their number (from 1) and the total number of rows, in the sort order of the
-/// input.
+/// Filters rows by their number (from 1, in the sort order of the input) and the total number of
+/// rows.
 fn numbered(source: Relation, test: impl FnOnce(Expr, Expr) -> Expr) -> EngineResult<Relation> {
     let row = relation::fresh("limit row", &source.plan);
     let rows = relation::fresh("limit rows", &source.plan);
@@ -328,7 +328,7 @@ fn numbered(source: Relation, test: impl FnOnce(Expr, Expr) -> Expr) -> EngineRe
     );
     let exprs = vec![number.alias(&row), total.alias(&rows)];
     let plan = if order.is_empty() {
-        // In input order.
+        // Without sort keys, rows are numbered in input order.
         let node = Arc::new(WindowNode::try_new(plan, None, exprs).map_err(error::plan)?);
         LogicalPlan::Extension(Extension { node })
     } else {

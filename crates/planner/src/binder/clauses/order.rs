@@ -56,8 +56,9 @@ impl Binder<'_> {
 }
 
 impl Relation {
-    /// ORDER BY keeps the designated timestamp only if it is the first sort key. If another
-    /// timestamp is the first key, in ascending order, it becomes the designated timestamp.
+    /// Updates the designated timestamp for ORDER BY. It remains only if it is the first sort key.
+    /// If another timestamp is the first key, in ascending order, this timestamp becomes the
+    /// designated one.
     pub(crate) fn designate_by(&mut self, keys: &[SortKey]) {
         let Some(first) = keys.first() else { return };
         let designated = first.output.filter(|index| {

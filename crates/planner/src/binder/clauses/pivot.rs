@@ -26,16 +26,16 @@ const MAX_QUERIED_VALUES: usize = 5_000;
 /// Maximum number of result columns.
 const MAX_COLUMNS: usize = 5_000;
 
-/// One combination of axis values.
+/// One combination of values of all axes.
 #[derive(Clone)]
 struct Cell {
     name: String,
-    /// The condition that a row must satisfy to be counted; `None` before the first axis.
+    /// The condition under which a row is counted; `None` before the first axis.
     test: Option<Expr>,
 }
 
 impl Binder<'_> {
-    /// Computes the aggregates of `source` for each combination of values, one row per group.
+    /// Computes the aggregates of `source` for each combination of values, with one row per group.
     pub(crate) fn pivoted(
         &mut self,
         source: Relation,
@@ -98,7 +98,7 @@ impl Binder<'_> {
         ))
     }
 
-    /// The name of each value, and the condition that the axis equals it.
+    /// The name of each value, and the condition that the axis has this value.
     fn axis_tests(
         &mut self,
         axis: NodeId,
@@ -126,8 +126,8 @@ impl Binder<'_> {
         Ok(tests)
     }
 
-    /// Checks permissions for everything read so far. A query that runs during binding runs before
-    /// the statement's permissions are checked. Permissions that are not yet known are requested.
+    /// Checks permissions for everything read so far, because a query that runs during binding runs
+    /// before the statement's own permission check. Requests permissions that are not yet known.
     fn must_read_all(&self, position: Span) -> EngineResult<()> {
         if self.visibility().is_none() {
             return Ok(());
@@ -182,7 +182,7 @@ impl Binder<'_> {
         let mut values = external.values(&plan, MAX_QUERIED_VALUES + 1)?;
         let mut seen = HashSet::new();
         values.retain(|value| seen.insert(value.clone()));
-        // The columns must be the same each time the statement is bound.
+        // The resulting columns must be the same each time the statement is bound.
         if !has_order(&relation.plan) {
             values.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
         }
@@ -269,7 +269,7 @@ fn crossed(cell: &Cell, tests: &[(String, Expr)]) -> Vec<Cell> {
     tests.iter().map(with).collect()
 }
 
-/// The expression with its aggregates restricted to rows that satisfy the condition.
+/// Restricts the aggregates in an expression to rows that satisfy the condition.
 fn restricted(expr: &Expr, test: Option<&Expr>) -> EngineResult<Expr> {
     let Some(test) = test else { return Ok(expr.clone()) };
     let narrowed = expr.clone().transform(|node| match node {

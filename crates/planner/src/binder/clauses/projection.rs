@@ -34,7 +34,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Rejects an expression that reads columns lost by grouping.
+    /// Rejects an expression that reads columns that do not exist after grouping.
     pub(crate) fn check_grouped(&self, stage: &Stage, expr: &Expr, at: NodeId) -> EngineResult<()> {
         let schema = stage.plan.schema();
         let is_missing = |expr: &Expr| {
@@ -79,8 +79,9 @@ impl Binder<'_> {
         });
         let mut exprs: Vec<Expr> =
             stage.items.iter().map(|item| item.value.expr.clone().alias(&item.name)).collect();
-        // ORDER BY on another column, selected or not, loses the designated timestamp. So does
-        // another timestamp in the list, because the outer block uses that one instead.
+        // ORDER BY on any other column, selected or not, removes the designated timestamp. So does
+        // another timestamp in the select list, because the outer block uses that timestamp
+        // instead.
         let keeps = self.block_time.of_output && !is_distinct;
         let keeps = keeps && !stage.items.iter().any(|item| item.value.sql_type.is_timestamp());
         let unselected = timestamp
@@ -122,8 +123,8 @@ impl Binder<'_> {
         Ok(output)
     }
 
-    /// DISTINCT ON: the first row of each key in the order that ORDER BY defines, otherwise in
-    /// input order.
+    /// DISTINCT ON: the first row of each key, in the order of ORDER BY or, without it, in input
+    /// order.
     pub(crate) fn first_of_each(
         &mut self,
         mut stage: Stage,
@@ -193,7 +194,8 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    /// Binds the window functions in ORDER BY. They are computed together with those in the list.
+    /// Binds the window functions in ORDER BY. They are computed together with those in the select
+    /// list.
     pub(crate) fn windows_of_order(
         &mut self,
         stage: &Stage,
@@ -216,7 +218,7 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// The output column that an ORDER BY item names by position or by name.
+    /// The output column that an ORDER BY item refers to by position or by name.
     fn output_position(&mut self, id: NodeId, items: &[Item]) -> EngineResult<Option<usize>> {
         match self.node(id)? {
             Node::Integer { text } => {

@@ -79,7 +79,8 @@ impl Binder<'_> {
         if counts { relation.without_unselected() } else { Ok(relation) }
     }
 
-    /// A variable can read only variables declared before it, so it cannot read itself.
+    /// Rejects variables that read themselves or later variables: a variable can read only earlier
+    /// ones.
     fn check_declarations(&mut self, declarations: &[Declaration]) -> EngineResult<()> {
         let tree = self.tree;
         let mut last = HashMap::with_capacity(declarations.len());
@@ -91,7 +92,7 @@ impl Binder<'_> {
         values.sort_unstable_by_key(|(span, _)| span.start);
         for (node, at) in tree.nodes.iter().zip(&tree.spans) {
             let read = match node {
-                // Clients also send a value for a parameter in an unused variable.
+                // Clients also send values for parameters in unused variables.
                 Node::Parameter { index } => {
                     self.parameters.slot(*index);
                     None
@@ -133,7 +134,7 @@ impl Binder<'_> {
         self.ordered(relation, order_by)
     }
 
-    /// The rows of a common table expression.
+    /// The rows of a CTE.
     fn with_table(&mut self, name: &Name) -> Option<EngineResult<Relation>> {
         let same = |table: &CommonTable| identifier::same(&table.name, &name.text);
         let position = self.common_tables.iter().rposition(same)?;
@@ -144,8 +145,8 @@ impl Binder<'_> {
         if let Some(shared) = table.shared {
             return Some(Ok(shared));
         }
-        // The table's body sees the preceding tables, itself only if recursive, and the variables
-        // of the outer scope.
+        // The CTE's body can reference preceding CTEs, itself only if it is recursive, and the
+        // variables of the outer scope.
         let hidden = self.common_tables.split_off(position);
         let inner = self.variables.split_off(table.scopes.min(self.variables.len()));
         let captured: Vec<Vec<Expr>> =
@@ -165,8 +166,8 @@ impl Binder<'_> {
         Some(bound.and_then(|relation| self.made_once(relation, position, reads_outer, name)))
     }
 
-    /// If the rows are volatile and the statement references the table more than once, computes
-    /// them once.
+    /// Computes the rows once if they are volatile and the statement references the CTE more than
+    /// once.
     fn made_once(
         &mut self,
         relation: Relation,
@@ -197,7 +198,7 @@ impl Binder<'_> {
     }
 }
 
-/// Whether a plan returns different rows each time.
+/// Whether a plan may return different rows for each execution.
 fn is_volatile(plan: &LogicalPlan) -> bool {
     let mut found = false;
     let _ = plan.apply_with_subqueries(|node| {

@@ -1,5 +1,5 @@
-//! WITH RECURSIVE: a UNION whose right side reads the rows of the previous step until a step
-//! returns none.
+//! WITH RECURSIVE: the right side of a UNION is evaluated in steps. Each step reads the rows of the
+//! previous step, until a step returns no rows.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::binder::state::scope::{Relation, ScopeColumn};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// The rows of a common table expression that may reference itself.
+    /// The rows of a CTE that may reference itself.
     pub(crate) fn recursive_table(&mut self, table: &CommonTable) -> EngineResult<Relation> {
         let Some((all, left, right)) = self.recursive_union(table.query)? else {
             return self.query(table.query);
@@ -53,8 +53,7 @@ impl Binder<'_> {
         Ok(Relation::of(plan, columns))
     }
 
-    /// Returns the two sides of a query that consists only of a UNION, and whether it keeps
-    /// duplicates.
+    /// If a query consists only of a UNION, returns its two sides and whether it keeps duplicates.
     fn recursive_union(&self, query: NodeId) -> EngineResult<Option<(bool, NodeId, NodeId)>> {
         let body = match self.node(query)? {
             Node::Query { declarations, with, body, order_by, limit: None }
@@ -72,7 +71,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The working table with the rows of the previous step.
+    /// The working table, which contains the rows of the previous step.
     fn last_rows(
         &mut self,
         work: &str,
@@ -86,7 +85,7 @@ impl Binder<'_> {
         self.provider_rows(Arc::new(CteWorkTable::new(work, schema)), &columns)
     }
 
-    /// The rows of the previous step, which may be referenced only once.
+    /// The rows of the previous step. They may be referenced only once.
     pub(crate) fn read_last_rows(&mut self, position: usize, at: Span) -> Option<Relation> {
         let own = self.common_tables.get_mut(position)?.last_rows.as_mut()?;
         if own.read_at.is_some() {
@@ -118,9 +117,9 @@ fn is_texty(of: SqlType) -> bool {
     of.is_text() || of == SqlType::Char
 }
 
-/// The type that a recursive column keeps. Symbol codes are valid only within their own table, an
-/// untyped null is shown as a string, and a single character in the first step may become longer in
-/// the next.
+/// The type of a column in all steps of a recursive CTE. Symbol codes are valid only within their
+/// own table. An untyped null is shown as a string. A single character in the first step may become
+/// longer in the next step.
 fn kept_type(of: SqlType) -> SqlType {
     match of {
         SqlType::Symbol | SqlType::Char | SqlType::Null => SqlType::String,
@@ -128,8 +127,8 @@ fn kept_type(of: SqlType) -> SqlType {
     }
 }
 
-/// Rejects a right side whose column types differ from the left: a value must have the same meaning
-/// in each step.
+/// Rejects a right side whose column types differ from the left side's: a value must have the same
+/// meaning in each step.
 fn check_columns(
     first: &Relation,
     next: &Relation,

@@ -26,7 +26,7 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, Scope, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, Typed, error};
 
-/// Keys and aggregates of a SAMPLE BY, in order of appearance.
+/// Keys and aggregates of a SAMPLE BY query, in order of appearance.
 struct Sampled {
     keys: Vec<Expr>,
     aggregates: Vec<Expr>,
@@ -85,7 +85,7 @@ impl Binder<'_> {
         })
     }
 
-    /// SAMPLE BY with ROLLUP, CUBE or GROUPING SETS: every grouping set has the time buckets.
+    /// Binds SAMPLE BY with ROLLUP, CUBE or GROUPING SETS: every grouping set has all time buckets.
     fn sampled_levels(
         &mut self,
         source: Relation,
@@ -181,7 +181,8 @@ impl Binder<'_> {
         Ok(BucketSpec { count, unit, alignment, from, to, nanoseconds })
     }
 
-    /// Converts FROM or TO to a timestamp. A string without a UTC offset is read in the time zone.
+    /// Converts a FROM or TO bound to a timestamp. A string without a UTC offset is interpreted in
+    /// the time zone.
     fn bound(
         &mut self,
         id: Option<NodeId>,
@@ -204,7 +205,7 @@ impl Binder<'_> {
         Ok(Some(if is_local { zone.to_utc(at, of.per_second()) } else { at }))
     }
 
-    /// The step of the buckets.
+    /// The bucket size, as a count and a unit.
     pub(crate) fn step(&mut self, id: NodeId) -> EngineResult<(u32, StepUnit)> {
         let (count, unit) = self.duration(id)?;
         let count = u32::try_from(count).map_err(|_| {
@@ -272,7 +273,8 @@ impl Binder<'_> {
                     ));
                 }
             };
-            // The type of the matching list item; DOUBLE if no item is exactly this aggregate.
+            // The type of the select item that consists of exactly this aggregate; DOUBLE if no
+            // such item exists.
             let sql_type = types.get(aggregate).copied().unwrap_or(SqlType::Double);
             self.refuse_made_up(fill, aggregate)?;
             values.push(match fill {
@@ -291,8 +293,9 @@ impl Binder<'_> {
             });
         }
         let keys: Vec<usize> = (1..=sampled.keys.len()).collect();
-        // An open end must not add buckets. A placeholder start of TO adds none, because no bucket
-        // starts after TO; a placeholder end of MIN adds none, because no bucket ends before MIN.
+        // A missing bound must not add buckets. If FROM is missing, TO also serves as the start: no
+        // bucket starts after TO. If TO is missing, the end is the minimum timestamp: no bucket
+        // ends before it.
         let range = match (spec.from, spec.to) {
             (Some(from), Some(to)) => Some((from, to)),
             (Some(from), None) => Some((from, i64::MIN)),
@@ -313,8 +316,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Rejects interpolated and constant FILL values for aggregates that return a list or a
-    /// drawing.
+    /// Rejects interpolated and constant FILL values for `array_agg` and `sparkline`, whose results
+    /// are arrays and charts.
     fn refuse_made_up(&self, fill: &Fill, aggregate: &Expr) -> EngineResult<()> {
         if !matches!(fill, Fill::Linear { .. } | Fill::Constant { .. }) {
             return Ok(());
@@ -397,8 +400,8 @@ fn no_timestamp() -> EngineError {
     .with_hint("specify the timestamp column: (…) TIMESTAMP(column)")
 }
 
-/// Collects the keys and aggregates of SAMPLE BY. Keys are the items other than the timestamp and
-/// the aggregates. In the list, the timestamp refers to the bucket.
+/// Collects the keys and aggregates of SAMPLE BY. All items other than the timestamp and the
+/// aggregates are keys. In the select list, the timestamp refers to the bucket.
 fn sampled(items: &[Item], extras: &[Typed], timestamp: &Expr) -> Sampled {
     let mut keys = Exprs::default();
     let mut aggregates = Exprs::default();
@@ -431,7 +434,8 @@ fn sampled_plan(
 ) -> EngineResult<(LogicalPlan, Replaced)> {
     let mut replaced = Replaced::default();
     let mut keys = Vec::with_capacity(sampled.keys.len());
-    // Generated names must differ from the bucket column's, which has the timestamp's name.
+    // Generated names must differ from the timestamp's name, which is also the bucket column's
+    // name.
     let beside_time = |prefix: &str, number: usize| {
         let name = format!("{prefix}{number}");
         if name == timestamp.column.name { format!("{name}_") } else { name }
@@ -454,7 +458,7 @@ fn sampled_plan(
     Ok((LogicalPlan::Extension(Extension { node: Arc::new(node) }), replaced))
 }
 
-/// The aggregate that `PREV(name)` refers to: a list item of the same type.
+/// The aggregate that `PREV(name)` refers to: a select item of the same type.
 fn previous_of(
     of: &Name,
     sql_type: SqlType,

@@ -1,5 +1,5 @@
 //! One SELECT block. Clauses apply in this order: FROM, WHERE, LATEST ON, GROUP BY or SAMPLE BY,
-//! the list, window functions, ORDER BY, DISTINCT.
+//! the select list, window functions, ORDER BY, DISTINCT.
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::{
@@ -38,7 +38,7 @@ impl Binder<'_> {
         output
     }
 
-    /// Whether a clause or a join of the block depends on the designated timestamp of its rows.
+    /// Whether a clause or a join in the block depends on the designated timestamp of its rows.
     fn goes_by_time(&self, select: &SelectNode) -> bool {
         let mut pending: Vec<NodeId> = select.from.into_iter().collect();
         let mut joins = false;
@@ -56,7 +56,8 @@ impl Binder<'_> {
         select: &SelectNode,
         order_by: &[OrderItem],
     ) -> EngineResult<Relation> {
-        // Exhaustive destructuring: a new clause does not compile until it is handled here.
+        // Destructured exhaustively, so that a new clause does not compile until it is handled
+        // here.
         let SelectNode {
             distinct: _,
             distinct_on: _,
@@ -68,11 +69,11 @@ impl Binder<'_> {
             group_by,
             group_by_all,
             having,
-            // Already put in scope by `select`.
+            // `select` has already put them in scope.
             windows: _,
             qualify: _,
             pivot,
-            // An optimizer hint for another database.
+            // Hints are for the optimizer of another database.
             hint: _,
         } = select;
         let source_node = from.map(|from| self.node(from)).transpose()?;
@@ -100,7 +101,7 @@ impl Binder<'_> {
             || having.is_some()
             || items.iter().any(|item| has_aggregate(&item.value.expr));
         let aliases = aliases_of(&items);
-        // The list first expands values into rows; grouping applies to the resulting rows.
+        // The select list first expands values into rows; the resulting rows are then grouped.
         let (source, rows) =
             if grouped { (rows.over(source)?, ListRows::default()) } else { (source, rows) };
         let extras =
@@ -120,7 +121,8 @@ impl Binder<'_> {
         self.finished(stage, &aliases, select, order_by)
     }
 
-    /// Binds the list, and applies WHERE. Also returns the values that the list expands into rows.
+    /// Binds the select list, and applies WHERE. Also returns the values that the list expands into
+    /// rows.
     fn listed(
         &mut self,
         source: Relation,
@@ -133,8 +135,8 @@ impl Binder<'_> {
             let items = self.items(items, &source)?;
             return Ok((source, items, ListRows::default()));
         }
-        // The list is bound first. If both the list and WHERE contain an unknown name, the error
-        // reports the one in the list.
+        // The select list is bound before WHERE: if both contain an unknown name, the error reports
+        // the one in the list.
         let around = self.list_rows.replace(ListRows::default());
         let items = self.items(items, &source)?;
         let rows = std::mem::replace(&mut self.list_rows, around).unwrap_or_default();
@@ -142,7 +144,8 @@ impl Binder<'_> {
         Ok((self.filtered_if(source, filter)?, items, rows))
     }
 
-    /// The clauses after grouping: HAVING, windows, sub-queries of the list, ORDER BY, DISTINCT.
+    /// Applies the clauses after grouping: HAVING, window functions, sub-queries of the select
+    /// list, ORDER BY, DISTINCT.
     pub(crate) fn finished(
         &mut self,
         stage: Stage,
@@ -166,8 +169,8 @@ impl Binder<'_> {
             None => None,
         };
         windows.extend(qualify.clone());
-        // Windows see the rows before the list expands values into rows, unless they read the
-        // elements.
+        // Window functions are computed before the select list expands values into rows, unless
+        // they read the expanded elements.
         if stage.window_reads_elements(&windows) {
             stage.take_apart()?;
         }
@@ -187,7 +190,7 @@ impl Binder<'_> {
         self.projected(stage, aliases, order_by, *distinct && distinct_on.is_empty())
     }
 
-    /// Binds expressions of HAVING, QUALIFY and ORDER BY to find their aggregates.
+    /// Binds the expressions in HAVING, QUALIFY and ORDER BY to find their aggregates.
     pub(crate) fn extras(
         &mut self,
         source: &Relation,
@@ -238,7 +241,7 @@ impl Binder<'_> {
         Ok(stage)
     }
 
-    /// The condition of QUALIFY, which may use window functions and names of the list.
+    /// The condition of QUALIFY, which may use window functions and names from the select list.
     fn qualify(&mut self, stage: &Stage, aliases: &[Alias], id: NodeId) -> EngineResult<Expr> {
         let rows = Scope::rows(&stage.source);
         let scope = Scope { aliases, aliases_first: true, aggregates: true, windows: true, ..rows };
@@ -259,7 +262,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Applies WHERE: time ranges are pushed into the scan; the remaining conditions become a
+    /// Applies WHERE: time ranges are pushed into the scan, and the remaining conditions become a
     /// filter.
     pub(crate) fn filtered(&mut self, source: Relation, id: NodeId) -> EngineResult<Relation> {
         let mut ids = Vec::new();
@@ -303,7 +306,7 @@ impl Binder<'_> {
         }
         let joins = has_subquery(&test.expr);
         plan = relation::filter(plan, test.expr)?;
-        // A sub-query becomes a join, which does not keep the order.
+        // A sub-query becomes a join, which does not preserve the order.
         if let Some(column) = source.ascending_time().filter(|_| joins) {
             plan = relation::sort_by_time(plan, column.expr())?;
         }

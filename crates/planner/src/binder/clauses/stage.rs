@@ -1,5 +1,5 @@
-//! State passed between the clauses of a SELECT block: the rows, the select list over them, and the
-//! columns that hold values computed earlier.
+//! State passed between the clauses of a SELECT block: the rows, the select list, and the columns
+//! that hold values computed earlier.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::binder::{Typed, error};
 pub(crate) struct Item {
     pub(crate) name: String,
     pub(crate) value: Typed,
-    /// The expression's node; `None` for a column from `*`.
+    /// The expression's node; `None` for a column that `*` adds.
     pub(crate) node: Option<NodeId>,
 }
 
@@ -31,19 +31,19 @@ pub(crate) struct Stage {
     pub(crate) source: Relation,
     /// The rows that the list reads.
     pub(crate) plan: LogicalPlan,
-    /// The list over `plan`.
+    /// The select list over `plan`.
     pub(crate) items: Vec<Item>,
     /// Maps expressions over `source` to expressions over `plan`.
     pub(crate) replaced: Replaced,
     /// The designated timestamp over `plan`.
     pub(crate) timestamp: Option<Expr>,
-    /// Row order by the designated timestamp.
+    /// The order of the rows by designated timestamp.
     pub(crate) order: TimeOrder,
-    /// Values that the list expands into rows; empty once they are expanded.
+    /// Values that the select list expands into rows; empty after the expansion.
     pub(crate) rows: ListRows,
 }
 
-/// Expressions computed in a plan below, mapped to the columns that hold their values.
+/// Expressions that an input plan has computed, mapped to the columns that hold their values.
 #[derive(Debug, Default)]
 pub(crate) struct Replaced {
     columns: HashMap<Expr, Expr>,
@@ -54,7 +54,7 @@ impl Replaced {
         self.columns.insert(expr, column);
     }
 
-    /// Replaces all computed subexpressions by their columns.
+    /// Replaces all computed subexpressions with their columns.
     pub(crate) fn apply(&self, expr: Expr) -> EngineResult<Expr> {
         if self.columns.is_empty() {
             return Ok(expr);
@@ -69,7 +69,7 @@ impl Replaced {
             }
             let Some(captured) = captured_mut(&mut node) else { return Ok(Transformed::no(node)) };
             for read in captured {
-                // Keep the alias by which the sub-query refers to the value.
+                // Keep the alias, because the sub-query refers to the value by it.
                 if let Expr::Alias(alias) = read {
                     let value = std::mem::take(alias.expr.as_mut());
                     *alias.expr = self.rewritten(value)?;
@@ -82,7 +82,7 @@ impl Replaced {
 }
 
 impl Stage {
-    /// Expands the list's values into rows.
+    /// Expands the select list's values into rows.
     pub(crate) fn take_apart(&mut self) -> EngineResult<()> {
         let rows = std::mem::take(&mut self.rows);
         if rows.arguments().is_empty() {
@@ -94,7 +94,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Whether a window function in the list or in `ordering` reads expanded elements.
+    /// Whether a window function in the select list or in `ordering` reads expanded elements.
     pub(crate) fn window_reads_elements(&self, ordering: &[Expr]) -> bool {
         let reads =
             |node: &Expr| Ok(matches!(node, Expr::WindowFunction(_)) && self.rows.are_read(node));
@@ -102,7 +102,7 @@ impl Stage {
         values.any(|expr| expr.exists(reads).unwrap_or(false))
     }
 
-    /// Computes window functions below the list, including those in ORDER BY.
+    /// Computes window functions below the select list, including those in ORDER BY.
     pub(crate) fn plan_windows(&mut self, ordering: &[Expr]) -> EngineResult<()> {
         let mut windows = Exprs::default();
         let values = self.items.iter().map(|item| &item.value.expr).chain(ordering);
@@ -151,7 +151,7 @@ impl Stage {
         self.restore_time_order()
     }
 
-    /// Adds window functions to the plan, each as a column named by its alias.
+    /// Adds window functions to the plan; each becomes a column named by its alias.
     fn add_windows(&mut self, named: Vec<Expr>) -> EngineResult<()> {
         let timestamp = self.ascending_time().cloned();
         let (in_order, others): (Vec<Expr>, Vec<Expr>) = named
@@ -171,8 +171,8 @@ impl Stage {
         Ok(())
     }
 
-    /// If rows must keep their order, computes the list's sub-queries in a plan below the list:
-    /// sub-queries become joins, which do not keep the order.
+    /// If rows must keep their order, computes the select list's sub-queries in a plan below the
+    /// list: sub-queries become joins, which do not preserve the order.
     pub(crate) fn plan_subqueries(&mut self, ordered: bool) -> EngineResult<()> {
         let mut values: Vec<Expr> = Vec::new();
         for item in &self.items {
@@ -199,8 +199,8 @@ impl Stage {
         self.restore_time_order()
     }
 
-    /// Sorts by time again after windows, whose PARTITION BY and ORDER BY may change the order. The
-    /// optimizer removes the sort if it is redundant.
+    /// Sorts by time again after window functions, whose PARTITION BY and ORDER BY may change the
+    /// order. The optimizer removes the sort if it is redundant.
     pub(crate) fn restore_time_order(&mut self) -> EngineResult<()> {
         if let Some(time) = self.ascending_time() {
             self.plan = relation::sort_by_time(self.plan.clone(), time.clone())?;
@@ -208,7 +208,7 @@ impl Stage {
         Ok(())
     }
 
-    /// The designated timestamp, if rows ascend by it.
+    /// The designated timestamp, if the rows are in ascending order by it.
     pub(crate) fn ascending_time(&self) -> Option<&Expr> {
         self.timestamp.as_ref().filter(|_| self.order == TimeOrder::Ascending)
     }
@@ -272,7 +272,7 @@ pub(crate) fn collect_plain_columns(expr: &Expr, into: &mut Exprs) {
     });
 }
 
-/// The names of a list's items, as later clauses see them.
+/// The names of the select items, as later clauses see them.
 pub(crate) fn aliases_of(items: &[Item]) -> Vec<Alias> {
     items.iter().map(|item| Alias { name: item.name.clone(), value: item.value.clone() }).collect()
 }

@@ -1,4 +1,5 @@
-//! Expands `*` and `t.*` in a select list. EXCLUDE removes columns, REPLACE replaces their values.
+//! Expands `*` and `t.*` in a select list. EXCLUDE removes columns, and REPLACE replaces their
+//! values.
 
 use hashbrown::{HashMap, HashSet};
 use tidemark_ast::{Name, Node, NodeId, SelectItem};
@@ -15,7 +16,7 @@ enum Change {
     Replace(Typed, NodeId),
 }
 
-/// The columns in EXCLUDE and REPLACE, by case-folded name.
+/// The columns in EXCLUDE and REPLACE, keyed by case-folded name.
 #[derive(Default)]
 struct Changes<'i> {
     of: HashMap<String, (&'i Name, Change)>,
@@ -31,7 +32,7 @@ impl<'i> Changes<'i> {
         Ok(())
     }
 
-    /// Rejects the first of these names that is not a column.
+    /// Rejects the first name in EXCLUDE or REPLACE that is not among `columns`.
     fn check<'n>(&self, columns: impl Iterator<Item = &'n str>) -> EngineResult<()> {
         if self.of.is_empty() {
             return Ok(());
@@ -88,10 +89,10 @@ impl Binder<'_> {
         };
         changes.check(columns().map(|column| column.name.as_str()))?;
         let before = into.len();
-        // `*` is short but expands to a whole table, so its columns count towards the limit.
+        // `*` is short but expands to all columns of a table, so these count towards the limit.
         self.work.count_columns(columns().count(), position)?;
         for column in columns() {
-            // Applies to excluded columns too: naming one reveals that it exists.
+            // Excluded columns count as read too, because naming one reveals that it exists.
             column.origin.note();
             let (value, node) = match changes.find(&column.name) {
                 Some(Change::Exclude) => continue,

@@ -1,5 +1,5 @@
-//! WINDOW JOIN: a select block whose aggregates read, for each left row, the right rows in a window
-//! around it. The block has one row per left row, so nothing is grouped.
+//! WINDOW JOIN: a select block with one row per left row. Its aggregates read the right rows in a
+//! window around the left row, so nothing is grouped.
 
 use std::sync::Arc;
 
@@ -119,7 +119,8 @@ impl<'a> Binder<'a> {
         Ok((left, joins))
     }
 
-    /// Rejects clauses that group rows: these joins either do not group rows or group them already.
+    /// Rejects clauses that group rows, because these joins either do not group rows or have
+    /// already grouped them.
     pub(crate) fn refuse_beside(&self, select: &SelectNode, join: &str) -> EngineResult<()> {
         let SelectNode { sample_by, latest_on, pivot, .. } = select;
         if let Some(sample_by) = sample_by {
@@ -151,7 +152,8 @@ impl<'a> Binder<'a> {
         item.node.map(|id| self.tree.span(id)).unwrap_or_default()
     }
 
-    /// Rejects columns of the right side outside aggregates: they have no single value per row.
+    /// Rejects columns of the right side outside aggregates, because they have no single value per
+    /// row.
     fn check_items(&self, items: &[Item], left: &Relation, source: &Relation) -> EngineResult<()> {
         self.refuse_windows(items, "WINDOW JOIN")?;
         for item in items {
@@ -215,8 +217,8 @@ impl<'a> Binder<'a> {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
     }
 
-    /// The window of a join. It is empty for left rows that fail an ON condition over the left side
-    /// only.
+    /// The window of a join. It is empty for left rows that fail an ON condition that reads only
+    /// the left side.
     fn window_range(
         &mut self,
         left: &Relation,
@@ -248,8 +250,9 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// A window bound, and its distance from the timestamp if that is constant. `units` are the
-    /// left timestamp's unit, which applies to numbers without a unit, and the join's unit.
+    /// A window bound, and its distance from the timestamp if the distance is constant. `units`
+    /// contains the left timestamp's unit, which applies to numbers without a unit, and the join's
+    /// unit.
     fn window_bound(
         &mut self,
         bound: &FrameBound,
@@ -303,8 +306,8 @@ pub(crate) fn refused(message: &str, at: Span) -> EngineError {
     error::at(ErrorCode::NotSupported, message, at)
 }
 
-/// Converts a unit word to the join's unit, as a multiplier and a divisor. Without a unit, the unit
-/// of the left timestamp applies.
+/// Converts a unit word to the join's unit, as a multiplier and a divisor. If no unit is given, the
+/// left timestamp's unit applies.
 fn scale(word: Option<&str>, (left, unit): (SqlType, SqlType)) -> (i64, i64) {
     let Some(word) = word else { return (if left == unit { 1 } else { 1_000 }, 1) };
     let word = word.to_ascii_lowercase();
@@ -325,8 +328,8 @@ fn scale(word: Option<&str>, (left, unit): (SqlType, SqlType)) -> (i64, i64) {
     }
 }
 
-/// The join that each aggregate belongs to: the one whose right side the aggregate reads, otherwise
-/// the first.
+/// The join that each aggregate belongs to: the join whose right side it reads, otherwise the first
+/// join.
 fn owners(aggregates: &[Expr], joins: &[Windowed<'_>]) -> EngineResult<Vec<usize>> {
     let reads = |aggregate: &Expr, join: &Windowed<'_>| {
         let mut found = false;

@@ -30,7 +30,7 @@ use crate::binder::state::scope::{Relation, Scope, ScopeColumn};
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// A function call.
+    /// Binds a function call.
     pub(crate) fn call(
         &mut self,
         call: &CallNode,
@@ -99,8 +99,8 @@ impl Binder<'_> {
         self.scalar_call(&call.name.text, arguments, call.name.span, &spans)
     }
 
-    /// The arguments of a plain call. Rejects clauses that belong to aggregates or window
-    /// functions.
+    /// The arguments of a plain call. Rejects clauses that only aggregates or window functions
+    /// support.
     pub(crate) fn plain_arguments<'c>(&self, call: &'c CallNode) -> EngineResult<&'c [NodeId]> {
         let CallNode { name, arguments, distinct, order_by, filter, ignore_nulls, over } = call;
         if let Some(item) = order_by.first() {
@@ -123,7 +123,7 @@ impl Binder<'_> {
         error::at(ErrorCode::NotSupported, message, self.tree.span(item.expression))
     }
 
-    /// The query passed as an argument, if it is one.
+    /// The query that is passed as an argument; `None` if the argument is not a query.
     fn query_of(&self, argument: NodeId) -> EngineResult<Option<NodeId>> {
         Ok(match self.node(argument)? {
             Node::Subquery { query } => Some(*query),
@@ -132,7 +132,7 @@ impl Binder<'_> {
         })
     }
 
-    /// `json_extract(…)` that returns the type of an enclosing cast.
+    /// Binds `json_extract(…)` so that it returns the type of an enclosing cast.
     pub(crate) fn json_call(
         &mut self,
         call: &CallNode,
@@ -196,7 +196,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Converts the items of a catalog array, which is stored as text.
+    /// Converts the items of a catalog array, which is stored as a string.
     fn catalog_items(&mut self, items: Vec<Typed>, position: Span) -> EngineResult<Vec<Typed>> {
         let text = |item: Typed| {
             if !item.sql_type.is_integer() {
@@ -221,7 +221,7 @@ impl Binder<'_> {
                 call.name.span,
             ));
         }
-        // Inside an aggregate, names refer to columns first, then to aliases of the list.
+        // Inside an aggregate, names refer to columns first, then to aliases in the select list.
         let inner = Scope { windows: false, aliases_first: false, ..*scope };
         let arguments = self.aggregate_arguments(call, name, &inner)?;
         let filter = self.aggregate_filter(call, &arguments, &inner)?;
@@ -273,8 +273,8 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// An aggregate's filter: its FILTER clause and, with IGNORE NULLS, a test that its value is
-    /// not null.
+    /// An aggregate's filter: its FILTER clause and, with IGNORE NULLS, the condition that its
+    /// value is not null.
     fn aggregate_filter(
         &mut self,
         call: &CallNode,
@@ -296,12 +296,12 @@ impl Binder<'_> {
         Ok((!tests.is_empty()).then(|| Box::new(predicate::all(tests).expr)))
     }
 
-    /// Arguments with which `string_agg` implements `json_agg`.
+    /// Arguments for `string_agg`, which implements `json_agg`.
     fn json_items(&mut self, items: Vec<Typed>, at: Span) -> EngineResult<Vec<Typed>> {
         Ok(vec![self.scalar_call("json_item", items, at, &[])?, literal::text(", ")])
     }
 
-    /// Rejects an aggregate over another aggregate, or over the alias of a window function.
+    /// Rejects an aggregate over another aggregate or over the alias of a window function.
     fn refuse_nested(
         &self,
         call: &CallNode,
@@ -382,8 +382,8 @@ impl Binder<'_> {
         Ok(keys)
     }
 
-    /// Adds the rows' designated timestamp to the arguments of a time-based aggregate that is
-    /// called with only a value.
+    /// If a time-based aggregate is called with only a value, adds the rows' designated timestamp
+    /// to its arguments.
     pub(crate) fn with_time(
         name: &str,
         mut arguments: Vec<Typed>,
@@ -425,8 +425,8 @@ impl Binder<'_> {
         }
     }
 
-    /// If the only argument of a JSON function is a table alias and not a column, returns the
-    /// column names and values of the row.
+    /// If the only argument of a JSON function is a table alias and not a column, returns the names
+    /// and values of the row's columns.
     fn row_arguments(
         &mut self,
         call: &CallNode,
@@ -456,7 +456,7 @@ impl Binder<'_> {
         Ok((!pairs.is_empty()).then_some(pairs))
     }
 
-    /// `grouping(key, …)`.
+    /// Binds `grouping(key, …)`.
     pub(crate) fn grouping_call(
         &mut self,
         call: &CallNode,
@@ -478,7 +478,7 @@ impl Binder<'_> {
     }
 }
 
-/// The day `distance` days from the day of `now`, as an INTERVAL that includes both ends.
+/// The day that is `distance` days after the day of `now`, as an INTERVAL that includes both ends.
 fn day(now: i64, distance: i64) -> Option<Typed> {
     let start = floor_to(now, MICROS_PER_DAY, 0) + distance * MICROS_PER_DAY;
     let ends = [start, start + MICROS_PER_DAY - 1];
@@ -492,7 +492,7 @@ fn day(now: i64, distance: i64) -> Option<Typed> {
 }
 
 /// Returns the aggregate to use for PERIODs. Their minimum and maximum follow the sort order of
-/// periods, not the order of their months, days and microseconds.
+/// periods, not the order of their fields: months, days and microseconds.
 fn of_lengths<'n>(name: &'n str, arguments: &mut Vec<Typed>) -> &'n str {
     let [length] = arguments.as_slice() else { return name };
     if length.sql_type != SqlType::Period {
@@ -507,7 +507,7 @@ fn of_lengths<'n>(name: &'n str, arguments: &mut Vec<Typed>) -> &'n str {
     by
 }
 
-/// Rejects an aggregate that reads only outer columns: in standard SQL it belongs to the outer
+/// Rejects an aggregate that reads only outer columns, because standard SQL assigns it to the outer
 /// query.
 fn refuse_outer<'e>(call: &CallNode, read: impl Iterator<Item = &'e Expr>) -> EngineResult<()> {
     let (mut reads_outer, mut reads_own) = (false, false);
@@ -527,8 +527,8 @@ fn refuse_outer<'e>(call: &CallNode, read: impl Iterator<Item = &'e Expr>) -> En
     Err(error::at(ErrorCode::NotSupported, message, call.name.span).with_hint(hint))
 }
 
-/// Resolves the aggregate and its arguments. If the result type stays the same, INT arithmetic in
-/// the arguments is done in 64 bits so that it does not wrap.
+/// Resolves the aggregate and its arguments. INT arithmetic in the arguments is done in 64 bits, so
+/// that it does not wrap, unless this would change the result type.
 fn aggregate_over(
     name: &str,
     distinct: bool,
@@ -545,8 +545,8 @@ fn aggregate_over(
     }
 }
 
-/// The `PostgreSQL` array type of an `array_agg` result. Numeric arrays are native, except arrays
-/// of catalog values.
+/// The `PostgreSQL` array type for the result of `array_agg`. Arrays of numbers are native, except
+/// arrays of catalog values.
 fn list_of(name: &str, items: &[Typed], scope: &Scope<'_>) -> Option<CatalogType> {
     let item = items.first().filter(|_| name == "array_agg")?;
     let is_catalog = scope.relation.is_some_and(pg_catalog::is_catalog);

@@ -1,6 +1,7 @@
 //! In WHERE, `a.x = b.y` joins two sources, or a sub-query with its outer rows. As in ON, both
-//! sides become join keys, which must be exactly equal. Elsewhere, two DOUBLEs are equal within a
-//! tolerance, and a string is looked up in a symbol's dictionary; neither works as a key.
+//! operands become join keys, which must be exactly equal. Elsewhere, two DOUBLEs are equal within
+//! a tolerance, and a string is looked up in a symbol's dictionary. Neither comparison works as a
+//! join key.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, binary_expr};
@@ -20,7 +21,8 @@ enum Origin<'r> {
     Around,
 }
 
-/// A condition of WHERE over these rows; an equality of two sources becomes a join key.
+/// Returns a condition from WHERE over these rows. An equality between two sources becomes a join
+/// key.
 pub(crate) fn joining(term: Typed, rows: &Relation) -> Typed {
     let Expr::ScalarFunction(call) = &term.expr else { return term };
     let joined = sides(call).filter(|[one, other]| {
@@ -35,7 +37,7 @@ pub(crate) fn joining(term: Typed, rows: &Relation) -> Typed {
     }
 }
 
-/// The operands of an equality, as keys of one type.
+/// The operands of an equality, converted to keys of one type.
 fn sides(call: &ScalarFunction) -> Option<[Expr; 2]> {
     let [one, other] = &call.args[..] else { return None };
     let is_doubles = |(name, operator)| operator == Operator::Eq && name == call.name();

@@ -10,7 +10,8 @@ use crate::binder::state::work;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// `operand BETWEEN low AND high`: bounds in either order, false if a value is null.
+    /// Binds `operand BETWEEN low AND high`: the bounds can be in either order, and the result is
+    /// false if a value is null.
     pub(crate) fn between(
         &mut self,
         operand: NodeId,
@@ -51,14 +52,14 @@ impl Binder<'_> {
         ];
         // `>=` and `<=` are true for two nulls; BETWEEN is not.
         if low.constant.is_none() && high.constant.is_none() {
-            // By now a parameter has its type and value.
+            // At this point, a parameter has a type and a value.
             let operand = self.settled(operand.clone(), operand.sql_type)?;
             parts.push(predicate::is_null(operand, true));
         }
         Ok(predicate::all(parts))
     }
 
-    /// `operand IN (…)`, and `ts IN 'interval'` with or without parentheses.
+    /// Binds `operand IN (…)`, and `ts IN 'interval'` with or without parentheses.
     pub(crate) fn in_list(
         &mut self,
         operand: NodeId,
@@ -73,7 +74,8 @@ impl Binder<'_> {
             && self.is_interval_parameter(*item)?
             && self.context.parameter_values.is_none()
         {
-            // The statement is only described: the parameter's value will determine the ranges.
+            // The statement is only being described: the parameter's value will determine the
+            // ranges.
             return Ok(Typed::computed(operand_typed.expr.is_not_null(), SqlType::Boolean));
         }
         if is_time && let Some(ranges) = self.interval_item(items, operand_typed.sql_type)? {
@@ -115,8 +117,8 @@ impl Binder<'_> {
             };
             let is_number = operand.sql_type.is_integer() || operand.sql_type.is_floating();
             if is_number && item_type.is_text() && item.constant.is_some() {
-                // Otherwise a non-numeric string would fail only at a row that is compared with it,
-                // or never.
+                // Without this check, a non-numeric string would fail only when a row is compared
+                // with it, or never.
                 let at = self.tree.span(id);
                 let number = self.cast(item.clone(), SqlType::Double, CastMode::Constant, at)?;
                 if !item.is_null_constant() && number.is_null_constant() {
@@ -132,7 +134,8 @@ impl Binder<'_> {
         Ok(predicate::any(tests))
     }
 
-    /// Whether a timestamp is in an interval known only at run time; both ends are included.
+    /// Whether a timestamp is in an interval that is known only at run time; both ends are
+    /// included.
     fn in_interval(
         &mut self,
         operand: &Typed,

@@ -1,5 +1,5 @@
-//! Exponential moving averages: `avg(x, 'alpha' | 'period' | unit, n [, volume]) OVER (…)`. Rows
-//! with a null value repeat the previous average.
+//! Exponential moving averages: `avg(x, 'alpha' | 'period' | unit, n [, volume]) OVER (…)`. A row
+//! with a null value repeats the previous average.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::binder::state::named_windows::Window;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
-/// A row's weight relative to the average so far. Floats are stored as bits so that the enum is
-/// comparable.
+/// A row's weight relative to the average so far. Floats are stored as bits, so that the enum can
+/// be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Smoothing {
     /// The same weight for each row.
@@ -39,7 +39,7 @@ impl Smoothing {
 }
 
 impl PartitionKernel for Smoothing {
-    /// A value and a volume as DOUBLE, and their timestamp as LONG.
+    /// A value and a volume as DOUBLE, and the timestamp as LONG.
     const ARGUMENTS: usize = 3;
 
     fn name(&self) -> &'static str {

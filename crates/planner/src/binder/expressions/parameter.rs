@@ -1,5 +1,5 @@
-//! `$1` as an expression: its own type or the one that its context requires, and its value if
-//! known.
+//! `$1` as an expression, with its declared type or the type that its context requires, and its
+//! value if known.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::expr::Placeholder;
@@ -14,7 +14,7 @@ use crate::binder::expressions::constant;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// `$index` before its type is inferred.
+    /// Binds `$index`, whose type is not inferred yet.
     pub(crate) fn parameter(&mut self, index: u32, position: Span) -> EngineResult<Typed> {
         self.parameter_uses.met += 1;
         let given = self.context.parameter_values.as_ref().map(Vec::len);
@@ -51,9 +51,9 @@ impl Binder<'_> {
         self.prefix_operator(UnaryOperator::Minus, operand, Span::default())
     }
 
-    /// An untyped parameter under a cast to an integer, as the value that the client sent: the cast
-    /// truncates values that INSERT rejects. Until values are known, the parameter has the cast's
-    /// target type.
+    /// Binds an untyped parameter under a cast to an integer with the value that the client sent,
+    /// because the cast truncates values that INSERT rejects. Until values are known, the parameter
+    /// has the cast's target type.
     pub(crate) fn sent_integer(&mut self, typed: Typed, to: SqlType) -> Typed {
         let Some(index) = typed.parameter.filter(|_| to.is_integer()) else { return typed };
         let is_plain = matches!(typed.expr, Expr::Placeholder(_));
@@ -86,7 +86,7 @@ impl Binder<'_> {
         value.is_none_or(|value| matches!(value, ParameterValue::Null))
     }
 
-    /// The parameter in a node or in the value of its variable, if any.
+    /// The parameter in a node, or in the value of the variable in this node, if any.
     pub(crate) fn parameter_at(&self, id: NodeId) -> EngineResult<Option<u32>> {
         let id = match self.node(id)? {
             Node::Variable { name } => self.variable_value(name).map_or(id, |value| value.node),
@@ -152,7 +152,7 @@ impl Binder<'_> {
         };
         let is_text = literal.sql_type.is_text();
         match self.cast(literal.clone(), sql_type, CastMode::Insert, Span::default()) {
-            // No direct conversion: convert its string form instead.
+            // No direct conversion exists, so the string form is converted.
             Err(failure) if failure.code == ErrorCode::TypeMismatch && !is_text => {
                 let explicit = CastMode::Explicit;
                 let text = self.cast(literal, SqlType::Varchar, explicit, Span::default())?;
@@ -164,7 +164,8 @@ impl Binder<'_> {
 }
 
 /// Whether a string is an epoch value in microseconds, or in the unit of another time type: clients
-/// that declare no types send numbers as text. A year alone is too short to count.
+/// that declare no types send numbers as text. A string with fewer than ten digits, such as a year,
+/// is not an epoch value.
 pub(crate) fn is_epoch(text: &Typed, sql_type: SqlType) -> bool {
     const MIN_DIGITS: usize = 10;
     let is_time = sql_type.is_timestamp() || sql_type == SqlType::Date;
@@ -174,7 +175,7 @@ pub(crate) fn is_epoch(text: &Typed, sql_type: SqlType) -> bool {
     })
 }
 
-/// The value as a constant of its own type; null is a text null.
+/// The value as a constant of its own type; null becomes a null string.
 pub(crate) fn scalar_of(value: &ParameterValue<'_>) -> ScalarValue {
     match value {
         ParameterValue::Null => ScalarValue::Utf8View(None),

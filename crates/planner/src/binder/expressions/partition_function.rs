@@ -31,7 +31,7 @@ enum Kind {
 }
 
 impl PartitionKernel for Kind {
-    /// The value as DOUBLE and its timestamp as LONG.
+    /// The value as DOUBLE and the timestamp as LONG.
     const ARGUMENTS: usize = 2;
 
     fn name(&self) -> &'static str {
@@ -114,9 +114,9 @@ fn interpolated(
     Ok(Float64Array::from(filled))
 }
 
-/// Indices of the points that best preserve the shape: the first, the last, and one of each equal
-/// bucket between them. From each bucket it takes the point that forms the largest triangle with
-/// the previously selected point and the mean of the next bucket.
+/// Indices of the points that best preserve the shape: the first, the last, and one from each equal
+/// bucket between them. The point selected from a bucket forms the largest triangle with the
+/// previously selected point and the mean of the next bucket.
 fn largest_triangles(points: &[Point], most: usize) -> Result<Vec<usize>> {
     let count = points.len();
     if count <= most || most < 3 {
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(filled, [None, Some(1.0), Some(1.5), Some(2.0), Some(4.0), None]);
     }
 
-    /// For every number of selected rows and curves of up to 40 points, the ends and a peak are
+    /// For curves of up to 40 points and every number of selected rows, both ends and the peak are
     /// selected.
     #[test]
     fn lttb_downsampling_keeps_both_ends_and_the_peak() {

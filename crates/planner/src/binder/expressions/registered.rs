@@ -54,7 +54,7 @@ impl Registered {
 }
 
 impl Binder<'_> {
-    /// `value::regclass`: converts a name to its OID, and an OID to its name.
+    /// Binds `value::regclass`: converts a name to its OID, and an OID to its name.
     pub(crate) fn registered_cast(
         &mut self,
         operand: Typed,
@@ -76,7 +76,7 @@ impl Binder<'_> {
             return self.lookup(operand, names, true, position);
         }
         let name = self.cast(operand, SqlType::String, CastMode::Explicit, position)?;
-        // Tools build names from quoted parts.
+        // Tools build names from quoted identifiers.
         let [quote, nothing] = ["\"", ""].map(literal::text);
         let name = self.scalar_call("replace", vec![name, quote, nothing], position, &[])?;
         let none = lit(ScalarValue::Int32(None));
@@ -91,7 +91,7 @@ impl Binder<'_> {
         Ok(Typed::computed(cases_of(name.expr, cases, none)?, SqlType::Int))
     }
 
-    /// `'{int,int8}'::regtype[]`: the OIDs of names, as a catalog array.
+    /// Binds `'{int,int8}'::regtype[]`: the OIDs of the names, as a catalog array.
     pub(crate) fn registered_array(
         &mut self,
         operand: Typed,
@@ -121,7 +121,7 @@ impl Binder<'_> {
         Ok(literal::text(&format!("{{{}}}", numbers.join(","))))
     }
 
-    /// `name::regclass::text`: converts the OID from the first cast back to the name.
+    /// Binds `name::regclass::text`: converts the OID from the first cast back to the name.
     pub(crate) fn registered_name(
         &mut self,
         number: Typed,
@@ -131,7 +131,7 @@ impl Binder<'_> {
         self.lookup(number, self.names_of(kind), true, position)
     }
 
-    /// Functions that look up the catalog; `None` for other names.
+    /// Binds functions that look up catalog objects; `None` for other names.
     pub(crate) fn catalog_call(
         &mut self,
         name: &str,
@@ -229,7 +229,7 @@ impl Binder<'_> {
         Ok(column.constant.as_ref().and_then(text_of))
     }
 
-    /// `current_setting(name)`, where the name is a constant or a column.
+    /// Binds `current_setting(name)`, where the name is a constant or a column.
     fn setting_asked(&mut self, name: NodeId, at: Span, scope: &Scope<'_>) -> EngineResult<Typed> {
         let name = self.expression(name, scope)?;
         if !matches!(name.expr, Expr::Column(_)) {
@@ -242,7 +242,7 @@ impl Binder<'_> {
         Ok(Typed::computed(found, SqlType::String))
     }
 
-    /// `pg_get_serial_sequence(table, column)` with a column name that is not a constant.
+    /// Binds `pg_get_serial_sequence(table, column)` if the column name is not a constant.
     fn sequence_of_row(
         &mut self,
         call: &CallNode,
@@ -278,7 +278,7 @@ impl Binder<'_> {
         Ok(Some(Typed::computed(found, SqlType::String)))
     }
 
-    /// `pg_get_indexdef(oid)`; with a column number, the name of that column.
+    /// Binds `pg_get_indexdef(oid)`. With a column number, it returns the name of that column.
     fn index_text(
         &mut self,
         index: NodeId,
@@ -324,8 +324,8 @@ impl Binder<'_> {
         }
     }
 
-    /// `pg_index_has_property(oid, name)`, `pg_index_column_has_property(oid, column, name)`: all
-    /// indexes are reported as btree indexes.
+    /// Binds `pg_index_has_property(oid, name)` and `pg_index_column_has_property(oid, column,
+    /// name)`. All indexes are reported as btree indexes.
     fn index_property(&mut self, call: &CallNode, scope: &Scope<'_>) -> EngineResult<Typed> {
         let at = call.name.span;
         let (index, column, name, known) = match call.arguments.as_slice() {
@@ -345,7 +345,7 @@ impl Binder<'_> {
         Ok(Typed::computed(has, SqlType::Boolean).never_null())
     }
 
-    /// The string for an OID; if it is unknown, the OID as text or null.
+    /// The name for an OID. If the OID is unknown, the result is the OID as text, or null.
     fn lookup(
         &mut self,
         operand: Typed,
@@ -395,7 +395,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Converts a string to an OID. The string is an OID, a name, or a name with its schema.
+    /// Converts a string to an OID. The string contains an OID, a name, or a name with its schema.
     fn number_of(&self, kind: Registered, text: &str) -> Option<i32> {
         if let Ok(oid) = text.parse() {
             return Some(oid);
@@ -406,7 +406,7 @@ impl Binder<'_> {
         let plain = schemas.iter().find_map(|schema| bare.strip_prefix(schema)).unwrap_or(&bare);
         if matches!(kind, Registered::Type) {
             let named = types::by_name(plain).map(|one| one.oid);
-            // Type names as in a cast: `int`, `decimal(10,2)`.
+            // Type names are written as in a cast: `int`, `decimal(10,2)`.
             return named.or_else(|| SqlType::parse_text(plain).map(|of| types::of(of).oid));
         }
         let names = self.names_of(kind);
@@ -414,7 +414,8 @@ impl Binder<'_> {
     }
 }
 
-/// The properties that indexes and their columns support, among the properties that can be queried.
+/// The properties that indexes and their columns support, as a subset of the properties that can be
+/// queried.
 const INDEX_PROPERTIES: &[&str] = &["clusterable", "index_scan", "bitmap_scan", "backward_scan"];
 const COLUMN_PROPERTIES: &[&str] =
     &["asc", "nulls_last", "orderable", "returnable", "search_array", "search_nulls"];
@@ -435,8 +436,8 @@ fn definitions(objects: &[Object]) -> Vec<(i32, String)> {
     all.filter_map(|key| Some((key.oid(), key.definition()?))).collect()
 }
 
-/// Builds an expression for the value of the first key that equals `of`. It contains `of` only
-/// once, so nested lookups do not multiply.
+/// Builds an expression for the value of the first key that equals `of`. The expression contains
+/// `of` only once, so its size does not multiply in nested lookups.
 fn cases_of(
     of: Expr,
     mut cases: impl Iterator<Item = (Expr, Expr)>,
@@ -455,13 +456,13 @@ fn number(oid: Option<i32>) -> Typed {
 }
 
 fn setting(name: &str) -> Typed {
-    // QuestDB reports its version only in `version()` and at the start of a connection.
+    // QuestDB reports its version only in `version()` and when a connection starts.
     let named = |known: &str| known.eq_ignore_ascii_case(name) && known != "server_version";
     let found = SETTINGS.iter().find(|(known, _)| named(known));
     literal::text(found.map_or("", |(_, value)| value))
 }
 
-/// A constant as a string; a single character is a CHAR.
+/// Converts a constant to a string; a single character is a CHAR.
 fn text_of(value: &ScalarValue) -> Option<String> {
     match value {
         ScalarValue::UInt16(Some(unit)) => char::from_u32((*unit).into()).map(String::from),

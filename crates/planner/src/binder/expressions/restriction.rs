@@ -1,5 +1,5 @@
-//! Binds the conditions of WHERE again with other parameter values. If parameters occur only there,
-//! the remainder of the query is bound once.
+//! Binds the conditions of a WHERE clause again with other parameter values. If parameters occur
+//! only there, the remainder of the query is bound once.
 
 use datafusion::logical_expr::Expr;
 use tidemark_ast::NodeId;
@@ -22,8 +22,8 @@ pub struct Restriction {
 }
 
 impl Binder<'_> {
-    /// Binds conditions from the same tree and snapshot with the current values; `None` if they
-    /// might need a different plan.
+    /// Binds conditions from the same tree and snapshot with the current values; `None` if they may
+    /// need a different plan.
     pub(crate) fn restriction(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,
@@ -31,7 +31,7 @@ impl Binder<'_> {
         self.variables.clone_from(variables);
         let mut ranges: Option<Ranges> = None;
         let mut others = Vec::new();
-        // Same order as in the first binding, so that the first error is the same.
+        // Keep the order of the first binding, so that the same error is reported first.
         for conjunct in conjuncts {
             match self.time_ranges(conjunct.id, source)? {
                 Some(found) if conjunct.is_in_time => ranges = Some(both(ranges, found)),
@@ -50,8 +50,8 @@ impl Binder<'_> {
         Ok(test.map(|test| Restriction { ranges, predicate: Some(test) }))
     }
 
-    /// Returns the time ranges among the conditions. Call it only if the other conditions are known
-    /// not to be time ranges, whatever the parameter values.
+    /// Returns the time ranges among the conditions. Call it only if no other condition can become
+    /// a time range, whatever the parameter values are.
     pub(crate) fn ranges_alone(
         &mut self,
         Conditions { conjuncts, source, variables, .. }: &Conditions,

@@ -1,5 +1,5 @@
-//! `generate_series` in the select list: one row per value. The operator only knows how many values
-//! there are. Also defines the steps of timestamp series.
+//! `generate_series` in the select list: one row per value. The expanding operator receives only
+//! the number of values. Also defines the steps of timestamp series.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, Typed, error};
 
 impl Binder<'_> {
-    /// A series in the select list; its bounds may come from columns.
+    /// Binds a series in the select list; its bounds may come from columns.
     pub(crate) fn list_series(
         &mut self,
         call: &CallNode,
@@ -36,7 +36,7 @@ impl Binder<'_> {
         self.series_between(bounds, step, scope, call.name.span)
     }
 
-    /// The start, the end and the step in the arguments of a series.
+    /// Binds the start, end and step in the arguments of a series.
     pub(crate) fn series_arguments(
         &self,
         call: &CallNode,
@@ -51,7 +51,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The values between two bounds, one row each.
+    /// The values between two bounds, with one row per value.
     pub(crate) fn series_between(
         &mut self,
         bounds: [Typed; 2],
@@ -100,7 +100,7 @@ impl Binder<'_> {
         Ok(Typed::computed(value, sql_type))
     }
 
-    /// A series of decimals between constants.
+    /// A series of decimals between constant bounds.
     pub(crate) fn decimal_series(
         &mut self,
         bounds: [Typed; 2],
@@ -168,7 +168,7 @@ pub(crate) struct DecimalSeries {
     pub(crate) length: i64,
     pub(crate) sql_type: SqlType,
     values: Values,
-    /// Start, end, step.
+    /// Start, end and step.
     bounds: [Expr; 3],
 }
 
@@ -185,8 +185,8 @@ pub(crate) fn is_negative(step: &ScalarValue) -> bool {
     ScalarValue::new_zero(&step.data_type()).is_ok_and(|zero| *step < zero)
 }
 
-/// Whether the bounds and the step have opposite directions. Constant bounds are then swapped; with
-/// bounds from rows the series is empty, as in `PostgreSQL`.
+/// Whether the step points away from the end bound. Constant bounds are then swapped; with bounds
+/// from rows, the series is empty, as in `PostgreSQL`.
 pub(crate) fn is_other_way(low: &ScalarValue, high: &ScalarValue, is_descending: bool) -> bool {
     if is_descending { low < high } else { low > high }
 }
@@ -204,12 +204,12 @@ enum Values {
     },
 }
 
-/// The result to compute for a series.
+/// The result that is computed for a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Part {
-    /// How many values there are, from `(low, high[, step])`.
+    /// The number of values, computed from `(low, high[, step])`.
     Length,
-    /// One value, from `(low, high[, step], index from 0)`.
+    /// One value, computed from `(low, high[, step], index from 0)`.
     Value,
 }
 
@@ -312,7 +312,8 @@ impl ScalarUDFImpl for Series {
 }
 
 impl Values {
-    /// The step, and the timestamp type it applies to. A plain number counts as microseconds.
+    /// The step, and the timestamp type to which it applies. A plain number is a number of
+    /// microseconds.
     fn step(self, number: i64) -> (Step, SqlType) {
         match self {
             Self::Times { step, is_nanos: true } => (step, SqlType::TimestampNs),
@@ -339,7 +340,7 @@ impl Values {
     }
 }
 
-/// The bounds of series, one per row.
+/// The bounds of many series, one row per series.
 struct Bounds<'a, T: ArrowPrimitiveType> {
     low: &'a PrimitiveArray<T>,
     high: &'a PrimitiveArray<T>,
@@ -400,7 +401,7 @@ fn failed(message: &str) -> DataFusionError {
     DataFusionError::External(Box::new(EngineError::new(ErrorCode::InvalidValue, message)))
 }
 
-/// More months than the calendar has.
+/// Exceeds the number of months in the calendar.
 const MAX_MONTHS: i64 = 10_000_000;
 
 /// The step of a series of timestamps.
@@ -429,7 +430,7 @@ impl Step {
         i64::try_from(ticks).ok().map(Self::Ticks)
     }
 
-    /// `1 month`, `6 hours`: months or a fixed length, but not both.
+    /// Parses `1 month` or `6 hours`: months or a fixed length, but not both.
     fn of_length(text: &str, of: SqlType) -> Option<Self> {
         let Period { months, days, micros } = Period::parse(text)?;
         if months != 0 {

@@ -1,5 +1,5 @@
-//! Sub-queries: as values, in EXISTS, IN, ANY and ALL, and LATERAL. A name that the sub-query's own
-//! sources do not have refers to a column of the outer rows.
+//! Sub-queries: as values, in EXISTS, IN, ANY and ALL, and LATERAL. A name that is not found in the
+//! sub-query's own sources refers to a column of the outer rows.
 
 use std::sync::Arc;
 
@@ -55,7 +55,8 @@ impl Binder<'_> {
         Ok((relation, captured))
     }
 
-    /// `touch(SELECT …)`: reads every column of the rows and returns the number of pages read.
+    /// Binds `touch(SELECT …)`, which reads every column of the rows and returns the number of
+    /// pages read.
     pub(crate) fn touch(&mut self, query: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
         let (relation, captured) = self.sub_query(query, scope)?;
         let columns = relation.columns.iter().map(ScopeColumn::expr).collect();
@@ -69,7 +70,8 @@ impl Binder<'_> {
         Ok(Typed::computed(value, SqlType::String))
     }
 
-    /// `ARRAY(SELECT …)`: the values of one column in row order, in `PostgreSQL`'s array format.
+    /// Binds `ARRAY(SELECT …)`: the values of one column in row order, in `PostgreSQL`'s array
+    /// format.
     pub(crate) fn array_of_query(
         &mut self,
         query: NodeId,
@@ -89,7 +91,7 @@ impl Binder<'_> {
         Ok(list)
     }
 
-    /// Aggregates the only column of these rows into one row as text.
+    /// Aggregates the only column of these rows into one row, as text.
     fn gathered(&mut self, rows: Relation, query: NodeId) -> EngineResult<Relation> {
         let at = self.tree.span(query);
         let rows = rows.restored()?;
@@ -104,7 +106,7 @@ impl Binder<'_> {
         let list =
             AggregateFunction::new_udf(resolved.udaf, vec![value.expr], false, None, vec![], None);
         let list = Expr::AggregateFunction(list).alias("array");
-        // The join with the outer rows keeps only an explicit order.
+        // The join with the outer rows preserves only an explicit order.
         let input = match rows.ascending_time() {
             Some(time) => relation::sort_by_time(rows.plan.clone(), time.expr())?,
             None => rows.plan,
@@ -115,8 +117,7 @@ impl Binder<'_> {
         Ok(Relation::of(plan, vec![relation::output_column("array", SqlType::String)]))
     }
 
-    /// If the only item in the query's list is a cast to a type of catalog object, returns that
-    /// kind of object.
+    /// If the query's only select item is a cast to a catalog object type, returns that type.
     fn registered_item(&self, query: NodeId) -> Option<Registered> {
         let mut at = query;
         while let Some(Node::Query { body, .. }) = self.tree.get(at) {
@@ -129,7 +130,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A sub-query with one column.
+    /// Binds a sub-query that must have one column.
     fn one_column(
         &mut self,
         query: NodeId,
@@ -174,7 +175,7 @@ impl Binder<'_> {
         Ok(Some(Typed::computed(reference, column.sql_type)))
     }
 
-    /// `(SELECT …)` as a value.
+    /// Binds `(SELECT …)` as a value.
     pub(crate) fn scalar_query(&mut self, query: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
         let (relation, captured) = self.one_column(query, scope)?;
         let sql_type = relation.columns[0].sql_type;
@@ -182,13 +183,13 @@ impl Binder<'_> {
         Ok(Typed::computed(value, sql_type).never_null())
     }
 
-    /// `EXISTS (SELECT …)`.
+    /// Binds `EXISTS (SELECT …)`.
     pub(crate) fn exists(&mut self, query: NodeId, scope: &Scope<'_>) -> EngineResult<Typed> {
         let (relation, captured) = self.sub_query(query, scope)?;
         Ok(existing(relation.plan, captured, false))
     }
 
-    /// `operand IN (SELECT …)`.
+    /// Binds `operand IN (SELECT …)`.
     pub(crate) fn in_query(
         &mut self,
         operand: NodeId,
@@ -200,7 +201,7 @@ impl Binder<'_> {
         let (relation, captured) = self.one_column(query, scope)?;
         let column = &relation.columns[0];
         let texty = |of: SqlType| of.is_text() || of == SqlType::Char;
-        // Joins compare two symbols as symbols. Other text types are compared as VARCHAR.
+        // Joins compare two symbols as symbols. Other string types are compared as VARCHAR.
         let common = if [operand.sql_type, column.sql_type] == [SqlType::Symbol; 2] {
             Some(SqlType::Symbol)
         } else if texty(operand.sql_type) && texty(column.sql_type) {
@@ -245,8 +246,8 @@ impl Binder<'_> {
         }
     }
 
-    /// `left operator ANY (…)`, `left operator ALL (…)` over a sub-query or over the items of an
-    /// array. `None` if the right side is neither ANY nor ALL.
+    /// Binds `left operator ANY (…)` and `left operator ALL (…)` over a sub-query or over the items
+    /// of an array. `None` if the right operand is neither ANY nor ALL.
     pub(crate) fn quantified(
         &mut self,
         operator: BinaryOperator,
@@ -298,7 +299,8 @@ impl Binder<'_> {
         Ok(Some(tested))
     }
 
-    /// `item <> ALL($1)`, `item > ANY($1)`: one comparison per item of a constant array.
+    /// Binds `item <> ALL($1)` or `item > ANY($1)`: one comparison for each item of a constant
+    /// array.
     fn quantified_array(
         &mut self,
         quantifier: Quantifier,
@@ -313,7 +315,7 @@ impl Binder<'_> {
         };
         let Some(text) = array.constant.as_ref().and_then(constant::as_text) else {
             if matches!(array.expr, Expr::Placeholder(_)) {
-                // Unknown until the statement is bound again with its values.
+                // The result is unknown until the statement is bound again with its values.
                 return Ok(Typed::computed(array.expr.is_null(), SqlType::Boolean));
             }
             let what = "ANY and ALL of an array that is not constant, except '= ANY', are";
@@ -347,7 +349,7 @@ impl Binder<'_> {
         self.cast(value, of, CastMode::Constant, position)
     }
 
-    /// `item = ANY(array)`.
+    /// Binds `item = ANY(array)`.
     fn in_array(&mut self, array: Typed, item: Typed, position: Span) -> EngineResult<Typed> {
         let array = self.array_beside(array, &item)?;
         if let Some(text) = array.constant.as_ref().and_then(constant::as_text) {
@@ -355,7 +357,7 @@ impl Binder<'_> {
             let items = text_array(text).flatten().map(Some).collect();
             return self.any_of(&item, items, position);
         }
-        // Arrays of the catalog are stored as text.
+        // Catalog arrays are stored as strings.
         let found = if array.sql_type.is_text() {
             let item = self.cast(item, SqlType::String, CastMode::Explicit, position)?;
             self.scalar_call("pg_array_position", vec![array, item], position, &[])?
@@ -365,8 +367,8 @@ impl Binder<'_> {
         Ok(predicate::is_null(found, true))
     }
 
-    /// `item IN $1` with an array whose elements have this type; text without braces is a single
-    /// element. Null is an ordinary element here.
+    /// Binds `item IN $1` with an array whose elements have this type; a string without braces is a
+    /// single element. Null is an ordinary element here.
     pub(crate) fn in_parameter(
         &mut self,
         array: Typed,
@@ -413,7 +415,8 @@ impl Binder<'_> {
         Ok(predicate::any(tests))
     }
 
-    /// ANY: some row satisfies the comparison. ALL: no row fails it.
+    /// Compares a value with a sub-query's rows. With ANY, at least one row must satisfy the
+    /// comparison; with ALL, no row may fail it.
     fn quantified_query(
         &mut self,
         quantifier: Quantifier,
@@ -476,7 +479,7 @@ fn array_of(item: SqlType) -> &'static str {
     }
 }
 
-/// Rejects a correlated sub-query with a clause that does not support it.
+/// Rejects a correlated sub-query that has a clause without support for correlation.
 pub(crate) fn check_correlation(
     relation: &Relation,
     captured: &[Expr],

@@ -1,5 +1,5 @@
 //! Converts conditions on the designated timestamp to time ranges, so that a scan opens only the
-//! data in them.
+//! data in these ranges.
 
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::lit;
@@ -29,7 +29,7 @@ pub(crate) fn timestamp_literal(value: Option<i64>, unit: SqlType) -> ScalarValu
 /// Number of expression nodes per range in [`predicate`].
 pub(crate) const NODES_OF_RANGE: usize = 8;
 
-/// Whether `operand` is in one of the ranges, as an expression.
+/// Returns an expression that tests whether `operand` is in one of the ranges.
 pub(crate) fn predicate(operand: &Typed, ranges: &[TimeRange]) -> Typed {
     let bound = |value: i64| lit(timestamp_literal(Some(value), operand.sql_type));
     let tests = ranges
@@ -64,7 +64,7 @@ pub(crate) fn of_interval(value: &ScalarValue, unit: SqlType) -> Ranges {
     }
 }
 
-/// Intersects the ranges found so far with these.
+/// Intersects the ranges found so far with these ranges.
 pub(crate) fn both(so_far: Option<Ranges>, found: Ranges) -> Ranges {
     match so_far {
         Some(so_far) => TimeRange::intersection(&so_far, &found),
@@ -237,7 +237,7 @@ impl Binder<'_> {
                     let cast = cast.ok().and_then(|cast| cast.constant);
                     cast.as_ref().and_then(constant::as_i64).map(|at| at_or_beyond(at, of, unit))
                 };
-                // Nanoseconds cover a smaller range than microseconds.
+                // The range of nanoseconds is smaller than the range of microseconds.
                 match instant(unit).or_else(|| instant(SqlType::Timestamp)) {
                     Some(instant) => Ok(Some(instant)),
                     None => Err(error::at(ErrorCode::InvalidValue, message, position)),
@@ -253,7 +253,7 @@ impl Binder<'_> {
                 };
                 Ok(match unit {
                     SqlType::TimestampNs => Some(nanos),
-                    // A timestamp finer than the column's unit is left to the filter.
+                    // The filter handles a timestamp that is more precise than the column's unit.
                     _ => (nanos % 1_000 == 0).then_some(nanos / 1_000),
                 })
             }
@@ -263,8 +263,8 @@ impl Binder<'_> {
 
     /// Whether the node's value does not depend on any row.
     pub(crate) fn is_constant(&self, id: NodeId) -> bool {
-        // Variables that reference each other repeatedly expand to very many nodes: visit each
-        // once.
+        // Variables that reference each other repeatedly expand to very many nodes, so each is
+        // visited only once.
         let mut seen = HashSet::new();
         let mut pending = vec![(id, self.variables.len())];
         while let Some((id, scopes)) = pending.pop() {

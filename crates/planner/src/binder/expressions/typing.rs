@@ -17,8 +17,8 @@ use crate::binder::expressions::{constant, literal, predicate};
 use crate::binder::{Binder, Typed, error};
 
 impl Typed {
-    /// Evaluates the expression if it is constant. An evaluation error is left to run time, as in
-    /// `QuestDB`.
+    /// Evaluates the expression if it is constant. An evaluation error is reported only at run
+    /// time, as in `QuestDB`.
     pub(crate) fn folded(self) -> Self {
         match folding(|| constant::evaluate(&self.expr)) {
             Ok(value) => Self::literal(value, self.sql_type),
@@ -43,7 +43,7 @@ pub(crate) fn located_call(source: ResolveError, position: Span, spans: &[Span])
 }
 
 impl Binder<'_> {
-    /// `left operator right`.
+    /// Binds `left operator right`.
     pub(crate) fn operator(
         &mut self,
         operator: BinaryOperator,
@@ -54,7 +54,7 @@ impl Binder<'_> {
         self.operator_between(operator, [left, right], position, &[])
     }
 
-    /// `left operator right`, with the operands' spans.
+    /// Binds `left operator right` with the operands' spans.
     pub(crate) fn operator_between(
         &mut self,
         operator: BinaryOperator,
@@ -94,7 +94,8 @@ impl Binder<'_> {
         Ok(if constant { typed.folded() } else { typed })
     }
 
-    /// Converts a CHAR that is compared with a BOOLEAN: `t` and `T` are true, all others false.
+    /// Converts a CHAR that is compared with a BOOLEAN: `t` and `T` are true, all other characters
+    /// are false.
     fn letter_of_truth(
         &mut self,
         typed: Typed,
@@ -126,7 +127,8 @@ impl Binder<'_> {
         self.cast(typed, other.sql_type, CastMode::Constant, position)
     }
 
-    /// Casts an array element to LONG for bit operators, because arrays store integers as DOUBLE.
+    /// Casts an array element to LONG for bit operators, because integer arrays are stored as
+    /// DOUBLE.
     fn whole_element(
         &mut self,
         typed: Typed,
@@ -145,8 +147,8 @@ impl Binder<'_> {
         Ok(typed)
     }
 
-    /// Casts an operand to the type its operator requires. Non-numeric SYMBOL and CHAR values
-    /// compare as null with numbers; other text is an error.
+    /// Casts an operand to the type that its operator requires. In comparisons with numbers,
+    /// non-numeric SYMBOL and CHAR values count as null; other non-numeric strings are an error.
     fn operand(
         &mut self,
         operator: BinaryOperator,
@@ -165,7 +167,7 @@ impl Binder<'_> {
         self.cast(text, wanted, CastMode::Explicit, position)
     }
 
-    /// An untyped parameter takes the type of the other operand.
+    /// Gives an untyped parameter the type of the other operand.
     fn settled_beside(
         &mut self,
         typed: Typed,
@@ -200,14 +202,14 @@ impl Binder<'_> {
         self.settled(typed, wanted)
     }
 
-    /// `operator operand`.
+    /// Binds `operator operand`.
     pub(crate) fn prefix_operator(
         &mut self,
         operator: UnaryOperator,
         operand: Typed,
         position: Span,
     ) -> EngineResult<Typed> {
-        // `-$1` is a number of the type that its context requires.
+        // `-$1` is a number, of the type that its context requires.
         let is_period = operand.sql_type == SqlType::Period;
         if matches!(operator, UnaryOperator::Minus) && operand.parameter.is_some() && !is_period {
             return Ok(Typed { expr: Expr::Negative(Box::new(operand.expr)), ..operand });
@@ -226,7 +228,7 @@ impl Binder<'_> {
         Ok(if constant { typed.folded() } else { typed })
     }
 
-    /// A call of a scalar function. Errors about an argument are positioned at its span.
+    /// Binds a call of a scalar function. An error about an argument is positioned at the argument.
     pub(crate) fn scalar_call(
         &mut self,
         name: &str,
@@ -258,7 +260,7 @@ impl Binder<'_> {
         let open: Vec<usize> =
             arguments.iter().enumerate().filter(|of| is_open(*of)).map(|of| of.0).collect();
         if !open.is_empty() {
-            // The function accepts any type: the parameter is text, as it is without context.
+            // The function accepts any type, so the parameter is a string, as without a context.
             for index in open {
                 arguments[index] = self.settled(arguments[index].clone(), SqlType::Varchar)?;
             }
@@ -320,8 +322,8 @@ impl Binder<'_> {
         Ok(if foldable { typed.folded() } else { typed })
     }
 
-    /// Casts the arguments of a call to the required types; an error is positioned at the
-    /// argument's span, if it has one.
+    /// Casts the arguments of a call to the required types. An error is positioned at the
+    /// argument's span, if known.
     pub(crate) fn arguments_as(
         &mut self,
         arguments: Vec<Typed>,
@@ -379,7 +381,7 @@ impl Binder<'_> {
         Ok(Typed::computed(expr, to))
     }
 
-    /// The value as a predicate: a BOOLEAN, never null.
+    /// Converts the value to a predicate: a BOOLEAN that is never null.
     pub(crate) fn truth_of(&mut self, typed: Typed, position: Span) -> EngineResult<Typed> {
         match typed.sql_type {
             SqlType::Boolean => Ok(typed),
@@ -389,7 +391,7 @@ impl Binder<'_> {
     }
 }
 
-/// A string or character constant as quoted in errors.
+/// A string or character constant, quoted as in error messages.
 fn shown(value: &ScalarValue) -> Option<String> {
     match value {
         ScalarValue::UInt16(Some(unit)) => char::from_u32(u32::from(*unit)).map(String::from),
@@ -397,8 +399,8 @@ fn shown(value: &ScalarValue) -> Option<String> {
     }
 }
 
-/// The operand as passed to operator resolution. The difference of two timestamps has a different
-/// type if one of them is constant, and a parameter is constant at run time.
+/// The operand for operator resolution. The difference between two timestamps has a different type
+/// if one of them is constant, and a parameter is constant at run time.
 fn operand_of(op: BinaryOperator, typed: &Typed) -> Argument {
     let mut argument = typed.argument();
     let is_difference = op == BinaryOperator::Subtract && typed.sql_type.is_timestamp();
@@ -408,8 +410,8 @@ fn operand_of(op: BinaryOperator, typed: &Typed) -> Argument {
     argument
 }
 
-/// Whether an operation on INTs yields a LONG: if both are constants and the result exceeds INT, or
-/// in a chain with constants.
+/// Whether an operation on INTs yields a LONG: if both operands are constants and the result
+/// exceeds INT, or in a chain with constants.
 fn leaves_int(op: BinaryOperator, left: &Typed, right: &Typed) -> bool {
     let number = |typed: &Typed| typed.constant.as_ref().and_then(constant::as_i64);
     match (number(left), number(right)) {
@@ -420,7 +422,7 @@ fn leaves_int(op: BinaryOperator, left: &Typed, right: &Typed) -> bool {
                 BinaryOperator::Multiply => left * right,
                 _ => return false,
             };
-            // At exactly 2^31 the result is the INT value that represents null.
+            // The result 2^31 wraps to the INT value that represents null.
             exact.unsigned_abs() > 1 << 31
         }
         _ => is_long_chain(op, &left.expr, &right.expr),
@@ -451,15 +453,15 @@ fn decimal_beside(number: Typed, other: &Typed, position: Span) -> Typed {
         Some(ScalarValue::Float64(Some(value)))
             if is_decimal && number.sql_type == SqlType::Double && value.is_finite() =>
         {
-            // A literal with more digits than a DECIMAL can have stays DOUBLE.
+            // A literal with more digits than a DECIMAL can have remains a DOUBLE.
             literal::decimal(&value.to_string(), position).unwrap_or(number)
         }
         _ => number,
     }
 }
 
-/// `coalesce` of DECIMALs as a CASE: values after the first non-null one are not computed, so a
-/// failed conversion or division by zero in them is not an error.
+/// Implements `coalesce` of DECIMALs as a CASE: values after the first non-null value are not
+/// computed, so a failed conversion or division by zero in them is not an error.
 fn first_not_null(resolved: &ResolvedScalar, exprs: &[Expr]) -> Option<Expr> {
     let (last, others) = exprs.split_last()?;
     let is_of_decimals = matches!(resolved.return_type, SqlType::Decimal(..));

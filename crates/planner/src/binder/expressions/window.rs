@@ -31,13 +31,13 @@ struct Resolved {
     arguments: Vec<Typed>,
     return_type: SqlType,
     distinct: bool,
-    /// Whether only `DataFusion` can execute it. `DataFusion` treats rows with equal timestamps as
-    /// peers.
+    /// Whether only `DataFusion`, which treats rows with equal timestamps as peers, can execute the
+    /// function.
     by_rows: bool,
 }
 
 impl Binder<'_> {
-    /// `f(…) OVER (…)`.
+    /// Binds `f(…) OVER (…)`.
     pub(crate) fn window_call(
         &mut self,
         call: &CallNode,
@@ -106,7 +106,7 @@ impl Binder<'_> {
         Ok(if call.filter.is_some() { value.never_null() } else { value })
     }
 
-    /// The frames of a call. A written frame is validated even if the function ignores it.
+    /// The frames of a call. An explicit frame is validated even if the function ignores it.
     fn frames_of(
         &mut self,
         call: &CallNode,
@@ -169,8 +169,8 @@ impl Binder<'_> {
         Ok(Resolved { function, arguments, return_type, distinct: false, by_rows: false })
     }
 
-    /// Whether IGNORE NULLS applies: to functions that return a value of another row, and to
-    /// aggregates, which skip nulls anyway.
+    /// Whether IGNORE NULLS applies. It applies to functions that return a value from another row,
+    /// and to aggregates, which skip nulls anyway.
     fn ignores_nulls(call: &CallNode, function: &str) -> EngineResult<bool> {
         let ranks = matches!(
             function,
@@ -184,8 +184,8 @@ impl Binder<'_> {
         Ok(call.ignore_nulls || call.name.text.eq_ignore_ascii_case("locf"))
     }
 
-    /// FILTER: rows that fail it get a null argument, which every aggregate skips. The frame, the
-    /// operator and the input of live views stay the same.
+    /// Implements FILTER: the argument becomes null in rows that fail the filter, and every
+    /// aggregate skips nulls. The frame, the operator and the input of live views remain unchanged.
     fn only_filtered(
         &mut self,
         mut resolved: Resolved,
@@ -205,7 +205,7 @@ impl Binder<'_> {
         Ok(resolved)
     }
 
-    /// The result of a function whose frame is empty.
+    /// The result of a function over an empty frame.
     fn over_nothing(&mut self, name: &str, return_type: SqlType) -> EngineResult<Typed> {
         if name == "count" {
             return Ok(Typed::literal(ScalarValue::Int64(Some(0)), SqlType::Long));
@@ -229,7 +229,7 @@ impl Binder<'_> {
         Self::check_arity(&name, call, &arguments)?;
         let first_type = value_type(&name, &arguments);
         if first_type == SqlType::Period && matches!(name.as_str(), "min" | "max") {
-            // DataFusion would compare months first.
+            // DataFusion would compare the months first.
             let what = format!("{name} of PERIOD over a window is");
             return Err(error::not_supported(&what, call.name.span));
         }
@@ -304,8 +304,8 @@ impl Binder<'_> {
         Err(error::at(ErrorCode::InvalidValue, message, call.name.span))
     }
 
-    /// An aggregate without a special window implementation. Numeric ones keep one state for all
-    /// preceding rows, so growing frames cost nothing extra.
+    /// Resolves an aggregate without a special window implementation. Numeric aggregates keep one
+    /// state for all preceding rows, so growing frames cost nothing extra.
     fn window_aggregate(
         &mut self,
         call: &CallNode,
@@ -400,7 +400,7 @@ impl Binder<'_> {
 }
 
 /// The type of a window function's value. `lag` and `lead` use the common type of their value and
-/// default. If the value is text or there is no common type, they use the value's type.
+/// default. If the value is a string or no common type exists, they use the value's type.
 fn value_type(name: &str, arguments: &[Typed]) -> SqlType {
     let first = arguments.first().map_or(SqlType::Null, |first| first.sql_type);
     match (name, arguments.get(2)) {
@@ -411,7 +411,7 @@ fn value_type(name: &str, arguments: &[Typed]) -> SqlType {
     }
 }
 
-/// `row_number()` over a window.
+/// Returns `row_number()` over a window.
 pub(crate) fn row_number(partition_by: Vec<Expr>, order_by: Vec<SortExpr>) -> Expr {
     let window = OverRows {
         function: WindowFunctionDefinition::WindowUDF(windows::row_number::row_number_udwf()),
@@ -425,14 +425,14 @@ pub(crate) fn row_number(partition_by: Vec<Expr>, order_by: Vec<SortExpr>) -> Ex
 }
 
 /// The row order for a window without ORDER BY. `DataFusion` reads the partitions of a scan in any
-/// order, but aggregates such as `delta` and ROWS frames depend on that order.
+/// order, but ROWS frames and aggregates such as `delta` depend on the row order.
 fn by_time(scope: &Scope<'_>) -> Option<SortExpr> {
     let column = scope.relation?.timestamp_column()?;
     column.origin.note();
     Some(SortExpr::new(column.expr(), true, true))
 }
 
-/// The error for a window function where none is allowed.
+/// The error for a window function in a clause that does not allow it.
 pub(crate) fn refused(at: Span) -> EngineError {
     let message = "window functions are not allowed here";
     error::at(ErrorCode::NotSupported, message, at).with_hint("compute it in a sub-query")
@@ -443,8 +443,8 @@ fn refused_range(name: &str, at: Span) -> EngineError {
     error::not_supported(&what, at).with_hint("end the frame before the current row, or use ROWS")
 }
 
-/// Rejects exact DECIMAL sums over rows before and after the current row: they cannot be computed
-/// from two sums.
+/// Rejects exact DECIMAL sums over rows before and after the current row, because they cannot be
+/// computed from two sums.
 fn refuse_decimals_around(resolved: &Resolved, frames: &Frames, at: Span) -> EngineResult<()> {
     let name = resolved.function.name();
     let is_exact = is_decimal(resolved.return_type) && matches!(name, "sum" | "avg");

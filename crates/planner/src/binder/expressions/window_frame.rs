@@ -15,11 +15,11 @@ use crate::binder::expressions::frame_aggregate::over_frames;
 use crate::binder::state::scope::Scope;
 use crate::binder::{Binder, error};
 
-/// The frame of a window function, relative to a row.
+/// The frame of a window function, relative to the current row.
 pub(crate) enum Frames {
     /// Consecutive rows.
     One(WindowFrame),
-    /// The rows before the current row and those after it.
+    /// The rows before the current row, and the rows after it.
     Around(WindowFrame, WindowFrame),
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct OverRows {
 }
 
 impl OverRows {
-    /// The function over a frame.
+    /// Applies the function to a frame.
     pub(crate) fn over(&self, frame: &WindowFrame) -> Expr {
         Expr::from(WindowFunction {
             fun: self.function.clone(),
@@ -193,7 +193,7 @@ impl Binder<'_> {
 }
 
 /// The frame without the current row. A frame that ends at that row ends one row or one time unit
-/// earlier. One that continues after it is split in two.
+/// earlier. A frame that continues after that row is split in two.
 fn without_current_row(
     whole: WindowFrame,
     at: Span,
@@ -307,12 +307,12 @@ pub(crate) fn around(
 
 const DOUBLE: arrow_schema::DataType = arrow_schema::DataType::Float64;
 
-/// `combined` if both are non-null; otherwise the non-null one.
+/// `combined` if both values are non-null; otherwise the non-null value.
 fn known_or(low: Expr, high: Expr, combined: Expr) -> datafusion::common::Result<Expr> {
     when(low.clone().is_null(), high.clone()).when(high.is_null(), low).otherwise(combined)
 }
 
-/// A fixed length of time.
+/// A duration of fixed length.
 fn interval(nanoseconds: i64) -> ScalarValue {
     let interval = arrow::datatypes::IntervalMonthDayNano { months: 0, days: 0, nanoseconds };
     ScalarValue::IntervalMonthDayNano(Some(interval))
@@ -333,7 +333,7 @@ pub(crate) fn time_word(word: &str) -> Option<i64> {
     })
 }
 
-/// Whether a frame is empty for every row because it ends before it starts.
+/// Whether a frame is empty for every row because its end precedes its start.
 pub(crate) fn is_never_filled(frame: &WindowFrame) -> bool {
     let rows = |bound: &WindowFrameBound| match bound {
         WindowFrameBound::Preceding(ScalarValue::UInt64(Some(rows))) => Some(-i128::from(*rows)),
@@ -347,7 +347,8 @@ pub(crate) fn is_never_filled(frame: &WindowFrame) -> bool {
     }
 }
 
-/// With ORDER BY, all rows up to the current one; without it, the whole partition.
+/// The default frame: with ORDER BY, all rows up to the current one; without it, the whole
+/// partition.
 pub(crate) fn default_frame(ordered: bool) -> WindowFrame {
     let endless = ScalarValue::UInt64(None);
     let end = if ordered {

@@ -36,7 +36,7 @@ const JSON_OPTIONS: [&str; 4] = ["encoding", "schema", "ignore_errors", "sample_
 type Options = BTreeMap<&'static str, String>;
 
 impl Binder<'_> {
-    /// `read_parquet('a', 'b')` and `read_parquet(ARRAY['a', 'b'])`.
+    /// Binds `read_parquet('a', 'b')` and `read_parquet(ARRAY['a', 'b'])`.
     pub(crate) fn read_parquet(&mut self, call: &CallNode) -> EngineResult<Relation> {
         let (paths, at) = self.paths(call, &call.arguments)?;
         let external = self.files(call)?;
@@ -46,7 +46,7 @@ impl Binder<'_> {
         self.rows_of_files(table)
     }
 
-    /// `read_csv('a', header = true)`, and the same for JSON.
+    /// Binds `read_csv('a', header = true)`, and the same for JSON.
     pub(crate) fn read_text(
         &mut self,
         call: &CallNode,
@@ -84,7 +84,7 @@ impl Binder<'_> {
         }
     }
 
-    /// `name = value`, which is an option here and not a condition.
+    /// Parses `name = value`, which is an option here and not a comparison.
     fn option(&self, id: NodeId) -> EngineResult<Option<(Name, NodeId)>> {
         let Node::Binary { operator: BinaryOperator::Equal, left, right, .. } = self.node(id)?
         else {
@@ -157,7 +157,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// The paths in a call, and their position.
+    /// The paths in a call, and their position in the SQL text.
     fn paths(&mut self, call: &CallNode, places: &[NodeId]) -> EngineResult<(Vec<String>, Span)> {
         let mut arguments = places.to_vec();
         if let [only] = places
@@ -196,7 +196,7 @@ impl Binder<'_> {
         let mut rows = self.provider_rows(table.provider, &columns)?;
         let is_time = |at: &usize| table.columns[*at].sql_type.is_timestamp();
         let mut times = (0..table.columns.len()).filter(is_time);
-        // If the files declare no order, uses their only timestamp column.
+        // If the files declare no order, their only timestamp column is used.
         let only = times.next().filter(|_| times.next().is_none());
         rows.timestamp = table.sorted_by.or(only);
         if table.sorted_by.is_some() {

@@ -1,5 +1,5 @@
-//! Joins and their conditions. `DataFusion` executes relational joins; `time_join` has the others.
-//! Null keys match null keys.
+//! Joins and their conditions. `DataFusion` executes relational joins; `time_join` contains all
+//! other joins. Null keys match null keys.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct Condition {
     pub(crate) keys: Vec<(Expr, Expr)>,
     /// All other conditions.
     pub(crate) rest: Vec<Typed>,
-    /// Position of a key pair with integers of different widths, which time-based joins reject.
+    /// Position of a key pair whose integers have different widths, which time-based joins reject.
     widened: Option<Span>,
     /// Columns in USING or NATURAL.
     using: Vec<Using>,
@@ -48,7 +48,7 @@ struct Using {
 }
 
 impl Condition {
-    /// A condition with equal keys only.
+    /// A condition that consists only of equal keys.
     pub(crate) fn of_keys(keys: Vec<(Expr, Expr)>) -> Self {
         Self { keys, ..Self::default() }
     }
@@ -59,7 +59,7 @@ impl Condition {
     }
 }
 
-/// The sides that an expression reads.
+/// The sides of a join that an expression reads.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Side {
     Left,
@@ -103,8 +103,8 @@ impl Binder<'_> {
         Ok(Relation { merged, listed, ..joined })
     }
 
-    /// Whether the right side is UNNEST and the join has no condition on its elements. Then the
-    /// elements need no join with their row.
+    /// Whether the right side is UNNEST and the join has no condition on its elements. In this
+    /// case, no join is needed between the elements and their row.
     fn is_joined_whole(
         &self,
         join: &JoinKind,
@@ -164,7 +164,7 @@ impl Binder<'_> {
             JoinKind::Splice => {
                 return self.splice_join(&left, &right, on.as_ref(), *keyword_span);
             }
-            // Select blocks bind these themselves if they are the last join.
+            // A SELECT block binds such a join itself if it is the block's last join.
             JoinKind::Window { .. } => {
                 return Err(not_combined("window", *keyword_span));
             }
@@ -200,7 +200,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Splits a join condition into its components.
+    /// Splits a join condition into keys and residual conditions.
     pub(crate) fn condition(
         &mut self,
         on: &JoinOn,
@@ -215,8 +215,8 @@ impl Binder<'_> {
                     return Err(gone.error(Span::default()));
                 }
                 for name in using_names(columns, left, right).iter() {
-                    // Fails if the name is ambiguous: preceding USING joins must have merged such
-                    // columns.
+                    // Fails if the name is ambiguous, because preceding USING joins must have
+                    // merged the columns with this name.
                     left.resolve(std::slice::from_ref(name))?;
                     let (left, right) = self.common_column(name, left, right, &mut condition)?;
                     condition.using.push(self.using(name, left, right)?);
@@ -301,8 +301,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Casts two keys to one type. All text types are compatible, and so are floating-point numbers
-    /// and integers.
+    /// Casts two keys to one type. All string types are compatible with each other, and so are
+    /// integers and floating-point numbers.
     fn key_pair(
         &mut self,
         left: Typed,
@@ -368,7 +368,8 @@ fn mismatch(at: Span) -> EngineError {
     error::at(ErrorCode::TypeMismatch, "join column type mismatch", at)
 }
 
-/// The pairs of rows that satisfy all conditions; equal columns of both sides become join keys.
+/// The pairs of rows that satisfy all conditions. Equalities between columns of both sides become
+/// join keys.
 pub(crate) fn filtered_product(
     binder: &mut Binder<'_>,
     left: Relation,
@@ -388,7 +389,7 @@ pub(crate) fn filtered_product(
     relational(left, right, condition, JoinType::Inner, Span::default())
 }
 
-/// A dropped column that may have been common to both sides.
+/// A dropped column whose name may have been common to both sides.
 fn gone_in_common<'r>(left: &'r Relation, right: &'r Relation) -> Option<&'r GoneColumn> {
     let had = |side: &Relation, name: &str| {
         let there = side.columns.iter().map(|column| &column.name);
@@ -407,8 +408,8 @@ struct Merged {
 
 /// The columns that USING, NATURAL and `ON (a, b)` merge, and the columns of `*` after merging. In
 /// each row the merged columns are equal, or one side has no row. In a FULL JOIN either side may
-/// have no row, so an additional column at the end holds whichever value exists. As in `QuestDB`,
-/// time-based joins merge no columns. `None` if nothing changes.
+/// have no row, so an additional last column holds the value of the side that has a row. As in
+/// `QuestDB`, time-based joins merge no columns. `None` if nothing changes.
 fn merged_by(
     on: Option<&JoinOn>,
     join: &JoinKind,
@@ -420,7 +421,7 @@ fn merged_by(
         JoinOn::Columns { columns } => (Cow::Borrowed(columns.as_slice()), false),
         JoinOn::Expression { condition: _ } => return None,
     };
-    // In FULL JOIN … ON (a), neither column has the values of both sides.
+    // After FULL JOIN … ON (a), neither column has the values of both sides.
     if join.is_by_time() || (!is_using && matches!(join, JoinKind::Full)) {
         return None;
     }
@@ -456,7 +457,7 @@ fn merged_by(
     Some(Merged { merged, listed: Some(first_listed) })
 }
 
-/// The columns of USING; for NATURAL JOIN, whose list is empty, all common column names.
+/// The columns in USING. For NATURAL JOIN, whose list is empty, all common column names.
 fn using_names<'n>(columns: &'n [Name], left: &Relation, right: &Relation) -> Cow<'n, [Name]> {
     if columns.is_empty() { Cow::Owned(common_names(left, right)) } else { Cow::Borrowed(columns) }
 }
@@ -472,7 +473,7 @@ fn common_names(left: &Relation, right: &Relation) -> Vec<Name> {
     left.columns.iter().map(named).filter(shared).collect()
 }
 
-/// The columns of both sides, left first.
+/// The columns of both sides; the left side's columns come first.
 pub(crate) fn combined(left: &Relation, right: &Relation) -> Relation {
     let columns = left.columns.iter().chain(&right.columns).cloned().collect();
     let gone = left.gone.iter().chain(&right.gone).cloned().collect();
@@ -510,10 +511,10 @@ pub(crate) fn relational(
     let filter = (!rest.is_empty()).then(|| predicate::all(rest).expr);
     let width = left.columns.len();
     if matches!(kind, JoinType::Inner | JoinType::Left) {
-        // Each row has the timestamp of its left row, but a join guarantees no order.
+        // Each row has the timestamp of its left row, but the join does not guarantee the order.
         joined.keep_time(&left, left.order.shuffled());
     }
-    // Clients expect catalog rows in the catalog's order; rows with a timestamp are ordered by it.
+    // Clients expect catalog rows in catalog order; the timestamp orders all other rows.
     let is_turned = kind == JoinType::Left && is_catalog(&left);
     let (sides, keys, turned) = if is_turned {
         let keys = condition.keys.into_iter().map(|(left, right)| (right, left)).collect();
@@ -578,7 +579,8 @@ fn with_either_side(
     relation::project(plan, exprs)
 }
 
-/// Index of the column with this name; of the first one if preceding joins made several equal.
+/// Index of the column with this name. If preceding joins made several such columns equal, the
+/// first one is used.
 fn first_named(rows: &Relation, path: &[Name]) -> EngineResult<usize> {
     rows.resolve(path).or_else(|failure| {
         let same = |column: &ScopeColumn| {
@@ -593,8 +595,8 @@ fn first_named(rows: &Relation, path: &[Name]) -> EngineResult<usize> {
 }
 
 /// Computes a condition with a sub-query as a column of the side that it reads. An outer join can
-/// test a column, but unmatched rows cannot be determined after the join. If the condition reads
-/// both sides, each of its sub-queries becomes a column.
+/// test a column, but unmatched rows can no longer be determined after the join. If the condition
+/// reads both sides, each of its sub-queries becomes a column.
 fn computed_before(
     left: &mut Relation,
     right: &mut Relation,
@@ -602,7 +604,7 @@ fn computed_before(
     number: usize,
     at: Span,
 ) -> EngineResult<Typed> {
-    // No other condition in the statement has the same position, so the name is unique.
+    // No other condition in the statement starts at this position, so the name is unique.
     let name = format!("on_{}_{number}", at.start);
     if let Some(column) = column_before(left, right, &test.expr, &name)? {
         return Ok(Typed::computed(column, test.sql_type));
@@ -625,8 +627,8 @@ fn computed_before(
     Ok(Typed::computed(computed, test.sql_type))
 }
 
-/// Adds an expression as a column of the only side that it and its sub-queries read; `None` if they
-/// read both sides.
+/// Adds an expression as a column to the only side that the expression and its sub-queries read;
+/// `None` if they read both sides.
 fn column_before(
     left: &mut Relation,
     right: &mut Relation,
@@ -652,7 +654,7 @@ fn column_before(
     Ok(Some(Expr::Column(Column::new_unqualified(name))))
 }
 
-/// Which sides the sub-queries in an expression read.
+/// The sides that the sub-queries in an expression read.
 fn captured_side(expr: &Expr, left: &Relation, right: &Relation) -> Side {
     let mut found = Side::Neither;
     let _ = expr.apply(|node| {
@@ -673,7 +675,7 @@ fn not_combined(kind: &str, at: Span) -> EngineError {
     error::at(ErrorCode::NotSupported, message, at)
 }
 
-/// Unmatched rows have false or 0 in types without null.
+/// In unmatched rows, replaces null with false or 0 in types that have no null.
 pub(crate) fn filled_in(
     plan: LogicalPlan,
     rows: &Relation,

@@ -1,5 +1,5 @@
-//! LATERAL: a sub-query for each row of the left side. A sub-query for the last row up to each
-//! row's timestamp becomes an ASOF JOIN.
+//! LATERAL: a sub-query that is evaluated for each row of the left side. If it selects the last row
+//! at or before each left row's timestamp, it becomes an ASOF JOIN.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::binder::state::scope::{Relation, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// A join with a query or a function that may read columns of the sources on its left.
+    /// Binds a join with a query or function that may read columns of the sources on its left.
     pub(crate) fn lateral_join(
         &mut self,
         id: NodeId,
@@ -75,7 +75,7 @@ impl Binder<'_> {
 /// The components of `SELECT … FROM right WHERE key = left.key AND time <= left.time ORDER BY time
 /// DESC LIMIT 1`.
 struct LastBefore {
-    /// The rows among which the last one is searched, before they are compared with the left row.
+    /// The rows from which the last row is selected, before they are compared with the left row.
     rows: LogicalPlan,
     /// Designated timestamp of `rows`.
     time: Expr,
@@ -87,7 +87,7 @@ struct LastBefore {
 }
 
 impl LastBefore {
-    /// Returns `None` for queries of any other form.
+    /// Returns `None` for queries of any other shape.
     fn of(plan: &LogicalPlan, captured: &[Expr], left_time: &Expr) -> Option<Self> {
         let mut outputs: Vec<Expr> =
             plan.schema().columns().into_iter().map(Expr::Column).collect();
@@ -155,7 +155,8 @@ impl LastBefore {
         Some(Self { rows, time, kind: kind?, keys, outputs })
     }
 
-    /// For unmatched left rows all outputs are null, so nothing may be computed from the left side.
+    /// Whether the outputs are valid for this kind of join. For unmatched left rows all outputs are
+    /// null, so in an outer join no output may be computed from the left side.
     fn fits(&self, kind: JoinType) -> bool {
         let is_own = |output: &Expr| match output {
             Expr::Column(column) => self.rows.schema().has_column(column),
@@ -200,7 +201,7 @@ impl LastBefore {
     }
 }
 
-/// The conditions of a WHERE that compare a row with the left row.
+/// The conditions in a WHERE clause that compare a row with the left row.
 struct Terms<'t> {
     time: Expr,
     captured: &'t [Expr],
@@ -210,7 +211,7 @@ struct Terms<'t> {
 }
 
 impl Terms<'_> {
-    /// Extracts an equality or the bound on time; returns false for any other condition.
+    /// Accepts an equality or the bound on time; returns false for any other condition.
     fn take(&mut self, term: &Expr) -> bool {
         let Expr::BinaryExpr(BinaryExpr { left, op, right }) = comparison(term) else {
             return false;
@@ -272,8 +273,8 @@ fn reads_outer(expr: &Expr) -> bool {
     expr.exists(|node| Ok(matches!(node, Expr::OuterReferenceColumn(_, _)))).unwrap_or(true)
 }
 
-/// Replaces columns with the expressions that compute them below a plan node; `None` if one is
-/// missing.
+/// Replaces columns with the expressions that compute them below a plan node; `None` if no such
+/// expression exists.
 fn replace_all(exprs: &mut [Expr], values: &HashMap<Column, Expr>) -> Option<()> {
     for expr in exprs {
         let replaced = std::mem::take(expr).transform(|node| match &node {
@@ -292,8 +293,8 @@ fn error_of(column: &Column) -> datafusion::common::DataFusionError {
     datafusion::common::DataFusionError::Internal(format!("no column {column}"))
 }
 
-/// The comparison in a condition. `<=` is also true for two nulls; this case cannot occur for a
-/// timestamp that is never null.
+/// The comparison in a condition. `<=` is also true for two nulls, but a timestamp that is never
+/// null excludes this case.
 fn comparison(term: &Expr) -> &Expr {
     match term {
         Expr::IsTrue(inner) => inner,
@@ -311,7 +312,7 @@ fn comparison(term: &Expr) -> &Expr {
     }
 }
 
-/// Whether the tests are IS NULL on both operands of the comparison.
+/// Whether the tests check both operands of the comparison with IS NULL.
 fn is_null_test(tests: &BinaryExpr, comparison: &Expr) -> bool {
     let Expr::BinaryExpr(BinaryExpr { left, right, .. }) = comparison else { return false };
     let asks = |test: &Expr, side: &Expr| matches!(test, Expr::IsNull(of) if **of == *side);

@@ -15,7 +15,7 @@ use crate::binder::state::scope::{GoneColumn, Relation, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, error};
 
 impl Binder<'_> {
-    /// The relation that a name in a view's query refers to.
+    /// The relation that a name refers to in a view's query.
     pub(crate) fn recorded_source(
         &mut self,
         source: &ViewSource,
@@ -56,7 +56,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The table itself, or the table that replaced it in an import.
+    /// The recorded table, or the table that replaced it in an import.
     fn recorded_table(
         &self,
         id: TableId,
@@ -97,7 +97,7 @@ fn as_recorded(
     rows
 }
 
-/// The error for a view that references an object it was not bound to.
+/// The error for a view that references an object to which it was not bound.
 pub(crate) fn unbound(name: &Name) -> EngineError {
     error::no_table(name).with_hint("run ALTER VIEW with the query that views() shows")
 }

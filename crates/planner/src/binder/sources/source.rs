@@ -1,4 +1,4 @@
-//! Sources in FROM: tables, common table expressions, sub-queries.
+//! Sources in FROM: tables, CTEs, sub-queries.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ impl Binder<'_> {
                 let relation = self.named_source(id, name, alias.as_ref())?;
                 redesignated(relation, timestamp.as_ref())
             }
-            // LATERAL without a left side is an ordinary sub-query.
+            // Without a left side, LATERAL is an ordinary sub-query.
             Node::Derived { query, alias, timestamp, lateral: _ } => {
                 let relation = self.derived(*query, alias.as_ref())?;
                 redesignated(relation, timestamp.as_ref())
@@ -68,7 +68,7 @@ impl Binder<'_> {
         }
     }
 
-    /// A sub-query as a source.
+    /// Binds a sub-query as a source.
     pub(crate) fn derived(
         &mut self,
         query: NodeId,
@@ -79,7 +79,7 @@ impl Binder<'_> {
         relation.aliased(alias.map(|alias| alias.text.as_str()), &reference)
     }
 
-    /// Uses a DECLARE variable as a source. Its value is a query, or the name of a table, view or
+    /// Binds a DECLARE variable as a source. Its value is a query, or the name of a table, view or
     /// table function.
     fn declared(
         &mut self,
@@ -169,7 +169,7 @@ impl Binder<'_> {
     }
 }
 
-/// WITH ORDINALITY: numbers the rows, from 1.
+/// WITH ORDINALITY: numbers the rows from 1.
 fn with_ordinality(mut relation: Relation) -> EngineResult<Relation> {
     let name = relation::fresh("row", &relation.plan);
     let number = row_number(Vec::new(), Vec::new()).alias(&name);
@@ -187,7 +187,7 @@ fn with_ordinality(mut relation: Relation) -> EngineResult<Relation> {
     Ok(relation)
 }
 
-/// `source TIMESTAMP(column)`: the column is assumed to be ascending.
+/// Applies `source TIMESTAMP(column)`. The column is assumed to be in ascending order.
 fn redesignated(mut relation: Relation, column: Option<&Name>) -> EngineResult<Relation> {
     let Some(name) = column else { return Ok(relation) };
     let found = relation.resolve(std::slice::from_ref(name))?;

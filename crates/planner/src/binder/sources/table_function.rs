@@ -1,4 +1,4 @@
-//! Table functions in FROM: generators, catalog functions.
+//! Table functions in FROM: generators and catalog functions.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::binder::{Binder, Typed, error, names};
 const MAX_LITERAL_ROWS: usize = 10_000_000;
 
 impl Binder<'_> {
-    /// A function call in FROM.
+    /// Binds a function call in FROM.
     pub(crate) fn table_function(
         &mut self,
         id: NodeId,
@@ -64,7 +64,7 @@ impl Binder<'_> {
             "views" => self.views_rows()?,
             "materialized_views" => self.materialized_views_rows()?,
             "live_views" => self.live_views_rows()?,
-            // Only for access control: it shows more than a user may see.
+            // This function is only for access control, because it shows more than a user may see.
             "access_schema" if self.visibility().is_none() => self.access_schema_rows()?,
             "functions" => self.functions_rows()?,
             "keywords" => self.keywords_rows()?,
@@ -84,7 +84,7 @@ impl Binder<'_> {
                 let rows = self.literal_rows(vec![("unnest", SqlType::String, none)])?;
                 named_series(rows, alias.map_or("unnest", |alias| alias.text.as_str()))?
             }
-            // The same applies to arrays of options.
+            // Arrays of options are always null too.
             "pg_options_to_table" | "pg_catalog.pg_options_to_table" => self.no_options()?,
             _ => match self.catalog_table(&name)? {
                 Some(rows) => rows,
@@ -99,8 +99,7 @@ impl Binder<'_> {
         rows.aliased(Some(qualifier), &reference)
     }
 
-    /// The name of a call in lower case, after checks for unsupported clauses and too many
-    /// arguments.
+    /// The function name in lower case, after checks for unsupported clauses and excess arguments.
     fn checked_name(&self, call: &CallNode) -> EngineResult<String> {
         let arguments = self.plain_arguments(call)?;
         let name = call.name.text.to_ascii_lowercase();
@@ -119,8 +118,8 @@ impl Binder<'_> {
         self.literal_rows(names.map(|name| (name, SqlType::String, none())).into())
     }
 
-    /// `FROM current_schema()`: one row, whose column is named after the alias or, without one, the
-    /// function.
+    /// Binds `FROM current_schema()`: one row with one column, which is named after the alias or,
+    /// without an alias, after the function.
     fn single_value(
         &mut self,
         id: NodeId,
@@ -157,7 +156,7 @@ impl Binder<'_> {
         if is_computed(&value) {
             return Err(error::at(ErrorCode::InvalidValue, "constant expected", position));
         }
-        // Non-numeric text is an error, not a missing number.
+        // A non-numeric string is an error and does not count as null.
         let is_text = value.sql_type.is_text() || value.sql_type == SqlType::Char;
         let mode = if is_text { CastMode::Implicit } else { CastMode::Explicit };
         // An untyped parameter may be null; any other value must be a number.
@@ -203,9 +202,9 @@ impl Binder<'_> {
         self.series("x", 1, count, 1)
     }
 
-    /// `low..=high` by `step`, generated row by row at run time.
+    /// The numbers from `low` to `high` by `step`, generated row by row at run time.
     fn series(&mut self, name: &str, low: i64, high: i64, step: i64) -> EngineResult<Relation> {
-        // The generator rejects an end before the start; here the series is empty.
+        // The generator rejects an end before the start, but here such a series is empty.
         let is_empty = (step > 0 && low > high) || (step < 0 && low < high);
         let high = if is_empty { low } else { high };
         let field = Field::new("value", DataType::Int64, false);
@@ -304,7 +303,7 @@ impl Binder<'_> {
         mapped(numbers, value, sql_type)
     }
 
-    /// Whether an argument is neither a constant nor a parameter, such as a sub-query or a column
+    /// Whether an argument is neither a constant nor a parameter, as with a sub-query or a column
     /// of a source on the left.
     fn is_computed(&mut self, id: NodeId) -> EngineResult<bool> {
         self.expression(id, &Scope::empty()).map(|value| is_computed(&value))
@@ -359,7 +358,7 @@ impl Binder<'_> {
         mapped(numbers, lit(low) + lit(step) * number, SqlType::Double)
     }
 
-    /// A series of timestamps whose step is a number of their units, or a period such as `1d` or
+    /// A series of timestamps whose step is a number of timestamp units or a period such as `1d` or
     /// `-1M`.
     fn time_series(
         &mut self,
@@ -382,7 +381,7 @@ impl Binder<'_> {
             _ => (1, 0, Step::Ticks(1)),
         };
         let mut rows = match period {
-            // The calendar has fewer than 10 million months.
+            // The calendar's range has fewer than 10 million months.
             Step::Months(_) => {
                 let beyond = |at: i64| if period.is_negative() { at < last } else { at > last };
                 let times = (0..).map_while(|number| period.after(first, number, unit));
@@ -431,7 +430,7 @@ impl Binder<'_> {
     }
 }
 
-/// Constant bounds in the order that matches the sign of the step.
+/// The constant bounds, in the order that matches the sign of the step.
 fn in_direction<T: PartialOrd>(low: T, high: T, is_descending: bool) -> (T, T) {
     if (low > high) == is_descending { (low, high) } else { (high, low) }
 }

@@ -1,4 +1,4 @@
-//! ASOF, LT and SPLICE JOIN, and helpers common to all time-based joins.
+//! ASOF, LT and SPLICE JOIN, and helpers for all time-based joins.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::binder::state::relation;
 use crate::binder::state::scope::{Relation, ScopeColumn, TimeOrder};
 use crate::binder::{Binder, Typed, error, names};
 
-/// The unit in which two timestamps are compared: the finer of both units. In the coarser unit, a
-/// row could match one that is later by less than a unit.
+/// The unit in which two timestamps are compared: the finer of their units. In the coarser unit, a
+/// row could match a row that is later by less than one unit.
 pub(crate) fn finer(left: &ScopeColumn, right: &ScopeColumn) -> SqlType {
     if right.sql_type == SqlType::TimestampNs { right.sql_type } else { left.sql_type }
 }
@@ -107,7 +107,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// TOLERANCE in the join's unit.
+    /// Converts TOLERANCE to the join's unit.
     fn tolerance(&mut self, tolerance: &AsofTolerance, nanoseconds: bool) -> EngineResult<i64> {
         let at = self.tree.span(tolerance.interval);
         let (count, unit) = self.duration(tolerance.interval)?;
@@ -133,8 +133,8 @@ impl Binder<'_> {
         Ok(if nanoseconds { total } else { total / 1_000 })
     }
 
-    /// The timestamps of both sides. The error for a side without one is deferred until the list is
-    /// bound, so that an unknown name is reported first.
+    /// The timestamps of both sides. If a side has no timestamp, the error is deferred until the
+    /// select list is bound, so that an unknown name is reported first.
     pub(crate) fn times(
         &mut self,
         left: &Relation,
@@ -193,7 +193,7 @@ impl Binder<'_> {
 }
 
 /// The rows of one side in time order, and the side's timestamp in the join's unit, which is the
-/// finer of both.
+/// finer unit of both sides.
 pub(crate) fn in_time_order(
     side: &Relation,
     time: &ScopeColumn,

@@ -1,5 +1,5 @@
-//! UNNEST in FROM: expands arrays and JSON documents into rows and joins them with the sources on
-//! the left. `generate_subscripts(array, 1)` returns the subscripts of the elements.
+//! UNNEST in FROM: expands arrays and JSON documents into rows and joins these rows with the
+//! sources on the left. `generate_subscripts(array, 1)` returns the subscripts of the elements.
 
 use std::sync::Arc;
 
@@ -90,7 +90,8 @@ impl<'a> Binder<'a> {
         };
         let mut first = 0;
         if asks_for_places(call) {
-            // The column of a single-column function has the function's alias or name.
+            // If a function has a single column, the column is named after the alias or the
+            // function.
             let name = alias.unwrap_or(&call.name);
             elements = vec![place(&name.text)];
             first = number;
@@ -144,8 +145,8 @@ impl<'a> Binder<'a> {
             };
             if let Some((sent, sql_type)) = self.sent_items(array)? {
                 let raw = sent.sql_type();
-                // The values are part of the node and not a literal, because optimizer rules copy
-                // and compare constants.
+                // The values are part of the node, not a literal, because optimizer rules copy and
+                // compare literals.
                 arguments.push(lit(ScalarValue::Int64(None)));
                 items.push(UnnestItem::Values(UnnestValues::new(sent.values())));
                 elements.push(Element { name, sql_type, raw });
@@ -191,7 +192,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The elements of an array that a client sent in binary, and the requested element type.
-    /// `None` if direct conversion to that type can differ from conversion through text.
+    /// `None` if direct conversion to this type may differ from conversion through text.
     fn sent_items(&mut self, array: NodeId) -> EngineResult<Option<(ParameterItems, SqlType)>> {
         let (index, wanted) = match self.node(array)? {
             Node::Cast { operand, type_name, .. } if type_name.dimensions == 1 => {
@@ -215,8 +216,8 @@ impl<'a> Binder<'a> {
         Ok(is_as_its_text(items.sql_type(), wanted).then_some((items, wanted)))
     }
 
-    /// The element type of an array in text form: from its cast (`'{a,b}'::text[]`) or from the
-    /// parameter's declaration; text if a function created it.
+    /// The element type of an array in text form. A cast (`'{a,b}'::text[]`) or the parameter's
+    /// declaration specifies it; in an array that a function created, the elements are strings.
     fn text_items(&self, array: NodeId, value: &Typed) -> EngineResult<Option<SqlType>> {
         if !value.sql_type.is_text() {
             return Ok(None);
@@ -237,8 +238,8 @@ impl<'a> Binder<'a> {
         Ok(Some(of.filter(|of| *of != SqlType::String).unwrap_or(SqlType::Varchar)))
     }
 
-    /// Whether columns come from the catalog, whose numeric arrays contain integers: from the
-    /// sources on the left, or from the outer rows if nothing is on the left.
+    /// Whether the columns are catalog columns, whose numeric arrays contain integers. The columns
+    /// are those of the sources on the left or, without such sources, of the outer rows.
     fn reads_catalog(&self, left: &Relation) -> bool {
         is_catalog(left)
             || left.columns.is_empty()
@@ -296,7 +297,7 @@ impl<'a> Binder<'a> {
     }
 }
 
-/// Whether direct conversion to another type gives the same value as conversion through text.
+/// Whether direct conversion to another type returns the same value as conversion through text.
 fn is_as_its_text(sent: SqlType, wanted: SqlType) -> bool {
     match sent {
         SqlType::Boolean | SqlType::Double | SqlType::Timestamp | SqlType::Varchar => {
@@ -311,13 +312,13 @@ fn is_as_its_text(sent: SqlType, wanted: SqlType) -> bool {
     }
 }
 
-/// `generate_subscripts(array, dimension)`.
+/// Whether a call is `generate_subscripts(array, dimension)`.
 fn asks_for_places(call: &CallNode) -> bool {
     let name = identifier::fold(&call.name.text);
     name.strip_prefix("pg_catalog.").unwrap_or(&name) == "generate_subscripts"
 }
 
-/// `alias (name, …)`.
+/// Applies `alias (name, …)`.
 fn renamed(elements: &mut [Element], names: &[Name]) -> EngineResult<()> {
     if let Some(extra) = names.get(elements.len()) {
         let message = format!("too many column names: UNNEST has {} columns", elements.len());

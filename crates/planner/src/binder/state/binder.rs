@@ -1,6 +1,6 @@
-//! State of binding one statement: names in scope, findings so far, and work done. Higher modules
-//! add methods that bind. This file depends on none of these modules, and a module calls higher
-//! ones only through [`Queries`].
+//! State of binding one statement: names in scope, results so far, and work done. Higher modules
+//! add the methods that bind. This file depends on none of these modules, and a module calls higher
+//! modules only through [`Queries`].
 
 use std::sync::Arc;
 
@@ -34,17 +34,18 @@ pub(crate) trait Queries {
     /// Binds a query to rows with named and typed columns.
     fn query(&self, binder: &mut Binder<'_>, id: NodeId) -> EngineResult<Relation>;
 
-    /// The rows of a common table expression with this name.
+    /// The rows of the CTE with this name.
     fn common_table(&self, binder: &mut Binder<'_>, name: &Name) -> Option<EngineResult<Relation>>;
 }
 
-/// Which blocks need the designated timestamp of a SELECT block.
+/// The blocks that need the designated timestamp of a SELECT block.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BlockTime {
-    /// Whether the block itself needs it: its sources keep their designated timestamps, selected or
-    /// not.
+    /// Whether the block itself needs it: its sources then keep their designated timestamps,
+    /// selected or not.
     pub(crate) of_sources: bool,
-    /// Whether the outer block needs it: the list keeps the designated timestamp, selected or not.
+    /// Whether the outer block needs it: the select list then keeps the designated timestamp,
+    /// selected or not.
     pub(crate) of_output: bool,
 }
 
@@ -52,7 +53,7 @@ pub(crate) struct BlockTime {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct VariableValue {
     pub(crate) node: NodeId,
-    /// Number of DECLARE scopes in which the variables inside this expression are resolved.
+    /// Number of DECLARE scopes in which variables inside this expression are resolved.
     pub(crate) scopes: usize,
 }
 
@@ -65,35 +66,36 @@ pub(crate) struct Binder<'a> {
     pub(crate) parameters: Parameters,
     pub(crate) parameter_uses: ParameterUses,
     pub(crate) accesses: Accesses,
-    /// Common table expressions in scope, innermost last.
+    /// CTEs in scope, innermost last.
     pub(crate) common_tables: Vec<CommonTable>,
-    /// Values of `@name` in the scopes of DECLARE, innermost last.
+    /// Values of `@name` in each DECLARE scope, innermost last.
     pub(crate) variables: Vec<HashMap<String, NodeId>>,
     /// Named windows of the enclosing SELECT blocks.
     pub(crate) named_windows: NamedWindows,
-    /// Outer rows of the sub-query being bound, innermost last.
+    /// Outer rows of the sub-queries being bound, innermost last.
     pub(crate) outer: Vec<OuterRows>,
     /// Names of order-sensitive aggregates found so far.
     pub(crate) ordered_aggregates: HashSet<String>,
     /// Seed of the random functions, if `long_sequence` sets one.
     pub(crate) seed: Option<u64>,
-    /// Whether the statement is only explained.
+    /// Whether the statement is explained instead of run.
     pub(crate) explaining: bool,
     /// Error of a source, reported only if the select list has no error.
     pub(crate) deferred: Option<EngineError>,
     /// Case-folded names of the views being bound, innermost last.
     pub(crate) views: Vec<String>,
-    /// Whether a view's query is being bound. The user need not be able to see the names in it.
+    /// Whether a view's query is being bound. The names in it need not be visible to the user.
     pub(crate) beneath_view: bool,
     /// The materialized view whose stored rows are read because its expiry policy is being bound.
     pub(crate) expiring: Option<TableId>,
     /// The context in which each view in `views` is read; innermost last.
     pub(crate) view_places: Vec<ViewPlace>,
-    /// The objects that names in the view's query refer to; `None`: resolve names in the snapshot.
+    /// The objects that names in the view's query refer to; `None` if names are resolved in the
+    /// snapshot.
     pub(crate) view_sources: Option<ViewSources>,
     /// Notices for requested features that have no effect.
     pub(crate) notices: Vec<&'static str>,
-    /// Users of the designated timestamp of the block being bound.
+    /// The blocks that need the designated timestamp of the block being bound.
     pub(crate) block_time: BlockTime,
     /// Whether the outer block needs the designated timestamp of the next query to be bound.
     pub(crate) time_is_read: bool,
@@ -101,13 +103,14 @@ pub(crate) struct Binder<'a> {
     pub(crate) list_rows: Option<ListRows>,
     /// Id of the first node after the last DEFAULT expression that was stored.
     pub(crate) after_default: NodeId,
-    /// Number of relations named so far; each has a unique name in plans.
+    /// Number of relations that have a name in the plan; each name is unique.
     relations: usize,
     /// Number of sources bound so far, excluding those in views.
     pub(crate) sources: usize,
     /// Work done by binding so far.
     pub(crate) work: Work,
-    /// Views bound so far. References that override none of their variables reuse them.
+    /// Views bound so far. A reference that overrides none of a view's variables reuses the bound
+    /// view.
     pub(crate) bound_views: HashMap<String, BoundView>,
 }
 
@@ -157,7 +160,7 @@ impl<'a> Binder<'a> {
         self.queries.query(self, id)
     }
 
-    /// The rows of a common table expression with this name.
+    /// The rows of the CTE with this name.
     pub(crate) fn common_table(&mut self, name: &Name) -> Option<EngineResult<Relation>> {
         self.queries.common_table(self, name)
     }
@@ -174,7 +177,7 @@ impl<'a> Binder<'a> {
         format!("r{}", self.relations)
     }
 
-    /// A node that must exist.
+    /// Returns a node, or an error if the tree does not contain it.
     pub(crate) fn node(&self, id: NodeId) -> EngineResult<&'a Node> {
         self.tree.get(id).ok_or_else(|| EngineError::internal(format!("no node {id} in the tree")))
     }
@@ -209,7 +212,7 @@ impl<'a> Binder<'a> {
         outcome
     }
 
-    /// Copies the tree up to a node, which becomes its root.
+    /// Copies the tree up to a node, which becomes the root of the copy.
     pub(crate) fn part(&self, root: NodeId) -> Tree {
         self.part_from(self.tree.first, root)
     }
@@ -228,8 +231,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The value of a variable; `None` if it is not declared. A value that is just another variable
-    /// is resolved further.
+    /// The value of a variable; `None` if it is not declared. If the value is just another
+    /// variable, that variable is resolved too.
     pub(crate) fn variable_value(&self, name: &Name) -> Option<VariableValue> {
         self.variable_value_in(name, self.variables.len())
     }
@@ -244,7 +247,7 @@ impl<'a> Binder<'a> {
             let (at, node) = declared.find_map(|(at, scope)| Some((at, *scope.get(&key)?)))?;
             scopes = at + 1;
             match self.tree.get(node) {
-                // A scope reads only earlier declarations, so no cycle is possible.
+                // A declaration can read only earlier declarations, so no cycle is possible.
                 Some(Node::Variable { name: next }) if pending > 0 => name = next,
                 _ => return Some(VariableValue { node, scopes }),
             }
@@ -252,8 +255,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Binds a variable's value in the scopes of its declaration: declarations in inner scopes must
-    /// not affect it.
+    /// Binds a variable's value in the scopes of its declaration, because declarations in inner
+    /// scopes must not affect it.
     pub(crate) fn within_declaration<T>(
         &mut self,
         value: VariableValue,
@@ -265,7 +268,7 @@ impl<'a> Binder<'a> {
         bound
     }
 
-    /// Returns the deferred error of a source, if any.
+    /// Fails with the deferred error of a source, if there is one.
     pub(crate) fn report_deferred(&mut self) -> EngineResult<()> {
         self.deferred.take().map_or(Ok(()), Err)
     }
@@ -290,7 +293,7 @@ impl<'a> Binder<'a> {
         Ok(bound)
     }
 
-    /// The subset of the catalog that the user sees; `None` if the user sees everything.
+    /// The subset of the catalog that the user sees; `None` for the whole catalog.
     pub(crate) fn visibility(&self) -> Option<&'a Visibility> {
         self.context.visibility.as_ref()
     }
@@ -300,12 +303,12 @@ impl<'a> Binder<'a> {
         self.visibility().is_none_or(|visibility| visibility.reads(table, &[], None))
     }
 
-    /// Whether the user may read all of a table or view.
+    /// Whether the user may read all columns of a table or view.
     pub(crate) fn reads_whole(&self, name: &str) -> bool {
         self.visibility().is_none_or(|visibility| visibility.reads_whole(name))
     }
 
-    /// All reads so far, as they will appear in the statement's accesses.
+    /// All reads so far, in the form in which the statement's accesses will list them.
     pub(crate) fn read_so_far(&self) -> Vec<Access> {
         let mut reads = self.accesses.list();
         for ViewPlace { before, view, owner } in self.view_places.iter().rev() {
@@ -315,7 +318,7 @@ impl<'a> Binder<'a> {
         reads
     }
 
-    /// Rejects a name on which the user has no permission, whether or not it exists.
+    /// Rejects a name on which the user has no permission, whether or not the name exists.
     pub(crate) fn must_see(&self, name: &Name, permission: Permission) -> EngineResult<()> {
         let sees = self.visibility().is_none_or(|visibility| visibility.sees(&name.text));
         if sees || self.beneath_view {

@@ -1,4 +1,5 @@
-//! Cached conditions of a WHERE, and the positions of parameters.
+//! The conditions of a WHERE clause, cached for other parameter values, and the positions of
+//! parameters.
 
 use hashbrown::HashMap;
 
@@ -10,8 +11,8 @@ use crate::binder::state::scope::Relation;
 /// The conditions of a statement that reads a single table.
 #[derive(Debug, Clone)]
 pub struct Conditions {
-    /// The conditions in their original order; only the time ranges if parameters occur in no other
-    /// condition.
+    /// The conditions in their original order. If parameters occur only in time ranges, only these
+    /// conditions.
     pub(crate) conjuncts: Vec<Conjunct>,
     pub(crate) source: Relation,
     pub(crate) ranges: Vec<TimeRange>,
@@ -20,7 +21,7 @@ pub struct Conditions {
 }
 
 impl Conditions {
-    /// The time ranges for the values that the statement was bound with; empty for all times.
+    /// The time ranges for the values with which the statement was bound; empty for all times.
     #[must_use]
     pub fn ranges(&self) -> &[TimeRange] {
         &self.ranges
@@ -42,18 +43,18 @@ pub(crate) struct ParameterUses {
     noted: Vec<Conditions>,
 }
 
-/// A condition of WHERE, combined with the others by AND.
+/// A condition of a WHERE clause, combined with the other conditions by AND.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Conjunct {
     pub(crate) id: NodeId,
-    /// Whether it was converted to time ranges.
+    /// Whether the condition was converted to time ranges.
     pub(crate) is_in_time: bool,
 }
 
-/// The conditions of a WHERE after binding.
+/// The conditions of a WHERE clause after binding.
 pub(crate) struct Where {
     pub(crate) conjuncts: Vec<Conjunct>,
-    /// Number of parameter occurrences in time ranges, and in the other conditions.
+    /// Number of parameter occurrences in time ranges, and in all other conditions.
     pub(crate) uses_in_time: usize,
     pub(crate) uses_in_others: usize,
     pub(crate) ranges: Option<Vec<TimeRange>>,

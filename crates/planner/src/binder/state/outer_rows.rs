@@ -1,4 +1,4 @@
-//! The outer rows of a sub-query. A name that the sub-query's own sources do not have is looked up
+//! The outer rows of a sub-query. Names that the sub-query's own sources do not have are looked up
 //! there.
 
 use std::sync::Arc;
@@ -33,7 +33,7 @@ impl OuterRows {
         }
     }
 
-    /// Puts captures made earlier before those made since.
+    /// Moves earlier captures before the captures made since then.
     pub(crate) fn capture_first(&mut self, mut before: Vec<Expr>) {
         let since = std::mem::take(&mut self.captured);
         before.extend(since);

@@ -53,8 +53,8 @@ pub(crate) fn distinct(plan: LogicalPlan) -> LogicalPlan {
     LogicalPlan::Distinct(Distinct::All(Arc::new(plan)))
 }
 
-/// A name for a computed column. It differs from the names of all columns in the plan, which users
-/// choose.
+/// Returns a name for a computed column. The name differs from all column names in the plan, which
+/// users choose.
 pub(crate) fn fresh(name: &str, plan: &LogicalPlan) -> String {
     let mut name = name.to_owned();
     while plan.schema().iter().any(|(_, field)| *field.name() == name) {
@@ -81,7 +81,7 @@ fn scan(base: &BaseScan) -> EngineResult<LogicalPlan> {
     scan.map(LogicalPlan::TableScan).map_err(error::plan)
 }
 
-/// Restricts a table scan to time ranges; without any, it reads nothing.
+/// Restricts a table scan to time ranges; without ranges, the scan reads nothing.
 pub(crate) fn within(plan: &LogicalPlan, ranges: Vec<TimeRange>) -> EngineResult<LogicalPlan> {
     let LogicalPlan::TableScan(scan) = plan else {
         return Err(EngineError::internal("time ranges require a scan"));
@@ -108,7 +108,7 @@ pub(crate) fn of_table(
     of_base(BaseScan { table, reference, row_ids: false }, qualifier, accesses)
 }
 
-/// A table whose rows will be changed: the plan includes row ids.
+/// A table whose rows will be changed: its plan also returns row IDs.
 pub(crate) fn of_rows(
     table: Arc<TableSnapshot>,
     qualifier: &str,
@@ -159,7 +159,7 @@ impl Relation {
         }
     }
 
-    /// The `PostgreSQL` catalog type of a column, which passes unchanged through plan nodes.
+    /// The `PostgreSQL` catalog type of a column. Plan nodes pass it on unchanged.
     pub(crate) fn catalog_type(&self, column: &Column) -> Option<CatalogType> {
         let field = self.plan.schema().field_from_column(column).ok()?;
         CatalogType::of_name(field.metadata().get(CatalogType::METADATA)?)
@@ -172,13 +172,13 @@ impl Relation {
         self.order = order;
     }
 
-    /// The designated timestamp if it is not selected, as an expression for a projection that keeps
-    /// it.
+    /// The designated timestamp if it is not selected, as an expression for a projection that must
+    /// keep it.
     pub(crate) fn unselected(&self) -> Option<Expr> {
         self.unselected_time.as_ref().map(ScopeColumn::expr)
     }
 
-    /// The relation without a designated timestamp that is not selected.
+    /// Returns the relation without its designated timestamp, if that is not selected.
     pub(crate) fn without_unselected(self) -> EngineResult<Self> {
         if self.unselected_time.is_none() {
             return Ok(self);
@@ -188,7 +188,7 @@ impl Relation {
         Ok(Self { unselected_time: None, ..self.with_plan(plan) })
     }
 
-    /// The rows for a client or a LIMIT: sorted by time again if a join may have changed the order.
+    /// The rows for a client or a LIMIT, sorted by time again if a join may have changed the order.
     pub(crate) fn restored(self) -> EngineResult<Self> {
         match self.timestamp_column().map(ScopeColumn::expr) {
             Some(time) if self.order == TimeOrder::Shuffled => {
@@ -199,7 +199,7 @@ impl Relation {
         }
     }
 
-    /// The relation as a source whose alias qualifies its columns.
+    /// The relation as a source, whose alias qualifies its columns.
     pub(crate) fn aliased(self, qualifier: Option<&str>, reference: &str) -> EngineResult<Self> {
         let plan = SubqueryAlias::try_new(Arc::new(self.plan), reference).map_err(error::plan)?;
         let qualifier: Option<Arc<str>> = qualifier.map(Arc::from);
@@ -220,7 +220,7 @@ impl Relation {
         })
     }
 
-    /// The same rows with a new top plan node.
+    /// The relation with a new top plan node and the same columns.
     pub(crate) fn with_plan(self, plan: LogicalPlan) -> Self {
         Self { plan, base: None, ..self }
     }

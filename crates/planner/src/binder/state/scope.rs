@@ -23,7 +23,7 @@ pub(crate) struct ScopeColumn {
     pub(crate) sql_type: SqlType,
     /// The column's reference in the plan.
     pub(crate) column: Column,
-    /// The table column behind it, if it is unchanged.
+    /// The table column whose value it passes on unchanged, if any.
     pub(crate) origin: Origin,
 }
 
@@ -49,15 +49,15 @@ pub(crate) struct BaseScan {
     pub(crate) row_ids: bool,
 }
 
-/// The order of rows by their designated timestamp.
+/// The row order by designated timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum TimeOrder {
     /// Each row is at or after the preceding row.
     Ascending,
     /// ORDER BY … DESC.
     Descending,
-    /// Rows were ascending before a join. A query that passes them on sorts them, which costs
-    /// nothing if the join was planned to keep the order.
+    /// Rows were ascending before a join. A query that passes these rows on sorts them, which costs
+    /// nothing if the join was planned to preserve the order.
     Shuffled,
     /// The order is unknown.
     #[default]
@@ -84,16 +84,16 @@ pub(crate) struct Relation {
     /// The designated timestamp of a sub-query whose list omits it. It cannot be referenced by
     /// name, but time-based clauses use it.
     pub(crate) unselected_time: Option<ScopeColumn>,
-    /// The order of rows by the designated timestamp or by `unselected_time`.
+    /// The row order by the designated timestamp or by `unselected_time`.
     pub(crate) order: TimeOrder,
     /// Lists of columns merged by USING. An unqualified name refers to the first column of its
     /// list.
     pub(crate) merged: Vec<Vec<usize>>,
-    /// The columns of `*`; `None` if these are all columns in order.
+    /// The columns of `*`; `None` for all columns in order.
     pub(crate) listed: Option<Vec<usize>>,
     pub(crate) base: Option<BaseScan>,
-    /// Columns that a view had here when it was created and that have been dropped since. Their
-    /// names must not resolve to anything else.
+    /// Columns that existed here when a view was created and were dropped later. Their names must
+    /// not resolve to other columns.
     pub(crate) gone: Vec<GoneColumn>,
 }
 
@@ -115,7 +115,7 @@ impl Relation {
         }
     }
 
-    /// The designated timestamp's column, if rows ascend by it.
+    /// The designated timestamp's column, if the rows are in ascending order by it.
     pub(crate) fn ascending_time(&self) -> Option<&ScopeColumn> {
         self.timestamp_column().filter(|_| self.order == TimeOrder::Ascending)
     }
@@ -125,8 +125,8 @@ impl Relation {
         self.columns.iter().map(|column| column.sql_type).collect()
     }
 
-    /// The index of the column that a dotted path refers to. Every lookup by name passes through
-    /// here, so this is where the access is recorded and no clause can omit it.
+    /// Returns the index of the column that a dotted path refers to. Every lookup by name passes
+    /// through here and records the access, so no clause can omit it.
     pub(crate) fn resolve(&self, path: &[Name]) -> EngineResult<usize> {
         let (qualifier, name) = match path {
             [name] => (None, name),
@@ -164,7 +164,7 @@ impl Relation {
         Ok(index)
     }
 
-    /// Records that all columns are read, as for `*` or a source used alone.
+    /// Records that all columns are read, as by `*` or by a source in place of a query.
     pub(crate) fn read_all(&self, at: Span) -> EngineResult<()> {
         if let Some(gone) = self.gone.first() {
             return Err(gone.error(at));
@@ -173,8 +173,8 @@ impl Relation {
         Ok(())
     }
 
-    /// The column of a series by its alias, which names both the table and the column in
-    /// `PostgreSQL`.
+    /// The column of a series, found by its alias: in `PostgreSQL` the alias names both the table
+    /// and the column.
     fn series_named(&self, path: &[Name]) -> Option<usize> {
         let [name] = path else { return None };
         let own = |(_, column): &(usize, &ScopeColumn)| has_qualifier(column, &name.text);
@@ -240,7 +240,7 @@ pub(crate) struct Scope<'s> {
 }
 
 impl<'s> Scope<'s> {
-    /// Constants only.
+    /// A scope without rows, for constant expressions.
     pub(crate) fn empty() -> Self {
         Scope {
             relation: None,
@@ -251,14 +251,15 @@ impl<'s> Scope<'s> {
         }
     }
 
-    /// The rows of a relation, without aggregates: WHERE, ON, PARTITION BY.
+    /// A scope with the columns of a relation and without aggregates, for WHERE, ON and PARTITION
+    /// BY.
     pub(crate) fn rows(relation: &'s Relation) -> Self {
         Scope { relation: Some(relation), ..Scope::empty() }
     }
 }
 
-/// Whether the lookup failed because no column has this name. The name may then exist in the outer
-/// rows.
+/// Whether the lookup failed because no column has this name. The outer rows may then have a column
+/// with this name.
 pub(crate) fn is_unknown(failure: &EngineError) -> bool {
     matches!(failure.code, ErrorCode::ColumnNotFound | ErrorCode::TableNotFound)
 }

@@ -1,4 +1,4 @@
-//! View state while statements that read views are bound.
+//! View state while a statement that reads views is bound.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) struct ViewPlace {
     pub(crate) owner: Owner,
 }
 
-/// A view's bound rows, for further references.
+/// A view's bound rows, which further references reuse.
 #[derive(Debug, Clone)]
 pub(crate) struct BoundView {
     pub(crate) rows: Relation,

@@ -25,7 +25,7 @@ use crate::binder::statements::ttl::parse_ttl;
 use crate::binder::{Binder, error};
 use crate::{Access, BoundConversion, BoundSchemaChange};
 
-/// The permission required by the first action.
+/// The permission that the first action requires.
 pub(crate) fn first_permission(actions: &[AlterAction]) -> Permission {
     actions.first().map_or(Permission::AddColumn, |action| needed(action).0)
 }
@@ -106,7 +106,7 @@ impl Binder<'_> {
     fn note_action(&mut self, table: &str, action: &AlterAction) {
         let (permission, column) = needed(action);
         let columns = column.map(|name| name.text.clone()).into_iter().collect();
-        // The log is shared by all tables.
+        // All tables share the log, so this permission is not for a single table.
         let table = if permission == Permission::SystemAdmin { "" } else { table };
         self.accesses.note(Access { columns, ..Access::new(table, permission) });
     }
@@ -136,7 +136,7 @@ impl Binder<'_> {
         ))
     }
 
-    /// Default values of a new column for the existing rows.
+    /// The values that a new column's default gives existing rows.
     fn filled_column(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -168,7 +168,8 @@ impl Binder<'_> {
         Ok(Some(BoundConversion { table: Arc::clone(table), column: index, plan }))
     }
 
-    /// Whether a column already has this type. A changed length or precision is stored.
+    /// Whether a column already has this type. If the length or precision differs, the new value is
+    /// stored.
     fn keeps_type(
         schema: &mut TableSchema,
         column: &Name,
@@ -184,7 +185,7 @@ impl Binder<'_> {
         Ok(is_kept)
     }
 
-    /// SET and DROP of NOT NULL and DEFAULT.
+    /// Applies SET and DROP of NOT NULL and DEFAULT.
     fn alter_rule(
         &mut self,
         snapshot: &Arc<TableSnapshot>,
@@ -234,7 +235,7 @@ impl Binder<'_> {
         Err(error::at(ErrorCode::InvalidValue, message, column.span))
     }
 
-    /// Replaces a column by a new one with converted values.
+    /// Replaces a column with a new column that contains the converted values.
     fn change_type(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -281,7 +282,7 @@ impl Binder<'_> {
         Ok(BoundConversion { table: Arc::clone(table), column: index, plan })
     }
 
-    /// Actions that change only the table definition and no rows.
+    /// Applies an action that changes only the table definition, not the rows.
     fn alter_setting(
         &mut self,
         schema: &mut TableSchema,
@@ -390,7 +391,8 @@ fn alter_dedup(schema: &mut TableSchema, table: &Name, keys: &[Name]) -> EngineR
     apply_dedup(schema, keys)
 }
 
-/// The permission an action requires, and the column it applies to; `None` for the whole table.
+/// The permission that an action requires, and the column to which it applies; `None` for the whole
+/// table.
 fn needed(action: &AlterAction) -> (Permission, Option<&Name>) {
     match action {
         AlterAction::AddColumn { .. } => (Permission::AddColumn, None),
@@ -425,8 +427,8 @@ fn needed(action: &AlterAction) -> (Permission, Option<&Name>) {
         AlterAction::SetWal { .. } => (Permission::SetTableType, None),
         AlterAction::Dedup { keys } if keys.is_empty() => (Permission::DedupDisable, None),
         AlterAction::Dedup { .. } => (Permission::DedupEnable, None),
-        // A rejected action requires the most common permission, so that the error reveals nothing
-        // about the table.
+        // A rejected action requires the most common permission, so the error reveals nothing about
+        // the table.
         AlterAction::Other { words, .. } => (
             idle_action(words).map_or(Permission::SetTableParam, |(permission, _)| permission),
             None,
@@ -494,7 +496,7 @@ fn set_parameter(schema: &mut TableSchema, parameter: &OptionValue) -> EngineRes
     Ok(())
 }
 
-/// Whether a column can change from one type to the other.
+/// Whether a column can change from one type to another.
 fn changes_to(from: SqlType, to: SqlType) -> bool {
     let decimal = |of: SqlType| matches!(of, SqlType::Decimal(..));
     let time = |of: SqlType| of.is_timestamp() || of == SqlType::Date;

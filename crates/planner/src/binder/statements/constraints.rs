@@ -30,7 +30,7 @@ pub(crate) fn permission_of(constraint: &ConstraintNode) -> Permission {
     }
 }
 
-/// Whether it is declared by CREATE INDEX.
+/// Whether the constraint is declared by CREATE INDEX.
 pub(crate) fn is_index(constraint: &ConstraintNode) -> bool {
     matches!(constraint.constraint, Written::Index | Written::UniqueIndex)
 }
@@ -68,7 +68,7 @@ fn letter(action: ReferenceAction) -> char {
 }
 
 impl Binder<'_> {
-    /// Adds the declared constraints to a table definition in order.
+    /// Adds the declared constraints to a table definition, in declaration order.
     pub(crate) fn declare(
         &mut self,
         schema: &mut TableSchema,
@@ -125,7 +125,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The target of a foreign key; `None` if the referenced table does not exist.
+    /// The target of a foreign key; `None` if the referenced table does not exist or is not
+    /// visible.
     fn reference(
         &self,
         schema: &TableSchema,
@@ -162,8 +163,8 @@ impl Binder<'_> {
         Ok(Some(Reference { table, columns, actions }))
     }
 
-    /// The given name, or the first free name by `PostgreSQL`'s rules; `None` if IF NOT EXISTS
-    /// finds the name in use.
+    /// The given name, or the first unused name that follows `PostgreSQL`'s rules; `None` if IF NOT
+    /// EXISTS is given and the name is in use.
     fn constraint_name(
         &self,
         schema: &TableSchema,
@@ -173,7 +174,7 @@ impl Binder<'_> {
     ) -> EngineResult<Option<String>> {
         let mut taken: HashSet<String> =
             schema.constraints.iter().map(|one| identifier::fold(&one.name)).collect();
-        // Indexes share a namespace with tables; names of foreign keys are local to their table.
+        // Indexes share a namespace with tables; the name of a foreign key is local to its table.
         if !matches!(kind, ConstraintKind::ForeignKey | ConstraintKind::Check) {
             let tables = self.sorted_tables();
             let others = tables.iter().filter(|table| table.schema().id != schema.id);
@@ -207,7 +208,7 @@ impl Binder<'_> {
         Ok(names.find(|name| !taken.contains(&identifier::fold(name))))
     }
 
-    /// `ADD CONSTRAINT`, `CREATE INDEX`.
+    /// Binds `ADD CONSTRAINT` and `CREATE INDEX`.
     pub(crate) fn add_constraint(
         &mut self,
         schema: &mut TableSchema,
@@ -230,7 +231,7 @@ impl Binder<'_> {
         self.declare_one(schema, written)
     }
 
-    /// `DROP INDEX a, b`, on any tables.
+    /// Binds `DROP INDEX a, b`; the indexes can belong to any tables.
     pub(crate) fn drop_indexes(
         &mut self,
         names: &[Name],
@@ -269,7 +270,7 @@ fn is_index_named(constraint: &Constraint, name: &Name) -> bool {
         && identifier::same(&constraint.name, &name.text)
 }
 
-/// `DROP CONSTRAINT name`.
+/// Binds `DROP CONSTRAINT name`.
 pub(crate) fn drop_constraint(
     schema: &mut TableSchema,
     name: &Name,
@@ -289,7 +290,7 @@ pub(crate) fn drop_constraint(
     Ok(())
 }
 
-/// DEDUP UPSERT KEYS: only for WAL tables, and the timestamp must be one of the keys.
+/// Applies DEDUP UPSERT KEYS. They require a WAL table, and the timestamp must be one of the keys.
 pub(crate) fn apply_dedup(schema: &mut TableSchema, keys: &[Name]) -> EngineResult<()> {
     let Some(first) = keys.first() else { return Ok(()) };
     if !schema.wal {

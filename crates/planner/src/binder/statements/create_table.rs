@@ -18,7 +18,8 @@ use crate::binder::statements::ttl::parse_ttl;
 use crate::binder::{Binder, Typed, error};
 use crate::{BoundCreateTable, BoundStatement};
 
-/// Assigns column ids to a new table. Storage keeps them, so that keys can refer to columns.
+/// Assigns column IDs to a new table. The storage retains these IDs, so keys can refer to columns
+/// by ID.
 fn numbered(columns: &mut [ColumnSchema]) {
     for (index, column) in columns.iter_mut().enumerate() {
         column.id = index as u32 + 1;
@@ -74,7 +75,7 @@ impl Binder<'_> {
         Ok(self.bound_create(Some(schema), source))
     }
 
-    /// If the table supports it, uses the PRIMARY KEY, or the only UNIQUE constraint, as DEDUP
+    /// If the table supports DEDUP, uses the PRIMARY KEY, or the only UNIQUE constraint, as DEDUP
     /// keys. A row then replaces the row with the same key.
     fn apply_primary_key(
         &mut self,
@@ -183,8 +184,8 @@ impl Binder<'_> {
     }
 }
 
-/// If the definition names no timestamp but the key contains exactly one, makes the table a time
-/// series. This lets ORMs create tables whose rows are replaced by key.
+/// If the definition names no timestamp but the key contains exactly one timestamp column, makes
+/// the table a time series. This lets ORMs create tables whose rows are replaced by key.
 fn timed_by_key(schema: &mut TableSchema, node: &CreateTableNode, keys: &[Name]) {
     let is_plain = node.timestamp.is_none() && node.partition_by.is_none() && node.query.is_none();
     if !is_plain || node.wal.is_some() {
@@ -199,14 +200,14 @@ fn timed_by_key(schema: &mut TableSchema, node: &CreateTableNode, keys: &[Name])
     }
 }
 
-/// Stores the length or precision given in a type's parentheses.
+/// Stores the length or precision in a type's parentheses.
 pub(crate) fn narrow(column: &mut ColumnSchema, written: &TypeName) {
     let number = match written.arguments.as_slice() {
         [number] => number.as_str(),
         _ => "",
     };
     column.length = if column.sql_type.is_text() { number.parse().unwrap_or(0) } else { 0 };
-    // Catalog types have at most six digits.
+    // Catalog types have at most six fractional digits.
     column.precision = match column.sql_type {
         SqlType::Timestamp => number.parse().ok(),
         _ => None,
@@ -216,7 +217,7 @@ pub(crate) fn narrow(column: &mut ColumnSchema, written: &TypeName) {
     column.text = name == "text";
 }
 
-/// `'pg_class' is a name of the catalog`.
+/// The message `'pg_class' is reserved for the system catalog: choose another name`.
 pub(crate) fn reserved(name: &str) -> String {
     format!("'{name}' is reserved for the system catalog: choose another name")
 }
@@ -237,7 +238,7 @@ pub(crate) fn check_table_name(name: &Name) -> EngineResult<()> {
         None => format!("invalid table name: {}", name.text),
     };
     let mut at = name.span;
-    // The position is that of the first character inside the quotes.
+    // The error is positioned at the first character inside the quotes.
     at.start += u32::from(name.quoted);
     Err(error::at(ErrorCode::InvalidName, message, at))
 }
@@ -285,8 +286,8 @@ pub(crate) fn column_type(type_name: &TypeName) -> EngineResult<SqlType> {
     Err(error::at(ErrorCode::TypeMismatch, message, type_name.span))
 }
 
-/// Rejects other clauses next to LIKE: the new table copies its columns and layout from the
-/// existing table.
+/// Rejects other clauses together with LIKE, because the new table copies its columns and layout
+/// from the existing table.
 fn refuse_beside_like(node: &CreateTableNode) -> EngineResult<()> {
     let CreateTableNode {
         name: _,
@@ -347,7 +348,7 @@ fn query_columns(rows: &Relation, node: &CreateTableNode) -> EngineResult<Vec<Co
     Ok(columns)
 }
 
-/// TIMESTAMP, PARTITION BY, WAL, DEDUP, TTL and STORAGE POLICY.
+/// Applies TIMESTAMP, PARTITION BY, WAL, DEDUP, TTL and STORAGE POLICY.
 fn apply_layout(
     schema: &mut TableSchema,
     node: &CreateTableNode,
@@ -414,7 +415,7 @@ fn apply_layout(
     Ok(())
 }
 
-/// maxUncommittedRows, o3MaxLag, index clauses.
+/// Applies `maxUncommittedRows`, `o3MaxLag` and index clauses.
 fn apply_options(schema: &mut TableSchema, options: &[OptionValue]) -> EngineResult<()> {
     for option in options {
         let value = option.value.as_ref();
@@ -448,7 +449,7 @@ fn apply_options(schema: &mut TableSchema, options: &[OptionValue]) -> EngineRes
     Ok(())
 }
 
-/// Rejects an index on a column other than SYMBOL.
+/// Rejects an index on a column that is not a SYMBOL.
 fn check_indexed(column: &ColumnSchema, at: tidemark_ast::Span) -> EngineResult<()> {
     if column.sql_type == SqlType::Symbol {
         return Ok(());
@@ -480,7 +481,7 @@ fn invalid_option(option: &OptionValue) -> EngineError {
     )
 }
 
-/// A duration such as `600000000us`, `10s`, `5m`, or a number of microseconds.
+/// Parses a duration such as `600000000us`, `10s`, `5m`, or a number of microseconds.
 pub(crate) fn parse_lag(text: &str) -> Option<i64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let count: i64 = text[..digits].parse().ok()?;

@@ -1,5 +1,5 @@
-//! DEFAULT: the value for a column that a row does not specify. It is stored as SQL text and tree,
-//! and evaluated for each statement; volatile defaults are evaluated for each row.
+//! DEFAULT: the value of a column that a row does not specify. It is stored as SQL text and tree,
+//! and is evaluated once per statement or, if it is volatile, once per row.
 
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use datafusion::logical_expr::Expr;
@@ -15,14 +15,14 @@ use crate::binder::state::scope::Scope;
 use crate::binder::statements::conversion::{refuse_conversion, runtime_value};
 use crate::binder::{Binder, error, names};
 
-/// Defaults of the columns that a statement does not specify.
+/// Defaults of columns that a statement does not specify.
 #[derive(Debug, Clone, Default)]
 pub struct Defaults {
     columns: Vec<(usize, Expr)>,
 }
 
 impl Defaults {
-    /// Whether there are no defaults.
+    /// Whether no column has a default.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
@@ -38,7 +38,7 @@ impl Defaults {
         expr.map(|expr| constant::evaluate_rows(expr, rows).map_err(runtime_value)).transpose()
     }
 
-    /// Fills the defaults into a batch with the table's columns.
+    /// Fills in the defaults of a batch that has the table's columns.
     pub fn fill(&self, batch: &RecordBatch) -> EngineResult<RecordBatch> {
         let mut columns = batch.columns().to_vec();
         for (index, _) in &self.columns {
@@ -99,10 +99,11 @@ impl Binder<'_> {
         text: Option<String>,
     ) -> EngineResult<()> {
         check_stop()?;
-        // Defaults are in text order, so the nodes of each follow those of the preceding one.
+        // Defaults are bound in the order of the SQL text, so a default's nodes follow the nodes of
+        // the preceding default.
         let first = std::mem::replace(&mut self.after_default, id + 1);
         let part = self.part_from(if first > id { self.tree.first } else { first }, id);
-        // Sequence values can be generated only once the table exists.
+        // A sequence can generate values only after the table exists.
         let is_numbered = text.as_deref().is_some_and(|text| Numbering::of_default(text).is_some());
         if !is_numbered || !column.sql_type.is_integer() {
             self.check_default(column, &part)?;
@@ -114,7 +115,8 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// Rejects a default that cannot be evaluated now, instead of at the first row.
+    /// Rejects a default that cannot be evaluated. Otherwise the error would first appear when a
+    /// row is inserted.
     fn check_default(&mut self, column: &ColumnSchema, tree: &Tree) -> EngineResult<()> {
         let expr = self.default_expr(tree, column)?;
         let at = tree.span(tree.root);
@@ -142,8 +144,8 @@ impl Binder<'_> {
     }
 }
 
-/// Rejects a statement that omits a required column. `name` is the position of the table name,
-/// `rows` the position reported for a missing timestamp.
+/// Rejects a statement that omits a required column. `name` is the position of the table name, and
+/// `rows` is the position to report for a missing timestamp.
 pub(crate) fn check_required(
     schema: &TableSchema,
     given: &[usize],

@@ -1,7 +1,7 @@
 //! EXPIRE ROWS: determines which rows of a materialized view are visible.
 //!
-//! A policy is stored as a query over the view's own table, and each reader of the view reads that
-//! query. It takes effect immediately for all readers, and dropping it shows the hidden rows again.
+//! A policy is stored as a query over the view's own table, and everyone who reads the view reads
+//! this query instead. It takes effect immediately, and hidden rows reappear if it is dropped.
 
 use std::sync::Arc;
 
@@ -36,13 +36,13 @@ const GOING_ON: [&str; 9] = [
     "date_trunc",
 ];
 
-/// Default interval for removing expired rows, without CLEANUP EVERY.
+/// Default interval for the removal of expired rows, if CLEANUP EVERY is not given.
 const USUAL_CLEANUP: Every = Every { count: 1, unit: 'h' };
 
 impl Binder<'_> {
-    /// Builds the expiry policy from a clause. `rows` has the view's columns, qualified with the
-    /// view's name. It is the view's table or the query that will fill it; in that case, the
-    /// query's nodes precede `first`.
+    /// Builds the expiry policy from a clause. `rows` is the view's table, or the query that will
+    /// fill it. It has the view's columns, qualified with the view's name. The nodes of the query
+    /// precede `first`.
     pub(crate) fn expire_policy(
         &mut self,
         expire: &ExpireRows,
@@ -85,7 +85,8 @@ impl Binder<'_> {
         })
     }
 
-    /// KEEP HIGHEST without a number compares values, so it requires a type with numeric order.
+    /// Rejects types without numeric order for KEEP HIGHEST without a number, because it compares
+    /// values.
     fn refuse_other_types(&self, rule: &ExpireRule, schema: &TableSchema) -> EngineResult<()> {
         let ExpireRule::KeepExtreme { count: None, column, .. } = rule else { return Ok(()) };
         let Node::Column { path } = self.node(*column)? else { return Ok(()) };
@@ -104,8 +105,8 @@ impl Binder<'_> {
             .with_hint("use KEEP 1 HIGHEST ON … to keep one row of each group in any order"))
     }
 
-    /// Whether a condition compares only the designated timestamp. Such a condition has a value for
-    /// every row and is a time range.
+    /// Whether a condition compares only the designated timestamp. The result is never null, and
+    /// the condition is a time range.
     fn is_of_time<'n>(
         &self,
         rule: &ExpireRule,
@@ -142,7 +143,7 @@ impl Binder<'_> {
             ExpireRule::When { condition } => {
                 let is_gone = match compares {
                     Compares::Time => *condition,
-                    // If the condition is null, the row is retained.
+                    // A row for which the condition is null is retained.
                     Compares::Cells | Compares::Rows => {
                         let is_not = query.add(Node::Boolean { value: false });
                         query.call("coalesce", vec![*condition, is_not], None)
@@ -197,14 +198,14 @@ impl Binder<'_> {
 enum Compares {
     /// Only the designated timestamp.
     Time,
-    /// Columns of the row.
+    /// Columns of the same row.
     Cells,
-    /// Other rows too, through window functions.
+    /// Other rows as well, through window functions.
     Rows,
 }
 
-/// For a time-based policy that never shows hidden rows again, the earliest timestamp that it
-/// shows, in the unit of the view's timestamp. Older rows can be removed.
+/// The earliest timestamp that a time-based policy shows, in the unit of the view's timestamp;
+/// older rows can be removed. `None` if no policy exists or hidden rows may become visible again.
 pub(crate) fn shown_since(
     view: &IncrementalView,
     snapshot: &Arc<Snapshot>,
@@ -220,8 +221,8 @@ pub(crate) fn shown_since(
     let now = context.now_micros;
     let midnight = now - now.rem_euclid(MICROS_PER_DAY);
     let mut since = i64::MAX;
-    // One month before the 31st is no later than one month before the 28th. So the policy is also
-    // evaluated at the start of each of the next days.
+    // Subtracting a month is not monotonic: 0:00 on 31 March can yield an earlier time than 12:00
+    // on 28 March. So the policy is also evaluated at the next four midnights.
     let days = (1..=4).map(|days| midnight.saturating_add(days * MICROS_PER_DAY));
     for now_micros in std::iter::once(now).chain(days) {
         let context = BindContext { now_micros, ..context.clone() };
@@ -234,8 +235,8 @@ pub(crate) fn shown_since(
     Ok(Some(since))
 }
 
-/// Whether a policy compares with times that never move backwards: it consists only of literals and
-/// functions with this property.
+/// Whether a policy compares only with times that never move backwards, because it consists of
+/// literals and functions with this property.
 fn goes_on(tree: &Tree) -> bool {
     tree.nodes.iter().all(|node| match node {
         Node::Call(call) => GOING_ON.iter().any(|name| call.name.text.eq_ignore_ascii_case(name)),
@@ -244,7 +245,7 @@ fn goes_on(tree: &Tree) -> bool {
     })
 }
 
-/// The start of the range if a plan reads all rows of a table from a timestamp on.
+/// If a plan reads all rows of a table from some timestamp on, returns that timestamp.
 fn first_of(plan: &LogicalPlan) -> Option<i64> {
     match plan {
         LogicalPlan::Projection(projection) => first_of(&projection.input),
@@ -260,7 +261,7 @@ fn first_of(plan: &LogicalPlan) -> Option<i64> {
     }
 }
 
-/// A tree to which a query is added.
+/// A syntax tree to which a query is added.
 struct Query {
     tree: Tree,
     at: Span,

@@ -31,7 +31,7 @@ impl Binder<'_> {
             plain: _,
             values: _,
             query: _,
-            // Every INSERT is a single commit, with any rows in any order.
+            // Every INSERT is a single commit and may contain any rows in any order.
             atomic: _,
             batch: _,
             o3_max_lag: _,
@@ -154,7 +154,7 @@ impl Binder<'_> {
         Ok(())
     }
 
-    /// The value of an expression cell in the column's type.
+    /// The value of an expression in a cell, converted to the column's type.
     fn insert_expression(
         &mut self,
         text: &str,
@@ -188,7 +188,8 @@ impl Binder<'_> {
         Ok(Cell::Value(Box::new(scalar)))
     }
 
-    /// The parameter in a cell, and its type: from the column or from a cast around it.
+    /// The parameter in a cell, and the parameter's type: the column's type or that of the cast
+    /// around it.
     fn parameter_cell(&self, id: NodeId, column: SqlType) -> EngineResult<Option<(u32, SqlType)>> {
         let (mut inner, mut given) = (id, column);
         while let Node::Cast { operand, type_name, .. } = self.node(inner)? {
@@ -200,7 +201,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The end position of a row's last cell, which is the one before index `end`.
+    /// The end position of a row's last cell, which is the cell before index `end`.
     fn row_end(&self, values: &ValuesBlock, end: usize) -> u32 {
         let last = end.saturating_sub(1);
         let start = values.starts.get(last).copied().unwrap_or_default();
@@ -221,14 +222,14 @@ impl Binder<'_> {
         start + length
     }
 
-    /// Whether the rows contain a sub-query. Such rows are inserted as a query.
+    /// Whether the rows contain sub-queries. Such rows are inserted as a query.
     fn has_subqueries(&self, node: &InsertNode) -> bool {
         let is_query = |node: &Node| matches!(node, Node::Subquery { .. } | Node::Exists { .. });
         let has_expressions = node.values.as_ref().is_some_and(|rows| rows.kinds.contains('x'));
         has_expressions && self.tree.nodes.iter().any(is_query)
     }
 
-    /// Parameters that are whole cells take the types of their columns, as in rows without
+    /// Gives each parameter that is a whole cell the type of its column, as in rows without
     /// sub-queries.
     fn settle_cells(
         &mut self,
@@ -257,7 +258,7 @@ impl Binder<'_> {
         name: &Name,
     ) -> EngineResult<InsertSource> {
         if rows.columns.len() != targets.len() {
-            // If the query has fewer columns and lacks the timestamp, the error refers to the
+            // If the query has too few columns and lacks the timestamp, the error refers to the
             // timestamp.
             let lacks = targets
                 .get(rows.columns.len()..)
@@ -322,7 +323,7 @@ fn push_plain<'t>(rows: &mut ValueRows<'t>, plain: &'t PlainRows) -> EngineResul
     Ok(())
 }
 
-/// Converts the rows of an INSERT to the form of VALUES in a query.
+/// Converts the rows of an INSERT to the representation of VALUES in a query.
 fn as_block(node: &InsertNode) -> EngineResult<ValuesBlock> {
     let rest = node.values.clone().unwrap_or_default();
     if rest.kinds.contains('v') {
@@ -377,7 +378,7 @@ fn plain_cell(kind: PlainKind, text: Cow<'_, str>) -> Cell<'_> {
     }
 }
 
-/// The error for a row with the wrong number of cells, at the end of the row.
+/// The error for a row with the wrong number of cells, positioned at the end of the row.
 fn width_error(end: u32, expected: usize, actual: usize, row: usize) -> EngineError {
     let tuple = row + 1;
     error::at(
@@ -405,7 +406,7 @@ fn literal_cell(values: &ValuesBlock, cell: usize) -> Option<Cell<'_>> {
     })
 }
 
-/// Indices of the listed columns, or of all columns.
+/// Indices of the listed columns; without a list, of all columns.
 fn insert_columns(schema: &TableSchema, names: &[Name]) -> EngineResult<Vec<usize>> {
     if names.is_empty() {
         return Ok((0..schema.columns.len()).collect());

@@ -1,6 +1,6 @@
-//! Sequence columns: SERIAL, IDENTITY. Numbers increase from the start value, or from the maximum
-//! in the table when the first number is requested. Numbers of rows that were never committed are
-//! not reused while the database is open.
+//! Sequence columns: SERIAL, IDENTITY. Values increase from the start value, or from the column's
+//! maximum at the time of the first request. Values of rows that were never committed are not
+//! reused while the database is open.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -24,8 +24,8 @@ use crate::binder::state::relation;
 use crate::binder::{Binder, Typed};
 
 impl Binder<'_> {
-    /// Generates the next sequence values of a column; `None` if the database does not generate
-    /// them.
+    /// Generates the next sequence values of a column; `None` if the database generates no sequence
+    /// values.
     pub(crate) fn next_number(
         &mut self,
         schema: &TableSchema,

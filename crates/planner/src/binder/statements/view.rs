@@ -1,8 +1,9 @@
 //! Views: named queries.
 //!
-//! A view is stored as the SQL text and tree of its query, and bound again at each reference, in
-//! place of its name. So it is planned together with the outer query, and it is valid exactly if
-//! all objects it references exist. It reads with its owner's permissions, not the reader's.
+//! A view is stored as the SQL text and tree of its query, and the query is bound again wherever
+//! the view's name is referenced. So it is planned together with the outer query, and it is valid
+//! if and only if all objects that it references exist. It reads with its owner's permissions, not
+//! the reader's.
 
 use tidemark_ast::{Name, NodeId};
 use tidemark_border::Permission;
@@ -23,11 +24,11 @@ pub(crate) struct Definition<'a> {
     pub(crate) text: &'a str,
     pub(crate) if_not_exists: bool,
     pub(crate) or_replace: bool,
-    /// ALTER VIEW: the view must exist.
+    /// Whether the statement is ALTER VIEW, which requires that the view exists.
     pub(crate) alter: bool,
-    /// OWNED BY: the owner whose permissions apply, if not the user.
+    /// OWNED BY: the owner whose permissions apply instead of the user's.
     pub(crate) owner: Option<&'a str>,
-    /// TEMPORARY: the view is dropped with its connection and never replaces another view.
+    /// TEMPORARY: the view is dropped when its connection ends, and never replaces another view.
     pub(crate) temporary: bool,
 }
 
@@ -38,7 +39,7 @@ impl Binder<'_> {
         check_table_name(name)?;
         let command = if view.alter { "ALTER VIEW" } else { "CREATE VIEW" };
         let known = self.view(&name.text);
-        // Replacing a view changes what its readers see.
+        // If a view is replaced, its readers see different rows.
         let or_replace = view.or_replace && !view.temporary;
         let replaces = view.alter || (or_replace && known.is_some());
         if view.alter {
@@ -114,8 +115,8 @@ impl Binder<'_> {
         }
     }
 
-    /// Binds COMPILE VIEW: reports errors of a view and of the views it reads. Nothing needs to be
-    /// compiled.
+    /// Binds COMPILE VIEW, which reports errors in a view and in the views that it reads. No code
+    /// is compiled.
     pub(crate) fn compile_view(mut self, name: &Name) -> EngineResult<BoundStatement> {
         self.must_see(name, Permission::CompileView)?;
         self.note_change(&name.text, Permission::CompileView);

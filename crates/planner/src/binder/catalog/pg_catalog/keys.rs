@@ -1,6 +1,6 @@
-//! Keys and indexes in the catalog: the declared ones, and DEDUP UPSERT KEYS. Rows with equal
-//! deduplication keys replace each other, so these keys are unique. If none of them is nullable,
-//! they are a primary key.
+//! Keys and indexes in the catalog: declared keys and indexes, and DEDUP UPSERT KEYS. Rows with
+//! equal deduplication keys replace each other, so these keys are unique. If none of them is
+//! nullable, they are a primary key.
 
 use std::collections::HashMap;
 
@@ -18,8 +18,8 @@ use crate::binder::names::quoted;
 pub(super) const OPERATOR_CLASS_OID: i32 = 1_978;
 
 /// The keys and indexes of a table: the declared ones, and DEDUP UPSERT KEYS unless an equal key is
-/// declared. `seen` lists the columns that the user may read. A key is included only if the user
-/// may read all its columns.
+/// declared. `seen` lists the columns that the user may read; keys with any other column are
+/// omitted.
 pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec<Constraint> {
     let sees = |name: &String| seen.iter().any(|column| identifier::same(&column.name, name));
     let mut constraints = schema.constraints.clone();
@@ -47,7 +47,7 @@ pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec
             references: None,
         });
     }
-    // Indexes over expressions, and CHECK conditions, have no columns to list.
+    // Indexes on expressions and CHECK conditions have no columns that could be listed.
     constraints.retain(|one| !one.columns.is_empty() && one.columns.iter().all(sees));
     constraints
 }
@@ -61,7 +61,7 @@ pub(crate) struct Key<'a> {
     other: Option<&'a Object>,
 }
 
-/// The keys of all tables. Foreign keys whose referenced table or columns are missing are left out.
+/// The keys of all tables. Foreign keys whose referenced table or columns are missing are omitted.
 pub(crate) fn keys(objects: &[Object]) -> Vec<Key<'_>> {
     let tables = objects.iter().filter(|object| object.kind == "r");
     let by_identity: HashMap<TableId, &Object> =
@@ -108,7 +108,7 @@ impl<'a> Key<'a> {
         !matches!(self.kind(), ConstraintKind::ForeignKey | ConstraintKind::Index)
     }
 
-    /// Whether the key is a constraint and not just an index.
+    /// Whether the key is a constraint, not just an index.
     fn is_constraint(&self) -> bool {
         !matches!(self.kind(), ConstraintKind::Index | ConstraintKind::UniqueIndex)
     }
@@ -157,7 +157,7 @@ impl<'a> Key<'a> {
         self.constraint.columns.get(number.checked_sub(1)?).map(String::as_str)
     }
 
-    /// `PRIMARY KEY (a, b)`; `None` for an index.
+    /// Formats the key as `PRIMARY KEY (a, b)`; `None` for an index.
     pub(crate) fn definition(&self) -> Option<String> {
         definition(self.constraint, self.other.map(|other| other.name.as_str()))
     }
@@ -235,7 +235,7 @@ impl<'a> Key<'a> {
         )
     }
 
-    /// The key's row in the index statistics. Counts are null, because they are not collected.
+    /// The key's row in the index statistics. The counts are null, because they are not collected.
     fn counted(&self) -> Row {
         row!(
             relid: self.table.oid, indexrelid: self.index_oid(), schemaname: "public",
@@ -262,8 +262,8 @@ impl<'a> Key<'a> {
         self.rows_of_columns(self.table, &self.constraint.columns)
     }
 
-    /// Rows for the columns that a foreign key references; for other keys, rows for their own
-    /// columns.
+    /// The rows for the columns that a foreign key references. For other keys, the rows for the
+    /// key's own columns.
     fn meant(&self) -> Vec<Row> {
         let (table, columns) =
             self.other_columns().unwrap_or((self.table, &self.constraint.columns));
@@ -300,13 +300,13 @@ impl<'a> Key<'a> {
     }
 }
 
-/// `a, b`, quoted if needed.
+/// Formats columns as `a, b`, with quotes if needed.
 fn list(columns: &[String]) -> String {
     columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
-/// `PRIMARY KEY (a, b)`, as in CREATE TABLE; `None` for an index and for a foreign key whose
-/// referenced table is not given.
+/// Formats a constraint as in CREATE TABLE: `PRIMARY KEY (a, b)`. `None` for an index, and for a
+/// foreign key whose referenced table is not given.
 pub(crate) fn definition(constraint: &Constraint, other: Option<&str>) -> Option<String> {
     let columns = list(&constraint.columns);
     Some(match constraint.kind {

@@ -80,7 +80,7 @@ impl Binder<'_> {
         let rows =
             if is_pg { self.pg_rows(layout.name)? } else { self.information_rows(layout.name)? };
         let columns = layout.fields().map(|(name, of)| {
-            // Rows usually list their cells in the same order, so the previous row's cell index is
+            // Most rows list their cells in the same order, so the previous row's cell index is
             // tried first.
             let mut place = 0;
             let cells = rows.iter().map(|row| {
@@ -156,7 +156,7 @@ impl Binder<'_> {
         })
     }
 
-    /// The roles in the catalog: the owner and the current user.
+    /// The roles in the catalog: the objects' owner and the current user.
     fn roles(&self) -> Vec<Row> {
         let user = self.context.user.as_str();
         let other = (user != OWNER && !user.is_empty()).then_some((OWNER_OID + 1, user));
@@ -266,7 +266,7 @@ impl Binder<'_> {
         names
     }
 
-    /// The table definition reduced to the columns that the user may read.
+    /// The table definition, reduced to the columns that the user may read.
     pub(crate) fn seen_part<'s>(&self, schema: &'s TableSchema) -> Cow<'s, TableSchema> {
         match self.visibility() {
             Some(visibility) => Cow::Owned(part_of(schema, &read_columns(visibility, schema))),
@@ -295,8 +295,8 @@ impl Binder<'_> {
     }
 }
 
-/// The catalog table with this name, and whether it belongs to `pg_catalog`, whose schema name is
-/// optional.
+/// The catalog table with this name, and whether it belongs to `pg_catalog`. The schema name
+/// `pg_catalog` is optional.
 fn find(name: &str) -> Option<(&'static Layout, bool)> {
     let lower = name.to_ascii_lowercase();
     if let Some(rest) = lower.strip_prefix("information_schema.") {
@@ -349,9 +349,9 @@ fn of_kind<'a>(objects: &'a [Object], kind: &'a str) -> impl Iterator<Item = &'a
     objects.iter().filter(move |object| object.kind == kind)
 }
 
-/// The row of `pg_class` for a table or view. `is_bound` is whether a foreign key belongs to it or
-/// references it. `PostgreSQL` implements foreign keys as triggers, and clients look for keys only
-/// in tables that have triggers.
+/// The row of `pg_class` for a table or view. `is_bound` tells whether the table has a foreign key
+/// or is referenced by one. `PostgreSQL` implements foreign keys as triggers, and clients look for
+/// keys only in tables that have triggers.
 fn class(object: &Object, is_bound: bool) -> Row {
     let is_table = object.kind == "r";
     let is_stored = object.is_stored();
@@ -378,7 +378,7 @@ fn sequence((oid, name, _): (i32, String, i32)) -> Row {
     )
 }
 
-/// Rows in `pg_sequence`.
+/// The table's rows in `pg_sequence`.
 fn counting(object: &Object) -> impl Iterator<Item = Row> {
     object.sequences().map(|(oid, _, place)| {
         let column = object.columns.get(place as usize - 1);
@@ -394,7 +394,7 @@ fn counting(object: &Object) -> impl Iterator<Item = Row> {
     })
 }
 
-/// Rows in `pg_depend`: a sequence depends on its column.
+/// The table's rows in `pg_depend`: a sequence depends on its column.
 fn dependence(object: &Object) -> impl Iterator<Item = Row> {
     object.sequences().map(|(oid, _, place)| {
         row!(
@@ -467,13 +467,13 @@ fn type_row(of: &PgType) -> Row {
     )
 }
 
-/// Names of a type's text input and output functions, then those for its binary format.
+/// Names of the functions for a type's text input and output, then for its binary input and output.
 fn functions_of(of: &PgType) -> [String; 4] {
     let text = |suffix: &str| format!("{}{suffix}", of.io);
     [text("in"), text("out"), receive(of, "recv"), receive(of, "send")]
 }
 
-/// Columns of type `regproc`: `PostgreSQL` compares these function names by OID.
+/// Columns of type `regproc`, whose function names `PostgreSQL` compares by OID.
 static FUNCTION_COLUMNS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
     let columns = PG_CATALOG.iter().flat_map(Layout::fields);
     columns.filter(|(_, of)| *of == "regproc").map(|(name, _)| name).collect()
@@ -544,7 +544,7 @@ fn functions() -> Vec<Row> {
     docs.iter().enumerate().map(row).chain(of_types).collect()
 }
 
-/// Rows of tables with constant content.
+/// Rows of tables whose content is constant.
 fn fixed(table: &str) -> Vec<Row> {
     match table {
         "pg_database" => vec![row!(

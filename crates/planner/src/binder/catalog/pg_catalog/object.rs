@@ -7,7 +7,7 @@ use super::numbers::index_oid;
 use super::types;
 
 pub(crate) const DATABASE: &str = "qdb";
-/// The sequence of a numbered column.
+/// The sequence of a SERIAL or IDENTITY column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Numbering {
     /// The first value.
@@ -29,18 +29,18 @@ impl Numbering {
     }
 }
 
-/// A table or a view as described by the catalog.
+/// A table or a view, as the catalog describes it.
 pub(crate) struct Object {
     pub(crate) oid: i32,
     pub(crate) name: String,
     /// `r` for a table, `v` for a view, `m` for a materialized view.
     pub(crate) kind: &'static str,
     pub(crate) columns: Vec<ColumnSchema>,
-    /// Index of its designated timestamp.
+    /// Index of the designated timestamp.
     pub(crate) timestamp: Option<usize>,
-    /// Identity by which foreign keys in other tables reference it.
+    /// The table ID by which foreign keys in other tables reference it.
     pub(crate) identity: TableId,
-    /// Its keys and indexes whose columns are all visible.
+    /// The keys and indexes whose columns are all visible.
     pub(crate) constraints: Vec<Constraint>,
     /// A view's query.
     pub(crate) query: Option<String>,
@@ -49,8 +49,8 @@ pub(crate) struct Object {
 }
 
 impl Object {
-    /// The sequences that `PostgreSQL` would have for its numbered columns: OID, name and column
-    /// number, from 1.
+    /// The sequences that `PostgreSQL` would have for SERIAL and IDENTITY columns: OID, name and
+    /// column number, from 1.
     pub(crate) fn sequences(&self) -> impl Iterator<Item = (i32, String, i32)> {
         let columns = self.columns.iter().zip(1..);
         columns.filter(|(column, _)| is_numbered(column)).map(|(column, place)| {
@@ -59,7 +59,7 @@ impl Object {
         })
     }
 
-    /// Whether its rows are stored, as in a table or a materialized view.
+    /// Whether rows are stored, as in a table or a materialized view.
     pub(crate) fn is_stored(&self) -> bool {
         self.kind != "v"
     }
@@ -69,14 +69,14 @@ impl Object {
         self.constraints.iter().any(has_index)
     }
 
-    /// The index of a column.
+    /// Returns the index of the column with this name.
     pub(crate) fn place(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| identifier::same(&column.name, name))
     }
 }
 
-/// A default in `PostgreSQL`'s format: keywords in lower case, quoted constants with a type cast.
-/// ORMs parse the default value from it.
+/// Formats a default as in `PostgreSQL`: keywords in lower case, quoted constants with a type cast.
+/// ORMs parse this to get the default value.
 fn constant_default(text: &str, column: &ColumnSchema) -> String {
     let inner = text.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
     if inner.is_some_and(|inner| !inner.replace("''", "").contains('\'')) {
@@ -92,13 +92,13 @@ pub(crate) fn is_numbered(column: &ColumnSchema) -> bool {
     default.is_some_and(|default| Numbering::of_default(&default.text).is_some())
 }
 
-/// The name `PostgreSQL` gives to the column's sequence.
+/// The name that `PostgreSQL` would give to the column's sequence.
 pub(crate) fn sequence_name(table: &str, column: &str) -> String {
     format!("{table}_{column}_seq")
 }
 
 /// A column's default as shown to clients. A sequence is shown as `nextval(…)`, by which clients
-/// recognise numbered columns.
+/// recognise SERIAL and IDENTITY columns.
 pub(crate) fn shown_default(table: &str, column: &ColumnSchema) -> Option<String> {
     let text = &column.default.as_ref()?.text;
     if Numbering::of_default(text).is_none() {

@@ -90,7 +90,7 @@ impl Binder<'_> {
         self.state_statement(&table, &state, "ALTER LIVE VIEW")
     }
 
-    /// Binds REFRESH MATERIALIZED VIEW: records the request, which the engine executes.
+    /// Binds REFRESH MATERIALIZED VIEW: records a request that the engine executes.
     pub(crate) fn refresh_materialized(
         mut self,
         name: &Name,
@@ -147,8 +147,8 @@ impl Binder<'_> {
         Ok(self.view_statement(IncrementalAction::Change(changes), command))
     }
 
-    /// Records what a refresh of the view reads, with its owner's permissions. If the query cannot
-    /// be bound, nothing is recorded: the refresh itself reports the error.
+    /// Records the reads of the view's refresh, with its owner's permissions. If the query cannot
+    /// be bound, nothing is recorded, because the refresh itself reports the error.
     fn note_refresh(&mut self, view: &IncrementalView, name: &Name) {
         let Ok(tree) = tree_of(view) else { return };
         let (bound, reads) = self.reads_of(&tree, |inner| {
@@ -174,8 +174,9 @@ impl Binder<'_> {
         (bound, std::mem::replace(&mut self.accesses, outer).list())
     }
 
-    /// Plans a full refresh. If objects that the query references were dropped, it is bound to the
-    /// objects that have their names now. The user and the owner must be allowed to read these.
+    /// Plans a full refresh. If objects in the view's query were dropped, the query is bound to the
+    /// objects that now have their names. The user and the owner must be allowed to read these
+    /// objects.
     fn full_request(
         &mut self,
         view: &IncrementalView,
@@ -197,7 +198,7 @@ impl Binder<'_> {
         Ok(RefreshRequest::Rebuild)
     }
 
-    /// The table of the view in a DROP; `None` if it does not exist and IF EXISTS is given.
+    /// The view's table in a DROP statement; `None` if it does not exist and IF EXISTS is given.
     pub(crate) fn dropped_incremental(
         &mut self,
         name: &Name,

@@ -1,8 +1,10 @@
 //! Queries that a materialized view can keep current: the rows of a bucket depend only on the
 //! base's rows in that bucket. Such a query reads the base once, row by row. Its only aggregation
 //! groups the designated timestamp into buckets, or it returns the base's rows unchanged, as
-//! buckets of a single timestamp. With LATEST ON any row may depend on any other, so all rows are
-//! recomputed. This reads backwards until each key has its row.
+//! buckets of a single timestamp.
+//!
+//! With LATEST ON, any row may depend on any other row, so all rows are recomputed: the base is
+//! read backwards until each key has its row.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
@@ -28,12 +30,12 @@ pub struct Buckets {
     time: Time,
 }
 
-/// The columns of a query that hold its time.
+/// The columns in which a query returns its time.
 #[derive(Debug, Clone)]
 enum Time {
-    /// The buckets' time: columns of the aggregation, by name.
+    /// The time of the buckets: column names of the aggregation.
     Buckets(Vec<String>),
-    /// The time of the base's rows.
+    /// The time of the rows in this base table.
     Rows(TableId),
 }
 
@@ -104,7 +106,7 @@ impl ViewShape for Buckets {
                 let shape = Self::of_aggregation(&found)?;
                 (shape, Self::check_input(&found, base)?)
             }
-            // Rows of the base, unchanged.
+            // The query returns rows of the base unchanged.
             Err(failure) => {
                 let columns = columns_of(plan);
                 let times = columns.iter().filter_map(|column| follow(plan, column, base).ok());
@@ -122,7 +124,7 @@ impl ViewShape for Buckets {
         Ok(shape)
     }
 
-    /// Values are converted to the type of the view's column.
+    /// Every type fits, because values are converted to the type of the view's column.
     fn fits(_: SqlType, _: SqlType) -> bool {
         true
     }
@@ -145,8 +147,8 @@ impl Buckets {
             match &mut shape {
                 None => shape = Some((spec, vec![found.name(index)])),
                 Some((known, names)) if *known == spec => names.push(found.name(index)),
-                // The first bucket key is used: a group of rows lies in a single bucket of each
-                // key.
+                // A group of rows lies in a single bucket of each bucket key, so the first bucket
+                // key is used.
                 Some(_) => {}
             }
         }
@@ -155,7 +157,7 @@ impl Buckets {
     }
 
     /// Checks that the aggregation's input has one row per row of the base table, and that the
-    /// bucketed timestamp is the base table's own. Returns the timestamp's type.
+    /// bucketed timestamp is the base table's designated timestamp. Returns the timestamp's type.
     fn check_input(found: &Aggregation<'_>, base: TableId) -> EngineResult<SqlType> {
         let time = match found.bucket {
             Some(bucket) => column_of(&bucket.timestamp),
@@ -177,7 +179,7 @@ impl Buckets {
     }
 }
 
-/// Whether the plan has a LATEST ON above the scan of a table.
+/// Whether the plan has a LATEST ON node above the scan of a table.
 fn has_latest_of(plan: &LogicalPlan, table: TableId) -> Result<bool> {
     let reads = |plan: &LogicalPlan| {
         plan.exists(|node| {
@@ -194,8 +196,8 @@ fn columns_of(plan: &LogicalPlan) -> Vec<Column> {
     plan.schema().columns()
 }
 
-/// For a plan that only projects, filters, renames or sorts rows, returns the input column behind
-/// one of its columns. Fails if the column is computed; `None` for other plans.
+/// If a plan only projects, filters, renames or sorts rows, returns the input column that one of
+/// its columns passes on. Fails if the column is computed; `None` for other plans.
 fn below<'a>(
     plan: &'a LogicalPlan,
     column: &Column,
@@ -232,7 +234,7 @@ fn is_bucket(names: &[String], plan: &LogicalPlan, column: &Column) -> bool {
     }
 }
 
-/// The only aggregation in a query, whichever operator computes it.
+/// The only aggregation in a query, whatever operator computes it.
 struct Aggregation<'a> {
     bucket: Option<&'a Bucket>,
     keys: &'a [Expr],
@@ -246,7 +248,7 @@ impl<'a> Aggregation<'a> {
         self.schema.field(index).name().clone()
     }
 
-    /// Finds the aggregation below nodes that pass its rows on unchanged.
+    /// Finds the aggregation below plan nodes that pass its rows on unchanged.
     fn of(plan: &'a LogicalPlan) -> EngineResult<Self> {
         match plan {
             LogicalPlan::Projection(projection) => {
@@ -295,7 +297,7 @@ fn needs_buckets() -> EngineError {
     )
 }
 
-/// Traces the timestamp to the base's scan, through nodes that preserve the base's rows.
+/// Traces the timestamp to the base's scan, through plan nodes that preserve the base's rows.
 fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlType> {
     if let Some(below) = below(plan, time) {
         let (input, inner) = below?;
@@ -347,7 +349,7 @@ fn follow(plan: &LogicalPlan, time: &Column, base: TableId) -> EngineResult<SqlT
     }
 }
 
-/// The column behind an expression, ignoring aliases.
+/// The column that an expression consists of, ignoring aliases.
 pub(crate) fn column_of(expr: &Expr) -> Option<Column> {
     match expr {
         Expr::Column(column) => Some(column.clone()),
@@ -370,7 +372,8 @@ pub(crate) fn has_subquery(expr: &Expr) -> bool {
     .unwrap_or(true)
 }
 
-/// The bucket definition and the column in `timestamp_floor('5m', ts)` or `date_trunc('hour', ts)`.
+/// The bucket definition and the column in a call such as `timestamp_floor('5m', ts)` or
+/// `date_trunc('hour', ts)`.
 pub(crate) fn floored(key: &Expr) -> Option<(BucketSpec, Column)> {
     let mut key = key;
     while let Expr::Alias(alias) = key {

@@ -1,4 +1,4 @@
-//! CREATE MATERIALIZED VIEW, CREATE LIVE VIEW.
+//! CREATE MATERIALIZED VIEW and CREATE LIVE VIEW.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::binder::statements::ttl::parse_ttl;
 use crate::binder::{Binder, error, notice};
 use crate::{BoundStatement, IncrementalAction};
 
-/// Minimum FLUSH EVERY.
+/// Minimum interval for FLUSH EVERY.
 const MIN_FLUSH_MICROS: i64 = 100_000;
 
 /// CREATE MATERIALIZED VIEW or CREATE LIVE VIEW, as parsed.
@@ -84,7 +84,8 @@ impl Binder<'_> {
         Ok(self.view_statement(action, command))
     }
 
-    /// If a name is in use: whether a view of this kind has it, and the error message.
+    /// If a name is in use, returns whether a view of this kind has the name, and the error
+    /// message.
     fn taken(&self, name: &str, form: ViewForm) -> Option<(bool, String)> {
         let table = self.snapshot.table(name);
         if table.is_none() && self.view(name).is_none() {
@@ -185,7 +186,7 @@ impl Binder<'_> {
         Ok((schema, IncrementalView { live: Some(live), ..view }))
     }
 
-    /// The definition of a view that is refreshed after each change to its base.
+    /// The definition of a view that is refreshed after each change to its base table.
     fn definition(
         &self,
         given: &Definition<'_>,
@@ -218,7 +219,7 @@ impl Binder<'_> {
         })
     }
 
-    /// Binds a query that returns the same rows each time it runs over the same data.
+    /// Binds a query that must return the same rows each time it runs over the same data.
     fn repeatable_query(&mut self, query: NodeId, form: ViewForm) -> EngineResult<Relation> {
         let was_volatile = self.context.is_volatile.swap(false, Ordering::Relaxed);
         let found = self.query(query);
@@ -248,7 +249,7 @@ impl Binder<'_> {
         Ok(found)
     }
 
-    /// The view's own table, with a column for each column of its query.
+    /// The view's table, with a column for each column of its query.
     fn table_of(&self, given: &Definition<'_>, found: &Relation) -> EngineResult<TableSchema> {
         let at = self.tree.span(given.query);
         let mut columns: Vec<ColumnSchema> = Vec::with_capacity(found.columns.len());
@@ -321,7 +322,7 @@ impl Binder<'_> {
         base.ok_or_else(|| EngineError::internal("the base table no longer exists"))
     }
 
-    /// Rejects clauses of SAMPLE BY whose rows depend on more than their own bucket.
+    /// Rejects SAMPLE BY clauses that make rows depend on more than their own bucket.
     fn refuse_clauses(&self, part: &Tree, base: &str) -> EngineResult<()> {
         for node in &part.nodes {
             let Node::Select(select) = node else { continue };
@@ -390,7 +391,7 @@ impl Binder<'_> {
         Ok(schema)
     }
 
-    /// FLUSH EVERY and IN MEMORY.
+    /// Parses FLUSH EVERY and IN MEMORY.
     fn intervals(&self, clauses: &LiveClauses) -> EngineResult<(LiveInterval, LiveInterval)> {
         let LiveClauses { flush_every: flush, in_memory, partition_by: _, start: _, owner: _ } =
             clauses;
@@ -420,7 +421,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The base table in the query.
+    /// The base table that the query reads.
     fn base_of_live(&self, name: &Name) -> EngineResult<Arc<TableSnapshot>> {
         self.must_see(name, Permission::Select)?;
         let refuse =
@@ -461,7 +462,7 @@ impl Binder<'_> {
         }
     }
 
-    /// The base table's columns that have been read so far.
+    /// The columns of the base table that have been read so far.
     fn used_columns(&self, base: &TableSnapshot) -> Vec<UsedColumn> {
         let schema = base.schema();
         let accesses = self.accesses.list();

@@ -12,17 +12,17 @@ use crate::binder::Binder;
 use crate::binder::clauses::query::Clauses;
 use crate::{BindContext, BoundSchemaChange};
 
-/// The views affected by a change to a table.
+/// The views that a change to a table affects.
 enum Reach {
     /// Views whose base is this table.
     Followers,
     /// All views that read this table.
     Readers,
-    /// Views that read one of these columns, by identity.
+    /// Views that read any of these columns, which are given by identity.
     Columns(Vec<u32>),
 }
 
-/// Events that a new table definition causes for views.
+/// The events that a new table definition causes for views.
 fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &'static str)> {
     let mut events = Vec::new();
     if !identifier::same(&old.name, &new.name) {
@@ -37,8 +37,8 @@ fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &
             Some(_) => {}
         }
     }
-    // A changed column type counts as changed values, which materialized views follow. Live views
-    // check the types themselves.
+    // A changed column type counts as a change of values, which materialized views follow. Live
+    // views check the types themselves.
     for (columns, reason) in
         [(dropped, "drop column operation"), (renamed, "rename column operation")]
     {
@@ -50,7 +50,7 @@ fn schema_events(old: &TableSchema, new: &TableSchema) -> Vec<(TableId, Reach, &
 }
 
 impl Binder<'_> {
-    /// Marks as invalid each view that can no longer follow its base after this change.
+    /// Marks views as invalid if they can no longer follow their base after this change.
     pub(crate) fn invalidate_followers(&self, change: &mut BoundSchemaChange) -> EngineResult<()> {
         if IncrementalView::all(self.snapshot).next().is_none() {
             return Ok(());
@@ -118,7 +118,7 @@ impl Binder<'_> {
         }
     }
 
-    /// Whether a view's query reads one of these columns of a table.
+    /// Whether a view's query reads any of these columns of a table.
     fn reads_columns(&self, view: &IncrementalView, table: &TableSchema, columns: &[u32]) -> bool {
         let context = BindContext { external: None, ..BindContext::default() };
         let Ok(tree) = serde_json::from_str::<Tree>(&view.tree) else { return true };

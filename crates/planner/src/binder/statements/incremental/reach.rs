@@ -1,5 +1,6 @@
 //! Queries that a live view can keep current: one row for each row of a single table, with window
-//! functions that read earlier rows. The plan determines how far a change to the table reaches.
+//! functions that read earlier rows. The plan determines how far in time a change to the table has
+//! effects.
 
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Column, ScalarValue};
@@ -19,21 +20,21 @@ use crate::binder::state::relation;
 use crate::binder::statements::incremental::buckets::{column_of, floored, restricted};
 use crate::binder::statements::incremental::{IncrementalRows, ViewShape, stored};
 
-/// How far in time a row in the base table affects rows in the view.
+/// The time range in which a row of the base table affects rows of the view.
 #[derive(Debug, Clone, Default)]
 pub struct LiveReach {
-    /// The longest RANGE, in units of the designated timestamp.
+    /// The longest RANGE of a frame, in units of the designated timestamp.
     span: i64,
     periods: Vec<Period>,
-    /// Whether effects are unbounded: the first row can affect the last one.
+    /// Whether effects are unbounded, so that the first row can affect the last row.
     is_endless: bool,
     /// Whether the query has window functions.
     has_windows: bool,
-    /// Whether all window functions are computed in a single pass with a state that can be saved.
+    /// Whether all window functions are computed in a single pass, with a state that can be saved.
     is_one_pass: bool,
 }
 
-/// Periods at whose end functions restart.
+/// Periods after which functions restart.
 #[derive(Debug, Clone)]
 enum Period {
     Days(DayBegin),
@@ -56,7 +57,7 @@ impl LiveReach {
         !self.has_windows
     }
 
-    /// Whether later rows need only the functions' state after the last row.
+    /// Whether the functions' state after the last row is sufficient to compute later rows.
     #[must_use]
     pub fn is_one_pass(&self) -> bool {
         self.has_windows && self.is_one_pass
@@ -68,7 +69,7 @@ impl LiveReach {
         self.is_endless
     }
 
-    /// The kind of bound, as reported for repairs.
+    /// The kind of bound, as repairs report it.
     #[must_use]
     pub fn plan(&self) -> &'static str {
         match (self.is_endless, self.span > 0, self.periods.is_empty()) {
@@ -79,7 +80,7 @@ impl LiveReach {
         }
     }
 
-    /// The last timestamp whose rows depend on rows at `last`.
+    /// The last timestamp with rows that depend on rows at `last`.
     #[must_use]
     pub fn until(&self, last: i64) -> i64 {
         if self.is_endless {
@@ -89,7 +90,7 @@ impl LiveReach {
         ends.fold(last.saturating_add(self.span), i64::max)
     }
 
-    /// The first timestamp whose rows affect rows at `first`.
+    /// The first timestamp with rows that affect rows at `first`.
     #[must_use]
     pub fn since(&self, first: i64) -> i64 {
         if self.is_endless {
@@ -101,8 +102,8 @@ impl LiveReach {
 }
 
 impl IncrementalRows<LiveReach> {
-    /// Plans the view's rows within the time ranges `shown`, from the base's rows within the ranges
-    /// `read`.
+    /// Plans the view's rows in the time ranges `shown`, computed from the base's rows in the
+    /// ranges `read`.
     pub fn within(
         &self,
         read: &[TimeRange],
@@ -143,7 +144,7 @@ fn refused_at(message: &str, at: Span) -> EngineError {
 const SIMPLE: &str = "live view select must be a simple scan of a single table with an optional \
                       WHERE";
 
-/// Returns the only SELECT in a live view's query and its table, from the syntax tree.
+/// Returns the only SELECT in a live view's query, and its table, from the syntax tree.
 pub(crate) fn simple_select(tree: &Tree, query: NodeId) -> EngineResult<(&SelectNode, &Name)> {
     let Some(Node::Query { declarations, with, body, order_by, limit }) = tree.get(query) else {
         return Err(refused_at(SIMPLE, tree.span(query)));
@@ -195,7 +196,7 @@ pub(crate) fn simple_select(tree: &Tree, query: NodeId) -> EngineResult<(&Select
     Ok((select, name))
 }
 
-/// Rejects conditions on the designated timestamp: START FROM defines where a view begins.
+/// Rejects conditions on the designated timestamp, because START FROM defines where a view begins.
 pub(crate) fn refuse_time_filter(
     tree: &Tree,
     select: &SelectNode,
@@ -215,7 +216,8 @@ pub(crate) fn refuse_time_filter(
     Ok(())
 }
 
-/// Position of a call that is not repeatable; the query's position if none is found.
+/// Position of a call whose result is not repeatable; the query's position if no such call is
+/// found.
 pub(crate) fn changing_call(tree: &Tree, query: NodeId) -> Span {
     const CLOCKS: &[&str] =
         &["now", "now_ns", "systimestamp", "systimestamp_ns", "sysdate", "today", "yesterday"];
@@ -245,11 +247,11 @@ fn call_of(tree: &Tree, name: &str) -> Span {
 #[derive(Default)]
 struct Parts {
     windows: Vec<Expr>,
-    /// The table's designated timestamp, and the nanoseconds per unit.
+    /// The table's designated timestamp, and the number of nanoseconds per unit.
     time: Option<(Column, i64)>,
     /// Whether all windows are computed in a single pass.
     is_one_pass: bool,
-    /// Whether the plan contains nothing but these components.
+    /// Whether the plan consists only of these components.
     is_simple: bool,
 }
 
@@ -361,7 +363,7 @@ fn unaliased(expr: &Expr) -> (String, Option<&WindowFunction>) {
     }
 }
 
-/// Derives the periods from an anchor's expression, if they follow time.
+/// Derives the periods from an anchor's expression, if the periods follow time.
 fn period_of(value: &Expr, time: &Column, nanoseconds: bool) -> Option<Period> {
     let mut value = value;
     loop {
@@ -380,7 +382,7 @@ fn period_of(value: &Expr, time: &Column, nanoseconds: bool) -> Option<Period> {
     (column.name == time.name).then_some(Period::Buckets(BucketSpec { nanoseconds, ..spec }))
 }
 
-/// Rejects functions that read later rows, or rows in an order other than time.
+/// Rejects functions that read later rows, or that read rows in an order other than time order.
 fn check_function(function: &WindowFunction, time: &Column) -> Result<(), &'static str> {
     let params = &function.params;
     let ahead = ["percent_rank", "cume_dist", "ntile", "lead", "interpolate", "lttb"];
@@ -412,7 +414,7 @@ fn check_function(function: &WindowFunction, time: &Column) -> Result<(), &'stat
     }
 }
 
-/// Length of a RANGE frame in nanoseconds; `None` if the frame counts rows or includes all
+/// Length of a RANGE frame in nanoseconds; `None` if the frame is in ROWS mode or includes all
 /// preceding rows.
 fn span_of(function: &WindowFunction) -> Option<i64> {
     let frame = &function.params.window_frame;
