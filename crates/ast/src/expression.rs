@@ -119,7 +119,7 @@ pub enum LogicalOperator {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
 pub struct CaseBranch {
-    /// The condition, or the value compared with the operand.
+    /// The condition, or the value that is compared with the operand.
     pub when: NodeId,
     /// The result.
     pub then: NodeId,

@@ -371,20 +371,20 @@ mod tests {
         let mut nodes_read = 0;
         // The path is relative to the crate's folder, where cargo runs tests, so that clones can
         // share build output.
-        for entry in fs::read_dir("../../test/golden/ast").expect("the golden trees are there") {
+        for entry in fs::read_dir("../../test/golden/ast").expect("the golden trees exist") {
             let path = entry.expect("the folder can be listed").path();
             let text = fs::read_to_string(&path).expect("the file can be read");
-            let cases: Vec<Value> = serde_json::from_str(&text).expect("a list of cases");
+            let cases: Vec<Value> = serde_json::from_str(&text).expect("cases are a list");
             for case in &cases {
-                for value in case["nodes"].as_array().expect("nodes are a list") {
+                for value in case["nodes"].as_array().expect("`nodes` is a list") {
                     let node: Node = serde_json::from_value(value.clone())
                         .unwrap_or_else(|error| panic!("{}: {error}: {value}", case["sql"]));
-                    let written = serde_json::to_value(&node).expect("a node can be written");
+                    let written = serde_json::to_value(&node).expect("the node can be serialized");
                     assert_eq!(&written, value, "{}", case["sql"]);
                     nodes_read += 1;
                 }
             }
         }
-        assert!(nodes_read > 300, "only {nodes_read} nodes");
+        assert!(nodes_read > 300, "read only {nodes_read} nodes");
     }
 }

@@ -35,7 +35,7 @@ pub struct CreateTableNode {
     pub ttl: Option<Name>,
     /// STORAGE POLICY clause.
     pub policy: Option<PolicyStages>,
-    /// WITH maxUncommittedRows = …, o3MaxLag = …; IN VOLUME; index clauses.
+    /// WITH options such as `maxUncommittedRows` and `o3MaxLag`, IN VOLUME, and index clauses.
     pub options: Vec<OptionValue>,
 }
 

@@ -113,7 +113,7 @@ pub trait ExternalSources: Send + Sync {
     /// The last sequence value of a column; 0 before the first value is generated.
     fn last_number(&self, table: TableId, column: u32) -> Arc<AtomicI64>;
 
-    /// Runs a query during binding and returns at most `most` values of its first column, in order.
+    /// Runs a query during binding and returns at most `max` values of its first column, in order.
     fn values(&self, plan: &LogicalPlan, most: usize) -> EngineResult<Vec<ScalarValue>>;
 }
 

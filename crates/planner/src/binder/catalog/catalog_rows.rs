@@ -101,8 +101,7 @@ pub(crate) fn longs(values: impl IntoIterator<Item = i64>) -> ArrayRef {
 const SYSTEM_PREFIX: &str = "sys.";
 
 impl Binder<'_> {
-    /// Names of the columns that an expression reads; `None` if it contains a sub-query or is
-    /// volatile.
+    /// Converts columns built during binding to a relation.
     pub(crate) fn literal_rows(
         &mut self,
         columns: Vec<LiteralColumn<'_>>,
@@ -114,7 +113,7 @@ impl Binder<'_> {
         self.described_rows(columns.into_iter().map(field))
     }
 
-    /// Rows built during binding, as a relation. Their fields carry metadata beyond the type.
+    /// Converts columns built during binding to a relation; their fields also carry metadata.
     pub(crate) fn described_rows(
         &mut self,
         columns: impl Iterator<Item = (Field, SqlType, ArrayRef)>,
@@ -213,7 +212,8 @@ impl Binder<'_> {
         self.literal_rows(vec![("keyword", SqlType::String, texts(words))])
     }
 
-    /// The keywords as `pg_get_keywords()` lists them. It is not known here which are reserved.
+    /// The keywords as `pg_get_keywords()` lists them. All are reported as unreserved, because this
+    /// list does not say which words are reserved.
     pub(crate) fn pg_keywords_rows(&mut self) -> EngineResult<Relation> {
         let words: Vec<&str> = KEYWORDS.split_whitespace().collect();
         let column = |text: Option<&'static str>| texts(words.iter().map(|_| text));
@@ -224,7 +224,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// All tables visible to the user, by name.
+    /// All tables visible to the user, sorted by name.
     pub(crate) fn sorted_tables(&self) -> Vec<Arc<TableSnapshot>> {
         let visibility = self.visibility();
         let sees = |table: &&Arc<TableSnapshot>| {
@@ -235,7 +235,7 @@ impl Binder<'_> {
         tables
     }
 
-    /// The user tables visible to the user, by name; excludes system tables.
+    /// The user tables visible to the user, sorted by name; excludes system tables.
     pub(crate) fn listed_tables(&self) -> Vec<Arc<TableSnapshot>> {
         let mut tables = self.sorted_tables();
         tables.retain(|table| !table.schema().name.starts_with(SYSTEM_PREFIX));
@@ -487,7 +487,7 @@ impl Binder<'_> {
         ])
     }
 
-    /// A catalog table that can be named without parentheses.
+    /// A catalog table whose name needs no parentheses in FROM.
     pub(crate) fn catalog_table(&mut self, name: &str) -> EngineResult<Option<Relation>> {
         if let Some(rows) = self.pg_catalog(name)? {
             return Ok(Some(rows));
@@ -505,7 +505,7 @@ impl Binder<'_> {
         self.seen_rows(name, rows).map(Some)
     }
 
-    /// Removes rows about tables that the user cannot see from the server's rows.
+    /// Filters rows that the server provides: removes rows about tables that the user cannot see.
     fn seen_rows(&self, function: &str, rows: Relation) -> EngineResult<Relation> {
         // A job without a table has an empty name.
         let tables = if function.eq_ignore_ascii_case("jobs") { "name" } else { "table_name" };
@@ -532,8 +532,8 @@ impl Binder<'_> {
     }
 
     /// The reason why a view no longer follows its base table. It may name objects in the view's
-    /// query, so it is returned only to users who can read the view. A refresh error may also quote
-    /// values, so it is returned only to users who can read all of the view's sources.
+    /// query, so only users who can read the view see it. A refresh error may also quote values, so
+    /// only users who can read all of the view's sources see it.
     pub(crate) fn shown_reason(
         &self,
         name: &str,

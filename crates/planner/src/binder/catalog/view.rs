@@ -198,7 +198,7 @@ impl Binder<'_> {
         Ok(tree.push(copy, self.tree.span(id)))
     }
 
-    /// All views visible to the user, by name.
+    /// All views visible to the user, sorted by name.
     pub(crate) fn sorted_views(&self) -> Vec<View> {
         let mut views = tidemark_catalog::Catalog::new(Arc::clone(self.snapshot)).views();
         if let Some(visibility) = self.visibility() {

@@ -83,7 +83,7 @@ impl Binder<'_> {
         self.pivot_rows(&source.with_plan(plan), keys, outputs)
     }
 
-    /// Binds an aggregate from the list, over all rows.
+    /// Binds an aggregate in the PIVOT list, over all rows.
     fn pivot_aggregate(&mut self, item: &SelectItem, source: &Relation) -> EngineResult<Typed> {
         let scope = Scope { aggregates: true, ..Scope::rows(source) };
         let value = self.expression(item.expression, &scope)?;

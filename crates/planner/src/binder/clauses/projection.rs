@@ -182,7 +182,7 @@ impl Binder<'_> {
                 let value = self.expression(item.expression, &order_scope(stage, aliases))?;
                 let mut expr = stage.replaced.apply(value.expr)?;
                 if has_window(&expr) {
-                    // Windows over groups are keyed by their rewritten expression.
+                    // Window functions over groups are found by their rewritten expression.
                     expr = stage.replaced.apply(expr)?;
                 }
                 self.check_grouped(stage, &expr, item.expression)?;

@@ -160,7 +160,7 @@ impl Binder<'_> {
         self.session_value(name)
     }
 
-    /// The session's value for a name in lower case.
+    /// The session's value for a name, which must be in lower case.
     pub(crate) fn session_value(&self, name: &str) -> Option<Typed> {
         let now = || self.context.now();
         Some(match name {

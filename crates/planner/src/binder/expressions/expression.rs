@@ -66,7 +66,7 @@ impl Binder<'_> {
             }
             Node::Call(call) => self.call(call, position, scope),
             Node::Subquery { query } => self.scalar_query(*query, scope),
-            // A query as the value of a variable.
+            // The variable's value is a query.
             Node::Query { .. } => self.scalar_query(id, scope),
             Node::Exists { query } => self.exists(*query, scope),
             Node::Array { .. } | Node::Index { .. } => self.array(node, position, scope),

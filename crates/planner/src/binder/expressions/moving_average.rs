@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn averages_are_weighted_by_volume_and_decay_with_time() {
+    fn moving_averages_are_weighted_by_volume_and_decay_with_time() {
         let half = Smoothing::Share(0.5_f64.to_bits());
         let weighed = averages(half, &[(Some(1.0), 1.0, 0), (Some(2.0), 2.0, 1)]);
         assert_eq!(weighed, [Some(1.0), Some(2.5 / 1.5)]);

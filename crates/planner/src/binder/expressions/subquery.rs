@@ -387,7 +387,7 @@ impl Binder<'_> {
         self.any_of(item, items, position)
     }
 
-    /// The array in `item = ANY($1)`, with elements of the item's type.
+    /// Binds the array in `item = ANY($1)`, with elements of the item's type.
     fn array_beside(&mut self, array: Typed, item: &Typed) -> EngineResult<Typed> {
         match item.sql_type {
             SqlType::Double | SqlType::Float => self.settled(array, SqlType::DoubleArray(1)),

@@ -460,7 +460,7 @@ fn is_decimal(of: SqlType) -> bool {
     matches!(of, SqlType::Decimal(..))
 }
 
-/// Functions that depend only on row order and ignore the frame.
+/// Whether a function depends only on row order and ignores the frame.
 fn ignores_frames(name: &str) -> bool {
     matches!(
         name,
@@ -475,7 +475,7 @@ fn ignores_frames(name: &str) -> bool {
     )
 }
 
-/// Aggregates whose state consists of a few numbers.
+/// Whether an aggregate's state consists of a few numbers.
 fn is_foldable(name: &str) -> bool {
     matches!(
         name,

@@ -1,4 +1,4 @@
-//! Materialized views with expiring rows: reading such a view reads the query of its policy.
+//! Materialized views with expiring rows: reading such a view runs the query of its policy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -6,8 +6,8 @@ use tidemark_border::Permission;
 
 use crate::Access;
 
-/// Accesses in order of appearance. Clones share one list, and each column of a table holds a
-/// clone, so that the resolution of a name records the read.
+/// Accesses in order of appearance. All clones share one list. Each column of a table holds a
+/// clone, so the resolution of a name records the read.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Accesses {
     list: Arc<Mutex<Vec<Access>>>,
@@ -57,7 +57,7 @@ impl Origin {
     /// No table column, because an expression computes the value.
     pub(crate) const NONE: Self = Self { read: None };
 
-    /// A column of `table` under its name there; reads are recorded in `accesses`.
+    /// A column of `table`, named as in the table. Its reads are recorded in `accesses`.
     pub(crate) fn column(table: &Arc<str>, column: &str, accesses: &Accesses) -> Self {
         let (table, column) = (Arc::clone(table), Arc::from(column));
         Self { read: Some(Read { table, column, accesses: accesses.clone() }) }

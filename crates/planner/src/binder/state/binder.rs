@@ -31,7 +31,7 @@ pub(crate) const WHOLE: &str = "*";
 /// Binds queries nested in expressions, sources and views. This is the only way to bind
 /// sub-queries; the clauses implement it.
 pub(crate) trait Queries {
-    /// Binds a query to rows with named and typed columns.
+    /// Binds a query and returns its rows, with named and typed columns.
     fn query(&self, binder: &mut Binder<'_>, id: NodeId) -> EngineResult<Relation>;
 
     /// The rows of the CTE with this name.
@@ -155,7 +155,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Binds a query to rows with named and typed columns.
+    /// Binds a query and returns its rows, with named and typed columns.
     pub(crate) fn query(&mut self, id: NodeId) -> EngineResult<Relation> {
         self.queries.query(self, id)
     }
@@ -308,7 +308,7 @@ impl<'a> Binder<'a> {
         self.visibility().is_none_or(|visibility| visibility.reads_whole(name))
     }
 
-    /// All reads so far, in the form in which the statement's accesses will list them.
+    /// All reads so far, as the statement's accesses will list them.
     pub(crate) fn read_so_far(&self) -> Vec<Access> {
         let mut reads = self.accesses.list();
         for ViewPlace { before, view, owner } in self.view_places.iter().rev() {

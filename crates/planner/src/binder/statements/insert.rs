@@ -1,4 +1,4 @@
-//! INSERT: the given columns, and their rows.
+//! INSERT: its columns and rows.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -17,7 +17,7 @@ pub(crate) struct PgType {
     pub(crate) category: &'static str,
     /// OID of an array's element type, otherwise 0.
     pub(crate) element: i32,
-    /// OID of the array type over this type, otherwise 0.
+    /// OID of the array type whose elements have this type, otherwise 0.
     pub(crate) array: i32,
     /// Prefix of the names of the type's input and output functions.
     pub(crate) io: &'static str,
