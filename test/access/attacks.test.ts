@@ -1,6 +1,6 @@
 /**
- * Regression tests for access control bypasses that were found. Each is run as it was found, on a
- * real server.
+ * Regression tests for access control bypasses of the past. Each test repeats the original bypass
+ * on a real server.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -168,7 +168,7 @@ test('PIVOT evaluates its value query with the rights of the view’s owner', as
       await run(server, ...others.map((one) => `GRANT SELECT ON ${one} TO pia`));
       const refusal = await error(reader, query);
       t.is(refusal, `Access denied [SELECT on ${view}]`, `${query} without ${view}`);
-      // A permission on the view other than SELECT makes it visible, but gives nothing else.
+      // A permission other than SELECT makes the view visible but does not allow reading it.
       await run(server, `GRANT DROP VIEW ON ${view} TO pia`);
       t.regex(
         await error(reader, query),
@@ -190,7 +190,7 @@ test('PIVOT evaluates its value query with the rights of the view’s owner', as
       }
     }
   }
-  // If the owner lacks the permission, neither rows nor their existence are revealed.
+  // If the view's owner lacks the permission, the view reveals neither rows nor their existence.
   t.is(await error(maker, 'CREATE VIEW of_max AS (SELECT kind FROM kinds)'), '');
   await run(server, 'GRANT SELECT ON of_max TO pia', 'REVOKE SELECT ON kinds(kind) FROM max');
   const lacking = await error(reader, pivoted('of_max', 'SELECT kind FROM of_max'));
@@ -214,7 +214,7 @@ test('a reader’s condition is not evaluated for rows that the view filters out
   const views = ['shown_staff', 'late_staff', 'all_of_it', 'paid'];
   await run(server, ...views.map((view) => `GRANT SELECT ON ${view} TO rob`));
   const rob = `rob:${PASSWORD}`;
-  // Each condition fails for the hidden row.
+  // Evaluating any of these conditions on the hidden row raises an error.
   const conditions = [
     "rpad('x', pay * 2000, 'y') = 'x'",
     "lpad('x', pay * 2000, 'y') = 'x'",

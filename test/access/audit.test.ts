@@ -1,4 +1,4 @@
-/** The audit log: its contents, its rotation, and that no change happens without an entry. */
+/** The audit log's contents and rotation. No change happens without an entry. */
 import { mkdir, mkdtemp, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

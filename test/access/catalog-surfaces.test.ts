@@ -12,7 +12,7 @@ import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 interface Case {
   readonly is: 'table' | 'view';
   readonly grants: readonly string[];
-  /** Whether the name is visible. */
+  /** Whether the user may see the object's name. */
   readonly seen: boolean;
   readonly reads: readonly ('first' | 'second')[];
 }
@@ -79,7 +79,10 @@ test.before(async () => {
 
 test.after.always(() => server.stop());
 
-/** A list, and whether it shows an object only to users who may read all of it. */
+/**
+ * A catalog list. `allColumns`: whether the list shows an object only to users who may read all its
+ * columns.
+ */
 interface Surface {
   readonly query: string;
   readonly whole?: boolean;

@@ -19,7 +19,7 @@ export const TABLES = [
   'CREATE TABLE sink (x VARCHAR)',
 ];
 
-/** Clauses for any column. `#` is the column. */
+/** Clauses that accept any column. `#` stands for the column. */
 const ANY = [
   'SELECT # FROM sec',
   'SELECT sec.# FROM sec',
@@ -51,7 +51,7 @@ const ANY = [
   'SELECT o.pub FROM own o, sec a WHERE a.# IS NOT NULL',
 ];
 
-/** Clauses for columns that can be compared and grouped. */
+/** Clauses that accept any column whose values can be compared and grouped. */
 const PLAIN = [
   'SELECT count() FROM sec GROUP BY #',
   'SELECT max(pub), count() FROM sec GROUP BY #, pub % 2',
@@ -95,7 +95,7 @@ const PLAIN = [
   'SELECT min(pub) FROM sec a WHERE a.pub > ALL (SELECT pub FROM own WHERE own.# = a.#)',
 ];
 
-/** Clauses by column. */
+/** Clauses that accept only the given column. */
 const SPECIAL: Readonly<Record<Column, readonly string[]>> = {
   secret: [
     "SELECT pub FROM sec WHERE secret LIKE 'S%'",
@@ -161,7 +161,7 @@ const SPECIAL: Readonly<Record<Column, readonly string[]>> = {
   ],
 };
 
-/** Changes, which require more than SELECT. */
+/** Statements that change data and therefore require more than SELECT. */
 const CHANGES = [
   'INSERT INTO sink SELECT #::varchar FROM sec',
   'INSERT INTO sink (x) SELECT pub::varchar FROM sec WHERE # IS NOT NULL',

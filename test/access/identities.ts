@@ -32,8 +32,8 @@ const ADMIN: Principal = {
 };
 
 /**
- * A principal with a number. If a principal is re-created with the same name, it is a different
- * one.
+ * A principal with a unique number. If a principal is re-created with the same name, its number is
+ * new.
  */
 interface Person {
   readonly number: number;
@@ -59,7 +59,7 @@ interface Connection {
 
 interface View {
   readonly owner: Owner;
-  /** Number in the model; null for the administrator. */
+  /** The owner's number in the model; null for the administrator. */
   readonly number: number | null;
 }
 

@@ -17,9 +17,9 @@ const ROUNDS = 100_000;
 const SOCKETS = 50;
 const TRIES = 40;
 /**
- * Maximum number of checks that may complete before the next one in the queue. For each thread: the
- * check that was running when it was sent, one that started before it was read, and one that runs
- * alongside it.
+ * Maximum number of password checks that may complete before a queued check. Each thread may
+ * complete three: one that was already running when the login was sent, one that started before the
+ * server read the login, and one that runs at the same time.
  */
 const MAX_BEFORE_NEXT = 3 * availableParallelism();
 
@@ -139,7 +139,7 @@ test('hashes of closed connections are skipped, and the hash queue is bounded', 
   });
 });
 
-// ---- a server ----
+// ---- with a real server ----
 
 /**
  * Immediately sends `TRIES` bad logins on each of `SOCKETS` connections, and counts the responses.
@@ -227,7 +227,7 @@ test.serial('during 2,000 bad logins, a first login goes next, DDL is not delaye
   const table = exec(server, ADMIN, 'CREATE TABLE beside (i INT)');
   t.is((await exec(server, 'ann:a', 'SELECT 1')).status, 200);
   const checked = flood.count(401) - before;
-  // At most one per connection, plus those already in flight.
+  // At most one check per connection, plus the checks already in flight.
   t.true(checked <= SOCKETS + 14, `${checked} were checked before it`);
   t.is((await table).status, 200);
 

@@ -1,5 +1,6 @@
 /**
- * `npm run access-model -- --sequences 100000 --seed 7`: compares the grants with the slow model.
+ * `npm run access-model -- --sequences 100000 --seed 7`: compares the grants with the reference
+ * model.
  */
 import { parseArgs } from 'node:util';
 

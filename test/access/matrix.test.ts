@@ -1,4 +1,7 @@
-/** Runs each kind of statement with all required permissions, and then without each one of them. */
+/**
+ * Runs each kind of statement with all required permissions, and then with each one missing in
+ * turn.
+ */
 import test from 'ava';
 
 import type { TestServer } from '../golden/server.js';

@@ -9,7 +9,7 @@ import test from 'ava';
 import { type BackupStatement, type Node, parse } from '../../ts/sql/index.js';
 import { ADMIN, exec, run, startAccessServer } from './harness.js';
 
-/** Nodes that occur only inside statements. */
+/** Syntax tree nodes that occur only inside statements. */
 type Part =
   | 'Null'
   | 'Boolean'

@@ -1,11 +1,12 @@
 /**
- * The slow model of grants: one fact per column of each table, and one for future objects. As a
- * table name `*` stands for every future table, as a column name for every future column.
+ * The reference model of grants. It stores one fact per column of each table, and one for future
+ * objects. The table name `*` stands for every future table, the column name `*` for every future
+ * column.
  */
 export interface World {
   /** Existing tables and their columns. */
   readonly there: ReadonlyMap<string, ReadonlySet<string>>;
-  /** All names that a table or column may ever have. */
+  /** All table and column names that a sequence may use. */
   readonly tables: readonly string[];
   readonly columns: readonly string[];
 }
@@ -116,7 +117,7 @@ function facts({ tables, columns }: World, place: Place): string[] {
   return (place.columns ?? [...columns, ANY]).map((column) => fact(place.table, column));
 }
 
-/** Returns the fact of the level above. */
+/** Returns the fact one level above, which covers the target. */
 function coverOf(place: Place): string | null {
   if (place === 'database') {
     return null;

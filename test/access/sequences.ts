@@ -1,6 +1,6 @@
 /**
- * Random sequences of grants, revokes, schema changes and checks, run on both the real and the slow
- * model. Compares what a member of a group may do, and what it may grant.
+ * Random sequences of grants, revokes, schema changes and checks, run on both the real and the
+ * reference model. Compares what a member of a group may do, and what it may grant.
  */
 import {
   dropTable,
@@ -19,7 +19,7 @@ import { ReferenceGrants, type World } from './reference.js';
 
 const TABLES = ['t', 'u', 'v'];
 const COLUMNS = ['ts', 'a', 'b', 'c'];
-/** One permission with an implicit timestamp and one without. */
+/** One permission that implicitly includes the designated timestamp, and one that does not. */
 const PERMISSIONS = ['SELECT', 'DROP COLUMN'];
 const STEPS = 14;
 
@@ -64,7 +64,7 @@ class Sequence {
     this.#there.set('u', new Set(['ts', 'a']));
   }
 
-  /** Returns the difference and the steps that led to it; null if there is none. */
+  /** Returns the difference and the steps that led to it; null if the models agree. */
   run(): string | null {
     for (let step = 0; step < STEPS; step += 1) {
       this.#step();
@@ -235,7 +235,7 @@ class Sequence {
   }
 }
 
-/** Runs the sequences of one seed and returns every difference. */
+/** Runs `count` sequences that start from one seed, and returns all differences. */
 export function differences(count: number, seed: number): readonly string[] {
   const found: string[] = [];
   for (let index = 0; index < count; index += 1) {

@@ -230,7 +230,8 @@ test.serial('memberships of groups, users and service accounts cannot form cycle
       }
     }
   }
-  // An account is assumed through the group. The account's own permissions are not widened by that.
+  // The user assumes the account through a group. This does not extend the account's own
+  // permissions.
   await run(
     server,
     'GRANT ASSUME SERVICE ACCOUNT ring_s0 TO ring_g0',

@@ -12,7 +12,7 @@ import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 type View = 'view' | 'materialized view' | 'live view';
 type Source = 'direct' | 'group' | 'service account' | 'owning group' | 'altered by a member';
 
-/** How to take the permission away, and how to restore it. */
+/** How to revoke the permission, and how to restore it. */
 interface Loss {
   readonly name: string;
   readonly take: readonly string[];

@@ -1,11 +1,11 @@
 /**
  * npm run growth-speed -- [--sizes 2,20,100] [--runs N] [--only PART]
  *
- * Measures how query costs grow: nanoseconds per row over tables of 2, 20 and 100 M rows of equal
+ * Measures how query costs grow: nanoseconds per row on tables of 2, 20 and 100 M rows of equal
  * density (667,000 rows per day, 100 symbols), and milliseconds for queries that read a day or the
  * last rows. Also compares a million rows in one commit with the same rows in commits of 10,000.
- * The tables are queried in turn; the minimum and median of the runs are shown. For 100 M rows it
- * needs about 11 GB of disk and as much page cache.
+ * The tables are queried in turn; the minimum and median of the runs are shown. 100 M rows need
+ * about 11 GB of disk and as much page cache.
  */
 import { parseArgs } from 'node:util';
 
@@ -93,8 +93,14 @@ const OF_A_DAY: readonly Item[] = [
 const SMALL_COMMITS: readonly Item[] = [
   { name: 'sum', text: 'SELECT sum(price) FROM #' },
   { name: 'GROUP BY symbol', text: 'SELECT symbol, avg(price) FROM # GROUP BY symbol' },
-  { name: 'SAMPLE BY 1m', text: 'SELECT count(*) FROM (SELECT ts, avg(price) FROM # SAMPLE BY 1m)' },
-  { name: 'ASOF JOIN by symbol', text: 'SELECT count(*), sum(b.price) FROM # a ASOF JOIN # b ON (symbol)' },
+  {
+    name: 'SAMPLE BY 1m',
+    text: 'SELECT count(*) FROM (SELECT ts, avg(price) FROM # SAMPLE BY 1m)',
+  },
+  {
+    name: 'ASOF JOIN by symbol',
+    text: 'SELECT count(*), sum(b.price) FROM # a ASOF JOIN # b ON (symbol)',
+  },
 ];
 
 const server = await startTestServer({
@@ -136,8 +142,8 @@ async function makeTables(): Promise<void> {
 const median = (sorted: readonly number[]): number => sorted[sorted.length >> 1] ?? Number.NaN;
 
 /**
- * Returns the sorted milliseconds of each query. The queries run in turn, after one round that is
- * not counted.
+ * Returns the sorted run times of each query in milliseconds. The queries run in turn, after an
+ * uncounted warm-up round.
  */
 async function timed(texts: readonly string[]): Promise<number[][]> {
   const millis = texts.map((): number[] => []);
@@ -187,7 +193,11 @@ try {
   await makeTables();
   const sizes = millions.map(String);
   process.stdout.write(`\nns a row, least (median): ${sizes.join(', ')} M rows\n`);
-  await report(OF_EVERY_ROW, sizes, millions.map((size) => 1 / size));
+  await report(
+    OF_EVERY_ROW,
+    sizes,
+    millions.map((size) => 1 / size),
+  );
   process.stdout.write(`\nms, least (median): ${sizes.join(', ')} M rows\n`);
   await report(OF_A_DAY, sizes, []);
   await smallCommits();

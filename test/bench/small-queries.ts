@@ -3,7 +3,7 @@
  *     [--requests N] [--turns N]
  *
  * Cost of a small query over 1 and 32 kept-alive connections in a closed loop: median and fastest
- * response time, responses per second, and the server's processor time per response, which is least
+ * response time, responses per second, and the server's CPU time per response, which is least
  * affected by noise. `--form` sends the query as a form. In the query, `{}` is a counter that makes
  * all queries different, `{60}` a random two-digit number below 60. Running peers (another build,
  * QuestDB) are measured in turn; without any, a server is started. A warm-up runs first.
@@ -32,7 +32,7 @@ interface Peer {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** Undefined when the processor time is unknown. */
+  /** Undefined if the CPU time cannot be measured. */
   readonly pid: number | undefined;
 }
 
@@ -40,7 +40,7 @@ interface Measured {
   readonly p50: number;
   readonly least: number;
   readonly perSecond: number;
-  /** Microseconds of processor time per request: user time and system time. */
+  /** CPU time per request in microseconds: user time and system time. */
   readonly user: number;
   readonly system: number;
 }
@@ -96,7 +96,7 @@ function isWhole(answer: Buffer): boolean {
 const NUMBER = /\{(\d*)\}/g;
 const isAlike = values.query.search(NUMBER) < 0;
 
-/** Sends requests until `left` is used up, and records every time. */
+/** Sends requests until `left` is used up, and records each response time. */
 function loop(
   socket: Socket,
   request: (number: number) => Buffer,

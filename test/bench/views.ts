@@ -168,7 +168,7 @@ interface Ingested {
   readonly behind: number;
 }
 
-/** Measures rows per second, the server's total processor time, and the lag of the view. */
+/** Measures rows per second, the server's total CPU time, and the lag of the view. */
 async function ingested(
   kind: keyof typeof KINDS,
   count: number,
@@ -192,7 +192,11 @@ async function ingestion(): Promise<void> {
   const selected = Math.min(ROWS, 20_000_000);
   const ways = [
     ['lines', lined, (server: TestServer) => send(server, bodies)],
-    ['INSERT … SELECT', selected, (server: TestServer) => fill(server, START, selected, 1, 200_000)],
+    [
+      'INSERT … SELECT',
+      selected,
+      (server: TestServer) => fill(server, START, selected, 1, 200_000),
+    ],
   ] as const;
   for (const [way, count, come] of ways) {
     const found = new Map<string, Ingested[]>();
@@ -267,7 +271,7 @@ async function freshness(): Promise<void> {
   }
 }
 
-/** Creates a base with ROWS rows over a thousand minutes, and its view. */
+/** Creates a base with ROWS rows that span a thousand minutes, and its view. */
 async function withBase(body: (server: TestServer, step: number) => Promise<void>): Promise<void> {
   await withServer(['query.answers.from.views=false'], async (server) => {
     const step = Math.max(1, Math.floor((1_000 * MINUTE) / ROWS));
@@ -425,7 +429,8 @@ async function answers(): Promise<void> {
   }
 }
 
-const wants = (part: string): boolean => values.only === '' || values.only.split(',').includes(part);
+const wants = (part: string): boolean =>
+  values.only === '' || values.only.split(',').includes(part);
 if (wants('answers')) {
   await answers();
 }

@@ -62,14 +62,14 @@ test('a small query completes within its call; a large query does not', async (t
     );
     const between = async (from: string, to: string): Promise<[string, boolean]> => {
       let hasWaited = false;
-      // Runs after everything that has already been settled.
+      // Runs only if the query's result was not available immediately.
       process.nextTick(() => {
         hasWaited = true;
       });
       const reply = await statement.execute([from, to], { rows: { format: 'json' } });
       return [reply.chunk?.bytes.toString() ?? '', hasWaited];
     };
-    // On a busy machine any run may take too long for the next one to count as small.
+    // On a busy machine, one slow run can keep the next query from counting as small.
     const soon = async (from: string, to: string): Promise<[string, boolean]> => {
       let last = await between(from, to);
       for (let tries = 0; last[1] && tries < 20; tries += 1) {

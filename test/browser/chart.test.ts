@@ -198,7 +198,7 @@ browserTest('a million points are decimated, with a notice', async (t) => {
   });
 });
 
-/** Returns the start of the range that a request asks for. */
+/** Returns the start of the requested time range. */
 function beginOf(request: Request): string {
   return /timestamp >= '([^']+)'/.exec(statementOf(request))?.[1] ?? '';
 }

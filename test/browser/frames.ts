@@ -45,7 +45,9 @@ const PARTS = {
   HitTest: 'hit tests',
 } as const;
 
-/** Returns the main thread's work up to the end of each frame, where its layers are reported. */
+/**
+ * Returns the main thread's work per frame. A frame ends with the event that reports its layers.
+ */
 function framesOf(events: readonly TraceEvent[]): Frames {
   const ends = events.filter(({ name }) => name === 'Layerize');
   const { pid, tid } = ends[0] ?? { pid: 0, tid: 0 };

@@ -15,7 +15,7 @@ browserTest('a plan is a tree of operators, analyzed on request', async (t) => {
     const operators = await items.count();
     t.true(operators >= 2);
     t.is(await page.locator('.plan-cost').count(), 0);
-    // A result that is not visible has no button either.
+    // A hidden result has no Copy or Export button.
     const ofResult = page.locator('.result-bar').getByRole('button', { name: /^(Copy|Export)/ });
     t.is(await ofResult.count(), 0);
     await page.getByRole('button', { name: 'Log', exact: true }).click();

@@ -105,7 +105,7 @@ browserTest('an expired session asks once for a login, and the text is kept', as
   await joe.page.goto(`${server.url}/#sql`);
   await joe.signIn('joe', 's3cret');
   t.is(await joe.query('SELECT 42 AS answer'), 'done');
-  // The stream never ends. One that started later would be the first request to be refused.
+  // The stream never ends. If it started later, it would be the first refused request.
   const isStream = (request: Request): boolean => request.url().endsWith('/live');
   await until(() => [...asked].some(isStream), 'the stream has begun');
   // Delays the page's own requests, because the first one that is refused asks the user to sign in.

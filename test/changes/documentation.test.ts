@@ -61,7 +61,8 @@ test('a table is copied in Node.js and in Python, and curl receives the events',
   );
   await until(() => filtered?.out().includes('range') === true, 'a feed with a filter');
   await until(() => plain?.out().includes('position') === true, 'a feed');
-  // The program that listens shows nothing else while it is listening.
+  // The listening program prints nothing before the first notification, so rows are inserted until
+  // it reports one.
   let second = 10;
   await until(async () => {
     second += 1;

@@ -9,7 +9,7 @@ import { Consumer, currentTxn, EventReader, type FeedRequest } from './event-rea
 
 const TABLE = `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, x LONG) TIMESTAMP(ts)
   PARTITION BY DAY WAL`;
-/** An idle feed reports positions quickly. */
+/** Makes an idle feed report its position every 100 ms. */
 const SOON = 'changes.heartbeat=100ms';
 
 async function start(t: ExecutionContext, ...set: readonly string[]): Promise<TestServer> {

@@ -17,7 +17,7 @@ const SEED = suiteSeed();
 const STEPS = Number(process.env['STEPS'] ?? 150);
 const SETTINGS = ['changes.heartbeat=100ms', 'changes.memory=64K'];
 
-/** Seeded random numbers below a bound. */
+/** Returns a seeded generator of random integers below a bound. */
 function randomOf(seed: number): (below: number) => number {
   let state = seed * 2_654_435_761 + 1;
   return (below) => {

@@ -19,7 +19,7 @@ interface Client {
   readonly title: string;
   readonly command: string;
   readonly file: string;
-  /** Arguments with which the command checks that everything it needs is installed. */
+  /** Command arguments that check whether all dependencies are installed. */
   readonly probe: readonly string[];
 }
 

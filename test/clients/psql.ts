@@ -19,7 +19,7 @@ export function psqlFor(port: number): (command: string) => Promise<string> {
   };
 }
 
-/** Titles and column names printed by psql. */
+/** Returns the titles and column names that psql printed. */
 export function headings(text: string): string[] {
   const lines = text.split('\n');
   const isTitle = (line: string): boolean =>

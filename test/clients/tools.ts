@@ -8,10 +8,10 @@ import type { ExecutionContext } from 'ava';
 
 export const run = promisify(execFile);
 
-/** Where `scripts/setup-tests.mjs` installs third-party tools. */
+/** The folder in which `scripts/setup-tests.mjs` installs third-party tools. */
 const CACHE = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
 export const TOOLS = process.env['TIDEMARK_TOOLS_DIR'] ?? join(CACHE, 'tidemark', 'tools');
-// The same path as when the whole suite runs, for tests that run alone.
+// Sets the same PATH as for the whole suite, so that tests that run alone find the tools.
 process.env['PATH'] = [
   join(TOOLS, 'bin'),
   join(TOOLS, 'venv', 'bin'),

@@ -217,8 +217,8 @@ test('lastval() and currval() return the values of the current session', async (
   t.is(await ask("SELECT currval('parents_id_seq'::regclass)"), '1');
   t.is(await ask("SELECT pg_get_serial_sequence('parents', 'v')"), '');
   t.is(await ask("SELECT currval(pg_get_serial_sequence('parents', 'id'))"), '1');
-  // Preparing without executing draws no sequence value. A statement without parameters is prepared
-  // first.
+  // Preparing a statement without executing it consumes no sequence value. Statements without
+  // parameters are also prepared before they are executed.
   const child = "INSERT INTO children (parent, at) VALUES (currval('parents_id_seq'), now())";
   t.is(await ask(`${child} RETURNING id, parent`), '1,1');
   await ask('INSERT INTO parents (v) VALUES ($1), ($2)', [6, 7]);

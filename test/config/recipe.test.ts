@@ -57,7 +57,7 @@ test('a new key takes one entry, and its reader one field', async (t) => {
       "  added: size('cairo.added.limit', '0', 'bytes', { engine: 'addedLimitBytes' }),\n";
     await insert(join(folder, 'ts/config/registry.ts'), LAST_KEY, entry + LAST_KEY);
     t.regex(await compile(folder), /registry\.ts\(\d+,\d+\): error .*addedLimitBytes/);
-    // What `npm run generate` writes for a field `added_limit_bytes: Option<u64>`.
+    // The line that `npm run generate` writes for a field `added_limit_bytes: Option<u64>`.
     const field = `${FIRST_OPTION}  readonly addedLimitBytes?: number;\n`;
     await insert(join(folder, 'ts/border/types.generated.ts'), FIRST_OPTION, field);
     t.is(await compile(folder), '');

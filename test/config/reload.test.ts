@@ -160,7 +160,7 @@ test('reload_config() and reload_tls() do the same from SQL', async (t) => {
     await client.connect();
     try {
       const rows: unknown[] = [];
-      // Executes twice after one prepare: the setting at the time of execution counts.
+      // Prepares once and executes twice, because the setting at the time of execution applies.
       for (let round = 0; round < 2; round += 1) {
         const { rows: answered } = await client.query<object>({ name: 'reload', text });
         rows.push(...answered);

@@ -134,8 +134,8 @@ export async function python(packages: string, script: string): Promise<unknown>
 }
 
 /**
- * Returns the lines of a CSV file with a header: ts over January 2024, a symbol, a number, half the
- * number.
+ * Returns the lines of a CSV file with a header. Its columns are a timestamp in January 2024, a
+ * symbol, a number, and half that number.
  */
 export function manyRows(count: number): string {
   const lines = ['ts,s,x,d'];

@@ -1,4 +1,4 @@
-/** COPY … FROM on a real server: options, invalid rows, paths that lead outside. */
+/** COPY … FROM on a real server: options, invalid rows, paths outside the import directory. */
 import { execFileSync } from 'node:child_process';
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -15,7 +15,7 @@ import { pgClient } from '../pg-client.js';
 
 const ROWS = 1_000_000;
 const IMPORT = "COPY many FROM 'many.csv' WITH HEADER true TIMESTAMP ts PARTITION BY DAY";
-/** A query with enough rows for days. */
+/** A query whose rows take days to compute. */
 const ENDLESS =
   'SELECT b.x FROM long_sequence(1000000) a CROSS JOIN long_sequence(1000000) b ' +
   'WHERE a.x * b.x % 7 = 3';

@@ -60,7 +60,7 @@ const TYPES: Readonly<Record<string, readonly [string, string, string]>> = {
   'DOUBLE[]': ['ARRAY[1.0, null]', 'ARRAY[2.0, 1.0]', 'ARRAY[3.0, 5.0]'],
 };
 
-/** Types without a null. Rows that should be null are zero instead. */
+/** Types without a null. They store zero instead of null. */
 const NEVER_NULL: ReadonlySet<string> = new Set(['BOOLEAN', 'BYTE', 'SHORT']);
 
 const isNumeric = (type: string): boolean =>
@@ -68,7 +68,7 @@ const isNumeric = (type: string): boolean =>
 
 const columnOf = (type: string): string => type.toLowerCase().replaceAll(/\W/gu, '_');
 
-/** The groups, and for each row the index of its value; null stands for a null. */
+/** The groups. Each row is the index of its value, or null for a null value. */
 const GROUPS: Readonly<Record<string, readonly (number | null)[]>> = {
   none: [],
   nulls: [null, null, null],
@@ -96,7 +96,7 @@ async function prepare(): Promise<void> {
 
 const GROUP_NAMES = Object.keys(GROUPS);
 
-/** Returns the rows of each group, with their values as a plain query shows them. */
+/** Returns the rows of each group with the values that a plain query returns. */
 async function groupsOf(type: string, spellings: readonly string[]): Promise<Row[][]> {
   const column = `c_${columnOf(type)}`;
   const shown = new Map<string, unknown[]>();
@@ -106,7 +106,7 @@ async function groupsOf(type: string, spellings: readonly string[]): Promise<Row
   const filled = NEVER_NULL.has(type);
   return Object.entries(GROUPS).map(([group, places]) =>
     places.map((place, row) => {
-      // Rows of zeros rank the same as the lowest value, or below it.
+      // A zero that replaces null ranks below the lowest value; false ranks equal to it.
       const lowest = type === 'BOOLEAN' ? 0 : -1;
       const equal = place === null ? -1 : spellings.indexOf(spellings[place] ?? '');
       const written = place === null ? '0' : String(spellings[place]).replace(/m$/u, '');
@@ -139,7 +139,7 @@ const ARGUMENTS: Readonly<Record<string, string>> = {
 
 interface Form {
   readonly name: string;
-  /** Arguments after the column; only `*` counts rows. */
+  /** Arguments after the column. If the only argument is `*`, the aggregate counts rows. */
   readonly rest: readonly string[];
 }
 
@@ -232,7 +232,7 @@ function wrong(found: unknown, form: Form, type: string, rows: readonly Row[]): 
   const typed = chosen || form.name.startsWith('bit_');
   const zero = typed && expected === null ? NULL_REPLACEMENTS[type] : null;
   if (expected === undefined) {
-    // Without a model, the result over no values must at least be null or empty.
+    // If there is no model, the result for no values must at least be null or empty.
     const fault = known(rows).length === 0 && found !== null && found !== '';
     return fault ? [`${JSON.stringify(found)} of nothing`] : [];
   }
@@ -304,7 +304,7 @@ const WINDOWS: readonly (readonly [string, (rows: Row[], at: number) => Row[]])[
   ],
 ];
 
-/** Returns the problems of a call over windows, if it is accepted there. */
+/** Returns the problems of a call in windows, if windows accept it. */
 async function wrongOfWindows(form: Form, type: string, groups: Row[][]): Promise<string[]> {
   const call = callOf(form, `c_${columnOf(type)}`);
   const found: string[] = [];

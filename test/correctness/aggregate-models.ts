@@ -1,7 +1,7 @@
 /**
  * Expected result of each aggregate for the rows of one group. The models are written from the
  * aggregates' descriptions, not from their code. test/correctness/aggregate-model.test.ts compares
- * them.
+ * them with the server's results.
  */
 
 /** A row in a group; the rows are in time order. */
@@ -124,7 +124,7 @@ const reliability = weightedStddev(
   (weights) => total(weights) - total(weights.map((weight) => weight ** 2)) / total(weights),
 );
 
-/** Steps between consecutive rows: both values, and how many seconds lie between them. */
+/** Steps between consecutive rows: both values, and the seconds between them. */
 const steps = (rows: readonly Row[]): { from: number; to: number; seconds: number }[] => {
   const points = timed(rows);
   return points.slice(1).map(([to, end], at) => {
@@ -188,7 +188,7 @@ const path = both(1, (points) =>
   total(points.slice(1).map((point, at) => distance(points[at] ?? point, point))),
 );
 
-/** Returns the value shown in the row that comes first in an ordering. */
+/** Returns the shown value of the first row in an ordering. */
 const pick = (rows: readonly Row[], order: (left: Row, right: Row) => number): unknown =>
   rows.toSorted(order)[0]?.shown ?? null;
 
@@ -261,7 +261,7 @@ const oneOf: Model<Property> = (rows) => {
   return { name: 'one of the values', holds };
 };
 
-/** Aggregates that compute: models for numeric types. */
+/** Models of the aggregates that compute a number, for numeric types. */
 export const OF_NUMBERS: ReadonlyMap<string, Model<unknown>> = new Map<string, Model<unknown>>([
   ['avg', above(1, mean)],
   ['bit_and', fold((left, right) => left & right)],
@@ -332,7 +332,7 @@ export const OF_NUMBERS: ReadonlyMap<string, Model<unknown>> = new Map<string, M
   ['weighted_stddev_rel', reliability],
 ]);
 
-/** Aggregates that count, select or list: models for every type. */
+/** Models of the aggregates that count, select or list values, for every type. */
 export const OF_VALUES: ReadonlyMap<string, Model<unknown>> = new Map<string, Model<unknown>>([
   ['approx_count_distinct', distinct],
   ['arg_max', greatest],

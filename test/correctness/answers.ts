@@ -12,8 +12,8 @@ function sameCell(a: Cell, b: Cell): boolean {
 }
 
 /**
- * Sort key that aligns equal row sets. Numbers are sorted by their leading digits, for the same
- * reason.
+ * Sort key that places equal rows of both answers at the same index. It uses only the leading
+ * digits of numbers, because their last digits may differ.
  */
 function sortKey(row: readonly Cell[]): string {
   return row

@@ -25,7 +25,7 @@ const CHANGES: readonly string[] = [
   "INSERT INTO a VALUES ('2024-01-01T05:00:00', 123456.5, 3, 77777, 30000, 5)",
 ];
 
-/** Conditions that are false for null, and a few that are true. */
+/** Conditions that are false for null, and a few that are true for null. */
 const conditions = (column: string, value: string): readonly string[] => [
   ...['>', '>=', '<', '<=', '=', '<>'].map((operator) => `${column} ${operator} ${value}`),
   `${value} < ${column}`,

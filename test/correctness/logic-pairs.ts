@@ -32,7 +32,7 @@ const SOURCES: readonly Source[] = [
   { sql: '(SELECT * FROM t0 ORDER BY l, i LIMIT 7) p', prefixes: ['p.'] },
 ];
 
-/** Summary of the rows, consisting of aggregates that can be combined. */
+/** Aggregates that summarize rows; the summaries of several subsets can be combined. */
 const SUMMARY = (prefix: string): string =>
   ['count(*)', ...['l', 'i', 'd'].map((name) => `sum(${prefix}${name})`)]
     .map((sql, index) => `${sql} c${index}`)
@@ -77,7 +77,7 @@ async function pair(): Promise<string | undefined> {
     return await counts_(source, predicate);
   } catch (error) {
     if (error instanceof Refusal) {
-      // If a predicate is refused, there must be a reason in the dialect.
+      // A predicate may be refused only for a reason that is part of the dialect.
       refused += 1;
       return /unsupported|not supported|internal|physical|panic/i.test(error.message) ||
         error.status >= 500

@@ -1,8 +1,9 @@
 /**
  * Replaces literals in recorded, documented and benchmarked statements by parameters: one at a time
- * and all together; undeclared as text, declared as drivers do, and in binary; IN lists as arrays.
- * With parameters, a statement must give the same answer or make the same table changes as with
- * literals, or be refused for one of the reasons below. `npm run parameter-sweep [-- --only TEXT]`
+ * and all together. Values are sent as text without a type, as text with the type that drivers
+ * declare, and in binary; IN lists are sent as arrays. With parameters, a statement must give the
+ * same answer or make the same table changes as with literals, or be refused for one of the reasons
+ * below. `npm run parameter-sweep [-- --only TEXT]`
  */
 import { pathToFileURL } from 'node:url';
 
@@ -114,7 +115,7 @@ export async function sweepParameters(only = ''): Promise<Sweep> {
 /** Runs statements, each on its own tables. */
 class Tables {
   readonly client: RawClient;
-  /** The setup that the tables currently have; null after a change. */
+  /** The setup that created the current tables; null after a statement has changed them. */
   #standing: string | null = null;
 
   constructor(client: RawClient) {
@@ -168,7 +169,7 @@ async function sweepStatement(tables: Tables, swept: Swept, sweep: Sweep): Promi
   }
 }
 
-/** All literals replaced together, each in the same form. */
+/** Returns one trial per family of forms, with all literals replaced. */
 function combined(sql: string, literals: readonly LiteralPosition[]): Trial[] {
   return FAMILIES.map((family) =>
     trialOf(
@@ -179,7 +180,10 @@ function combined(sql: string, literals: readonly LiteralPosition[]): Trial[] {
   );
 }
 
-/** Lists replaced by arrays. An unnested parameter needs a type, as in PostgreSQL. */
+/**
+ * Returns trials with lists replaced by arrays. A parameter in `unnest` needs a type, as in
+ * PostgreSQL.
+ */
 function arrays(sql: string): Trial[] {
   return listsOf(parse(sql)).flatMap(({ start, end, forms, alternatives }) =>
     alternatives.flatMap((text) =>

@@ -69,9 +69,7 @@ function plain(model: RowModel): Query {
   };
 }
 
-/**
- * Aggregates of integers in the dialect. Nulls are skipped as values, but form a group as a key.
- */
+/** Aggregates of integers in the dialect. Null values are skipped; a null key forms a group. */
 const AGGREGATES: Readonly<Record<string, (values: readonly number[]) => Cell>> = {
   count: (values) => values.length,
   sum: (values) => (values.length === 0 ? null : values.reduce((a, b) => a + b, 0)),
@@ -159,7 +157,7 @@ async function fillWide(): Promise<void> {
   );
 }
 
-/** A column plus or minus an operand, plus or minus another one: always within 2^63. */
+/** A column plus or minus two operands; the result is always within 2^63. */
 function wide(): Wide {
   const column = (): Wide =>
     random.pick<Wide>([
@@ -186,7 +184,7 @@ function wide(): Wide {
   return random.next() < 0.5 ? first : binary(['+', '-'], first, operand());
 }
 
-/** A filter must not see an INT that has wrapped around. */
+/** A filter must not be evaluated on an INT that has wrapped around. */
 function wideFilter(): Query {
   const [a, b] = [wide(), wide()];
   const bound = random.pick(wideRows.map((row) => b.of(row)));

@@ -66,7 +66,7 @@ export class StandardQueries {
     return relationOf(this.#random.pick(this.#tables), this.#alias());
   }
 
-  // Relations.
+  // ---- relations ----
 
   #relation(): Relation {
     const first = this.#table();
@@ -101,7 +101,7 @@ export class StandardQueries {
     return `${left?.sql ?? ''} = ${right?.sql ?? ''}`;
   }
 
-  // Expressions.
+  // ---- expressions ----
 
   #column(terms: readonly Term[], kind: Kind, nullable: boolean): Term | undefined {
     const fitting = terms.filter((term) => term.kind === kind && (nullable || !term.nullable));
@@ -249,7 +249,7 @@ export class StandardQueries {
     return ` WHERE ${this.#pick(both, `${nested} OR ${plain}`, `NOT (${both})`)}`;
   }
 
-  // Queries.
+  // ---- queries ----
 
   #selected(terms: readonly Term[], kinds: readonly Kind[]): readonly Term[] {
     return kinds.map((kind) => this.#expression(terms, kind, true));
@@ -555,7 +555,7 @@ function map(term: Term, write: (sql: string) => string): Term {
   return { ...term, sql: write(term.sql) };
 }
 
-/** Gives each item a unique name: `c0`, `c1`, … */
+/** Returns the terms as a select list with a unique alias for each: `c0`, `c1`, … */
 function named(terms: readonly Term[]): string {
   return terms.map(({ sql }, index) => `${sql} c${index}`).join(', ');
 }

@@ -12,8 +12,8 @@ export interface Term {
   readonly sql: string;
   readonly kind: Kind;
   /**
-   * Whether the term may be null. Nulls compare differently in the two dialects, so such terms are
-   * only selected, and their nulls skipped.
+   * Whether the term may be null. Nulls compare differently in the two dialects. Such terms are
+   * therefore only selected or aggregated, and aggregates skip nulls.
    */
   readonly nullable: boolean;
 }

@@ -16,7 +16,7 @@ const connection = { ...server, database: 'qdb' };
 const NOON = new Date('2026-01-01T12:00:00Z');
 
 const seen = {};
-/** Runs a check. A failure does not prevent the next one. */
+/** Runs one check. If it fails, the next check still runs. */
 async function check(name, work) {
   try {
     seen[name] = await work();
@@ -481,7 +481,7 @@ async function drizzleRows(db, { places, readings }) {
 }
 
 async function drizzle() {
-  // Next to the packages, so that `require` in the schema finds them.
+  // The folder is next to the packages, so that `require` in the schema finds them.
   const folder = mkdtempSync(join(modules, '..', 'drizzle-'));
   writeDrizzle(folder);
   const schema = createRequire(join(folder, 'x.js'))('./schema.cjs');

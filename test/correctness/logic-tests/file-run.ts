@@ -11,7 +11,7 @@ import type { FreshServer, Outcome } from './wire.js';
 /** Statements whose failure leaves the state of all tables unchanged. */
 const READS =
   /^\s*(?:SELECT|WITH|VALUES|FROM|EXPLAIN|SHOW|DESCRIBE|\(|CREATE\s+(?:UNIQUE\s+)?INDEX)/i;
-/** A common table expression that changes rows. */
+/** Matches a CTE that changes rows. */
 const WRITES_BESIDES = /^\s*WITH\b.*\b(?:INSERT\s+INTO|UPDATE|DELETE\s+FROM|MERGE\s+INTO)\b/is;
 /** Maximum depth of nested includes. */
 const MAX_INCLUDES = 8;

@@ -22,8 +22,8 @@ const CHANGES = new RegExp(
 );
 
 /**
- * Statements that would change how the oracle formats times, or occupy its database after the
- * script.
+ * Statements that would change how the oracle formats times, or keep its database in use after the
+ * script ends.
  */
 const NOT_FOR_ORACLE = /^\s*(?:SET|RESET|CREATE\s+SUBSCRIPTION)\b/i;
 

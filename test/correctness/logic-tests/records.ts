@@ -34,7 +34,7 @@ export interface QueryRecord {
   readonly expected: readonly string[];
 }
 
-/** The rest of the file, or a range to skip, does not run. */
+/** A directive to skip a range of records or the rest of the file. */
 interface Skip {
   readonly kind: 'skip';
   readonly at: Position;
@@ -52,9 +52,9 @@ interface Include {
 export type TestRecord = StatementRecord | QueryRecord | Skip | Include;
 
 export interface Format {
-  /** Name with which `skipif` and `onlyif` are compared. */
+  /** Database name that `skipif` and `onlyif` are compared with. */
   readonly engine: string;
-  /** Names that `require` may use. */
+  /** Names that `require` accepts. */
   readonly provided: ReadonlySet<string>;
 }
 
@@ -68,7 +68,7 @@ const SORTS: ReadonlyMap<string, SortMode> = new Map([
 const SIGNED = ['TINYINT', 'SMALLINT', 'INTEGER', 'BIGINT', 'HUGEINT'];
 const UNSIGNED = ['UTINYINT', 'USMALLINT', 'UINTEGER', 'UBIGINT', 'UHUGEINT'];
 const NUMERIC = [...SIGNED, ...UNSIGNED, 'FLOAT', 'DOUBLE'];
-/** Lists that `foreach` names in angle brackets. */
+/** Value lists that `foreach` refers to by a name in angle brackets. */
 const LISTS: ReadonlyMap<string, readonly string[]> = new Map([
   ['<signed>', SIGNED],
   ['<unsigned>', UNSIGNED],

@@ -82,7 +82,7 @@ export class Unsettled {
     }
   }
 
-  /** A re-created table is as expected again, unless it was created from tables that are not. */
+  /** A re-created table has the expected state again, unless its source tables do not. */
   settle(sql: string): void {
     const [, name] = CREATES.exec(sql) ?? [];
     if (name !== undefined) {

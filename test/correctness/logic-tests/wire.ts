@@ -1,6 +1,7 @@
 /**
  * Databases reached through the PostgreSQL protocol: a Tidemark server, which is restarted if it
- * crashes, or an oracle given by its URL. Values stay in text form, as the server wrote them.
+ * crashes, or an oracle given by its URL. Values keep the text format in which the server sent
+ * them.
  */
 import { once } from 'node:events';
 
@@ -46,7 +47,7 @@ interface PgConnection {
   endCopyFrom(): void;
 }
 
-/** COPY … FROM STDIN with its data, for the queue of the `pg` client. */
+/** A COPY … FROM STDIN statement with its data, as an entry in the `pg` client's queue. */
 class CopyIn {
   readonly #sql: string;
   readonly #data: string;
@@ -76,7 +77,7 @@ class CopyIn {
   }
 
   handleCommandComplete(): void {
-    // ReadyForQuery follows.
+    // Nothing to do, because ReadyForQuery follows.
   }
 }
 
@@ -177,7 +178,7 @@ async function copyIn(client: pg.Client, sql: string, data: string): Promise<Out
   return { kind: 'rows', width: 0, rows: [], count: undefined };
 }
 
-/** A Tidemark server that provides tables for one file at a time. */
+/** A Tidemark server that runs one test file at a time; each file starts without tables. */
 export class FreshServer {
   readonly #settings: readonly string[];
   #server: TestServer;

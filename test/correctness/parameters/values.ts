@@ -36,7 +36,7 @@ interface ListLiteral extends LiteralPosition {
 const NUMBER = /[+-]?[\d_]*\.?[\d_]+(?:e[+-]?\d+)?/iy;
 const TEXT = /'(?:[^']|'')*'/y;
 
-/** Returns single values in the order of the text. */
+/** Returns the literals that are single values, in text order. */
 export function literalsOf(tree: Tree, sql: string): LiteralPosition[] {
   const places = ordinals(tree);
   const found = tree.nodes.flatMap((node, id) => {

@@ -1,6 +1,6 @@
 /**
- * Interval strings that exceed limits on memory or time. Over every entry point they are answered,
- * or refused with a short message, and the server survives.
+ * Interval strings that exceed limits on memory or time. Every entry point accepts them or refuses
+ * them with a short message, and the server survives.
  */
 import test from 'ava';
 
@@ -22,7 +22,10 @@ const SETUP: readonly string[] = [
   "INSERT INTO h VALUES ('2024-01-01', '2024-01-01'), ('2024-06-01', '2024-06-01')",
 ];
 
-/** Strings with either the start of the error message or how many of two rows they select. */
+/**
+ * Interval strings, each with the start of its error message or the number of rows, out of two,
+ * that it selects.
+ */
 const CASES: readonly (readonly [text: string, answer: string | number])[] = [
   [list('2024-01-01', 95_000), 1],
   [list('2024-01-[01..28]', 40_000), MANY],

@@ -1,6 +1,6 @@
 /**
- * The intervals of an interval expression: how they are requested with EXPLAIN, compared, and
- * written in compact form.
+ * Requests the intervals of an interval expression with EXPLAIN, compares them, and formats them
+ * compactly.
  */
 
 /** Half-open intervals in the column's unit, or the error message of a refusal. */
@@ -112,7 +112,7 @@ export function agree(one: TickAnswer, other: TickAnswer): boolean {
   );
 }
 
-/** Returns a readable form. */
+/** Formats an answer for messages. */
 export function shown(answer: TickAnswer): string {
   if ('refused' in answer) {
     return `refused: ${answer.refused}`;

@@ -43,7 +43,7 @@ const DIFFERENCES: readonly Difference[] = [
   { name: 'change of clocks', applies: (it) => it.text.includes('@') && isWithinTolerance(it) },
 ];
 
-/** Returns the name of the decision that explains a difference. */
+/** Returns the name of the intentional difference that explains the disagreement. */
 export function decidedBy(compared: Compared): string | undefined {
   return DIFFERENCES.find(({ applies }) => applies(compared))?.name;
 }

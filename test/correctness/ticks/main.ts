@@ -55,10 +55,7 @@ function count(what: string): void {
   tally.set(what, (tally.get(what) ?? 0) + 1);
 }
 
-/**
- * Compares over one timestamp type and returns the difference, if there is one that was not decided
- * on.
- */
+/** Compares the answers for one timestamp type. Returns the difference unless it is intentional. */
 function judge(text: string, [own, other]: readonly [TickAnswer, TickAnswer]): string | undefined {
   if (agree(own, other)) {
     count('refused' in own ? 'both refuse' : 'equal');
@@ -90,7 +87,7 @@ for (const text of texts.keys()) {
     const numbers = [...(line.peer ?? []), ...(line.ours ?? [])];
     const isLong = numbers.length > LONG;
     if (!numbers.every(Number.isSafeInteger)) {
-      // QuestDB read it as a time outside its calendar.
+      // QuestDB interpreted the string as a time outside its calendar, so it is not recorded.
     } else if (!isLong || harness.random.next() < 0.05) {
       recorded.push(line);
     }

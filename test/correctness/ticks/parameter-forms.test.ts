@@ -1,8 +1,8 @@
 /**
- * Every entry point reads an interval string as the same rows: a literal, or a parameter without a
- * type or of a string type, in text and in binary format, over both timestamp types, and over the
- * designated timestamp or another column. The expected intervals were recorded from QuestDB (`npm
- * run tick-differential`).
+ * Every entry point selects the same rows for an interval string. The string is a literal or a
+ * parameter, which is untyped or has a string type, in text and in binary format. It is compared
+ * with both timestamp types, and with the designated timestamp or another column. The expected
+ * intervals were recorded from QuestDB (`npm run tick-differential`).
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -18,7 +18,7 @@ const SHOWN = 1_000;
 const ROWS_PER_INSERT = 2_000;
 const BINDS_AT_ONCE = 50;
 const TEXT_OID = 25;
-/** Hours around today, for strings that depend on the date. */
+/** Number of hourly rows around today, for strings that depend on the date. */
 const HOURS = 24 * 40;
 
 const recorded = readRecorded();
@@ -28,11 +28,11 @@ const meaningOf = ({ peer, ours, why }: Recorded): Flat =>
 
 const isShort = (line: Recorded): boolean => (meaningOf(line)?.length ?? 0) < 2 * SHOWN;
 
-/** Whether a string has digits below a microsecond, or has the length of one tick. */
+/** Whether a string has digits below a microsecond, or denotes an interval of one tick. */
 const isFine = (text: string): boolean => /\d+n|\.\d{7}|[Z +]|-\d\d:?\d\d$/.test(text);
 
 /**
- * Returns timestamps around every bound (at it and a microsecond before it), inside and outside.
+ * Returns timestamps inside and outside the intervals: every bound, and the microsecond before it.
  */
 function points(): readonly number[] {
   const near = recorded
@@ -182,8 +182,8 @@ test('every entry point evaluates interval strings as recorded', async (t) => {
     }
   }
   report(t, problems);
-  // Strings that depend on the clock. All entry points must give equal results at about the same
-  // time.
+  // Strings that depend on the clock. All entry points must give equal results if they run at about
+  // the same time.
   const relative = recorded.filter((line) => isRelative(line.text)).map(({ text }) => text);
   const counts = async (): Promise<(number | null)[]> => {
     const all: (number | null)[] = [];

@@ -26,7 +26,7 @@ export interface Recorded {
   /** Tidemark's answer and the name of the reason, if it differs intentionally. */
   readonly ours?: Flat;
   readonly why?: string;
-  /** Recording time, for a string that depends on it. */
+  /** The time of recording, if the string depends on it. */
   readonly now?: number;
 }
 

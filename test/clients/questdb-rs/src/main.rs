@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Prints the rows, starting with the second.
+/// Prints all rows except the first.
 fn read(conf: &str, table: &str) {
     let mut reader = Reader::from_conf(conf).expect("a connection that reads");
     let sql = format!("SELECT s, f, i, b, m, timestamp FROM {table} WHERE i >= $1");
