@@ -13,7 +13,7 @@ export type Tree = {
    */
   nodes: Array<Node>;
   /**
-   * The span of each node, same length as `nodes`.
+   * The span of each node; has the same length as `nodes`.
    */
   spans: Array<Span>;
   /**
@@ -114,11 +114,11 @@ export type Node =
       if_exists: boolean;
       keep_symbols: boolean;
       /**
-       * Whether the sequences of numbered columns restart.
+       * Whether RESTART IDENTITY is given: sequences restart.
        */
       restart_identity: boolean;
       /**
-       * Whether tables with foreign keys to these tables are truncated too.
+       * Whether CASCADE is given: tables with foreign keys to these tables are truncated too.
        */
       cascade: boolean;
     }
@@ -134,11 +134,11 @@ export type Node =
       or_replace: boolean;
       options: Array<OptionValue>;
       /**
-       * Clauses of a materialized view.
+       * Clauses of a materialized view; `None` for other views.
        */
       material: MaterialClauses | null;
       /**
-       * Clauses of a live view.
+       * Clauses of a live view; `None` for other views.
        */
       live: LiveClauses | null;
     }
@@ -174,7 +174,7 @@ export type Name = {
    */
   text: string;
   /**
-   * Whether it was quoted.
+   * Whether the identifier was quoted.
    */
   quoted: boolean;
   /**
@@ -234,7 +234,7 @@ export type LogicalOperator = 'And' | 'Or';
 
 export type CaseBranch = {
   /**
-   * The condition, or the value compared with the operand.
+   * The condition, or the value that is compared with the operand.
    */
   when: number;
   /**
@@ -249,7 +249,7 @@ export type CallNode = {
    */
   name: Name;
   /**
-   * Arguments; `count(*)` has one `Star`.
+   * Arguments; `count(*)` has a single `Star`.
    */
   arguments: Array<number>;
   /**
@@ -280,19 +280,19 @@ export type WindowSpec = {
    */
   name: Name | null;
   /**
-   * PARTITION BY.
+   * PARTITION BY clause.
    */
   partition_by: Array<number>;
   /**
-   * ORDER BY.
+   * ORDER BY clause.
    */
   order_by: Array<OrderItem>;
   /**
-   * ROWS or RANGE frame.
+   * The frame clause; `None` if absent.
    */
   frame: Frame | null;
   /**
-   * ANCHOR; only for a named window.
+   * ANCHOR clause, which only a named window can have.
    */
   anchor: Anchor | null;
 };
@@ -356,7 +356,7 @@ export type Declaration = {
    */
   value: number;
   /**
-   * Whether OVERRIDABLE is given, in a view.
+   * Whether OVERRIDABLE is given in a view's query.
    */
   overridable: boolean;
 };
@@ -367,7 +367,7 @@ export type Cte = {
    */
   name: Name;
   /**
-   * Renamed columns.
+   * Column names in parentheses; empty if none are given.
    */
   columns: Array<Name>;
   /**
@@ -386,7 +386,7 @@ export type SelectNode = {
    */
   distinct: boolean;
   /**
-   * DISTINCT ON (…).
+   * DISTINCT ON (…) expressions.
    */
   distinct_on: Array<number>;
   /**
@@ -398,45 +398,45 @@ export type SelectNode = {
    */
   from: number | null;
   /**
-   * WHERE.
+   * WHERE condition.
    */
   filter: number | null;
   /**
-   * LATEST ON … PARTITION BY ….
+   * LATEST ON clause.
    */
   latest_on: LatestOn | null;
   /**
-   * SAMPLE BY.
+   * SAMPLE BY clause.
    */
   sample_by: SampleBy | null;
   /**
-   * GROUP BY. `ROLLUP(…)` and `CUBE(…)` are calls of that name. `GROUPING SETS ((a), ())` is a
-   * call named `GROUPING SETS` whose arguments are calls named `ROW`.
+   * GROUP BY expressions. `ROLLUP(…)` and `CUBE(…)` are calls of that name. `GROUPING SETS ((a),
+   * ())` is a call named `GROUPING SETS` whose arguments are calls named `ROW`.
    */
   group_by: Array<number>;
   /**
-   * Whether GROUP BY ALL is given: every item without an aggregate is a key, as with aggregates
-   * without GROUP BY.
+   * Whether GROUP BY ALL is given: every item without an aggregate is a key, as in a query that
+   * has aggregates but no GROUP BY.
    */
   group_by_all: boolean;
   /**
-   * HAVING.
+   * HAVING condition.
    */
   having: number | null;
   /**
-   * WINDOW name AS (…).
+   * Windows defined by WINDOW name AS (…).
    */
   windows: Array<NamedWindow>;
   /**
-   * QUALIFY: filters rows after window functions.
+   * QUALIFY condition, which filters rows after window functions.
    */
   qualify: number | null;
   /**
-   * PIVOT (…).
+   * PIVOT clause.
    */
   pivot: PivotNode | null;
   /**
-   * Content of the hint: the comment after SELECT that starts with a plus sign.
+   * The hint: the content of a comment after SELECT that starts with a plus sign.
    */
   hint: string | null;
 };
@@ -473,7 +473,7 @@ export type SampleBy = {
    */
   interval: number;
   /**
-   * FROM.
+   * FROM bound of the sampled range.
    */
   from: number | null;
   /**
@@ -515,7 +515,7 @@ export type OrderItem = {
    */
   descending: boolean;
   /**
-   * NULLS FIRST | LAST.
+   * NULLS FIRST or NULLS LAST, if given.
    */
   nulls: NullsOrder | null;
 };
@@ -532,7 +532,7 @@ export type Limit = {
    */
   second: number | null;
   /**
-   * OFFSET.
+   * OFFSET value.
    */
   offset: number | null;
   /**
@@ -594,8 +594,8 @@ export type PivotNode = {
    */
   aggregates: Array<SelectItem>;
   /**
-   * FOR columns and their values. A value list that consists of one Query node is a sub-query
-   * that supplies the values.
+   * FOR columns and their values. If the only value is a Query node, that sub-query supplies the
+   * values.
    */
   axes: Array<[number, Array<SelectItem>]>;
   /**
@@ -616,7 +616,7 @@ export type CreateTableNode = {
    */
   if_not_exists: boolean;
   /**
-   * Columns; empty with `like` and, unless casts are given, with `query`.
+   * Column definitions. Empty with `like`, and with `query` unless casts are given.
    */
   columns: Array<ColumnDefinition>;
   /**
@@ -640,15 +640,16 @@ export type CreateTableNode = {
    */
   partition_by: Name | null;
   /**
-   * WAL (true), BYPASS WAL (false).
+   * WAL (true) or BYPASS WAL (false), if given.
    */
   wal: boolean | null;
   /**
-   * DEDUP UPSERT KEYS (…).
+   * DEDUP UPSERT KEYS columns.
    */
   dedup_keys: Array<Name>;
   /**
-   * PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK constraints, on the table and on single columns.
+   * PRIMARY KEY, UNIQUE, FOREIGN KEY and CHECK constraints, for the table and for single
+   * columns.
    */
   constraints: Array<ConstraintNode>;
   /**
@@ -656,11 +657,11 @@ export type CreateTableNode = {
    */
   ttl: Name | null;
   /**
-   * STORAGE POLICY (…).
+   * STORAGE POLICY clause.
    */
   policy: PolicyStages | null;
   /**
-   * WITH maxUncommittedRows = …, o3MaxLag = …; IN VOLUME; index clauses.
+   * WITH options such as `maxUncommittedRows` and `o3MaxLag`, IN VOLUME, and index clauses.
    */
   options: Array<OptionValue>;
 };
@@ -679,7 +680,7 @@ export type ColumnDefinition = {
    */
   symbol_capacity: Name | null;
   /**
-   * `false` for NOCACHE.
+   * `false` if NOCACHE is given.
    */
   symbol_cache: boolean | null;
   /**
@@ -696,7 +697,7 @@ export type ColumnDefinition = {
   default: number | null;
   /**
    * Options of the index or the file format: `INDEX CAPACITY n`, `INDEX TYPE t`, `INCLUDE (…)`,
-   * `PARQUET (…)`. The value is the text between the parentheses.
+   * `PARQUET (…)`. The value is the content of the parentheses.
    */
   options: Array<OptionValue>;
 };
@@ -711,7 +712,7 @@ export type ConstraintNode = {
    */
   constraint: ConstraintKind;
   /**
-   * Columns of the constraint; empty for CHECK and for an index over expressions.
+   * Columns of the constraint; empty for CHECK and for an index on expressions.
    */
   columns: Array<Name>;
   /**
@@ -737,7 +738,7 @@ export type ReferenceNode = {
    */
   table: Name;
   /**
-   * The referenced columns; empty for the table's primary key.
+   * The referenced columns; empty if the primary key is referenced.
    */
   columns: Array<Name>;
   /**
@@ -758,7 +759,7 @@ export type OptionValue = {
    */
   name: Name;
   /**
-   * The option's value as written, quotes removed.
+   * The option's value as written, without quotes.
    */
   value: Name | null;
 };
@@ -773,11 +774,11 @@ export type InsertNode = {
    */
   alias: Name | null;
   /**
-   * Listed columns; empty without a list.
+   * The column list; empty if no list is given.
    */
   columns: Array<Name>;
   /**
-   * The leading rows of VALUES that consist of plain literals.
+   * The leading VALUES rows, as long as they consist of plain literals.
    */
   plain: PlainRows | null;
   /**
@@ -785,7 +786,7 @@ export type InsertNode = {
    */
   values: ValuesBlock | null;
   /**
-   * A Query node, if there are no VALUES.
+   * A Query node; `None` if VALUES are given.
    */
   query: number | null;
   /**
@@ -793,11 +794,11 @@ export type InsertNode = {
    */
   atomic: boolean;
   /**
-   * BATCH n.
+   * BATCH size.
    */
   batch: number | null;
   /**
-   * o3MaxLag as written.
+   * `o3MaxLag`, as written.
    */
   o3_max_lag: Name | null;
   /**
@@ -805,7 +806,7 @@ export type InsertNode = {
    */
   returning: Array<SelectItem>;
   /**
-   * ON CONFLICT.
+   * ON CONFLICT clause.
    */
   conflict: Conflict | null;
 };
@@ -816,11 +817,12 @@ export type Conflict = {
    */
   keys: Array<Name>;
   /**
-   * SET column = expression, over the existing row and the row `excluded`; empty for DO NOTHING.
+   * SET column = expression. The expressions can read the existing row and the row `excluded`.
+   * Empty for DO NOTHING.
    */
   assignments: Array<[Name, number]>;
   /**
-   * WHERE.
+   * WHERE condition.
    */
   filter: number | null;
   /**
@@ -850,7 +852,7 @@ export type ValuesBlock = {
    */
   rows: number;
   /**
-   * Number of cells in each row, same length as `rows`; a row with 0 cells is DEFAULT VALUES.
+   * Number of cells in each row. A row with 0 cells is DEFAULT VALUES.
    */
   widths: Array<number>;
   /**
@@ -859,7 +861,7 @@ export type ValuesBlock = {
    */
   kinds: string;
   /**
-   * Text of each literal (with sign, strings unescaped); the node id in decimal for `x`.
+   * The literals' text (with sign, strings unescaped); for `x`, the node ID in decimal.
    */
   texts: Array<string>;
   /**
@@ -894,11 +896,11 @@ export type UpdateNode = {
    */
   from: number | null;
   /**
-   * WHERE.
+   * WHERE condition.
    */
   filter: number | null;
   /**
-   * WITH before UPDATE.
+   * CTEs that precede UPDATE.
    */
   with: Array<Cte>;
   /**
@@ -921,11 +923,11 @@ export type DeleteNode = {
    */
   using: number | null;
   /**
-   * WHERE.
+   * WHERE condition.
    */
   filter: number | null;
   /**
-   * WITH before DELETE.
+   * CTEs that precede DELETE.
    */
   with: Array<Cte>;
   /**
@@ -989,7 +991,7 @@ export type ShowSubject =
        */
       exclude: boolean;
       /**
-       * Categories as written, including ALL; empty if none are given.
+       * Category names as written, including ALL; empty if none are given.
        */
       categories: Array<Name>;
     }
@@ -1011,7 +1013,7 @@ export type ExplainStage = 'Default' | 'Ast' | 'Bound' | 'Logical' | 'Physical';
 
 export type MaterialClauses = {
   /**
-   * WITH BASE.
+   * WITH BASE clause.
    */
   base: Name | null;
   /**
@@ -1019,7 +1021,7 @@ export type MaterialClauses = {
    */
   refresh: RefreshPolicy | null;
   /**
-   * TIMESTAMP(column).
+   * TIMESTAMP(column) clause.
    */
   timestamp: Name | null;
   /**
@@ -1027,30 +1029,30 @@ export type MaterialClauses = {
    */
   partition_by: Name | null;
   /**
-   * TTL as written.
+   * TTL clause, as written.
    */
   ttl: Name | null;
   /**
-   * EXPIRE ROWS.
+   * EXPIRE ROWS clause.
    */
   expire: ExpireRows | null;
   /**
-   * IN VOLUME.
+   * IN VOLUME clause.
    */
   volume: Name | null;
   /**
-   * OWNED BY.
+   * OWNED BY clause.
    */
   owner: Name | null;
 };
 
 export type LiveClauses = {
   /**
-   * FLUSH EVERY, as written.
+   * FLUSH EVERY interval, as written.
    */
   flush_every: Name;
   /**
-   * IN MEMORY, as written.
+   * IN MEMORY duration, as written.
    */
   in_memory: Name | null;
   /**
@@ -1058,11 +1060,11 @@ export type LiveClauses = {
    */
   partition_by: Name | null;
   /**
-   * START FROM.
+   * START FROM clause.
    */
   start: LiveStart;
   /**
-   * OWNED BY.
+   * OWNED BY clause.
    */
   owner: Name | null;
 };
@@ -1079,15 +1081,15 @@ export type RefreshPolicy = {
    */
   deferred: boolean;
   /**
-   * START timestamp, as written.
+   * TIME ZONE clause.
    */
   start: Name | null;
   /**
-   * TIME ZONE.
+   * TIME ZONE clause.
    */
   time_zone: Name | null;
   /**
-   * PERIOD.
+   * PERIOD clause.
    */
   period: RefreshPeriod | null;
   /**
@@ -1105,7 +1107,7 @@ export type RefreshPeriod =
 
 export type ExpireRows = {
   /**
-   * Which rows expire.
+   * The rule by which rows expire.
    */
   rule: ExpireRule;
   /**
@@ -1113,7 +1115,7 @@ export type ExpireRows = {
    */
   text: string;
   /**
-   * CLEANUP EVERY, as written.
+   * CLEANUP EVERY interval, as written.
    */
   cleanup: Name | null;
   /**
@@ -1233,7 +1235,7 @@ export type GrantTable = {
    */
   table: Name;
   /**
-   * Listed columns.
+   * Columns listed after the table name.
    */
   columns: Array<Name>;
   /**
