@@ -32,7 +32,7 @@ function pages(): ReadonlyMap<string, string> {
   const html = files.filter((file) => file.endsWith('.html'));
   return new Map(
     html.map((file) => [
-      `/${file.replaceAll(sep, '/').replace(/(index)?\.html$/, '')}`,
+      `/${file.replaceAll(sep, '/').replace(/(^|\/)index\.html$|\.html$/, '$1')}`,
       readFileSync(join(SITE, file), 'utf8'),
     ]),
   );
