@@ -33,7 +33,7 @@ use crate::binder::statements::incremental::buckets::{Buckets, column_of, floore
 use crate::binder::statements::incremental::{self, IncrementalRows};
 use crate::binder::{Binder, error};
 
-/// Minimum number of base table rows per view row for which a view is used.
+/// Minimum ratio of base table rows to view rows. A view with a lower ratio is not used.
 const FEWER: u64 = 4;
 /// Maximum number of ranges read from the view or from the base.
 const MAX_RANGES: usize = 64;

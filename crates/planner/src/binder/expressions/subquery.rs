@@ -479,7 +479,7 @@ fn array_of(item: SqlType) -> &'static str {
     }
 }
 
-/// Rejects a correlated sub-query that has a clause without support for correlation.
+/// Rejects a correlated sub-query if one of its clauses does not support correlation.
 pub(crate) fn check_correlation(
     relation: &Relation,
     captured: &[Expr],

@@ -260,7 +260,8 @@ impl Binder<'_> {
         let open: Vec<usize> =
             arguments.iter().enumerate().filter(|of| is_open(*of)).map(|of| of.0).collect();
         if !open.is_empty() {
-            // The function accepts any type, so the parameter is a string, as without a context.
+            // The function accepts any type, so the parameter becomes a string, which is the
+            // default.
             for index in open {
                 arguments[index] = self.settled(arguments[index].clone(), SqlType::Varchar)?;
             }

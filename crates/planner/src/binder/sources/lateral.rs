@@ -75,7 +75,7 @@ impl Binder<'_> {
 /// The components of `SELECT … FROM right WHERE key = left.key AND time <= left.time ORDER BY time
 /// DESC LIMIT 1`.
 struct LastBefore {
-    /// The rows from which the last row is selected, before they are compared with the left row.
+    /// The candidates for the last row, before they are compared with the left row.
     rows: LogicalPlan,
     /// Designated timestamp of `rows`.
     time: Expr,

@@ -47,7 +47,7 @@ pub(super) fn constraints_of(schema: &TableSchema, seen: &[ColumnSchema]) -> Vec
             references: None,
         });
     }
-    // Indexes on expressions and CHECK conditions have no columns that could be listed.
+    // CHECK conditions and indexes on expressions have no columns that could be listed.
     constraints.retain(|one| !one.columns.is_empty() && one.columns.iter().all(sees));
     constraints
 }
