@@ -12,7 +12,7 @@ function none(parser: Parser): never {
   return parser.fail('no grammar here');
 }
 
-/** Returns a tree that contains only the SQL text. */
+/** Returns a statement whose tree contains only the SQL text. */
 export function fakeStatement(text: string, session: SessionStatement | null = null): Statement {
   const tree: Tree & { readonly text: string } = {
     text,

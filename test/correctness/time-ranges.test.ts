@@ -1,7 +1,7 @@
 /**
- * Times of different units and ranges together: DATE, TIMESTAMP and TIMESTAMP_NS have different
- * ranges. Comparisons must match an integer model. Storing or casting a time that is out of range
- * must give an error that names the value and the range.
+ * Times of types with different units and ranges: DATE, TIMESTAMP and TIMESTAMP_NS. Comparisons
+ * must match an integer model. Storing or casting a time that is out of range must give an error
+ * that names the value and the range.
  */
 import test from 'ava';
 
@@ -16,7 +16,10 @@ const TYPES = Object.keys(UNITS) as TimeType[];
 const LIMIT = 2n ** 63n - 1n;
 const YEAR = 31_556_952n * 1_000_000_000n;
 
-/** Timestamps in nanoseconds: around 1970, the ends of the nanosecond range, 2500, and far away. */
+/**
+ * Timestamps in nanoseconds: around 1970, at the ends of the nanosecond range, in 2500, and far
+ * beyond.
+ */
 const TIMESTAMPS = [
   0n,
   -1_000_000n,

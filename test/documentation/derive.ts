@@ -5,7 +5,7 @@ import { referencesOf, type Form, type Grammar } from './ebnf.js';
 /** An alternative, an option or a repetition. */
 interface Choice {
   readonly form: Form;
-  /** Its rule and its notation. */
+  /** The rule that contains the choice, and the choice's notation. */
   readonly text: string;
 }
 
@@ -14,20 +14,20 @@ export type Terminal = (random: Random, before: readonly string[]) => string;
 
 /** After this many tokens, a sentence is completed in the shortest way. */
 const MAX_TOKENS = 80;
-/** Below this nesting depth of rules, a sentence is completed in the shortest way. */
+/** Beyond this nesting depth of rules, a sentence is completed in the shortest way. */
 const MAX_DEPTH = 40;
 /** Up to this depth, options are used even in a long sentence. */
 const SHALLOW = 3;
 const OPTIONAL = 0.4;
 const REPEATED = 0.35;
-/** Chance that the least used alternative is chosen, rather than any. */
+/** Probability of choosing the least used alternative instead of a random one. */
 const RARE = 0.5;
 
 export class Derivations {
   readonly #grammar: Grammar;
   readonly #terminals: Readonly<Record<string, Terminal>>;
   readonly #random: Random;
-  /** Minimum number of nested rules that complete a form. */
+  /** Minimum nesting depth of rules that completes each form. */
   readonly #heights = new Map<Form, number>();
   /** The forms that contain a form. */
   readonly #parents = new Map<Form, readonly Form[]>();
@@ -134,7 +134,7 @@ export class Derivations {
     }
   }
 
-  /** Derives a form so that the sentence uses the form to which the distances are known. */
+  /** Derives a form so that the sentence uses the target of the computed distances. */
   #seek(form: Form, tokens: string[], depth: number): void {
     if (this.#distance(form) === 0) {
       this.#derive(form, tokens, depth);
@@ -233,7 +233,7 @@ export class Derivations {
 
   // ---- shortest derivations ----
 
-  /** Computes the heights of all rules; recursion of any kind needs several passes. */
+  /** Computes the heights of all rules. Recursive rules need several passes. */
   #measure(): void {
     for (let changed = true; changed;) {
       changed = false;

@@ -14,7 +14,7 @@ export type Form =
 
 interface Rule {
   readonly name: string;
-  /** The page that defines it. */
+  /** The page that defines the rule. */
   readonly page: string;
   readonly body: Form;
 }
@@ -22,7 +22,7 @@ interface Rule {
 export type Grammar = ReadonlyMap<string, Rule>;
 
 const BLOCK = /^```ebnf\n(.*?)^```$/gms;
-/** Comments, descriptions, quoted text, keywords, names of rules, marks. */
+/** Comments, descriptions, quoted text, keywords, rule names, punctuation. */
 const TOKEN =
   /\s+|\(\*.*?\*\)|(\?[^?]*\?|"[^"]+"|[A-Z][A-Z0-9_]*(?![a-z])|[a-z][a-z0-9_]*|[=|;[\]{}()])/gsy;
 

@@ -1,4 +1,4 @@
-/** The page about errors: its examples fail as it says. */
+/** The examples on the page about errors fail with the errors that the page shows. */
 import test from 'ava';
 
 import { execute } from '../golden/http-client.js';

@@ -73,7 +73,7 @@ browserTest('the site is searched and shown in the dark without any other host',
         response.setHeader('content-type', TYPES[extname(name)] ?? 'application/octet-stream');
         return void response.end(body);
       } catch {
-        // The next name may exist.
+        // The file does not exist; the next name may.
       }
     }
     response.statusCode = 404;

@@ -20,7 +20,7 @@ function duration(random: Random): string {
   return random.next() < 0.8 ? part() : part() + part();
 }
 
-/** A level that the codec before the parenthesis has. */
+/** A level that the codec before the parenthesis supports. */
 function codecLevel(random: Random, before: readonly string[]): string {
   return String(random.between(0, LEVELS[before.at(-2)?.toUpperCase() ?? ''] ?? 0));
 }
@@ -31,7 +31,7 @@ function sameColumn(_: Random, before: readonly string[]): string {
   return before[at + 1] ?? '';
 }
 
-/** A day from the last day on. */
+/** A day that is not before the previous day. */
 function laterDay(random: Random, before: readonly string[]): string {
   return numberBetween(Number(before.at(-2)), 28, 2)(random, before);
 }

@@ -12,8 +12,8 @@ export const SUITES = ['http', 'sql', 'decided'] as const;
 export type Suite = (typeof SUITES)[number];
 
 /**
- * Returns the ids of cases for which an answer different from QuestDB's was decided on, with the
- * reason; these cases do not run.
+ * Returns the ids of cases in which Tidemark intentionally differs from QuestDB, with the reasons.
+ * These cases do not run.
  */
 export function superseded(suite: 'http' | 'sql'): ReadonlyMap<string, string> {
   const list = readJson(`${suite}/superseded.json`) as Record<string, string>;
@@ -27,7 +27,7 @@ export function httpCases(): readonly HttpCase[] {
   return cases.filter(({ id }) => !skipped.has(id));
 }
 
-/** Returns Tidemark's own cases for these answers. */
+/** Returns the cases for Tidemark's intentionally different answers. */
 export function decidedCases(): readonly HttpCase[] {
   return readJson('decided.json') as HttpCase[];
 }

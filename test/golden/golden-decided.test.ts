@@ -1,4 +1,4 @@
-/** The HTTP interface where an answer different from QuestDB's was decided on. */
+/** HTTP answers that intentionally differ from QuestDB's. */
 import { decidedCases } from './cases.js';
 import { declareSuite } from './declare.js';
 import { runDecidedSuite } from './run.js';

@@ -66,9 +66,7 @@ interface HttpServers {
 }
 
 const BOUNDARY = '----goldenCaseBoundary';
-/**
- * Writes are visible before the response; the time limit only makes allowance for a slow machine.
- */
+/** Allowance for a slow machine in milliseconds; writes are visible before the response. */
 const AFTER_MS = 300;
 
 /** Returns `null` if the case passes, otherwise the problem. */

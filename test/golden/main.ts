@@ -49,7 +49,9 @@ if (internal !== undefined) {
 }
 process.exitCode = (totals.failed === 0 || values.init) && internal === undefined ? 0 : 1;
 
-/** Prints the failures. A case that passes although it is still listed is a failure of the list. */
+/**
+ * Prints the failures. A listed case that passes counts as a failure, because the list is outdated.
+ */
 function report(suite: string, results: Results, listed: ReadonlySet<string>): string[] {
   const failing: string[] = [];
   const groups = new Map<string, [passed: number, all: number]>();

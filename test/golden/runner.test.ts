@@ -116,7 +116,7 @@ test('case ids are unique, and superseded cases are not run', (t) => {
   );
 });
 
-/** Decided on but not implemented yet. */
+/** Intentional differences that are not implemented yet. */
 const UNDECIDED = new Set(['exec-errors-create-user-bob', 'exec-errors-grant-select-on-gc-t-to-u']);
 
 test('every superseded case has a case for the decided behaviour', (t) => {

@@ -121,7 +121,10 @@ process.once('exit', () => {
   }
 });
 
-/** Settled when a process has ended and all of its output has been read. */
+/**
+ * For each process, a promise that settles once the process has ended and all of its output has
+ * been read.
+ */
 const ends = new WeakMap<ChildProcess, Promise<unknown>>();
 
 /** Runs the command line in a process of its own. */
@@ -149,8 +152,8 @@ export function runCli(
 }
 
 /**
- * Output of a child process in an unnamed file. If a line was written before a response was sent,
- * it can be read after the response. A pipe may deliver it later.
+ * Output of a child process, written to an unnamed file. A line that was written before a response
+ * can always be read after it, whereas a pipe may deliver the line later.
  */
 class WrittenFile {
   readonly descriptor: number;

@@ -50,7 +50,7 @@ interface Outcome {
 /** Runs cases in order. A setup is reused as long as the cases only read. */
 export class SqlRunner {
   readonly #base: string;
-  /** The current setup; `null` if the last case may have changed it. */
+  /** The setup that created the current tables; `null` if the last case may have changed them. */
   #standing: readonly string[] | null = null;
 
   constructor(base: string) {

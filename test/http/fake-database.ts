@@ -39,7 +39,7 @@ interface Journal {
   bounds: Record<'timeoutMs' | 'elapsedMs', number | undefined>[];
   /** Whether the catalog has changed once already. */
   moved: boolean;
-  /** What the check whether a statement is still current returns. */
+  /** Result of the check whether a statement is still current. */
   current: boolean;
 }
 

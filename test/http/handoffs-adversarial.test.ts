@@ -31,7 +31,7 @@ async function client(t: ExecutionContext, of: TestServer): Promise<Repeater> {
   return one;
 }
 
-/** Takes minutes if it joins all rows. */
+/** A query that takes minutes if it joins all rows. */
 const cross = (x: number, y: number): Buffer =>
   get(`SELECT sum(a.x * b.x) FROM big a CROSS JOIN big b WHERE a.x <= ${x} AND b.x <= ${y}`);
 const endless = (): Buffer => cross(1_000_000, 1_000_000);

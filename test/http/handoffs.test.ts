@@ -243,7 +243,7 @@ test.serial('interleaved requests get the same responses as without handoffs', a
   for (let round = 0; round < 600; round += 1) {
     const [a, b] = clients as [Repeater, Repeater];
     if (round % 5 === 0) {
-      // Enough requests to trigger a handoff, even after unprofitable ones.
+      // Sends enough requests to trigger a handoff, even after unprofitable handoffs.
       for (const client of clients) {
         for (let times = 0; times < 68; times += 1) {
           await client.ask(good(rng));
@@ -290,8 +290,8 @@ test.serial('a connection is handed off and back thousands of times', async (t) 
   const row = /"dataset":\[\[(\d+)\]\]/;
   const rounds = 2_000;
   for (let round = 0; round < rounds; round += 1) {
-    // A handoff pays off from sixteen responses on. The dissimilar request is handed back together
-    // with the requests after it.
+    // A handoff is profitable from sixteen responses on. The engine hands the dissimilar request
+    // back, together with all requests after it.
     const numbers = Array.from({ length: 20 }, (_, at) => 1 + ((round + at) % 10));
     const other = get(`SELECT ${round}`, { headers: ['X-Other: 1'] });
     one.send(...numbers.map(query), other, query(7));
@@ -362,7 +362,7 @@ test.serial('query_activity() shows the SQL of a handed-off query', async (t) =>
   }
 });
 
-/** Slow if it joins all rows. */
+/** A query that is slow if it joins all rows. */
 const cross = (x: number, y: number, headers: readonly string[] = []): Buffer =>
   get(`SELECT sum(a.x * b.x) FROM big a CROSS JOIN big b WHERE a.x <= ${x} AND b.x <= ${y}`, {
     headers,

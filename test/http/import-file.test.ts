@@ -71,7 +71,7 @@ test.serial('aborted uploads leave no files', async (t) => {
     await Promise.all(Array.from({ length: 60 }, (_, index) => breakOff((index * 37) % 13)));
     await sleep(300);
   }
-  // The server notices this a moment later, which does not delay the next upload.
+  // The server notices the disconnect a moment later. This does not delay the next upload.
   const file = await send(new Uint8Array([1]));
   await sleep(500);
   await until(async () => (await stored()).length === 1, 'the files that broke off are gone');

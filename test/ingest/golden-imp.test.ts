@@ -28,8 +28,8 @@ function load(name: string): unknown {
 }
 
 /**
- * An intentional difference: QuestDB gives these columns type CHAR and truncates a longer string,
- * because a one-letter header makes up for the value that does not fit.
+ * An intentional difference. QuestDB infers type CHAR for these columns, because a one-letter
+ * header compensates for the value that does not fit. It then truncates that value.
  */
 const LOSES_DATA: ReadonlySet<string> = new Set(['imp-empty-quoted', 'imp-tabular-long-name']);
 

@@ -1,4 +1,4 @@
-/** Decisions of imports beyond the golden cases. */
+/** Import behaviour that the golden cases do not cover. */
 import test from 'ava';
 
 import { importCsv, readImportParameters } from '../../ts/ingest/index.js';

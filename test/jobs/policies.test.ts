@@ -12,7 +12,7 @@ import { until } from '../until.js';
 
 const OPTIONS = { set: ['storage.policy.check.interval=100ms'] };
 const TABLE = `CREATE TABLE t (ts TIMESTAMP, s SYMBOL, x LONG) TIMESTAMP(ts) PARTITION BY HOUR`;
-/** Six hours of rows, the last of which is active; an hour ends when the next one begins. */
+/** Rows of six hours. The last hour is active; an hour ends when the next one begins. */
 const ROWS = `INSERT INTO t SELECT dateadd('m', (10 * x)::int, '2026-03-01T00:00:00Z'), 'a', x
   FROM long_sequence(35)`;
 const PARQUET = "SELECT name FROM table_partitions('t') WHERE isParquet ORDER BY name";

@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from '../golden/server.js';
 import { until } from '../until.js';
 import { ask, rowsOf } from './client.js';
 
-/** A query with rows for days that needs little memory, so that it ends only by cancellation. */
+/** A query that would run for days in little memory, so that only cancellation ends it. */
 const HEAVY =
   'select count() from long_sequence(10000) a cross join long_sequence(1000000000000) b ' +
   'where a.x + b.x = -1';

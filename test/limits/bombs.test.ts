@@ -81,7 +81,7 @@ function imported(name: string, data: Buffer, headers = {}): Promise<string> {
 const many = (count: number, text: string | ((at: number) => string)): string =>
   Array.from({ length: count }, (_, at) => (typeof text === 'string' ? text : text(at))).join('');
 
-/** A common table expression that reads the previous one twice. */
+/** A CTE that reads the previous CTE twice. */
 const doubled = (at: number): string =>
   `, c${at + 1} as (select a.i from c${at} a cross join c${at} b)`;
 

@@ -1,7 +1,7 @@
 /**
- * Before a login, clients that are silent, slow, half-closed or do not read hold no more slots than
- * they may, on either port, and block no other client. These clients never close the connection
- * themselves.
+ * Clients that have not logged in and are silent, slow, half-closed or do not read. On either port
+ * they hold no more slots than allowed, and block no other client. These clients never close the
+ * connection themselves.
  */
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';

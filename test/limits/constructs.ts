@@ -20,7 +20,9 @@ export interface Construct {
   readonly isRefused?: boolean;
 }
 
-/** Default counts: what people typically write, what programs typically write, and more. */
+/**
+ * Default counts: typical of hand-written statements, typical of generated statements, and more.
+ */
 export const COUNTS: readonly number[] = [40, 1_000, 9_000, 30_000];
 
 /** Levels of nested or doubling constructs. */

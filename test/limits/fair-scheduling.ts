@@ -1,6 +1,6 @@
 /**
- * Gate S18: one user's queries, however many and long, leave other users their share of slots,
- * processor time and memory.
+ * Gate S18: one user's queries, however many and long, leave other users their share of slots, CPU
+ * time and memory.
  */
 import test, { type ExecutionContext } from 'ava';
 
@@ -16,7 +16,7 @@ const MANY = 40;
 const JOIN = 'select count() from big a join big b on a.k = b.k where a.x + b.x < 0';
 const SMALL = "select count() from big where v ~ '(1|2|3)+.*(7|8|9)$' and k % 7 = 3";
 /**
- * Each of two users should get half of the processor, so queries take twice as long. A busy machine
+ * Each of two users should get half of the CPU time, so queries take twice as long. A busy machine
  * may add to that.
  */
 const MAX_TIMES = 4;

@@ -11,8 +11,8 @@ import { until } from '../until.js';
 import { ask, rowsOf } from './client.js';
 
 /**
- * Enough rows that the new cells of three columns and the row positions are more than the log
- * takes.
+ * With this many rows, the new cells of three columns and the row positions do not fit into the
+ * log.
  */
 const ROWS = 3_000_000;
 
@@ -34,7 +34,7 @@ test('large and joined UPDATEs and a type change succeed in bounded memory', asy
   await rows('create table keys as (select x, (x * 7919) % 3000001 y from long_sequence(3000000))');
   const sums = 'select count(), sum(x), sum(d), count_distinct(v), count_distinct(s) from t';
 
-  // Readers see either the whole change or nothing of it.
+  // Readers see either the whole change or none of it.
   const moments = new Set<string>();
   const state = { over: false };
   const reader = (async () => {

@@ -1,6 +1,6 @@
 /**
- * Compiled patterns are many times longer than their source. Each kind therefore has a limit, which
- * the refusal names.
+ * Compiled patterns are many times larger than their source. Each kind of pattern therefore has a
+ * length limit, which the refusal names.
  */
 import test from 'ava';
 

@@ -9,7 +9,7 @@ export async function peakMegabytes(server: TestServer): Promise<number> {
   return Math.round(Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024);
 }
 
-/** Returns the processor seconds that the process has used. */
+/** Returns the CPU time of the process in seconds. */
 export async function cpuSeconds(server: TestServer): Promise<number> {
   const stat = await readFile(`/proc/${server.process.pid ?? 0}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

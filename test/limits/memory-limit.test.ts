@@ -1,4 +1,4 @@
-/** What happens if the process, rather than a single query, holds too much memory. */
+/** Behaviour when the whole process, rather than a single query, uses too much memory. */
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';

@@ -1,7 +1,7 @@
 /**
- * Statements that expand small inputs: strings that grow by replacing, joining or repetition over
- * rows, and small files with large cells. Each is answered, or refused by a named limit, in time.
- * The process stays within its memory.
+ * Statements that expand small inputs: strings that grow through replacement, concatenation or
+ * repetition across rows, and small files with large cells. Each is answered, or refused by a named
+ * limit, in time. The process stays within its memory.
  */
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';

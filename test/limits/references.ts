@@ -4,7 +4,7 @@
  */
 import type { Construct } from './constructs.js';
 
-/** A definition and the one it refers to; null for none. */
+/** A definition and the definition that it refers to; null if it refers to none. */
 interface Link {
   readonly at: number;
   readonly to: number | null;
@@ -208,7 +208,7 @@ const KINDS: readonly Kind[] = [
     refusesChain: true,
   },
   {
-    // Each refers to the previous one by its alias.
+    // Each join refers to the previous one by its alias.
     name: 'joins by a horizon',
     of: (links) => {
       const joined = links.map(({ at }) => `horizon join bt q${at} on (s)`);

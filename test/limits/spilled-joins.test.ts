@@ -41,7 +41,7 @@ const STATEMENTS: readonly string[] = [
     '(SELECT 1 FROM b WHERE b.t = a.t AND b.n = a.n)',
   'SELECT a.k, count() c, sum(b.n) n FROM a JOIN b ON a.n = b.n GROUP BY a.k ORDER BY a.k',
   'SELECT a.n, a.k, b.k l, b.t FROM a JOIN b ON a.t = b.t AND a.k = b.k ORDER BY 1, 4 LIMIT 20',
-  // In the order of the table that is streamed.
+  // Results in the order of the streamed table.
   'SELECT a.ts, a.n, b.ts u, b.k l FROM a JOIN b ON a.n = b.n ORDER BY a.ts, b.ts LIMIT -20',
   'SELECT a.ts, a.k, b.n FROM a LEFT JOIN b ON a.n = b.n AND b.d > 9 ORDER BY a.ts, b.n LIMIT 20',
 ];

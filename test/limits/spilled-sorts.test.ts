@@ -24,7 +24,7 @@ const STATEMENTS: readonly string[] = [
     '(SELECT n, dense_rank() OVER (ORDER BY n DESC) r FROM a)',
   'SELECT sum(r), sum(r * n) FROM ' +
     '(SELECT n, row_number() OVER (PARTITION BY k ORDER BY v, ts) r FROM a)',
-  // Rows stay in time order.
+  // The result rows are in time order.
   'SELECT ts, k, n, rank() OVER (PARTITION BY k ORDER BY v) r FROM a LIMIT 400000, 400020',
   'SELECT ts, n, rank() OVER (ORDER BY n) r FROM a LIMIT -20',
 ];

@@ -45,7 +45,7 @@ function shown(times: readonly number[]): string {
   return `p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms`;
 }
 
-/** Returns the sorted milliseconds of fdatasync after writes that happen while `work` runs. */
+/** Writes to a file while `work` runs, and returns the sorted fdatasync times in milliseconds. */
 async function syncsBeside(work: Promise<unknown>): Promise<readonly number[]> {
   const file = await open(join(folder, 'synced'), 'w');
   const bytes = Buffer.alloc(SYNCED_BYTES, 1);
@@ -80,10 +80,7 @@ const server = await startTestServer({
   set: [`cairo.commit.mode=${values.mode}`, 'metrics.enabled=true'],
 });
 
-/**
- * Returns the sums and counts of the server's histograms for lines over HTTP, and its processor
- * time.
- */
+/** Returns the sums and counts of the server's histograms for lines over HTTP, and its CPU time. */
 async function figures(): Promise<ReadonlyMap<string, number>> {
   const text = await fetch(`${server.url}/metrics`).then((response) => response.text());
   const found = text.matchAll(/^tidemark_ingest_(\w+)\{protocol="line_http"\} (\S+)$/gm);

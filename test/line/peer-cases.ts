@@ -1,4 +1,4 @@
-/** Values in lines for columns of every type, whichever server receives them. */
+/** Values that lines carry for columns of every type, on any server. */
 
 const VALUES = [
   '1',

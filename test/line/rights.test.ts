@@ -1,7 +1,4 @@
-/**
- * Permissions of senders: a request is authorized by the changes that it plans, before it makes
- * them.
- */
+/** Permissions of senders: a request is authorized for its planned changes before it makes them. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -1,4 +1,4 @@
-/** Metrics of a running server, and that each one is documented. */
+/** Metrics of a running server, each of which must be documented. */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';

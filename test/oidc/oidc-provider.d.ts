@@ -1,4 +1,4 @@
-/** Declarations of those parts that the tests use, because the package has none. */
+/** Declarations of the API that the tests use, because the package has none. */
 declare module 'oidc-provider' {
   import type { IncomingMessage, ServerResponse } from 'node:http';
 

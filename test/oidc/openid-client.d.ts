@@ -1,5 +1,6 @@
 /**
- * Declarations of those parts that the tests use, because the package's own require browser types.
+ * Declarations of the API that the tests use, because the package's own declarations require
+ * browser types.
  */
 declare module 'openid-client' {
   export interface Configuration {

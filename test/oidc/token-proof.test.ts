@@ -52,7 +52,7 @@ test('the user name can be read from a different claim', async (t) => {
   t.like(await provider.token(await token({ name: '' })), { identity: { name: 'jo' } });
 });
 
-/** Names that could be confused with others, or would be truncated, where they are displayed. */
+/** Names that could be mistaken for other names, or would be truncated, when they are displayed. */
 const UNUSABLE = [
   '\ud800',
   'a\udc00b',

@@ -1,4 +1,4 @@
-/** A damaged Parquet file causes an error that is about the file, wherever its reader stops. */
+/** A damaged Parquet file causes an error about the file, wherever the reader stops. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 

@@ -255,7 +255,7 @@ test('sorted files, and files with a single time column, get a timestamp', async
   t.deepEqual(await rows(server, hours(both)), first);
   const plan = JSON.stringify(await rows(server, `EXPLAIN ${hours("'series/sorted.parquet'")}`));
   t.notRegex(plan, /SortExec/);
-  // One of the files begins before the other ends.
+  // In this order, the second file begins before the first one ends.
   const turned = "'series/sorted_later.parquet', 'series/sorted.parquet'";
   t.deepEqual(await rows(server, hours(turned)), first);
   const { error } = await read(hours("'series/two.parquet'"));

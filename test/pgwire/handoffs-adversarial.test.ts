@@ -1,4 +1,6 @@
-/** Clients that try to tell the engine from the server, or that hold handed-off connections. */
+/**
+ * Clients that try to distinguish the engine from the server, or that hold handed-off connections.
+ */
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -56,7 +58,7 @@ async function handOff(one: RawClient, messages: readonly Buffer[]): Promise<voi
 
 const PORTAL = (type: string): Buffer => clientMessage(type, Buffer.from('P'), '');
 
-/** Messages that may come between an Execute and its Sync. */
+/** Messages that a client may send between an Execute and its Sync. */
 const AFTERWARDS: readonly (readonly [string, readonly Buffer[]])[] = [
   ['its columns', [DESCRIBE]],
   ['the same once more', [EXECUTE]],

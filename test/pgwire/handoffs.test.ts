@@ -224,7 +224,7 @@ test('interleaved messages get the same answers as without handoffs', async (t) 
   const good = [bind('one', ['3']), EXECUTE, SYNC];
   for (let round = 0; round < 600; round += 1) {
     if (round % 5 === 0) {
-      // Enough executions to trigger a handoff, even after unprofitable ones.
+      // Sends enough executions to trigger a handoff, even after unprofitable handoffs.
       for (const client of clients) {
         await answers(client, [clientMessage('Q', 'ROLLBACK')]);
         await answers(client, Array.from({ length: 70 }, () => good).flat());

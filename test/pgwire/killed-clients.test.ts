@@ -1,6 +1,6 @@
 /**
- * Killed clients: whatever they were doing, nothing remains of them. No query, no portal, no
- * snapshot, no memory, no connection slot.
+ * Killed clients. Whatever a client was doing, the server releases its queries, portals, snapshots,
+ * memory and connection slot.
  */
 import { existsSync } from 'node:fs';
 
@@ -38,7 +38,7 @@ const CONVERSATIONS: readonly (() => readonly Buffer[])[] = [
   // Results that the client does not read.
   () => [query('SELECT * FROM big')],
   () => [query(`${SORTED}; ${SORTED}; SELECT count() FROM big`)],
-  // A query that works for long before the first row.
+  // A query that runs for a long time before its first row.
   () => [query('SELECT count() FROM big a JOIN big b ON a.k = b.k')],
   () => [query('BEGIN'), query('INSERT INTO t SELECT x FROM long_sequence(1000)')],
   () => [clientMessage('P', '', 'SELECT * FROM big WHERE d > $1', [0])],

@@ -193,7 +193,7 @@ test.serial('a thousand path traversal attempts do not leave the directory', asy
     for (const request of REQUESTS) {
       answers.push(await request(path));
     }
-    // Opening a pipe or a device would never end.
+    // Opening a pipe or a device would block forever.
     for (const { id, query } of [...answers]) {
       if (id !== null) {
         const { message } = await ended(server, id, query.includes(' FROM ') ? 'import' : 'export');

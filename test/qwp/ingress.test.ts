@@ -153,8 +153,8 @@ test('queued messages are combined into few commits, and each gets an OK', async
 
 test('a failed message does not affect other queued messages', async (t) => {
   const cases = [
-    // Messages that are invalid by themselves; because of their table, which other rows of the
-    // commit change; or only when they are written.
+    // Messages that are invalid in themselves, because other rows of the commit change their table,
+    // or only when they are written.
     { bad: row('apart', 0).subarray(1), status: STATUS.parseError },
     {
       bad: block('apart', 1, ['x', TYPE.symbol, Buffer.from([1, 1, 0x61, 0])]),

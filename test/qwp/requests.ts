@@ -30,7 +30,7 @@ export function int64(value: bigint | number): Buffer {
   return bytes;
 }
 
-/** Encodes a value as it follows its null flag, without a bitmap. */
+/** Encodes a parameter value that is not null: the null flag without a bitmap, then the value. */
 export function given(value: Buffer): Buffer {
   return Buffer.concat([Buffer.from([0]), value]);
 }

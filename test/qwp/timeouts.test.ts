@@ -72,7 +72,8 @@ test("the server's timeout ends queries with a status known to all clients", asy
   const client = await open(t, own);
   for (const [what, sql, options] of LATE) {
     t.like((await client.query(1, sql, options)).last, { status: STATUS.limitExceeded }, what);
-    // A timeout above the server's limit is reduced to that limit; a shorter one applies.
+    // A timeout above the server's limit is reduced to that limit; a shorter timeout applies
+    // unchanged.
     for (const timeoutMs of [HOUR_MS, 2n ** 63n - 1n]) {
       const { last } = await client.query(1, sql, { ...options, timeoutMs });
       t.like(last, { status: STATUS.queryTimeout }, what);

@@ -1,4 +1,4 @@
-/** The check of commit messages. */
+/** Tests of the commit message check. */
 import test from 'ava';
 
 const ROOT = new URL('../../../', import.meta.url);

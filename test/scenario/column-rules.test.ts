@@ -1,4 +1,4 @@
-/** DEFAULT, NOT NULL and RETURNING in INSERT, import, UPDATE and ALTER TABLE, and across a kill. */
+/** DEFAULT, NOT NULL and RETURNING in INSERT, import, UPDATE and ALTER TABLE, and after a kill. */
 import test from 'ava';
 
 import { exec, restart, rows, run, withServer } from './statements.js';

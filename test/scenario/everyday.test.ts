@@ -179,7 +179,7 @@ test('functions handle untyped nulls, the minimum byte and very long series', as
   const refused = await exec(server, 'SELECT * FROM generate_series(0.0, 1.0, 1e-300)');
   t.regex(refused.error ?? '', /generate_series is too long/);
   t.regex((await exec(server, "SELECT * FROM long_sequence('z')")).error ?? '', /number expected/);
-  // Longer than the chunk that used to be generated in full and then truncated.
+  // The series is longer than the chunk that used to be generated in full and then truncated.
   const count =
     "SELECT count() FROM generate_series('2024-01-01'::timestamp, " +
     "'2024-06-01'::timestamp, '1s')";

@@ -92,7 +92,8 @@ async function exportAndReadBack(t: ExecutionContext, server: TestServer): Promi
   const stored = await exec(server, `select ${bounds} from trades`);
   const read = await exec(server, `select ${bounds} from read_parquet('trades.parquet')`);
   t.deepEqual(read.dataset, stored.dataset);
-  // Two workers add in a different order than one, so the sums differ in their last digits.
+  // Two workers add the values in a different order than one worker, so the sums differ in their
+  // last digits.
   const sum = 'select sum(price) + sum(amount) s from';
   const difference =
     Number(await value(server, `${sum} read_parquet('trades.parquet')`)) -

@@ -1,6 +1,5 @@
 /**
- * RETURNING in UPDATE and DELETE: rows as they are after and before, over HTTP and the wire
- * protocol.
+ * RETURNING returns the rows after an UPDATE and before a DELETE, over HTTP and the wire protocol.
  */
 import test from 'ava';
 

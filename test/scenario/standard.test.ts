@@ -1,4 +1,4 @@
-/** Standard SQL from drivers and tools that the server answers itself. */
+/** Standard SQL statements that drivers and tools send, and that the server answers itself. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -62,7 +62,7 @@ answers('what tools of PostgreSQL ask beside rows', [
     ],
   ],
   ['SELECT n FROM (SELECT ARRAY[7.0, 8.0] v) CROSS JOIN generate_subscripts(v, 1) n', [[1], [2]]],
-  // A sub-query in the ON of an outer join that reads neither side, next to columns of both sides.
+  // An outer join whose ON contains columns of both sides, and a sub-query that reads neither side.
   [
     'SELECT a.i, b.i FROM t a LEFT JOIN t b ON a.i + b.i = (SELECT max(i) FROM t) ORDER BY 1, 2',
     [
@@ -71,7 +71,7 @@ answers('what tools of PostgreSQL ask beside rows', [
       [3, null],
     ],
   ],
-  // A sub-query in the ON of an outer join that reads the left side, next to a column of the right
+  // An outer join whose ON contains a column of the right side, and a sub-query that reads the left
   // side.
   [
     'SELECT t.i, e.b FROM t LEFT JOIN edges e ON e.a = ' +

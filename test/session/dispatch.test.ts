@@ -73,7 +73,7 @@ for (const [text, name] of RELOADS) {
     t.deepEqual(dataset, [[true]]);
     await connected(async (client) => {
       t.deepEqual((await client.query<object>(text)).rows, [{ [name]: true }]);
-      // Prepared once, but evaluated at each execution.
+      // The statement is prepared once, but evaluated at each execution.
       for (let round = 0; round < 2; round += 1) {
         t.deepEqual((await client.query<object>({ name: 'r', text })).rows, [{ [name]: true }]);
       }

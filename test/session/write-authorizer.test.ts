@@ -1,4 +1,4 @@
-/** The steps that every protocol takes around external rows, as an authorizer sees them. */
+/** The calls that the write authorizer makes to its guard when a protocol writes external rows. */
 import test from 'ava';
 
 import { DatabaseError, type Guard, WriteAuthorizer } from '../../ts/session/index.js';

@@ -1,6 +1,6 @@
 /**
- * Connection slots: which connections keep theirs, which yield, and how each ends. Uses real
- * sockets without a protocol.
+ * Connection slots: which connections keep their slot, which yield it, and how each connection
+ * ends. Uses real sockets without a protocol.
  */
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, Socket } from 'node:net';

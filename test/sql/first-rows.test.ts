@@ -1,6 +1,7 @@
 /**
- * The first rows ordered by a number, after random filters, compared with the whole ordered table
- * filtered here. Covers rows in memory, segments, Parquet and late rows, with small scan chunks.
+ * The first rows in the order of a number, after random filters. They are compared with the
+ * complete ordered table, which the test itself filters. Covers rows in memory, segments, Parquet
+ * and late rows, with small scan chunks.
  */
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -102,7 +103,8 @@ async function check(t: ExecutionContext, server: TestServer, rounds: number): P
       const limit = from === 0 ? `${to}` : `${from}, ${to}`;
       const sql = `SELECT * FROM rows WHERE ${where} ORDER BY ${order} LIMIT ${limit}`;
       t.deepEqual(await rowsOf(server, sql), passing.slice(from, to), `SEED=${seed} ${sql}`);
-      // With a single key, any rows that have the last key value are valid, but each at most once.
+      // If a single key orders the rows, any rows with the last key value are valid, but each at
+      // most once.
       const key = order.split(',')[0] ?? '';
       const one = await rowsOf(
         server,

@@ -312,7 +312,7 @@ test('aggregates of other columns match their definitions, in total and by key',
   }
 });
 
-/** The number times 10 to the power of 4. */
+/** Compares decimals as integers without the decimal point. */
 test('decimal arithmetic is exact', async (t) => {
   const rows = await ask(`SELECT id, a::varchar, b::varchar, (a + b)::varchar, (a * b)::varchar,
     (a - i)::varchar FROM (SELECT id, i, (i % 100000)::decimal(12, 2) a,

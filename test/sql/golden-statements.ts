@@ -1,4 +1,6 @@
-/** The statements of the golden cases, and those errors which the parser can find by itself. */
+/**
+ * The statements of the golden cases, and the errors that the parser finds without names and types.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 
 const FOLDER = new URL('../../../test/golden/', import.meta.url);

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL syntax that tools and people use, where more than the rows is compared: plans, column
- * names, skipped text. Rows are tested in `test/sql/cases`.
+ * PostgreSQL syntax that tools and people use. These tests compare not only rows, but also plans,
+ * column names and skipped text. Rows are tested in `test/sql/cases`.
  */
 import test from 'ava';
 

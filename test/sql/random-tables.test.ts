@@ -1,4 +1,4 @@
-/** A common table expression with volatile rows is computed once for all its references. */
+/** A CTE with volatile rows is computed once for all its references. */
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
@@ -82,6 +82,6 @@ test('columns of an outer query are refused with their name', async (t) => {
   const { error } = await ask(server, query);
   t.regex(
     error ?? '',
-    /referencing the random and correlated WITH query 'x' more than once is not supported/
+    /referencing the random and correlated WITH query 'x' more than once is not supported/,
   );
 });

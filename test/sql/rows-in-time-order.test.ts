@@ -42,7 +42,7 @@ test('LATEST ON sees only the rows within a LIMIT', async (t) => {
 });
 
 /**
- * Returns the rows of `many` at permuted times, which require a sort, with symbols or with their
+ * Returns the rows of `many` with permuted times, which require a sort, and with symbols or their
  * strings.
  */
 const moved = (sym: string): string =>

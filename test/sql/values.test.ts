@@ -40,7 +40,7 @@ function outcome(text: string, offset = 0): Outcome {
   }
 }
 
-/** Returns literal rows as the other parser reads their text, which the span locates. */
+/** Returns the literal rows, parsed token by token from the text that the span locates. */
 function plainRows(text: string, { plain }: InsertNode, offset: number): readonly Row[] {
   if (plain === null) {
     return [];
@@ -69,7 +69,7 @@ function otherRows({ values }: InsertNode, offset: number): readonly Row[] {
     const from = cell;
     cell += width;
     const kinds = Array.from(values?.kinds.slice(from, cell) ?? '');
-    // Expressions are identified by node numbers, which a WITH shifts.
+    // Expressions are identified by node ids, which a WITH query shifts.
     const text = (index: number): string => values?.texts[from + index] ?? '';
     return {
       cells: kinds.map((kind, index) => [kind, kind === 'x' ? '' : text(index)] as const),

@@ -1,7 +1,6 @@
 /**
  * Encrypted ports before a login. Clients that stop before, during or after the handshake, and
- * never close the connection themselves, block no other client and hold no more slots than they
- * may.
+ * never close the connection themselves, block no other client and hold no more slots than allowed.
  */
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Statements with an excessive amount of something: depth, terms, text, rows, time. Each is a shape
- * with a size, so that a run tries many instances of each kind.
+ * Statements with excessive depth, terms, text, rows or time. Each is a shape with a size, so that
+ * a run tries many instances of each kind.
  */
 import type { Random } from './harness.js';
 
@@ -101,8 +101,7 @@ export const ADVERSARIAL_SHAPES: readonly AdversarialShape[] = [
 ];
 
 /**
- * Returns a random instance of a shape. Sizes are evenly distributed over their orders of
- * magnitude.
+ * Returns a random instance of a shape. Sizes are evenly distributed across orders of magnitude.
  */
 export function adversarialStatement(shape: AdversarialShape, random: Random): string {
   return shape.statement(Math.ceil(10 ** (random.next() * 3.3)));

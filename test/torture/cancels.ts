@@ -3,7 +3,7 @@
  *
  * Ends running queries at random times in every possible way: closed socket, CancelRequest, CANCEL
  * QUERY, statement timeout, CANCEL and timeout of the columnar protocol. The query must end in
- * time, use no further processor time, leave no temporary file, and release its memory.
+ * time, use no further CPU time, leave no temporary file, and release its memory.
  */
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -19,8 +19,8 @@ import { cpuTicks, residentBytes, spilledFiles } from './process.js';
 const CANCEL_CODE = 80_877_102;
 const GONE_MS = 5_000;
 /**
- * Milliseconds for which the processor is observed, and how many ticks of 10 ms it may use when
- * idle.
+ * Milliseconds for which the CPU time is observed, and the maximum CPU time of an idle server in
+ * ticks of 10 ms.
  */
 const IDLE_MS = 500;
 const MAX_IDLE_TICKS = 25;
@@ -48,7 +48,7 @@ const QUERIES = [
   `SELECT count() FROM t WHERE s ~ '(t|e|x|)+(o|f|)* (.|..|...)+(r|o|w)+ 9.*x'`,
   'SELECT count() FROM (SELECT s, v, count() c FROM t GROUP BY s, v)',
   'SELECT sum(x) FROM long_sequence(100000000000)',
-  // Joins with very many matches per row, which are kept or filtered out.
+  // Joins with very many matches per row, which are returned or filtered out.
   'SELECT count() FROM t a JOIN t b ON a.k % 10 = b.k % 10',
   'SELECT count() FROM t a JOIN t b ON a.k % 100 = b.k % 100 WHERE a.v + b.v < 0',
   'SELECT count() FROM t a LEFT JOIN t b ON a.k % 10 = b.k % 10 AND a.v + b.v < 0',
@@ -228,7 +228,7 @@ async function running(): Promise<[id: string, text: string][]> {
   return dataset.map(([id, text]) => [String(id), String(text)]);
 }
 
-/** Returns how many milliseconds after its end the query is no longer listed. */
+/** Returns the milliseconds from the end of a query until it is no longer listed. */
 async function stopTime(marker: string, ended: number): Promise<number | undefined> {
   while (performance.now() - ended < GONE_MS) {
     const list = await running();

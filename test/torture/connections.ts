@@ -101,7 +101,7 @@ async function queryUntil(
 }
 
 /**
- * Returns the response to a request. Its end is given by its length or by the end of the
+ * Returns the response to a request. The response ends after its declared length or with the
  * connection.
  */
 async function answerOf(socket: Socket, request: string): Promise<string> {

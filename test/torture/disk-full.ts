@@ -46,8 +46,8 @@ harness.say(
 harness.finish();
 
 /**
- * Every second server has a minimal disk watermark, so that it is the operating system that refuses
- * its writes.
+ * Every second server has a minimal disk watermark, so that the operating system refuses its
+ * writes.
  */
 async function start(): Promise<TestServer> {
   starts += 1;

@@ -1,12 +1,12 @@
 /**
  * npm run disk-space -- [--cycles N] [--seed S] [--mib N]
  *
- * Disk space is reclaimed, on a small separate file system. In each cycle, data is dropped,
- * replaced or changed in a different way. Its space must be free within 5 s, without another write
- * or a restart. Then the disk is filled until writes are refused, often to its last byte. Dropping
- * something must succeed, and writers must be able to continue within 5 s. Starts and stops, clean
- * or not, must use no space. Everything acknowledged exists throughout, and the check finds
- * nothing.
+ * Checks on a small, separate file system that disk space is reclaimed. In each cycle, data is
+ * dropped, replaced or changed in a different way. Its space must be free within 5 s, without
+ * another write or a restart. Then the disk is filled until writes are refused, often to its last
+ * byte. Dropping something must succeed, and writers must be able to continue within 5 s. Starts
+ * and stops, clean or not, must use no space. Everything acknowledged must exist throughout, and
+ * the check must find no problem.
  */
 import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -51,7 +51,7 @@ class Oracle {
 interface Method {
   readonly name: string;
   readonly left: number;
-  /** Whether this way itself needs almost no free space. */
+  /** Whether the method itself needs almost no free space. */
   readonly frees: boolean;
   go(table: string): Promise<void>;
 }

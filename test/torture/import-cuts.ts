@@ -42,7 +42,7 @@ await badLastRow();
 await server.stop();
 harness.finish();
 
-/** Returns the bytes of a request; a chunked one has no total length to compare with. */
+/** Returns the bytes of a request. A chunked request has no total length to compare with. */
 function request(table: string, overwrite: boolean, chunked: boolean): Buffer {
   const type = 'Content-Disposition: form-data; name="data"; filename="data.csv"';
   const parts = CHUNKS.map((csv) => `--${BOUNDARY}\r\n${type}\r\n\r\n${csv}\r\n`);

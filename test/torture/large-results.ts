@@ -22,7 +22,7 @@ interface Case {
   readonly gzip?: boolean;
   /** Expected end of the response. */
   readonly end: string;
-  /** How many more MiB this format may hold, for row groups and a codec in each thread. */
+  /** Additional MiB that this format may use, for row groups and a codec in each thread. */
   readonly besides?: number;
 }
 

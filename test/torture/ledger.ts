@@ -82,7 +82,7 @@ export class Ledger {
     this.#batches.set(key(batch.table, batch.client, batch.number), batch);
   }
 
-  /** Forgets the batches of a table that is re-created. */
+  /** Removes the batches of a re-created table. */
   clear(table: string): void {
     for (const [name, batch] of this.#batches) {
       if (batch.table === table) {

@@ -12,7 +12,7 @@ export function residentBytes(server: TestServer): number {
   return (kib('RssAnon') + kib('RssShmem')) * 1024;
 }
 
-/** Returns the processor time in clock ticks (10 ms). */
+/** Returns the CPU time in clock ticks (10 ms). */
 export function cpuTicks(server: TestServer): number {
   const stat = readFileSync(`/proc/${server.process.pid}/stat`, 'utf8');
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

@@ -1,8 +1,8 @@
 /**
  * npm run requests -- [--messages N] [--seed S]
  *
- * Sends mutated messages as clients do that read results over QWP. Each conversation must be
- * answered with well-formed messages and end, but never through an internal error.
+ * Sends mutated messages of clients that read results over QWP. Each conversation must be answered
+ * with well-formed messages and must end, but never with an internal error.
  */
 import { runMalformed } from '../qwp/malformed-requests.js';
 import { Harness } from './harness.js';

@@ -35,7 +35,7 @@ const POLL_MS = 1_000;
 /** The run stops after this many failures. */
 const MAX_FAILURES = 20;
 
-/** Rows written together, or the lines of a connection. */
+/** The rows of one commit, or all lines of one connection. */
 interface Batch {
   readonly rows: number;
   isAcknowledged: boolean;

@@ -82,7 +82,7 @@ await rm(root, { recursive: true, force: true });
 harness.finish();
 
 /**
- * Fails the run if clients still wait after it, which means that their statements cannot be
+ * Fails the run if clients are still waiting, which means that their statements cannot be
  * cancelled.
  */
 function tooLong(): never {

@@ -22,7 +22,7 @@ import { pgClient } from '../pg-client.js';
 const STREAMS = 3;
 const STOP_MS = 4_000;
 
-/** A query whose filter no row passes, for longer than any stop takes. */
+/** A query whose filter no row passes, and which takes longer than any stop. */
 const HEAVY =
   'SELECT count() FROM long_sequence(1000000) a CROSS JOIN long_sequence(1000000) b ' +
   'WHERE a.x * b.x % 7 = 9';
@@ -157,7 +157,7 @@ const importOverHttp: Client = async (server, stopped) => {
   requireRefusal(end);
 };
 
-/** Completes within the time that running work is given. */
+/** Sends queries that complete within the time that a stop allows running statements. */
 const shortOverHttp: Client = async (server) => {
   for (;;) {
     const query = 'SELECT sum(sqrt(x)) FROM long_sequence(20000000)';
@@ -185,7 +185,7 @@ function small(agent: Agent): Client {
 }
 
 /**
- * The server is closed. A client that connects at this moment is reset by the operating system; one
+ * The server is closed. The operating system resets a client that connects at this moment; a client
  * that was already connected gets a response.
  */
 function disconnected(error: unknown): HttpEnd {

@@ -23,9 +23,12 @@ const MODES = ['sync', 'async', 'nosync'];
 
 interface Call {
   readonly names: string;
-  /** Maximum k. The tracer counts per thread, and a working thread makes this many calls … */
+  /**
+   * Maximum k during work. The tracer counts per thread, and a working thread makes this many
+   * calls.
+   */
   readonly atWork: number;
-  /** … and this many from a start after a kill to the end of the process. */
+  /** Maximum k from a start after a kill to the end of the process. */
   readonly restarting: number;
 }
 
@@ -145,7 +148,7 @@ async function end(server: TestServer): Promise<string | undefined> {
   try {
     process.kill(pid, 'SIGTERM');
   } catch {
-    // It has already ended; the exit code is checked below.
+    // The process has already ended; the exit code is checked below.
   }
   const code = await exitCode(server.process);
   clearTimeout(hung);
@@ -175,9 +178,7 @@ async function work(
   return ledger.lost('alpha', dataset);
 }
 
-/**
- * A round of mixed steps. Any of them may be refused; the next round then tries the remaining ones.
- */
+/** Runs a round of mixed steps. If a step is refused, the next round tries the remaining steps. */
 async function runRound(
   server: TestServer,
   random: Random,

@@ -1,7 +1,7 @@
 /**
- * Equal values are one key wherever values are keys, for example the two zeros of DOUBLE, FLOAT and
- * DOUBLE[]. Each statement gives the same answer over columns with both zeros as over columns with
- * only one of them.
+ * Equal values form a single key wherever values are keys, for example the two zeros of DOUBLE,
+ * FLOAT and DOUBLE[]. Each statement gives the same answer on columns with both zeros as on columns
+ * with only one of them.
  */
 import test from 'ava';
 

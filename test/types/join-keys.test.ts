@@ -1,6 +1,7 @@
 /**
- * `a.x = b.y` joins by keys in WHERE as well as in ON, and also between a sub-query and its outer
- * rows, for any two types. No pairs of rows are compared, and the answers are the same as with ON.
+ * `a.x = b.y` is executed as a join by keys in WHERE as well as in ON, and also between a sub-query
+ * and its outer rows, for any two types. No pairs of rows are compared, and the answers are the
+ * same as with ON.
  */
 import test from 'ava';
 
@@ -37,7 +38,7 @@ let server: TestServer;
 test.before(async () => {
   server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
   const columns = Object.values(VALUES).map((value, at) => `${value} c${at}`);
-  // Each table has rows that the other one lacks, and a row with nulls.
+  // Each table has rows that the other table lacks, and a row with nulls.
   for (const [name, from] of [
     ['one', 1],
     ['other', 3],

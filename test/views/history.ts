@@ -1,6 +1,7 @@
 /**
  * Random histories of base tables with views. A failure names the seed and number of its history.
- * `SEED=s FIRST=n HISTORIES=1` replays that history, together with those that share its database.
+ * `SEED=s FIRST=n HISTORIES=1` replays that history, together with the histories that share its
+ * database.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 
@@ -31,7 +32,7 @@ export interface Kind<H extends History> {
   polls(random: Random): boolean;
   /** Waits until the views are current, and compares them with their queries. */
   compare(t: ExecutionContext, at: Place, history: H): Promise<void>;
-  /** Steps after the last comparison. */
+  /** Runs steps after the last comparison. */
   end?(t: ExecutionContext, at: Place, random: Random, history: H): Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Random histories of a base table: after any changes, each live view must equal its query.
- * `HISTORIES=100000 npx ava build/test/views/live-histories.test.js` plays that many.
+ * `HISTORIES=100000 npx ava build/test/views/live-histories.test.js` runs 100,000 histories.
  */
 import test from 'ava';
 

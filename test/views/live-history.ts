@@ -135,7 +135,7 @@ function statements(random: Random, history: LiveHistory): readonly string[] {
       ...grow(),
       `ALTER TABLE ${base} DROP COLUMN another`,
     ],
-    // Makes a view over the base temporarily invalid, from which it recovers.
+    // Makes a view over the base temporarily invalid.
     () =>
       history.between === undefined
         ? [
@@ -193,7 +193,7 @@ async function compare(t: ExecutionContext, at: Place, history: LiveHistory): Pr
   }
 }
 
-/** Drops partitions. Their rows stay in the view, and new rows follow. */
+/** Drops partitions, whose rows remain in the view, and appends new rows. */
 async function end(
   t: ExecutionContext,
   at: Place,
@@ -211,7 +211,7 @@ async function end(
   history.done.push('DROP PARTITION');
   await runner
     .run(`ALTER TABLE ${history.base} DROP PARTITION WHERE ts < '${text(random(history.end + 1))}'`)
-    // There may be no partition, or only one.
+    // The statement fails if there is no partition, or only one.
     .catch(() => undefined);
   const last = text(history.end);
   history.end += 1;

@@ -365,8 +365,8 @@ test('late rows are applied from the nearest earlier state', async (t) => {
 });
 
 /**
- * Rows that the views filter out come after the rows they show. Each entry lists its statements
- * step by step.
+ * Cases in which rows that the views filter out come after the rows that they show. Each case lists
+ * its statements step by step.
  */
 const ENDS: readonly (readonly [what: string, steps: readonly string[]])[] = [
   ['deleted', ['DELETE FROM t WHERE x = 0', "INSERT INTO t VALUES ('2026-03-02T11', 'a', 5.0, 5)"]],
@@ -446,7 +446,8 @@ test('rows deleted at the end of a base table leave the view; new rows follow', 
 });
 
 test('rows between many recomputed ranges are not lost', async (t) => {
-  // There is one gap fewer between the ranges that are read than between the ranges that are shown.
+  // The changes at minutes 10 and 18 are so close that they are read as one range but shown as two.
+  // All other changes are read and shown as separate ranges.
   const changed = Array.from({ length: 255 }, (_, index) => 32 + index * 16);
   const minutes = [10, 18, ...changed];
   const query = `SELECT ts, x, n, sum(x) OVER (ORDER BY ts

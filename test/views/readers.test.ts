@@ -65,7 +65,7 @@ const running = async (mark: string): Promise<unknown> => {
   return found.find(([, text]) => String(text).includes(mark))?.[0];
 };
 
-/** Waits until nothing is held any more: no query, and only the newest snapshot. */
+/** Waits until no query runs and only the newest snapshot exists. */
 async function released(mark: string): Promise<void> {
   await until(async () => (await running(mark)) === undefined, `${mark} is gone`);
   await until(

@@ -165,7 +165,7 @@ async function start(): Promise<TestServer> {
   return server;
 }
 
-/** Compares whole minutes. Some historical zones had seconds, but no current zone has. */
+/** Compares whole minutes. Some historical offsets had seconds, but no current offset has. */
 function same(use: ZoneUse, found: number, minutes: number): boolean {
   const wanted = use.minutes === ofMidnight ? ((minutes % DAY) + DAY) % DAY : minutes;
   return found === wanted;

@@ -32,7 +32,7 @@ export interface Outcome {
   readonly answer: string;
   readonly isAnswered: boolean;
   readonly wallMs: number;
-  /** Processor milliseconds that the server used after the timeout. */
+  /** CPU time in milliseconds that the server used after the timeout. */
   readonly lateMs: number;
   readonly peakMebibytes: number;
   /** The problem; `undefined` if there is none. */
@@ -46,19 +46,19 @@ const POOLS: Readonly<Record<Pool, readonly string[]>> = {
   usual: ['query.memory.pool=512M', 'query.memory.limit=384M'],
 };
 const TIMEOUT_MS = 200;
-/** Maximum processor milliseconds that a statement may use after its timeout. */
+/** Maximum CPU time in milliseconds that a statement may use after its timeout. */
 const STOP_MS = 100;
-/** Maximum processor milliseconds before other clients are answered. */
+/** Maximum CPU time in milliseconds before other clients are answered. */
 const PING_MS = 50;
-/** The same while a statement with 100,000 terms is parsed, as in `../sweep.ts`. */
+/** The same limit while a statement with 100,000 terms is parsed, as in `../sweep.ts`. */
 const READING_MS = 1_000;
-/** How often a case whose times are too long is tried. */
+/** Maximum number of runs of a case whose times are too long. */
 const MAX_TRIES = 3;
 /** Maximum milliseconds to create a table. */
 const PREPARING_MS = 120_000;
 /** Length of a clock tick in milliseconds; a measured time may be one tick too long. */
 const TICK_MS = 10;
-/** How many milliseconds after the timeout a statement is abandoned. */
+/** Number of milliseconds after the timeout at which a statement is abandoned. */
 const ABANDON_MS = 30_000;
 const SHOWN = 240;
 
@@ -99,7 +99,7 @@ export class Ground {
     return this.#server;
   }
 
-  /** Restarts with a different amount of memory for queries, over the same tables. */
+  /** Restarts the server on the same tables with a different amount of memory for queries. */
   async use(pool: Pool): Promise<void> {
     const { root } = this.#server;
     this.#server.process.kill('SIGTERM');
@@ -342,7 +342,7 @@ async function runQuery(
     if (isAbandoned) {
       return { status: response.status, error: undefined, rows: [], isAbandoned: true };
     }
-    // If the rows are aborted, they end with the error.
+    // If the result is aborted, the response ends with the error.
     const reason = isWhole ? null : /"error":("(?:[^"\\]|\\.)*"),"position":\d+\}$/.exec(text);
     const answer = JSON.parse(reason === null ? text : `{"error":${reason[1] ?? ''}}`) as {
       dataset?: unknown[][];
@@ -383,7 +383,7 @@ async function textIn(response: Response): Promise<Read> {
   return { text: Buffer.concat(chunks).toString(), isWhole, isAbandoned: false };
 }
 
-/** Measures the processor time that a server spends on a statement after its time limit. */
+/** Measures the CPU time that a server spends on a statement after its time limit. */
 class Timer {
   readonly #server: TestServer;
   readonly #timer: NodeJS.Timeout | undefined;
@@ -400,7 +400,10 @@ class Timer {
     }
   }
 
-  /** Called when the response arrives. Measures only if it is late by wall-clock time. */
+  /**
+   * Called when the response arrives. Measures CPU time only if the response is late by wall-clock
+   * time.
+   */
   end(wallMs: number): number {
     clearTimeout(this.#timer);
     const isLate = this.#ticks !== undefined && wallMs > this.#timeoutMs + STOP_MS;

@@ -1,6 +1,6 @@
 /**
- * Statements in which every clause changes the answer, with rows chosen for that. `c` is sampled by
- * time; `v` has ties, nulls and arrays.
+ * Statements, and rows chosen so that every clause changes the answer. `c` is sampled by time; `v`
+ * has ties, nulls and arrays.
  */
 export const TABLES: readonly string[] = [
   'CREATE TABLE c (ts TIMESTAMP, k SYMBOL, x INT, y DOUBLE) TIMESTAMP(ts) PARTITION BY DAY',
@@ -75,7 +75,7 @@ export const STATEMENTS: readonly string[] = [
   'SELECT i, j FROM v WHERE j IN (SELECT j FROM v WHERE i = 2 ORDER BY j DESC LIMIT 1)',
   'SELECT i FROM v o WHERE EXISTS (SELECT 1 FROM v n WHERE n.j > o.j OFFSET 2)',
   'SELECT i, ARRAY(SELECT n.j FROM v n WHERE n.i = o.i ORDER BY n.j DESC LIMIT 1) r FROM v o',
-  // Sources.
+  // Clauses of sources.
   'SELECT v.i, w.u FROM v LEFT JOIN unnest(v.a) w(u) ON w.u = 20',
   'SELECT v.i, w.u FROM v JOIN unnest(v.a) w(u) ON w.u > v.i',
   'SELECT w.u, w.ordinality FROM v, unnest(v.a) WITH ORDINALITY w(u)',
@@ -84,17 +84,17 @@ export const STATEMENTS: readonly string[] = [
   'SELECT g, ordinality FROM generate_series(5, 1, -2) WITH ORDINALITY f(g)',
   'SELECT l.i, r.j FROM v l LEFT JOIN v r ON l.i = r.i AND r.j > 10',
   'SELECT l.j, r.j FROM v l FULL JOIN v r ON l.j = r.i * 10',
-  // Aggregates.
+  // Clauses of aggregates.
   "SELECT string_agg(s, '+' ORDER BY j DESC) FILTER (WHERE i > 1) r FROM v",
   'SELECT count(DISTINCT i) FILTER (WHERE j < 30) r FROM v',
   'SELECT array_agg(j) IGNORE NULLS r FROM v',
-  // Time.
+  // Time-series clauses.
   'SELECT ts, sum(x) s FROM c SAMPLE BY 1h FILL(7)',
   "SELECT ts, sum(x) s FROM c SAMPLE BY 1d ALIGN TO CALENDAR TIME ZONE 'Asia/Tokyo' " +
     "WITH OFFSET '01:00'",
   'SELECT ts, k, x FROM c WHERE x < 4 LATEST BY k',
   'SELECT c.ts, q.p FROM c ASOF JOIN q ON (k) TOLERANCE 20m',
-  // Windows.
+  // Clauses of windows.
   'SELECT ts, sum(x) OVER (ORDER BY x DESC ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING ' +
     'EXCLUDE CURRENT ROW) r FROM c',
   'SELECT ts, lag(y, 1, 9.0) IGNORE NULLS OVER (ORDER BY x) r FROM c',

@@ -1,5 +1,5 @@
 /**
- * Items about users and permissions, run by the administrator over the wire protocol, whose
+ * Items about users and permissions, run by the administrator over the wire protocol, because its
  * sessions persist.
  */
 

@@ -1,6 +1,6 @@
 /**
- * The items that run. `pending.json` lists those whose statements do not run yet. The list may only
- * get shorter: `node build/test/sql/grammar/main.js --update` removes those that now run.
+ * The items that run. `pending.json` lists the items whose statements do not run yet. The list may
+ * only get shorter: `node build/test/sql/grammar/main.js --update` removes the items that now run.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 

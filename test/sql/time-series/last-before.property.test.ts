@@ -34,7 +34,7 @@ interface Form {
   readonly meets: (a: Row, c: Row) => boolean;
   readonly isAsof: boolean;
   readonly order?: string;
-  /** How many rows to skip, counted from the last one. */
+  /** Number of rows to skip, counted from the last row. */
   readonly skipped?: number;
 }
 

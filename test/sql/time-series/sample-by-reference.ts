@@ -58,7 +58,10 @@ export function zoneOffset(zone: string, ts: number): number {
   return offset;
 }
 
-/** Converts a local time to UTC: the earlier of two, or in a gap the end of the gap. */
+/**
+ * Converts a local time to UTC. An ambiguous time becomes the earlier one; a skipped time becomes
+ * the end of the gap.
+ */
 export function toUniversal(zone: string | null, local: number): number {
   if (zone === null) {
     return local;

@@ -45,8 +45,8 @@ test.after.always(async () => {
 });
 
 /**
- * Weeks around a clock change: in spring and autumn, north and south, by half an hour, and without
- * one.
+ * Weeks around a clock change in spring or autumn, in the northern or southern hemisphere, or by
+ * half an hour, and a week without one.
  */
 const WEEKS: readonly (readonly [zone: string | null, start: string])[] = [
   ['Europe/Berlin', '2024-03-27'],
