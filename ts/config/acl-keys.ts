@@ -1,4 +1,4 @@
-/** Keys for users, grants and the audit log. */
+/** Configuration keys for users, grants and the audit log. */
 import { bool, integer, key, OWN, RELOAD, seconds, secret, size, text } from './key.js';
 import { parseInteger, ValueError } from './units.js';
 

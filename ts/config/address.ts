@@ -3,18 +3,18 @@ import { isIPv6 } from 'node:net';
 
 import { isLoopback } from './units.js';
 
-/** Number of groups of an IPv6 address that identify a customer's network: 64 bits. */
+/** Number of 16-bit groups of an IPv6 address that identify a customer's network (64 bits). */
 const NETWORK_GROUPS = 4;
 const ALL_GROUPS = 8;
 
-/** Removes the IPv6 prefix of an IPv4 address; dual-stack sockets add it. */
+/** Removes the IPv6 prefix that dual-stack sockets add to IPv4 addresses. */
 export function plainAddress(address: string | undefined): string {
   return (address ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
 /**
- * Identifies a machine: an IPv4 address, or the /64 network of an IPv6 address, which one machine
- * may use entirely.
+ * Returns the address that identifies a machine: the IPv4 address, or the /64 network of the IPv6
+ * address, because a single machine may use the entire network.
  */
 export function machineOf(address: string): string {
   const [bare = ''] = plainAddress(address).split('%', 1);

@@ -1,4 +1,4 @@
-/** Keys for change feeds. */
+/** Configuration keys for change feeds. */
 import { duration, integer, OWN, RELOAD, size } from './key.js';
 
 export const CHANGES_KEYS = {

@@ -1,6 +1,7 @@
 /**
- * Loading: defaults < `server.conf` < environment < `--set`. Unknown keys become notices (or
- * errors with `config.validation.strict=true`); a bad value is an error that names its source.
+ * Loads the configuration. In ascending order of precedence: defaults, `server.conf`, environment,
+ * `--set`. An unknown key causes a notice (an error with `config.validation.strict=true`). An
+ * invalid value causes an error that names its source.
  */
 import { readFileSync, statSync } from 'node:fs';
 
@@ -41,11 +42,11 @@ interface Entry {
   readonly source: ValueSource;
 }
 
-/** The keys that a reload found changed. */
+/** Names of the keys that changed since the previous load. */
 export interface Reloaded {
-  /** In effect immediately. */
+  /** Keys whose changes took effect immediately. */
   readonly applied: readonly string[];
-  /** Need a restart. */
+  /** Keys whose changes take effect after a restart. */
   readonly waiting: readonly string[];
 }
 
@@ -119,7 +120,7 @@ export class Config {
   }
 }
 
-/** Options for opening the engine: every key that names an engine option. */
+/** Returns the options for opening the engine, from all keys that name an engine option. */
 export function engineOptions(config: Config): Partial<OpenOptions> {
   const given = ALL_KEYS.flatMap((key): [string, unknown][] => {
     const value = config.get(key);
@@ -129,7 +130,10 @@ export function engineOptions(config: Config): Partial<OpenOptions> {
   return Object.fromEntries(given);
 }
 
-/** `http.bind.to` → `QDB_HTTP_BIND_TO`. Tidemark's own keys are looked up as `TIDEMARK_…` first. */
+/**
+ * Returns the environment variables of a key: `http.bind.to` → `QDB_HTTP_BIND_TO`. For keys that
+ * exist only in Tidemark, `TIDEMARK_…` takes precedence.
+ */
 export function environmentNames(key: Key<unknown>): string[] {
   const tails = [key.name, ...key.aliases].map((name) => name.toUpperCase().replaceAll('.', '_'));
   const spellings = tails.flatMap((tail) =>
@@ -147,7 +151,7 @@ export function loadConfig(sources: ConfigSources = {}): Config {
 interface SettingText {
   readonly text: string;
   readonly source: ValueSource;
-  /** For messages. */
+  /** Source of the value, for error messages. */
   readonly origin: string;
 }
 
@@ -206,7 +210,8 @@ class Loader {
   }
 
   /**
-   * The file form takes precedence over the direct form, whatever the source of the direct form.
+   * Reads a secret from the file that the key's `.file` form names. This form takes precedence over
+   * the direct form, regardless of where the direct form is set.
    */
   #findSecretFile(key: Key<unknown>, names: readonly string[]): SettingText | null {
     const fileNames = names.map((name) => `${name}.file`);
@@ -305,7 +310,8 @@ function readSecret(path: string, keyName: string): string {
 }
 
 /**
- * A path below a plain file is also missing. Code that needs a directory there reports the problem.
+ * A path below a regular file (ENOTDIR) also counts as missing. Code that needs a directory there
+ * reports the problem.
  */
 function isMissing(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : '';

@@ -1,4 +1,4 @@
-/** Keys for query results over the columnar protocol (QWP). */
+/** Configuration keys for query results over the columnar protocol (QWP). */
 import { bool, integer, key, OWN, size } from './key.js';
 import { parseInteger, ValueError } from './units.js';
 

@@ -1,4 +1,7 @@
-/** The registry of every key, and its loader. It imports only the types of the engine's options. */
+/**
+ * The registry of all configuration keys, and its loader. From the engine, it imports only the
+ * types of the options.
+ */
 export { machineOf, plainAddress } from './address.js';
 export { Config, ConfigError, engineOptions, loadConfig, type Reloaded } from './config.js';
 export { configurationDocument } from './document.js';

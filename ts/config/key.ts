@@ -83,7 +83,10 @@ export function integer(
   return key(name, 'integer', fallback, parseInteger, doc, traits);
 }
 
-/** Where the key's documentation says so, zero lets the engine choose. */
+/**
+ * Creates a key for a size in bytes. Zero lets the engine choose, if the key's documentation says
+ * so.
+ */
 export function size(
   name: string,
   fallback: string,

@@ -1,4 +1,4 @@
-/** Keys for the line protocol. */
+/** Configuration keys for the line protocol. */
 import { bool, choice, duration, endpoint, integer, key, OWN, RELOAD, size, text } from './key.js';
 import { ValueError } from './units.js';
 
@@ -46,7 +46,7 @@ export const LINE_KEYS = {
     OWN,
   ),
   lineLimit: size('line.http.max.measurement.size', '16M', 'maximum size of a line over HTTP', OWN),
-  // Over TCP
+  // Line protocol over TCP
   lineTcpEnabled: bool(
     'line.tcp.enabled',
     true,

@@ -1,4 +1,4 @@
-/** Keys for live query results. */
+/** Configuration keys for live query results. */
 import { OWN, RELOAD, size } from './key.js';
 
 export const LIVE_KEYS = {

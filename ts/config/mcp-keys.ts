@@ -1,4 +1,4 @@
-/** Keys for agent tools (Model Context Protocol). */
+/** Configuration keys for agent tools (Model Context Protocol). */
 import { bool, duration, key, OWN, RELOAD, size } from './key.js';
 import { parsePositive } from './units.js';
 

@@ -1,4 +1,4 @@
-/** Keys for notebooks and workspaces, which are stored for users who log in. */
+/** Configuration keys for notebooks and workspaces, which are stored for users who log in. */
 import { bool, key, OWN, RELOAD, size } from './key.js';
 import { parsePositive } from './units.js';
 

@@ -1,4 +1,6 @@
-/** Keys for sign-on through an identity provider; `ts/auth/oidc` checks them together. */
+/**
+ * Configuration keys for sign-on through an identity provider; `ts/auth/oidc` checks them together.
+ */
 import { bool, duration, key, OWN, secret, text } from './key.js';
 import { parseInteger, ValueError } from './units.js';
 

@@ -3,7 +3,7 @@
  * escapes; a trailing backslash continues the line.
  */
 
-/** Keys and values in file order; the last of repeated keys wins. */
+/** Returns keys and values in file order. If a key is repeated, its last value wins. */
 export function parseProperties(text: string): Map<string, string> {
   const entries = new Map<string, string>();
   for (const line of logicalLines(text)) {

@@ -1,4 +1,4 @@
-/** Keys for the columnar protocol (QWP). */
+/** Configuration keys for the columnar protocol (QWP). */
 import { integer, OWN, size } from './key.js';
 
 export const QWP_KEYS = {

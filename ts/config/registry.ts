@@ -1,7 +1,7 @@
 /**
  * Every configuration key that has an effect, with its name, type, default and documentation. The
- * loader, `docs/configuration.md` and `SHOW PARAMETERS` share this list. A key that QuestDB also
- * has keeps QuestDB's name.
+ * loader, `docs/configuration.md` and `SHOW PARAMETERS` share this list. A key that also exists in
+ * QuestDB has the same name.
  */
 import { ACL_KEYS } from './acl-keys.js';
 import {
@@ -32,7 +32,7 @@ import { parseInteger, parseList, parsePositive, parseRowCount, ValueError } fro
 
 export type { Key } from './key.js';
 
-/** A header can only be recognised next to a line of data. */
+/** A header can be detected only if at least one data line follows it. */
 const ANALYSED_LINES_MIN = 2;
 const ANALYSED_LINES_MAX = 1000;
 

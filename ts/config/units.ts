@@ -1,4 +1,4 @@
-/** Values in `server.conf`: sizes, durations and addresses. */
+/** Parses values from `server.conf`: sizes, durations and addresses. */
 
 /** An invalid value of a key; the message states what was expected. */
 export class ValueError extends Error {
@@ -71,7 +71,7 @@ export function parsePositive(text: string): number {
 
 const INT_MAX = 2_147_483_647;
 
-/** Limited to the range of an INT column. */
+/** Parses a number of rows, which is limited to the range of an INT column. */
 export function parseRowCount(text: string): number {
   const count = parseInteger(text);
   if (count < 0 || count > INT_MAX) {

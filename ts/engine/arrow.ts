@@ -15,7 +15,10 @@ const ARRAY_POINTER = 4;
 const SCHEMA_POINTER = 8;
 const HEADER_BYTES = 64;
 
-/** The batch in an arena. Its columns are views on one copy of the arena, aligned to 64 bytes. */
+/**
+ * Returns the record batch in an arena. Its columns are views of a single copy of the arena,
+ * aligned to 64 bytes.
+ */
 export function arenaToBatch(arena: Uint8Array): RecordBatch {
   if (arena.byteLength < HEADER_BYTES) {
     throw new RangeError(`arena is too small [bytes=${arena.byteLength}, least=${HEADER_BYTES}]`);

@@ -5,7 +5,10 @@
  */
 import type { ExecuteOptions, ExecuteReply } from './types.js';
 
-/** Counts of replies from the cache, over all statements of a database. */
+/**
+ * Number of statements and rows that were answered from the cache, across all statements of a
+ * database.
+ */
 export interface Answered {
   statements: number;
   rows: number;
@@ -26,7 +29,7 @@ export class CachedResult {
     this.#answered = answered;
   }
 
-  /** Returns `null` if the request differs, or after a commit. */
+  /** Returns the cached reply; `null` if the request's options differ, or after a commit. */
   find(options: ExecuteOptions, currentEpoch: () => number | null): ExecuteReply | null {
     const cached = this.#cached;
     if (cached === null) {

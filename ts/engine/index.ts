@@ -101,7 +101,7 @@ function setLogSink(sink: (batch: readonly LogLine[]) => void): void {
   }
 }
 
-/** Whether each access is granted, keyed by the question about it. */
+/** Answers to the binder's permission questions: whether each access is granted. */
 type Answers = Readonly<Record<string, boolean>>;
 
 /** Answers to questions that earlier bindings of a statement asked. */
@@ -143,7 +143,10 @@ async function answered(
 
 class EngineDatabase implements Database {
   readonly #native: NativeDatabase;
-  /** Replies from the cache. The engine did not see them, but its metrics must count them. */
+  /**
+   * Counts of replies from the cache. The engine did not see these requests, but its metrics must
+   * include them.
+   */
   readonly #answered: Answered = { statements: 0, rows: 0 };
   #lastQueryId = 0n;
 

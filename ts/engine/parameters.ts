@@ -1,10 +1,9 @@
 /**
- * Encodes rows of parameter values for the engine; `crates/ingest` decodes them. A header describes
- * how the values were sent: how many it describes (16 bits), then for each its format (8 bits, 0 is
- * text) and type (32 bits, 0 is unspecified). Values beyond that number are text.
- *
- * The rows follow, as in Bind messages. Each row starts with its number of values (16 bits). Each
- * value has a length in bytes (32 bits, -1 for null) and its bytes.
+ * Encodes rows of parameter values for the engine; `crates/ingest` decodes them. The header
+ * describes the encoding of the values. It contains a count (16 bits), and for each value its
+ * format (8 bits, 0 is text) and type (32 bits, 0 is unspecified). Values beyond this count are
+ * text. The rows follow, as in Bind messages. Each row starts with its number of values (16 bits).
+ * Each value consists of its length in bytes (32 bits, -1 for null) and its bytes.
  */
 /** Parameter values as strings, in the parameter's own type; `null` is SQL NULL. */
 export type ParameterValues = readonly (string | null)[];
@@ -17,8 +16,8 @@ const LENGTH_BYTES = 4;
 const SENT_BYTES = 5;
 
 /**
- * How a value was sent. The format is 0 for text, 1 for binary, or 2 for QWP (little-endian). The
- * type is a PostgreSQL OID or 0; for QWP its type code.
+ * Encoding of a value as it was received. The format is 0 for text, 1 for binary, or 2 for QWP
+ * (little-endian). The type is a PostgreSQL OID, 0 if unspecified, or a QWP type code.
  */
 interface SentAs {
   readonly format: number;
@@ -27,7 +26,7 @@ interface SentAs {
 
 const COLUMNAR = 2;
 
-/** Encodes the header of rows whose values were sent in these ways. */
+/** Encodes the header for rows whose values have these encodings. */
 export function parameterHeader(sent: readonly SentAs[]): Buffer {
   const header = Buffer.allocUnsafe(COUNT_BYTES + sent.length * SENT_BYTES);
   let at = header.writeUInt16BE(sent.length, 0);
@@ -56,7 +55,7 @@ function hex(bytes: Uint8Array): string {
 const ALL_TEXT = parameterHeader([]);
 
 export class ParameterBatch {
-  /** The header: how the values were sent. */
+  /** The header, which describes the encoding of the values. */
   readonly header: Buffer;
   private buffer: Buffer;
   private used: number;
@@ -87,7 +86,7 @@ export class ParameterBatch {
     return values.length === 0 ? ParameterBatch.none : ParameterBatch.of([values]);
   }
 
-  /** Bytes of all rows. */
+  /** Size of all rows in bytes. */
   get size(): number {
     return this.used - this.header.length;
   }
@@ -168,7 +167,7 @@ export class ParameterBatch {
     return isInteger ? String(BigInt.asIntN(bytes.length * 8, BigInt(`0x${hex(ordered)}`))) : '';
   }
 
-  /** The part of the header that describes the first `width` values. */
+  /** Returns the start of the header, which describes the first `width` values. */
   private headerOf(width: number): Buffer {
     const count = Math.min(width, this.header.readUInt16BE(0));
     const header = Buffer.from(this.header.subarray(0, COUNT_BYTES + count * SENT_BYTES));

@@ -62,8 +62,8 @@ export interface ExecuteOptions extends Loose<Omit<border.ExecuteOptions, 'query
 }
 
 /**
- * The same options, but every member is required, so that code that copies them by name cannot omit
- * one.
+ * The same options, but every member is required. Code that copies the options by name therefore
+ * cannot omit a member.
  */
 export type AllExecuteOptions = {
   readonly [Name in keyof ExecuteOptions]-?: ExecuteOptions[Name];
@@ -111,7 +111,10 @@ export interface Statement {
   execute(parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply>;
   /** Executes an INSERT for many parameter rows, in one native call and one commit. */
   executeBatch(rows: ParameterBatch): Promise<BatchReply>;
-  /** Opens an appender for COPY data: one value per parameter of an INSERT. */
+  /**
+   * Resolves when the chunk is queued, which applies back-pressure. Copies the chunk before it
+   * returns.
+   */
   openCopy(form: CopyForm): Promise<CopyAppender>;
   /**
    * Whether preparing the statement again would yield the same description; false if this is not
@@ -124,9 +127,9 @@ export interface Statement {
 export interface Appender {
   /** Resolves when queued, which applies back-pressure. The chunk is copied before this returns. */
   write(chunk: Buffer): Promise<AppendProgress>;
-  /** Ends the current CSV text and starts another, for the same table and commit. */
+  /** Ends the current CSV file and starts the next one, for the same table and commit. */
   nextText(csv: CsvTextSpec): Promise<TextReport>;
-  /** Commits all texts. Afterwards the rows are visible, and durable as configured. */
+  /** Commits the rows of all files. Afterwards the rows are visible, and durable as configured. */
   finish(): Promise<AppendReport>;
   /** Discards all rows. */
   abort(): Promise<void>;
@@ -134,15 +137,19 @@ export interface Appender {
 
 /** Appends line protocol rows to the tables that they name. */
 export interface RowsAppender {
-  /** Resolves when queued, which applies back-pressure. The chunk is copied before this returns. */
+  /**
+   * Resolves when the chunk is queued, which applies back-pressure. Copies the chunk before it
+   * returns.
+   */
   write(chunk: Buffer): Promise<AppendProgress>;
   /**
    * Like `write`; transfers the chunk's memory if nothing shares it, which leaves the chunk empty.
    */
   transfer(chunk: Buffer): Promise<AppendProgress>;
   /**
-   * The first call returns the changes the rows require, or their errors. The next call commits all
-   * rows together, or returns the changes again if the tables changed in between.
+   * The first call returns the table changes that the rows require, or the errors in the rows. The
+   * next call commits all rows together, or returns the table changes again if the tables changed
+   * in between.
    */
   finish(): Promise<RowsReply>;
   /** Discards all rows. */
@@ -154,9 +161,9 @@ export interface ColumnsAppender {
   /** Decodes the messages buffered in a reader. Resolves when their result is needed. */
   read(messages: WebSocketReader): Promise<MessagesProgress>;
   /**
-   * The first call returns the changes that the requested commits require. The next call commits,
-   * or returns the changes again if the tables changed in between. With `split`, the reply covers
-   * only the first commit.
+   * The first call returns the table changes that the requested commits require. The next call
+   * commits, or returns the table changes again if the tables changed in between. With `split`, the
+   * reply covers only the first commit.
    */
   finish(split: boolean): Promise<RowsReply>;
   /** Discards all rows. */
@@ -165,7 +172,10 @@ export interface ColumnsAppender {
 
 /** Appends the data of a COPY. */
 export interface CopyAppender {
-  /** Resolves when queued, which applies back-pressure. The chunk is copied before this returns. */
+  /**
+   * Resolves when the chunk is queued, which applies back-pressure. Copies the chunk before it
+   * returns.
+   */
   write(chunk: Buffer): Promise<AppendProgress>;
   /** Commits the rows, or adds them to their transaction block. Reports errors in the data. */
   finish(): Promise<CopyReply>;
@@ -279,9 +289,10 @@ export interface Database {
   /** Known damage. A damaged table counts as intact until its data is read. */
   damages(): readonly border.Damage[];
   /**
-   * Finishes running commits, writes a checkpoint and releases the root, within about `withinMs` (3
-   * s). A checkpoint that takes longer is abandoned, since the log has its rows. No query files
-   * remain in `tmp`. Rejects if acknowledged data may not be durable.
+   * Finishes running commits, writes a checkpoint and releases the root, within about `withinMs`
+   * (default: 3 s). If the checkpoint takes longer, it is abandoned, because the log also contains
+   * its rows. Afterwards, `tmp` contains no query files. Rejects if acknowledged data may not be
+   * durable.
    */
   close(withinMs?: number): Promise<void>;
 }

@@ -24,7 +24,7 @@ export interface Application {
   readonly webSockets: ReadonlySet<WebSocketConnection>;
 }
 
-/** Maximum pause while the remaining request body arrives, after the reply was sent. */
+/** Maximum pause in the remaining request body, after the reply was sent. */
 const REMAINING_BODY_IDLE_MS = 2_000;
 /** Maximum time for the remaining request body to arrive, for clients without a login. */
 const REMAINING_BODY_MS = 10_000;
@@ -220,7 +220,8 @@ function refuse(
 }
 
 /**
- * Lets the client finish a body that no handler reads, but not keep the connection open with it.
+ * Lets the client finish sending a body that no handler reads, but limits how long this keeps the
+ * connection open.
  */
 function watchRemainingBody(
   request: IncomingMessage,

@@ -1,6 +1,6 @@
 /**
- * A request and its response on hot paths: only the part of Koa's context that routes use. Headers
- * are collected, and written together with the body.
+ * A request and its response on hot paths, with only those members of Koa's context that routes
+ * use. Headers are collected, and written together with the body.
  */
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 
@@ -18,7 +18,7 @@ export class Exchange implements HttpContext {
   status = 404;
   body: unknown = null;
   #isOurs = true;
-  /** Alternating names and values; each name always has the same spelling. */
+  /** Alternating header names and values. A name always has the same spelling. */
   readonly #head: (string | string[])[] = [];
 
   constructor(request: IncomingMessage, response: ServerResponse) {

@@ -19,11 +19,11 @@ export function sessionToken(context: HttpContext): string | null {
 
 /**
  * Whether a request comes from a page of this server. A browser sends the cookie automatically, so
- * the request must prove its origin. `Sec-Fetch-Site: none` proves nothing: another site may have
- * made the link.
+ * the request must prove its origin. `Sec-Fetch-Site: none` is no proof, because the user may have
+ * followed a link from another site.
  */
 export function isFromOwnPage(context: HttpContext): boolean {
-  // Foreign origins were already refused.
+  // Requests from foreign origins were refused earlier.
   const { origin = '', 'sec-fetch-site': site } = context.headers;
   return origin !== '' || site === 'same-origin';
 }

@@ -21,7 +21,9 @@ export interface HttpPaths {
   readonly lineProtocol: readonly string[];
 }
 
-/** Paths that are not configured follow the console's path, except those of the line protocol. */
+/**
+ * Paths that are not configured are below the console's path, except those of the line protocol.
+ */
 export function httpPaths(config: Config): HttpPaths {
   const console = config.get(KEYS.httpContextConsole);
   const base = console === '/' ? '' : console;

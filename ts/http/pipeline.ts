@@ -1,9 +1,9 @@
 /**
- * The pipeline of every request: parses the URL, sets common headers, and checks Host and CORS.
+ * The pipeline of every request. It parses the URL, sets common headers, and checks Host and CORS.
  * Then it runs the checks of the route (login and page check, permission, body) and the route
- * itself. Each route is registered once. Koa's router finds it; frequently used routes are found in
- * a map of exact paths, without Koa. Both ways call the same function, which does not know which
- * one was used.
+ * itself. Each route is registered once. Koa's router finds most routes; a map of exact paths
+ * contains the frequently used ones and bypasses Koa. Both call the same function, which therefore
+ * behaves the same in both cases.
  */
 import Router from '@koa/router';
 
@@ -121,7 +121,7 @@ function serveThrough(
     try {
       for (const step of steps) {
         const passed = step(context);
-        // Synchronous results are not awaited.
+        // Avoids the cost of awaiting a synchronous result.
         if (!(typeof passed === 'boolean' ? passed : await passed)) {
           return;
         }

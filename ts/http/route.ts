@@ -38,7 +38,7 @@ export interface HttpServices {
   readonly console: StaticFiles;
   readonly documents: Documents;
   readonly version: string;
-  /** Directory that `read_parquet` and COPY read; absolute. */
+  /** Absolute path of the directory that `read_parquet` and COPY read. */
   readonly importRoot: string;
   /** Whether the line protocol is also served over TCP. */
   readonly servesLinesOverTcp: boolean;
@@ -64,8 +64,8 @@ export interface TransferTimeouts {
 interface RequestStatement {
   readonly text: string;
   /**
-   * Time at which the statement had arrived completely, by `performance.now()`; its timeout starts
-   * then.
+   * Time by `performance.now()` at which the statement had arrived completely; its timeout starts
+   * at this time.
    */
   readonly sinceMs: number;
 }
@@ -130,8 +130,8 @@ export interface Route {
   /** `data`: requires a login, and only from pages of this server. `open`: no restrictions. */
   readonly access: 'data' | 'open';
   /**
-   * Format of the route's errors: `{"error":…}` or text. Statement errors are always JSON, refused
-   * logins text.
+   * Format of the route's errors: `{"error":…}` or text. Statement errors are always JSON, and
+   * login errors are always text.
    */
   readonly errors: ErrorForm;
   /** Permission required for the route. Statements are authorised individually in the session. */

@@ -19,7 +19,7 @@ import { healthRoutes } from './routes/service.js';
 
 const HANDSHAKE_DEADLINE_MS = 10_000;
 const TIMER_CHECK_MS = 250;
-/** Time that outgoing bytes have to reach clients when the server closes. */
+/** Time for outgoing bytes to reach clients when the server closes. */
 const LAST_BYTES_MS = 150;
 
 /** A listening server. */
@@ -128,7 +128,8 @@ function createHttpServer(gate: ConnectionGate, listener: Listener): Server | Se
   const { config, credentials } = listener;
   const options = {
     headersTimeout: config.get(KEYS.httpHeaderTimeout),
-    // An import may take any time; stalled bodies have a separate timer.
+    // No limit, because an import may take any amount of time; stalled bodies have a separate
+    // timer.
     requestTimeout: 0,
     keepAliveTimeout: config.get(KEYS.httpIdle),
     connectionsCheckingInterval: TIMER_CHECK_MS,

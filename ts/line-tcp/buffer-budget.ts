@@ -1,4 +1,4 @@
-/** Limits the uncommitted bytes of all senders together. */
+/** Limits the total number of uncommitted bytes of all senders. */
 
 export class BufferBudget {
   readonly #limit: number;

@@ -1,4 +1,4 @@
-/** Limits concurrent commits; the one that has waited longest is next. */
+/** Limits concurrent commits; the commit that has waited longest runs next. */
 
 export class CommitSlots {
   #free: number;

@@ -20,13 +20,13 @@ import type { Sender, SenderAuthenticator } from './sender-authenticator.js';
 import type { BufferBudget } from './buffer-budget.js';
 import type { CommitSlots } from './commit-slots.js';
 
-/** Number of uncommitted bytes from which on a commit does not wait for the interval. */
+/** Number of uncommitted bytes that triggers a commit before the end of the interval. */
 const COMMIT_BYTES = 256 * 1024;
-/** After an idle interval, the first lines wait this long for more lines. */
+/** Time that the first lines after an idle interval wait for more lines. */
 const GATHER_MS = 10;
 /** Maximum buffered bytes; more only if two lines of the maximum length need it. */
 const MAX_BUFFERED_BYTES = 1024 * 1024;
-/** First and maximum pause before a failed write is retried. */
+/** Initial and maximum pause before a failed write is retried. */
 const RETRY_MS = 100;
 const MAX_RETRY_MS = 2_000;
 /** Time after which retries end. */

@@ -13,7 +13,7 @@ const MAX_NAME_BYTES = 256;
 const MAX_SIGNATURE_BYTES = 256;
 const LINE_FEED = 0x0a;
 
-/** The name and key that signed the challenge. */
+/** The sender's name, and the key that signed the challenge. */
 export interface Proof {
   readonly name: string;
   readonly key: PublicKey;

@@ -1,6 +1,6 @@
 /**
- * Decides whether the listener may open. If other endpoints require a login, it requires one too;
- * with access control, users have keys.
+ * Decides whether the listener may open. If other endpoints require a login, this listener must
+ * also require one. With access control, users have keys.
  */
 import { type Config, KEYS } from '../config/index.js';
 

@@ -1,5 +1,5 @@
 /**
- * Access to the line protocol over TCP: for anyone if no login is required, otherwise for the
+ * Decides who may use the line protocol over TCP: anyone if no login is required, otherwise the
  * owners of keys.
  */
 import type { Directory, LoginObserver } from '../auth/index.js';

@@ -1,6 +1,6 @@
 /**
- * Limits the logging of events that clients can cause: at most a certain number of lines per
- * minute, then only a count of the others.
+ * Limits the logging of events that clients can cause. At most a certain number of lines per minute
+ * are logged; further events are only counted.
  */
 import type { Logger } from './logger.js';
 

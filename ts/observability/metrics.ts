@@ -1,6 +1,7 @@
 /**
  * Counters, gauges and histograms, exported in Prometheus text format. Names end with their unit;
- * labels name the protocol and similar. `docs/metrics.md` is generated from the registered metrics.
+ * labels contain, for example, the protocol. `docs/metrics.md` is generated from the registered
+ * metrics.
  */
 
 export class Counter {
@@ -46,7 +47,7 @@ export class Histogram {
   }
 }
 
-/** A value of a metric; `suffix` is a suffix to the metric's name. */
+/** A value of a metric; `suffix` is appended to the metric's name. */
 interface Sample {
   readonly suffix: string;
   /** Upper bound of a bucket. */

@@ -31,7 +31,7 @@ interface PgWireServices {
   readonly authenticator?: Authenticator;
 }
 
-/** All settings; they come from the configuration, except in tests. */
+/** All settings. The server reads them from the configuration; tests pass them directly. */
 export interface PgWireOptions extends PgWireLimits {
   /** `null` for loopback. */
   readonly host: string | null;
@@ -39,7 +39,7 @@ export interface PgWireOptions extends PgWireLimits {
   readonly method: LoginMethod;
   readonly readOnly: boolean;
   readonly idleMs: number;
-  /** Time limit from the connection to the end of its login. */
+  /** Maximum time from the start of the connection to the end of its login. */
   readonly loginMs?: number;
   /** A client that reads nothing for this long counts as disconnected. */
   readonly stallMs?: number;
@@ -79,7 +79,7 @@ export interface RunningPgWire {
 
 const LOGIN_MS = 10_000;
 const STALL_MS = 60_000;
-/** Time that outgoing bytes have to reach clients when the server closes. */
+/** Time for outgoing bytes to reach clients when the server closes. */
 const LAST_BYTES_MS = 150;
 
 /** Serves at `pg.net.bind.to`; offers encryption if there are `credentials`. */

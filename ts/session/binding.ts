@@ -29,11 +29,14 @@ interface Terms {
   /** The principal whose rights apply, and the version of its visibility. */
   readonly principal: Principal;
   readonly visibilityVersion: number;
-  /** The transaction in which it was bound. */
+  /** The transaction in which the statement was bound. */
   readonly transaction: Transaction | null;
-  /** Whether its result depends on data besides tables: users, rights or sequence values. */
+  /**
+   * Whether the statement's result depends on data other than tables: users, permissions or
+   * sequence values.
+   */
   readonly isListing: boolean;
-  /** Permissions that the statement's accesses to the server itself require. */
+  /** The statement's accesses to the server itself, as opposed to tables. */
   readonly serverAccesses: readonly Access[];
   /** Operations that the server performs at every execution; `null` if there are none. */
   readonly operated: Omit<Operated, 'tree'> | null;
@@ -125,7 +128,7 @@ export function isOutdated(
 function termsOf({ host, session, read, types }: BindingRequest): Terms {
   const { principal, transaction } = session;
   const visibilityVersion = host.guard?.visibilityVersion(principal) ?? 0;
-  // The name is included because an identity may have a different one at its next login.
+  // The name is included because an identity may have a different name at its next login.
   const who = `${principalKey(principal)} ${principal.name}`;
   const text = boundText(read);
   return {

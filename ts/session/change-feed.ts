@@ -1,6 +1,6 @@
 /**
  * The change feed of a table, shared by all protocols. Each step executes the feed's statement
- * separately; nothing is held in between.
+ * separately; between steps, the feed holds no resources of the engine.
  */
 import { DatabaseError } from '../engine/error.js';
 import type {
@@ -25,7 +25,10 @@ interface FollowedQuery {
   close(): void;
 }
 
-/** A feed position: after a transaction, and after a number of rows of the next transaction. */
+/**
+ * A position in a feed: the number of a transaction whose changes were reported, and the number of
+ * reported rows of the next transaction.
+ */
 interface FeedPosition {
   readonly txn: number;
   readonly rows: number;
@@ -48,7 +51,7 @@ export interface FeedStep {
   readonly description: StatementDescription;
 }
 
-/** Rows, encoded. */
+/** Encoded rows. */
 interface FeedChunk {
   readonly bytes: Buffer;
   readonly rows: number;
@@ -114,7 +117,7 @@ export class ChangeFeed {
     return typeof this.#at === 'string' ? null : this.#at;
   }
 
-  /** Returns the next change, or reports after `waitMs` that there was none. */
+  /** Returns the next change, or a step of kind `none` if there was no change within `waitMs`. */
   async next(waitMs: number, withoutRows = false): Promise<FeedStep> {
     let description = this.#statement.description;
     const at = this.#at;
@@ -145,9 +148,7 @@ export class ChangeFeed {
     return { change, reply, description };
   }
 
-  /**
-   * Yields the rows of a step. The step counts as reported once its last rows have been yielded.
-   */
+  /** Closes the feed, even if it is waiting. */
   async *chunks({ change, reply }: FeedStep): AsyncGenerator<FeedChunk> {
     const before = this.position;
     let rows = before?.rows ?? 0;

@@ -11,7 +11,7 @@ export type ServerKind = 'Access' | 'Copy';
 export type Dispatch =
   | { readonly runner: 'engine' }
   | { readonly runner: 'server'; readonly kind: ServerKind; readonly tree: Tree }
-  /** The connection runs the statement, if it is persistent. */
+  /** The connection runs the statement, provided that the connection is persistent. */
   | { readonly runner: 'session'; readonly statement: SessionStatement };
 
 /** The runner of each node kind; `null` for nodes that are only parts of statements. */
@@ -96,8 +96,8 @@ export function dispatch({ tree, session }: Statement): Dispatch {
 }
 
 /**
- * How session statements are handled without a persistent connection. `null` means that they have
- * no effect. The others need lasting state and are refused under this name.
+ * How session statements are handled without a persistent connection. `null` means that a statement
+ * has no effect. Any other statement needs lasting state, so it is refused under this name.
  */
 const WITHOUT_CONNECTION: Readonly<Record<SessionStatement['kind'], string | null>> = {
   Begin: null,

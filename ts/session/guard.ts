@@ -1,4 +1,4 @@
-/** Access control from the session's point of view; `ts/access` implements it. */
+/** The access control interface that sessions use; `ts/access` implements it. */
 import { type Identity, identityKey } from '../auth/index.js';
 import type {
   Access,
@@ -28,7 +28,7 @@ export interface CatalogChange {
   readonly description: StatementDescription;
 }
 
-/** Lists of users and rights, which the engine does not have. */
+/** Lists of users and permissions, which the engine does not store. */
 export interface Listed {
   /** Lists by name. */
   readonly lists: Readonly<Record<string, ListedRows>>;
@@ -54,7 +54,7 @@ export interface Guard {
   authorise(principal: Principal, accesses: readonly Access[]): void;
   /** The catalog entries that `principal` may see; `undefined` means all entries. */
   visibility(principal: Principal): Visibility | undefined;
-  /** A number that changes when the visibility changes; 0 for users who see everything. */
+  /** The accesses of a statement to the server itself, as opposed to tables. */
   visibilityVersion(principal: Principal): number;
   /** Permissions that a statement's accesses to the server itself require. */
   serverAccesses(tree: object): readonly Access[];

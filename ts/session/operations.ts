@@ -193,7 +193,7 @@ function belowCasts(nodes: readonly Node[], id: NodeId): NodeId {
 /** Finds the positions in a syntax tree where calls are allowed. */
 class CallPositions {
   private readonly root: Node | undefined;
-  /** The items in the statement's outermost SELECT, if it has no FROM. */
+  /** Items of the statement's outermost SELECT, if it has no FROM clause. */
   private readonly once: ReadonlySet<NodeId>;
   private readonly tables: ReadonlySet<NodeId>;
 

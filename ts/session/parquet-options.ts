@@ -100,7 +100,7 @@ function rawArrayEncoding(read: ReadOption): boolean | null {
   return text === '' ? null : text.toLowerCase() === 'true';
 }
 
-/** `true` in any case; anything else is false, as in QuestDB. */
+/** `true` in upper or lower case is true; any other value is false, as in QuestDB. */
 function boolean(read: ReadOption, name: string): boolean | null {
   const text = read(name);
   return text === '' ? null : text.toLowerCase() === 'true';

@@ -41,15 +41,15 @@ import { ALL_TIME, timeBounds, type TimeBounds } from './time-bounds.js';
 /** Maximum attempts to run a statement whose tables keep changing before it starts. */
 const MAX_ATTEMPTS = 64;
 /**
- * Number of attempts without a pause; before later ones there is a pause, so that concurrent
- * changes can finish.
+ * Number of attempts without a pause. Later attempts are delayed, so that concurrent changes can
+ * finish.
  */
 const QUICK_ATTEMPTS = 4;
 const MAX_PAUSE_MS = 64;
 
 /**
- * How a statement runs. If the row description has not been sent yet, pass a function: it is called
- * again if the statement was rebound to changed tables.
+ * The options of an execution. If the row description has not been sent yet, pass a function: it is
+ * called again if the statement was rebound to changed tables.
  */
 type Execute = RowOptions | ((description: StatementDescription) => RowOptions);
 
@@ -61,7 +61,7 @@ export function isOfText(error: unknown): boolean {
   return errorMeaning(asDatabaseError(error).code).isOfText;
 }
 
-/** Types for which an untyped parameter means the same as a quoted literal. */
+/** Types for which an untyped parameter is equivalent to a quoted literal. */
 const AS_IN_QUOTES = new Set<string>(['SYMBOL', 'VARCHAR', 'STRING', 'TIMESTAMP', 'TIMESTAMP_NS']);
 
 /** An execution that has no reply yet; its statement may still be rebound. */
@@ -87,7 +87,7 @@ export class PreparedStatement {
   readonly #waiting: Execution[] = [];
 
   /**
-   * Internal; call `Session.prepare` instead. `declared` applies to a text that contains its
+   * Internal; call `Session.prepare` instead. `declared` applies to SQL text that contains its
    * literals.
    */
   constructor(
@@ -119,8 +119,8 @@ export class PreparedStatement {
   }
 
   /**
-   * The statement that the engine may run without the session, with different values, as long as
-   * rights do not change. `null` if the session must act at every execution.
+   * The statement that the engine may run without the session, with different values, until
+   * permissions change. `null` if the session must act at every execution.
    */
   get handedOff(): Statement | null {
     return this.#lifted === null ? this.#plain : null;
@@ -172,7 +172,10 @@ export class PreparedStatement {
     }
   }
 
-  /** The reply to an execution that began at `sinceMs` and that the engine may have started. */
+  /**
+   * Returns the reply to an execution that began at `sinceMs`, possibly in the engine, and records
+   * the execution's duration when its stream ends.
+   */
   resumed(reply: ExecuteReply, sinceMs: number): ExecuteReply {
     const { stream } = reply;
     const ended = (): void => {
@@ -281,7 +284,10 @@ export class PreparedStatement {
     return this.#binding;
   }
 
-  /** The current binding's description. */
+  /**
+   * Returns the options for an execution that starts now; throws if it must not start. The members
+   * are listed individually, because spreading an object takes several times as long.
+   */
   #current(): StatementDescription {
     const { statement, terms } = this.#bound();
     const { description } = statement;

@@ -1,9 +1,7 @@
 /**
- * Hides passwords and tokens in statements from users who can see other users' statements.
- *
- * The syntax tree locates them, because the parser recognises a password regardless of quotes,
- * comments and line ends. In a text that cannot be parsed, everything that may be a password is
- * hidden.
+ * Hides passwords and tokens in statements from users who can see other users' statements. The
+ * syntax tree locates them, because the parser recognises a password regardless of quotes, comments
+ * and line ends. In SQL text that cannot be parsed, everything that may be a password is hidden.
  */
 import {
   type AccessStatement,
@@ -75,7 +73,7 @@ function secretsOf(access: AccessStatement): readonly Span[] {
 
 /**
  * Values after PASSWORD, `PASSWORD =` and TOKEN TYPE REST. With `isUnread`, the text cannot be
- * parsed, so the value is hidden whatever its form, together with everything after it.
+ * parsed, so the value is hidden regardless of its form, together with everything after it.
  */
 function spansOfWords({ kinds, values, starts, ends, text }: Tokens, isUnread: boolean): Span[] {
   const spans: Span[] = [];

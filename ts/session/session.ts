@@ -90,7 +90,7 @@ export class SessionHost implements StatementHost {
     this.operations = options.operations ?? null;
     this.detectTextShape = options.detectTextShape;
     this.feeds = new FeedSlots(options.maxFeeds ?? (() => DEFAULT_FEEDS));
-    // Connections that were handed off are revoked, so that their rights are checked again.
+    // Revokes handoffs, so that the permissions of their connections are checked again.
     options.guard?.watch(() => {
       this.revokeHandoffs();
     });
@@ -233,9 +233,9 @@ export class Session implements StatementSession {
   }
 
   /**
-   * Returns the statement that the engine may run without the session for a SQL text, or for all
-   * texts that differ from it only in literals. `null` if it is not bound, or if the session must
-   * act at every execution.
+   * Returns the statement that the engine may run without the session. It is for a single SQL text,
+   * or for all texts that differ from it only in literals. `null` if it is not bound, or if the
+   * session must act at every execution.
    */
   eligible(text: string, lifted: LiftedQuery | null): Statement | null {
     const known = this.#host.statements.known(text, lifted);

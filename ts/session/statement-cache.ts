@@ -21,7 +21,7 @@ export interface ParsedStatement {
   readonly text: string;
   /** The runner of the statement. */
   readonly dispatch: Dispatch;
-  /** Operations that the server performs at every execution; `null` if there are none. */
+  /** The syntax tree as JSON in UTF-8. */
   readonly tree: Buffer;
   /** Operations that the server performs at every execution; `null` for none. */
   readonly operated: Omit<Operated, 'tree'> | null;
@@ -35,7 +35,7 @@ export interface ParsedStatement {
   readonly shows: string | null;
   /** The temporary table that the statement creates, if any. */
   readonly temporary: TemporaryTable | null;
-  /** Permissions that the statement's accesses to the server itself require. */
+  /** The statement's accesses to the server itself, as opposed to tables. */
   readonly accesses: readonly Access[];
   /** The parameterised query that the other members describe; `null` if they describe `text`. */
   readonly lifted: LiftedQuery | null;
@@ -47,7 +47,7 @@ interface TreeQuestions {
   readsLists(tree: object): boolean;
   /** Whether the tree creates a view. */
   makesView(tree: object): boolean;
-  /** Permissions that the tree's accesses to the server itself require. */
+  /** The accesses of a tree to the server itself, as opposed to tables. */
   serverAccesses(tree: object): readonly Access[];
 }
 
@@ -57,17 +57,18 @@ const NO_QUESTIONS: TreeQuestions = {
   serverAccesses: () => [],
 };
 
-/** Maximum bytes of all cached SQL texts and trees together. */
+/** Maximum total bytes of cached SQL texts and syntax trees. */
 const CACHE_BYTES = 32 * 1024 * 1024;
 /**
- * Maximum length of a cached text; longer ones are almost always a single large INSERT, which does
- * not repeat.
+ * Maximum length of a cached SQL text. Longer texts are almost always a single large INSERT, which
+ * does not repeat.
  */
 const MAX_CACHED_TEXT_LENGTH = 64 * 1024;
 /** Maximum bound queries; each may have a plan of about 10 KiB until the next commit. */
 const MAX_QUERIES = 512;
 /**
- * Maximum remembered texts; fewer than the queries, so that a repeated text still finds its plan.
+ * Maximum number of remembered SQL texts. It is smaller than the maximum number of queries, so that
+ * the plan of a repeated text is still cached.
  */
 const MAX_SEEN_ONCE = MAX_QUERIES / 2;
 const MAX_REFUSED = 2_048;

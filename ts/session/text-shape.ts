@@ -14,7 +14,7 @@ interface Limits {
   readonly cancelled: AbortSignal | undefined;
 }
 
-/** The part of a statement's context for schema detection. */
+/** Returns the member of a statement's context that detects schemas. */
 export function textShapeContext(
   detectTextShape: TextShapeDetector | undefined,
   limits: Limits,

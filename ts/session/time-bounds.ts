@@ -1,4 +1,4 @@
-/** The time limit of a statement, which covers every step from its arrival on. */
+/** The time limit of a statement, which covers every step after its arrival. */
 
 import { DatabaseError } from '../engine/error.js';
 

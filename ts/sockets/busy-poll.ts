@@ -1,14 +1,14 @@
 /**
  * Busy-polls the event loop between a reply and the client's next request. Waking a sleeping thread
  * takes longer than most requests (60 to 100 µs on a virtual machine). The thread therefore stays
- * awake for a client that sends its next request immediately. For a client that turned out slower,
- * it does not poll again until that client is fast.
+ * awake for a client that sends its next request immediately. If a client turns out to be slower,
+ * the thread does not poll for it until the client is fast again.
  */
 
 /** Maximum milliseconds to poll, which is also the cost of an unsuccessful wait. */
 export const SOON_MS = 0.25;
 
-/** Clock and iterations of the event loop. */
+/** The event loop's clock and iterations. */
 interface EventLoop {
   /** Milliseconds, with a fraction. */
   now(): number;

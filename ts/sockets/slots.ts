@@ -1,11 +1,10 @@
 /**
  * The connections of a listener: limits their number, chooses which one to displace, and ends them.
- *
  * A server checks its connections several times a second, so code that ends a connection need not
  * handle clients that hang. A client that was asked to close, or has half-closed, is disconnected
  * after a grace period of one second. A client that reads nothing is disconnected at the stall
- * limit. Connections without a login never keep others out: when slots are short, the one that has
- * been idle longest is closed.
+ * limit. Connections without a login cannot block other clients: if slots are scarce, the
+ * connection without a login that has been idle longest is closed.
  */
 import { setMaxListeners } from 'node:events';
 import type { Socket } from 'node:net';
@@ -33,13 +32,16 @@ export const REFUSED_AT_ONCE = 64;
 const REFUSED_MS = 2_000;
 const POLL_MS = 250;
 /**
- * Numbers of polls after which a client can be displaced: one that has not sent anything yet, and
- * one that pauses later. Between two polls all sockets are read, so that delays in the server do
- * not count against clients.
+ * Number of polls after which a client can be displaced: `SILENT_POLLS` if it has not sent anything
+ * yet, `PAUSE_POLLS` if it pauses later. Between two polls all sockets are read, so that delays in
+ * the server do not count against clients.
  */
 const SILENT_POLLS = 2;
 const PAUSE_POLLS = 5;
-/** Limit in polls that applies even to an active client, because no login takes that long. */
+/**
+ * Maximum number of polls without a login, even for an active client, because no login takes that
+ * long.
+ */
 const WITHOUT_LOGIN_POLLS = 40;
 
 const slots = new WeakMap<object, Slot>();
@@ -49,7 +51,7 @@ export function slotOf(socket: object): Slot | undefined {
   return slots.get(socket);
 }
 
-/** Code that temporarily answers a connection. */
+/** The code that temporarily answers a connection's client. */
 interface HandedOff {
   /**
    * Resolves when the connection has returned and the bytes of the next request that already
@@ -179,8 +181,8 @@ export class Slot {
   }
 
   /**
-   * Time since which the connection could be displaced; `null` if it cannot. With `evenIfActive`,
-   * it can even if it was active recently.
+   * Time since which the connection could be displaced; `null` if it cannot. With `evenIfActive`, a
+   * connection that was active recently can also be displaced.
    */
   idleSince(now: number, evenIfActive = false): number | null {
     if (this.#hasEntered || this.refusal !== null || this.#work > 0) {
@@ -327,9 +329,9 @@ export class Slots {
   }
 
   /**
-   * Displaces a connection without a login: of the machine with the most such connections, the one
-   * idle longest. Returns false if none is idle. With `evenIfActive`, displaces the one open
-   * longest, even if it was active recently.
+   * Displaces a connection without a login: the longest idle one of the machine with the most such
+   * connections. Returns false if none is idle. With `evenIfActive`, displaces the one that has
+   * been open longest, even if it was active recently.
    */
   #evict(now: number, machine: string | null = null, evenIfActive = false): boolean {
     const idle = new Map<string, { count: number; slot: Slot; since: number }>();

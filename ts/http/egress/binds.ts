@@ -1,6 +1,6 @@
 /**
- * Typed parameters of a request: each is a column with one row. This module delimits their bytes;
- * the engine decodes them.
+ * Reads the typed parameters of a request; each is encoded as a column with one row. This module
+ * only finds the bytes of each value; the engine decodes them.
  */
 import { BindMismatch } from './failure.js';
 import type { MessageReader } from './message-reader.js';
@@ -13,7 +13,7 @@ const ELEMENT_BYTES = 8;
 const LENGTH_BYTES = 4;
 const MAX_DIMENSIONS = 32;
 
-/** Parameters in bound form. */
+/** The parameters of a request, in the form that binding requires. */
 export interface BoundBinds {
   /** SQL types; `null` lets the engine infer the type. */
   readonly types: (string | null)[];
@@ -59,7 +59,7 @@ const GEOHASH: BindType = {
 };
 
 const DOUBLES: BindType = {
-  // The binder would take `DOUBLE[]` for a PostgreSQL array, which is sent as text.
+  // Not `DOUBLE[]`, which the binder would interpret as a PostgreSQL array, whose values are text.
   type: (value) => `FLOAT8${'[]'.repeat(value[0] ?? 1)}`,
   length: (reader, what) => {
     const dimensions = reader.peek(1, what)[0] ?? 0;
@@ -74,7 +74,7 @@ const DOUBLES: BindType = {
       if (length < 0) {
         throw reader.malformed(`${what}: invalid dimension length ${length}`);
       }
-      // A product that is too large to be exact also exceeds the length of the message.
+      // If the product is too large to be exact, it also exceeds the message length.
       elements *= length;
     }
     return head.length + elements * ELEMENT_BYTES;
@@ -120,6 +120,6 @@ export function readBind(reader: MessageReader, index: number, into: BoundBinds)
   const value = isNull ? null : reader.bytes(type.length(reader, what), what);
   into.sent.push({ format: COLUMNAR, oid: code });
   into.values.push(value);
-  // A null has no type unless the statement determines it, because clients send `None` as text.
+  // The type of a null depends only on the statement, because clients send `None` as text.
   into.types.push(value === null ? null : type.type(value));
 }

@@ -9,7 +9,10 @@ import { LimitExceeded, MalformedMessage } from './failure.js';
 import { MessageReader } from './message-reader.js';
 
 const KIND = { query: 0x10, cancel: 0x14, credit: 0x15 } as const;
-/** Flags of a request: discard the symbols of earlier queries; a timeout field follows. */
+/**
+ * Flags of a request. `resetDictionary` discards the symbols of earlier queries; `timeout` means
+ * that a timeout field follows.
+ */
 const FLAG = { resetDictionary: 0x01, timeout: 0x02 } as const;
 const ALL_FLAGS = FLAG.resetDictionary | FLAG.timeout;
 /**

@@ -1,6 +1,6 @@
 /**
- * The message exchange on a connection for reading: runs one statement after another, and processes
- * credit and cancel messages while one is running.
+ * The message exchange on a query connection: runs one statement after another, and processes
+ * credit and cancel messages while a statement is running.
  */
 import {
   asDatabaseError,

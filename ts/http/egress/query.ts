@@ -1,6 +1,6 @@
 /**
  * Runs one statement of a client: binds it, executes it, and sends its messages within the client's
- * credit. It can be stopped at any time.
+ * credit. The client can stop it at any time.
  */
 import {
   DatabaseError,
@@ -40,13 +40,13 @@ interface QueryLimits extends BatchOptions {
 
 /** The connection interface that a query needs. */
 export interface Outlet {
-  /** Resolves when more may be sent; rejects when the client has disconnected. */
+  /** Resolves when more data may be sent; rejects when the client has disconnected. */
   send(...buffers: readonly Buffer[]): Promise<void>;
-  /** Called before the first message with rows, because symbols are numbered anew. */
+  /** Called before the first message with rows, because each query assigns new symbol IDs. */
   beginSymbols(resets: boolean, hasSymbols: boolean): Promise<void>;
 }
 
-/** Minimum message size for clients that give little credit. */
+/** Minimum message size for clients that grant little credit. */
 const MIN_MESSAGE_BYTES = 16 * 1024;
 /** Code for the kind of a statement without rows; client libraries pass it on to their callers. */
 const STATEMENT_KINDS: Readonly<Record<string, number>> = { insert: 1, update: 2, ddl: 3 };

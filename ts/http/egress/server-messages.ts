@@ -35,7 +35,7 @@ function message(...buffers: readonly Buffer[]): Buffer {
   return Buffer.concat([head(0, 0, length), ...buffers]);
 }
 
-/** The message kind and the query id. */
+/** Encodes the message kind and the query id. */
 function about(kind: number, id: bigint): Buffer {
   const bytes = Buffer.alloc(BATCH_HEAD_BYTES);
   bytes[0] = kind;

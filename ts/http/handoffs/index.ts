@@ -43,7 +43,7 @@ class RequestHandoffs {
     return known;
   }
 
-  /** Size limits of a handoff for such requests; `null` if the login may expire. */
+  /** Returns the size limits for a handoff of such requests; `null` if the login may expire. */
   limits(context: HttpContext): HandoffLimits | null {
     const { config, authenticator } = this.#services;
     if (!isLasting(context, authenticator)) {
@@ -63,7 +63,7 @@ export function requestHandoffs(services: HttpServices, largest: number): Reques
 }
 
 /**
- * Whether the login can only end through a change of rights. Tokens and sessions expire, and a
+ * Whether only a change of permissions can end the login. Tokens and sessions expire, and a
  * password that another service verifies may change.
  */
 function isLasting({ headers }: HttpContext, authenticator: Authenticator): boolean {

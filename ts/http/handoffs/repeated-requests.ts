@@ -26,12 +26,12 @@ import { answerHead } from './answer-head.js';
 import { frameOf, type RequestFrame, splitAddress } from './request-frame.js';
 
 /**
- * Maximum number of SQL texts per handoff, most recent last. Each may represent all texts that
- * differ from it only in literals.
+ * Maximum number of SQL texts per handoff. Each may represent all SQL texts that differ from it
+ * only in literals.
  */
 const MAX_TEXTS = 8;
 
-/** A response that this code has sent; later responses must have the same form. */
+/** A response that this process has sent; the engine's responses must have the same form. */
 export interface Answered {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -130,7 +130,8 @@ export class RepeatedRequests {
         this.#handOff(answered, limits);
       });
     } else if (this.#likeness === 'other') {
-      // A client whose headers change with each request is compared increasingly rarely.
+      // If a client's headers change with each request, its requests are compared increasingly
+      // rarely.
       this.#patience.returned(0);
     } else {
       this.#patience.interrupt();
@@ -182,7 +183,7 @@ export class RepeatedRequests {
       this.#failed(error);
       return;
     }
-    // Node's idle timeout is not aware of the bytes that the engine reads.
+    // Suspends Node's idle timeout, which does not notice bytes that the engine reads.
     const { timeout = 0 } = socket;
     socket.setTimeout(0);
     const revoke = (): void => {

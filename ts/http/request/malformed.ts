@@ -18,12 +18,9 @@ export interface Refusal {
   readonly message: string;
 }
 
-/**
- * The problem with a request that this parser accepted but that another one might parse
- * differently.
- */
+/** Returns a refusal if other parsers might interpret the request differently than this one. */
 export function ambiguity({ headers, rawHeaders }: IncomingMessage): Refusal | null {
-  // Node silently drops headers beyond its limit; one of them may matter.
+  // Node silently drops headers beyond its limit, and one of them may be significant.
   if (rawHeaders.length / 2 > MAX_HEADERS) {
     const message = `Request Header Fields Too Large [limit=${MAX_HEADERS}]`;
     return { status: 431, message };

@@ -69,7 +69,7 @@ function createParser(request: IncomingMessage, queue: PartQueue): busboy.Busboy
   const parser = busboy({
     headers: request.headers,
     preservePath: true,
-    // Strings as raw bytes: the import decodes them, and must detect invalid UTF-8.
+    // Keeps strings as raw bytes, because the import decodes them and must detect invalid UTF-8.
     defCharset: 'latin1',
     defParamCharset: 'utf8',
     highWaterMark: CHUNK_BYTES,

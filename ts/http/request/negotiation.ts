@@ -7,9 +7,9 @@ export type Coding = 'zstd' | 'br' | 'gzip';
 export const MIN_COMPRESSED_BYTES = 1024;
 
 /**
- * Chooses the content coding for `Accept-Encoding: accepted`, or `null` for none: the one in
- * `offered` that the client rates highest, the first on a tie. A coding must be named explicitly;
- * `*` accepts no coding.
+ * Chooses the coding in `offered` that the client rates highest in `Accept-Encoding: accepted`, or
+ * the first of several equally rated codings. Returns `null` for no coding. A coding must be named
+ * explicitly; `*` accepts no coding.
  */
 export function chooseCoding<const Offered extends Coding>(
   accepted: string | readonly string[] | undefined,
@@ -19,7 +19,7 @@ export function chooseCoding<const Offered extends Coding>(
     return null;
   }
   const ratings = readRatings(typeof accepted === 'string' ? accepted : accepted.join(','));
-  // If the client also rates the uncompressed response, a coding with a lower rating is not used.
+  // A coding that the client rates lower than the uncompressed response is not used.
   let best = ratings.get('identity') ?? 0;
   let chosen: Offered | null = null;
   for (const coding of offered) {

@@ -1,7 +1,7 @@
 /**
- * Blocks web pages of other sites from a server without a login. The Host header must name this
- * server (DNS rebinding). A request that a browser sends for another site's page is refused, even a
- * GET, because GET /exec may write.
+ * Protects a server without a login from web pages of other sites. The Host header must name this
+ * server, to prevent DNS rebinding. Requests that a browser sends for another site's page are
+ * refused. This includes GET requests, because GET /exec may write.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 

@@ -6,7 +6,7 @@
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** Maximum characters up to which the built-in decoder is faster. */
+/** Maximum number of characters for which the built-in decoder is faster. */
 const MAX_AT_ONCE = 4096;
 
 /** Valid switch values in lower case; only `true` enables a switch. */
@@ -20,14 +20,14 @@ export class Parameters {
     return this.#values.get(name);
   }
 
-  /** Whether a switch is enabled: only by `true`, in any case, not by `1`. */
+  /** Whether a switch is enabled: only by `true` in upper or lower case, not by `1`. */
   isTrue(name: string): boolean {
     return this.#values.get(name)?.toLowerCase() === 'true';
   }
 
   /** Returns the error for the first invalid switch; `null` if all are valid. */
   wrongSwitch(names: readonly string[]): string | null {
-    // Shortcut, because most requests contain only a statement.
+    // Most requests contain only the statement, so there is nothing to check.
     if (this.#values.size > 1) {
       for (const name of names) {
         const value = this.#values.get(name) ?? '';
@@ -120,7 +120,7 @@ function percentDecode(text: string): Buffer | null {
       at += 1;
       continue;
     }
-    // Decoding in place is safe: an escape is three bytes long.
+    // Decoding in place is safe, because an escape is longer than the byte that replaces it.
     const value = 16 * hexDigit(bytes[at + 1]) + hexDigit(bytes[at + 2]);
     if (Number.isNaN(value)) {
       return null;

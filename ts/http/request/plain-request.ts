@@ -5,21 +5,24 @@
 import { IncomingMessage, type ServerResponse } from 'node:http';
 
 /**
- * A request; if it asks to upgrade to anything other than a WebSocket, it is processed as a plain
- * request.
+ * An HTTP request. A request to upgrade to any protocol other than WebSocket is processed as a
+ * plain request.
  */
 export class PlainRequest extends IncomingMessage {
   #requestsUpgrade = false;
   /** Sends `100 Continue`; `null` if it was already sent, or if the client does not wait for it. */
   #invite: (() => void) | null = null;
 
-  /** Node reads this before it looks for a body. Other upgrades (`h2c`) are never granted. */
+  /**
+   * Node reads this property before it looks for a body. Upgrades to other protocols (`h2c`) are
+   * never granted.
+   */
   get upgrade(): boolean {
     return this.#requestsUpgrade && (this.method === 'CONNECT' || requestsWebSocket(this));
   }
 
   set upgrade(isRequested: boolean | null) {
-    // Node's constructor sets it before the private fields exist.
+    // Node's constructor sets this property before the private fields exist.
     if (#requestsUpgrade in this) {
       this.#requestsUpgrade = isRequested === true;
     }
@@ -60,8 +63,7 @@ export class PlainRequest extends IncomingMessage {
 }
 
 /**
- * Whether it is uncertain that the client will send the body, so that no further request can follow
- * on the connection.
+ * Whether the client may never send the body, so that the connection cannot accept another request.
  */
 export function awaitsContinue(request: IncomingMessage): boolean {
   return request instanceof PlainRequest && request.awaitsContinue;

@@ -1,5 +1,6 @@
 /**
- * A request body that is itself a file (`curl -T`, `--data-binary`), as the only part of an import.
+ * Reads a request body that is itself a file (`curl -T`, `--data-binary`) as the only part of an
+ * import.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
@@ -13,7 +14,7 @@ export function isRawBody(type: string): boolean {
 }
 
 /**
- * Returns the raw bytes under the rules of `readRawBody`; the caller must consume any unread
+ * Returns the raw bytes, with the same checks as `readRawBody`. The caller must consume any unread
  * remainder.
  */
 export async function* readContent(

@@ -1,6 +1,6 @@
 /**
- * Request bodies. A stalled body is abandoned, but time during which the server does not read is
- * not counted. `small-body.ts` reads small bodies completely.
+ * Reads request bodies. A stalled body is abandoned, but time during which the server itself does
+ * not read is not counted. `small-body.ts` reads small bodies completely.
  */
 import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform, type TransformCallback } from 'node:stream';

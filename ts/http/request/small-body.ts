@@ -1,5 +1,5 @@
 /**
- * Small bodies, which koa-body reads completely within the limit of their route. Nothing is written
+ * Reads small bodies completely with koa-body, within the limit of their route. Nothing is written
  * to files, data beyond the limit is not buffered, and errors have this server's messages.
  */
 import type { Part } from 'formidable';
@@ -34,7 +34,7 @@ async function take(context: HttpContext, { kind, limitBytes }: SmallBody): Prom
   return true;
 }
 
-/** Adds form fields to the URL parameters; form fields win. */
+/** Adds form fields to the URL parameters; form fields take precedence. */
 async function readForm(context: HttpContext, limitBytes: number): Promise<void> {
   const type = context.headers['content-type']?.toLowerCase() ?? '';
   const { parameters } = context.state;
@@ -116,7 +116,7 @@ function bytesParser(make: KoaBody, limitBytes: number): Parse {
   return parse;
 }
 
-/** Fields are kept, up to a maximum number; files are skipped. */
+/** Stores fields, up to a maximum number, and skips files. */
 function multipartParser(
   make: KoaBody,
   limitBytes: number,

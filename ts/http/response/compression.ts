@@ -20,7 +20,8 @@ const { createZstdCompress, constants: zstdConstants } = zlib as unknown as Zstd
 const { BROTLI_PARAM_QUALITY, Z_BEST_SPEED } = zlib.constants;
 
 /**
- * The fastest coding first: a client on the same machine should not wait for the last few percent.
+ * Fastest coding first, because a client on the same machine should not wait for a slightly smaller
+ * response.
  */
 const STREAMED: readonly Coding[] =
   createZstdCompress === undefined ? ['gzip', 'br'] : ['zstd', 'gzip', 'br'];

@@ -6,7 +6,10 @@
 const QUOTE = 0x22;
 const LINE_END = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
-/** = + - @, tab, carriage return, NUL: characters that start a formula, or precede a hidden one. */
+/**
+ * Characters that start a formula (= + - @), or that may precede it invisibly (tab, carriage
+ * return, NUL).
+ */
 const BEGINNINGS: ReadonlySet<number> = new Set([
   0x3d,
   0x2b,

@@ -1,6 +1,6 @@
 /**
- * Shared by `/exec` and `/exp`: reads the request, refuses invalid statements, and reads replies to
- * their end.
+ * Functions shared by `/exec` and `/exp`: they read the request, refuse invalid statements, and
+ * read replies to their end.
  */
 import {
   asDatabaseError,
@@ -70,8 +70,8 @@ export function errorBody(query: string, message: string, position: number | nul
 }
 
 /**
- * Position of an error in the SQL text. For a row value that cannot be converted, clients expect 0;
- * those that request it get the position of the converted expression.
+ * Returns the position of an error in the SQL text. For a row value that cannot be converted, this
+ * is 0, as clients expect, or on request the position of the converted expression.
  */
 export function positionOf(context: HttpContext, { code, start = 0 }: DatabaseError): number {
   const isShown = code !== 'InvalidCell' || context.state.parameters.isTrue('exactPosition');
@@ -184,8 +184,8 @@ export async function prepareWhileConnected(
 }
 
 /**
- * Runs `work`, and cancels it if the client disconnects: cancels the statement until the first rows
- * arrive, and afterwards the stream.
+ * Runs `work`. If the client disconnects before the first rows arrive, cancels the statement; after
+ * that, cancels the stream.
  */
 export async function whileConnected<T>(
   context: HttpContext,

@@ -1,6 +1,7 @@
 /**
- * GET /changes: the rows committed to a table from a position on, as server-sent events. An error
- * before the first event is a response with an error status; a later one is the last event.
+ * GET /changes: streams the rows committed to a table, starting at a position, as server-sent
+ * events. An error before the first event is a response with an error status; a later error is the
+ * last event.
  */
 import {
   asDatabaseError,

@@ -67,8 +67,8 @@ export function consoleRoutes(services: HttpServices, base: string): Route[] {
 }
 
 /**
- * Redirects to the address with a trailing slash, because the page refers to its files relative to
- * its directory.
+ * Redirects to the URL with a trailing slash, because the page refers to its files relative to its
+ * directory.
  */
 function toFolder(base: string): Route {
   return {
@@ -126,7 +126,10 @@ function matchesEtag(header: string, file: StaticFile): boolean {
   return header.split(',').some((item) => forms.includes(item.trim().replace(/^W\//, '')));
 }
 
-/** With `If-Range`, the whole file is sent unless the client's part is from the same version. */
+/**
+ * Whether the `If-Range` header allows a range: the client's partial file must be from the same
+ * version. Otherwise the whole file is sent.
+ */
 function isRangeCurrent(condition: string, file: StaticFile): boolean {
   return condition === '' || condition.trim() === file.etag;
 }

@@ -190,7 +190,7 @@ class Execution {
     }
     const tail = this.#tail(reply.summary, range);
     if (head.length + first.length + tail.length < MIN_COMPRESSED_BYTES) {
-      // A string is sent in one write with the headers.
+      // Node sends a string body in the same write as the headers.
       answer(this.#context, 200, JSON_TYPE, head + first.toString() + tail);
     } else {
       await answerBuffered(this.#context, [Buffer.from(head), first, Buffer.from(tail)]);
@@ -198,7 +198,7 @@ class Execution {
     this.#setting.answered(this.#howAnswered(range));
   }
 
-  /** All columns: a request with `cols` is never handed off. */
+  /** Describes all columns, because a request with `cols` is never handed off. */
   #howAnswered(range: RowRange): Answered {
     const { req, res } = this.#context;
     return {

@@ -1,7 +1,7 @@
 /**
  * POST and DELETE /api/v1/import/file: uploads a Parquet file under a generated name, and removes
- * it. The file is in the directory that `read_parquet` and COPY read, so that SQL statements can
- * use it.
+ * it. The file is stored in the directory that `read_parquet` and COPY read, so that SQL statements
+ * can use it.
  */
 import { randomBytes } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
@@ -83,7 +83,7 @@ function store(request: IncomingMessage, path: string, stallMs: number): Promise
         void rm(path, { force: true }).finally(() => {
           reject(reason);
         });
-      // Removing a file that is still being opened would have no effect: it would be created
+      // A file that is still being opened cannot be removed yet, because it would be created
       // afterwards.
       if (file.closed) {
         remove();

@@ -1,8 +1,7 @@
 /**
- * POST /live: results of several queries on one connection. They are sent as server-sent events,
- * and again whenever a result changes. Each query runs repeatedly with its user's rights,
- * read-only, and once for all streams of that user. A result that equals the previous one is not
- * sent.
+ * POST /live: streams the results of several queries on one connection as server-sent events. A
+ * result is sent again whenever it changes. Each query runs repeatedly and read-only, with its
+ * user's permissions. All streams of a user share its executions.
  */
 import { KEYS } from '../../config/index.js';
 import {

@@ -1,7 +1,7 @@
 /**
  * POST /mcp: tools for agents, over the stateless Streamable HTTP transport of the Model Context
- * Protocol. DELETE ends the calls that a client still waits for. The implementation is loaded with
- * the first request.
+ * Protocol. DELETE ends the calls that a client is still waiting for. The implementation is loaded
+ * at the first request.
  */
 import { KEYS } from '../../config/index.js';
 import { principalKey, type Session } from '../../session/index.js';

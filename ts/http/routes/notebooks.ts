@@ -16,7 +16,7 @@ import type { HttpPaths } from '../paths.js';
 import { principalOf } from '../response/statement-answer.js';
 import { answer, type HttpContext, type HttpServices, JSON_TYPE, type Route } from '../route.js';
 
-/** Maximum bytes of a request with user names and whether a link exists. */
+/** Maximum size in bytes of a request that sets a notebook's users and its link. */
 const ACCESS_BYTES = 64 * 1024;
 const LINK_BYTES = 1024;
 const ABOUT = 'stores console notebooks of users who log in ([Notebooks](notebooks.md))';

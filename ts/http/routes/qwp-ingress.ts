@@ -1,6 +1,6 @@
 /**
  * /write/v4 and /api/v4/write: rows in the columnar protocol (QWP) over a WebSocket. An OK confirms
- * that every row of the messages up to it is as durable as configured.
+ * that all rows of its message and of earlier messages are as durable as configured.
  */
 import { type Config, KEYS } from '../../config/index.js';
 import {
@@ -26,12 +26,12 @@ import type { Acceptance, WebSocketRoute } from '../websocket/route.js';
 const PATHS = ['/write/v4', '/api/v4/write'];
 const VERSION = 1;
 
-/** Maximum bytes of a message, whatever buffers are configured. */
+/** Maximum bytes of a message, regardless of the configured buffers. */
 const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
 /** Maximum bytes of a frame header. */
 const FRAME_HEAD_BYTES = 14;
 
-/** Errors that the message did not cause; clients resend it. */
+/** Errors that the message did not cause; clients send the message again. */
 const WRITE_ERRORS: ReadonlySet<string> = new Set([
   'Busy',
   'Closed',
@@ -71,7 +71,8 @@ function accept(context: HttpContext, services: HttpServices): Acceptance | null
   context.set('X-QWP-Version', String(VERSION));
   context.set('X-QWP-Max-Batch-Size', String(maxMessageBytes));
   const requestsDurable = context.get('X-QWP-Request-Durable-Ack').trim().toLowerCase() === 'true';
-  // In other modes the operating system writes the data at an unknown time and does not report it.
+  // In other commit modes, the operating system writes the data at an unknown time and does not
+  // report it.
   const tellsDurable = requestsDurable && config.get(KEYS.commitMode) === 'sync';
   if (tellsDurable) {
     context.set('X-QWP-Durable-Ack', 'enabled');
@@ -134,7 +135,9 @@ class Sender implements ColumnSender {
   #sequence = -1n;
   /** Bytes of messages read so far. */
   #bytes = 0;
-  /** Time at which the last messages were taken, in milliseconds on the process clock. */
+  /**
+   * Time at which processing of the last messages started, in milliseconds on the process clock.
+   */
   #began = 0;
 
   constructor(connection: WebSocketConnection, setting: Setting, logger: Logger) {
@@ -193,7 +196,7 @@ class Sender implements ColumnSender {
 
   /**
    * Refuses a message and closes the connection. No later message is applied; the client resends
-   * them all from the refused one on.
+   * the refused message and all later ones.
    */
   async failed(error: unknown, sequence: number): Promise<void> {
     if (error instanceof ClientDisconnected) {

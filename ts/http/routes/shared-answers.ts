@@ -1,6 +1,7 @@
 /**
- * Queries that run repeatedly, once for all streams of a user that request them. Queries with the
- * same identity, SQL text and interval are shared, because their rights are the same.
+ * Runs queries repeatedly, but only once for all streams of a user that request the same query.
+ * Queries with the same identity, SQL text and interval are shared, because their permissions are
+ * the same.
  */
 import { createHash } from 'node:crypto';
 
@@ -49,7 +50,8 @@ export class SharedAnswers {
   }
 
   /**
-   * Joins a query of an identity. The session is opened only if this member has to run the query.
+   * Adds a member to the shared query of an identity. The session is opened only if this member has
+   * to run the query.
    */
   join(identity: string, spec: SharedQuerySpec, open: () => Session): Membership {
     const key = JSON.stringify([identity, spec.query, spec.everyMs]);

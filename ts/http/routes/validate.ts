@@ -87,8 +87,8 @@ const EXPLAIN = 'EXPLAIN ';
 const PLANNED = new Set(['SELECT', 'UPDATE']);
 
 /**
- * Also plans the statement, because the planner refuses some that the binder accepts, such as one
- * with an invalid date.
+ * Also plans the statement, because the planner refuses some statements that the binder accepts,
+ * such as one with an invalid date.
  */
 async function plan(
   context: HttpContext,
@@ -114,7 +114,7 @@ async function plan(
   }
 }
 
-/** Commands that return rows that do not come from the tables they name. */
+/** Commands whose result rows do not come from the tables that they name. */
 const UNDESCRIBED = new Set(['EXPLAIN', 'COPY']);
 
 /** Describes a query by its columns, any other statement by its name. */

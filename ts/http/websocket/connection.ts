@@ -32,7 +32,10 @@ export class WebSocketConnection {
   #hasBuffered = false;
   #waitingBytes = 0;
   #wake: (() => void) | null = null;
-  /** No more messages arrive: the client closed or violated the protocol, or the server stops. */
+  /**
+   * Whether no more messages arrive, because the client closed the connection, the client violated
+   * the protocol, or the server stops.
+   */
   #isOver = false;
   #isStopping = false;
   #hasClosed = false;

@@ -1,4 +1,6 @@
-/** The user of a connection that may outlive the login, so that the login must be checked again. */
+/**
+ * The user of a connection that may outlive the login. The login is therefore checked repeatedly.
+ */
 import type { Identity, KnownLogin, Login } from '../../auth/index.js';
 import { DatabaseError, type Principal } from '../../session/index.js';
 import type { HttpContext } from '../route.js';
@@ -16,7 +18,7 @@ export class LastingLogin implements Principal {
     this.#renew = renew;
   }
 
-  /** For a WebSocket request, whose routes always require a login. */
+  /** Creates an instance for a WebSocket request, whose route always requires a login. */
   static of({ state }: HttpContext, readOnly: boolean): LastingLogin {
     if (state.login === null) {
       throw new DatabaseError({ code: 'Internal', message: 'the WebSocket has no login' });
@@ -51,7 +53,7 @@ function refusalOf(login: Exclude<Login, { kind: 'known' }>): DatabaseError {
     case 'wait':
     case 'busy':
     case 'unavailable':
-      // Undecided: the same login may succeed later.
+      // The login could not be verified, but may succeed later.
       return new DatabaseError({
         code: 'Busy',
         message: 'the login cannot be verified at present, try again later',

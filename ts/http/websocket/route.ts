@@ -3,13 +3,13 @@ import { answerText, type HttpContext, type Route } from '../route.js';
 import type { WebSocketConnection } from './connection.js';
 
 /**
- * The definition of a WebSocket route. Logins, cross-site pages and rights are checked as for plain
- * routes.
+ * The definition of a WebSocket route. The checks of logins, page origins and permissions are the
+ * same as for plain routes.
  */
 export interface WebSocketRoute extends Pick<Route, 'path' | 'permission' | 'about'> {
   /**
-   * Decides on a request that passed the checks. It may set headers of the 101 response. Returns
-   * `null` if it sent another response.
+   * Decides whether to accept a request that passed the checks. It may set headers of the 101
+   * response. Returns `null` if it sent another response.
    */
   readonly accept: (context: HttpContext) => Acceptance | null | Promise<Acceptance | null>;
 }
@@ -17,7 +17,7 @@ export interface WebSocketRoute extends Pick<Route, 'path' | 'permission' | 'abo
 /** An accepted connection. */
 export interface Acceptance {
   /**
-   * Maximum bytes of a message, over all its fragments; a longer message closes the connection with
+   * Maximum bytes of a message with all its fragments; a longer message closes the connection with
    * 1009.
    */
   readonly maxMessageBytes: number;

@@ -1,6 +1,6 @@
 /**
- * One socket: startup, login and conversation. Messages are processed one at a time, and writes are
- * buffered. Further rows wait until the client has accepted the previous bytes.
+ * One socket: startup, login and conversation. Messages are processed one at a time, and replies
+ * are buffered. Further rows are sent only after the client has accepted the previous bytes.
  */
 import type { Socket } from 'node:net';
 
@@ -576,7 +576,7 @@ export class Connection implements Drained {
     this.flush();
   }
 
-  // ---- bytes out ----
+  // ---- output ----
 
   private write(bytes: Buffer): void {
     this.outbound.push(bytes);
@@ -635,7 +635,7 @@ export class Connection implements Drained {
     });
   }
 
-  // ---- ends ----
+  // ---- connection end ----
 
   private failConnection(error: unknown): void {
     if (this.stage === 'ended') {

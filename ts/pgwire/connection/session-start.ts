@@ -14,7 +14,7 @@ export function statusParameters(
 ): (readonly [string, string])[] {
   return [
     ['server_version', '14.0'],
-    // Clients that detect QuestDB do not use features that it lacks; for example, sqlx does not use
+    // Clients that detect QuestDB avoid features that it lacks; for example, sqlx does not use
     // EXPLAIN in JSON.
     ['questdb_version', QUESTDB],
     ['server_encoding', 'UTF8'],
@@ -31,8 +31,8 @@ export function statusParameters(
 }
 
 /**
- * Refuses a connection that would fail later anyway, in a catalog query whose error would mean
- * nothing to the user.
+ * Refuses pg_dump and pg_dumpall, which would fail later in a catalog query. That query's error
+ * would not tell the user the cause.
  */
 export function refuseDumps(startup: StartupParameters): void {
   const name = startup.get('application_name') ?? '';

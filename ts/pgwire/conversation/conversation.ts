@@ -78,7 +78,7 @@ const ENDS_BLOCK: ReadonlySet<SessionStatement['kind']> = new Set([
   'RollbackTo',
 ]);
 
-/** Messages of a client that executes prepared queries with different values. */
+/** Messages that a client sends to execute prepared queries with different values. */
 const REPEATED: ReadonlySet<ClientMessage['kind']> = new Set([
   'bind',
   'describe',
@@ -96,8 +96,8 @@ interface Script {
 }
 
 /**
- * `script` contains the statements after a COPY in the same simple query; it is `null` for a COPY
- * started by Execute.
+ * `script` contains the statements after a COPY in the same simple query. It is `null` if Execute
+ * started the COPY.
  */
 type Phase =
   | { readonly at: Exclude<ConversationState, 'waiting' | 'copying'> }
@@ -209,7 +209,7 @@ export class Conversation {
     return this.inserts.repeats(message);
   }
 
-  /** Whether messages may currently be repetitions. */
+  /** Whether the next messages may repeat the buffered insert. */
   get isRepeating(): boolean {
     return this.inserts.isRepeating;
   }
@@ -287,8 +287,8 @@ export class Conversation {
   }
 
   /**
-   * Handles an error in the extended protocol: earlier messages are completed, later ones are
-   * skipped.
+   * Handles an error in the extended protocol: completes earlier messages, and skips later messages
+   * until Sync.
    */
   private async refuse(error: unknown): Promise<void> {
     const { isWaiting } = this.inserts;
@@ -321,7 +321,8 @@ export class Conversation {
     this.copies.abandon().catch(() => undefined);
     this.notifications.close();
     this.block.rollback();
-    // If the server is stopping, no client could receive an error.
+    // Errors are ignored. If the server is stopping, the drop may fail, but no client could receive
+    // the error.
     this.temporary.dropAll().catch(() => undefined);
     this.portals.closeAll();
     this.statements.closeAll();
@@ -605,7 +606,7 @@ export class Conversation {
 
   // ---- running ----
 
-  /** Parses SQL text; in a failed block, a syntax error is reported as a failed block. */
+  /** Parses SQL text. In a failed block, reports the failed block instead of a syntax error. */
   private read(text: string): ParsedStatement {
     try {
       const read = this.session.read(text);
@@ -731,11 +732,11 @@ export class Conversation {
     this.outlet.queue(reply.commandComplete(tag));
   }
 
-  // ---- ends ----
+  // ---- batch end ----
 
   /**
-   * Called at the end of a batch: portals end with their block; outside a block, unnamed portals
-   * end with the batch.
+   * Called at the end of a batch. Outside a block, the unnamed portal ends here; inside a block,
+   * portals end with their block.
    */
   private endOfBatch(): void {
     if (this.block.status === 'I') {

@@ -1,6 +1,7 @@
 /**
- * Notifications for a connection: messages of other sessions, and commits to the tables whose names
- * it listens to. They are sent between transactions, when no statement is running.
+ * Notifications for a connection: messages from other sessions, and commits to tables whose name is
+ * one of the connection's channels. They are sent between transactions, when no statement is
+ * running.
  */
 import {
   type ChangeFeed,
@@ -26,7 +27,7 @@ const POLL_MS = 1_000;
 
 /** The connection interface for notifications. */
 export interface Line {
-  /** Whether no statement is running or has begun. */
+  /** Whether the connection is idle: no statement is running or has begun. */
   isIdle(): boolean;
   /**
    * Resolves when the client has accepted the bytes sent so far; rejects when it has disconnected.

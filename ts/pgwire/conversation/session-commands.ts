@@ -142,7 +142,7 @@ export class SessionCommands {
       this.setting.statements.closeAll();
       this.settings.reset();
       this.setting.notifications.unlisten(null);
-      // A pooled connection must return to the user who logged in before it is reused.
+      // Restores the user who logged in, because a connection pool may reuse the connection.
       this.setting.session.become(null);
     }
     return `DISCARD ${what}`;

@@ -24,7 +24,7 @@ interface Setting {
   readonly shown: (values: Values) => string;
 }
 
-/** Settings that have an effect, by name; clients set many others. */
+/** Settings that have an effect, by name. Clients also set many others. */
 const SETTINGS: ReadonlyMap<string, Setting> = new Map<string, Setting>([
   [
     'statement_timeout',
@@ -88,7 +88,9 @@ export class SessionSettings {
     }
   }
 
-  /** The query for the value of a setting that is stored here; `null` for any other. */
+  /**
+   * Returns a query for the value of a setting that is stored here; `null` for any other setting.
+   */
   valueQuery(name: string): string | null {
     const setting = SETTINGS.get(name);
     return setting === undefined ? null : `SELECT '${setting.shown(this.values)}' AS "${name}"`;
@@ -127,7 +129,7 @@ function isNanoseconds(value: string): boolean {
   return value === 'ns';
 }
 
-/** Message levels from the most verbose; at each of these, the client receives notices. */
+/** Message levels at which the client receives notices, from the most verbose one. */
 const SHOWING: ReadonlySet<string> = new Set(
   'debug5 debug4 debug3 debug2 debug1 debug log info notice'.split(' '),
 );

@@ -36,7 +36,7 @@ export type Step =
 
 type Steps = Readonly<Record<ClientMessage['kind'], Step>>;
 
-/** The same step for all messages except those in `overrides`. */
+/** Returns the same step for all messages except those in `overrides`. */
 function all(step: Step, overrides: Partial<Steps> = {}): Steps {
   return {
     bind: step,

@@ -1,7 +1,7 @@
 /**
- * COPY … FROM STDIN: passes the client's bytes on as they arrive to the engine, which converts them
- * to rows of an INSERT. Either all rows are written or none. Inside a block they wait for its end;
- * otherwise the COPY is a separate transaction.
+ * COPY … FROM STDIN: passes the client's bytes to the engine as they arrive. The engine converts
+ * them to rows of an INSERT. Either all rows are written or none. Inside a block, the block's end
+ * commits or discards the rows; otherwise the COPY is a separate transaction.
  */
 import type {
   CopyAppender,
@@ -20,7 +20,10 @@ import { Recoder } from './recoder.js';
 import { copyResponse } from '../protocol/server-messages.js';
 import { oidOf } from '../protocol/type-oids.js';
 
-/** Bytes that are passed to the engine together, because many clients send smaller messages. */
+/**
+ * Number of bytes to collect before they are passed to the engine, because many clients send
+ * smaller messages.
+ */
 const CHUNK_BYTES = 256 * 1024;
 
 /** The conversation interface that a COPY needs. */

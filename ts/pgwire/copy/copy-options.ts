@@ -5,9 +5,9 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 export interface CopyOptions {
   readonly format: 'text' | 'csv' | 'binary';
   readonly delimiter: string;
-  /** The string for null. */
+  /** The string that represents null. */
   readonly nullText: string;
-  /** Whether there is a header; with `match`, its names must match the columns. */
+  /** Whether the data starts with a header; with `match`, its names must match the columns. */
   readonly header: boolean | 'match';
   readonly quote: string;
   readonly escape: string;
@@ -75,7 +75,7 @@ function formatOf({ format = 'text' }: CopyStreamOptions): CopyOptions['format']
   throw new ProtocolError('22023', message);
 }
 
-/** Options, with their format's defaults; throws for an invalid combination. */
+/** Returns the options, with the defaults of their format; throws for an invalid combination. */
 export function copyOptions(draft: CopyStreamOptions): CopyOptions {
   const format = formatOf(draft);
   const isCsv = format === 'csv';

@@ -158,7 +158,7 @@ export class CopyRows {
     for (let index = start; index < end && !isQuoted; index += 1) {
       isQuoted = escapes[bytes[index] ?? 0] === 1;
     }
-    // Quoted, because a line with only this value would end the data for its reader.
+    // Quoted, because readers interpret a line with only this value as the end of the data.
     isQuoted ||= this.columns.length === 1 && bytes.toString('latin1', start, end) === '\\.';
     if (!isQuoted) {
       this.at += bytes.copy(out, this.at, start, end);
@@ -182,7 +182,7 @@ export class CopyRows {
     this.at = at + 1;
   }
 
-  // ---- bytes ----
+  // ---- output buffer ----
 
   private begin(guess: number): void {
     this.out = Buffer.allocUnsafe(guess * 2 + 64);

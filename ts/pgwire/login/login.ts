@@ -38,7 +38,7 @@ export interface Entered {
   readonly user: string;
   readonly readOnly: boolean;
   readonly identity: Identity;
-  /** Checks whether the login is still valid; absent if it cannot change. */
+  /** Checks whether the login is still valid; absent if the login always remains valid. */
   readonly renew?: NonNullable<KnownLogin['renew']>;
 }
 
@@ -95,10 +95,7 @@ export class LoginBook {
     return book;
   }
 
-  /**
-   * Begins a login. `endPoint` is the data to which a login on an encrypted connection can be
-   * bound.
-   */
+  /** Begins a login. `endPoint` is the channel binding data of an encrypted connection. */
   begin(user: string, caller: Caller, endPoint: Buffer | null = null): LoginExchange {
     const { directory, failures } = this.setting;
     const { address } = caller;
@@ -113,8 +110,8 @@ export class LoginBook {
       fits: (password) => entry?.fits(password) ?? this.refuses(user, password, caller),
       mayEnter: ({ identity }) => directory?.mayConnect(identity, 'PGWIRE') !== false,
       count: (isRight) => {
-        // Parallel attempts are limited too: an attempt that completes after the limit reveals
-        // nothing.
+        // Parallel attempts are limited too: an attempt that completes after the limit was reached
+        // does not reveal its result.
         refuseAfterFailures(failures, user, address);
         failures[isRight ? 'succeeded' : 'failed'](user, address);
       },

@@ -45,8 +45,8 @@ export class SessionUser implements Principal {
   readonly name: string;
   readonly readOnly: boolean;
   /**
-   * Whether the login can only end through a change of rights, because it involves neither a token
-   * nor another service.
+   * Whether only a change of permissions can end the login, because the login involves neither a
+   * token nor another service.
    */
   readonly isLasting: boolean;
   identity: Identity;

@@ -58,8 +58,8 @@ export function decodeText(bytes: Buffer): string {
 }
 
 /**
- * Maximum bytes of a string that is decoded without a view of its bytes, if it is ASCII; most
- * strings are.
+ * Maximum bytes of an ASCII string that is decoded without creating a view of its bytes. Most
+ * strings are short and ASCII.
  */
 const SHORT_BYTES = 64;
 
@@ -167,7 +167,7 @@ export function readStartup(frame: Frame): StartupMessage {
   return { kind: 'startup', major: 3, minor: code & 0xffff, parameters };
 }
 
-/** Messages whose body need not be read to its end. */
+/** Messages whose bodies may contain unread bytes at the end. */
 const UNPARSED_BODIES: ReadonlySet<string> = new Set(['password', 'copyData', 'functionCall']);
 
 export function readMessage(frame: Frame): ClientMessage {
@@ -228,8 +228,8 @@ function readParse(body: BodyReader): ClientMessage {
 const NO_CODES: readonly number[] = [];
 
 /**
- * The values of a Bind message, left in place. They are known to be complete; the engine decodes
- * them.
+ * The values of a Bind message, which remain in the message. Their lengths have been checked; the
+ * engine decodes them.
  */
 export class BoundParameters {
   readonly count: number;

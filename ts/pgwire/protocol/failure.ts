@@ -45,7 +45,10 @@ export function inData(error: unknown, where?: string): Error {
   return new LocatedError(asDatabaseError(error), undefined, where);
 }
 
-/** Shifts the position of an error in a substring of the text that starts at `offset`. */
+/**
+ * Converts an error position in a substring of the SQL text to a position in the whole text. The
+ * substring starts at `offset`.
+ */
 export function shifted(error: unknown, offset: number): Error {
   if (error instanceof ProtocolError) {
     return error;
@@ -70,8 +73,8 @@ export function errorReport(error: LocatedError | ProtocolError): Buffer {
 }
 
 /**
- * SQLSTATE and function name for special errors: drivers prepare a statement again if the error
- * names this PostgreSQL function.
+ * Returns the SQLSTATE and the function name for a statement whose result columns changed. If the
+ * error names this PostgreSQL function, drivers prepare the statement again.
  */
 function special(failure: DatabaseError): { sqlState?: string; routine?: string } {
   return failure instanceof ChangedResult

@@ -76,7 +76,7 @@ const ARRAYS: Readonly<Record<string, number>> = {
   'UUID[]': Oid.UuidArray,
 };
 
-/** Bytes that PostgreSQL's type modifiers count for a header. */
+/** Number of header bytes that PostgreSQL adds to type modifiers. */
 const HEADER = 4;
 /** CHAR is `character(1)`. */
 const CHAR_MODIFIER = 1 + HEADER;
@@ -107,8 +107,8 @@ export function oidOf(type: string): number {
 }
 
 /**
- * Type modifier. For DECIMAL: the precision in the upper 16 bits and the scale in the lower ones,
- * plus the header's four.
+ * Type modifier. For DECIMAL, it has the precision in the upper 16 bits and the scale in the lower
+ * 16 bits, plus the four header bytes.
  */
 function modifierOf({ type, source }: ResultColumn, oid: number): number {
   if (oid === Oid.Bpchar) {

@@ -7,7 +7,7 @@
 import type { Transaction } from '../../session/index.js';
 import { ProtocolError } from '../protocol/protocol-error.js';
 
-/** Idle, in a block, in a failed block. */
+/** Block status as in ReadyForQuery: idle, in a block, or in a failed block. */
 type BlockStatus = 'I' | 'T' | 'E';
 
 /** The session interface that a block needs. */

@@ -14,7 +14,7 @@ const NO_OIDS: readonly number[] = [];
 
 export class BoundValues {
   readonly count: number;
-  /** Encodes how the values were sent. */
+  /** The header that describes the encoding of the values. */
   readonly header: Buffer;
   /** The Bind message with the values, if any. */
   readonly source: BoundParameters | null;

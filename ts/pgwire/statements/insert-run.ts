@@ -1,10 +1,9 @@
 /**
  * Batches consecutive executions of an INSERT. They are buffered until a different message arrives
- * (Sync, Flush, another statement), and then sent to the engine together, in one commit. Replies in
- * between are buffered too, so that they keep the order of the messages.
- *
- * A pipeline may contain thousands of messages that differ only in their values. Messages that
- * repeat the previous ones are accepted as bytes, without decoding: see `repeats`.
+ * (Sync, Flush, another statement), and then sent to the engine together, in one commit. Replies to
+ * messages in between are buffered too, so that all replies are sent in message order. A pipeline
+ * may contain thousands of messages that differ only in their values. Messages that repeat the
+ * previous ones are accepted as bytes, without decoding: see `repeats`.
  */
 import { DatabaseError, ParameterBatch } from '../../session/index.js';
 import { BoundValues } from './bound-values.js';
@@ -18,7 +17,10 @@ import { bindComplete, commandComplete } from '../protocol/server-messages.js';
 const MAX_ROWS = 16_384;
 const MAX_BYTES = 8 * 1024 * 1024;
 
-/** Errors in values, or in a statement that cannot be batched; after them, nothing was written. */
+/**
+ * Errors in values, or in a statement that cannot be batched. After such an error, nothing was
+ * written.
+ */
 const BEFORE_WRITING: ReadonlySet<string> = new Set([
   'InvalidValue',
   'InvalidCell',
@@ -54,9 +56,9 @@ interface ExecutionGroup {
   count: number;
 }
 
-/** The parts that the messages of a batch have in common. */
+/** The bytes that the messages of a batch have in common. */
 interface Pattern {
-  /** The Bind message before and after its values. */
+  /** Bytes of the Bind message before and after its values. */
   readonly head: Buffer;
   readonly tail: Buffer;
   readonly count: number;
@@ -101,7 +103,7 @@ export class InsertRun {
     return this.pattern !== null;
   }
 
-  /** Whether an execution can join the buffered ones. */
+  /** Whether an execution can be added to the buffered ones. */
   accepts({ statement, values }: Portal): boolean {
     return this.statement === null
       ? isBatchable(statement)
@@ -220,7 +222,7 @@ export class InsertRun {
     return true;
   }
 
-  /** Counts a buffered execution whose reply comes after `replies`. */
+  /** Counts a buffered execution whose reply follows `replies`. */
   private note(replies: Buffer): void {
     const last = this.groups.at(-1);
     if (last !== undefined && (last.replies === replies || last.replies.equals(replies))) {

@@ -83,7 +83,7 @@ export class Portal {
     return this.isChunked;
   }
 
-  /** Resumes an execution that began at `sinceMs`, and continues with the rows in its reply. */
+  /** Resumes an execution that began at `sinceMs`, starting with the rows in its reply. */
   resume(reply: ExecuteReply, sinceMs: number): void {
     const { chunk, stream, summary } = this.statement.resumed(reply, sinceMs);
     this.started = true;

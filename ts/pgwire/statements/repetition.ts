@@ -11,7 +11,7 @@ import type { Stored } from './bound.js';
 import type { Portal } from './portal.js';
 import type { Statements } from './statements.js';
 
-/** Maximum statements per handoff, most recent last. */
+/** Maximum number of statements per handoff. */
 const MAX_STATEMENTS = 32;
 /**
  * Maximum bytes of a Bind message without its values and their encoding; longer patterns are not

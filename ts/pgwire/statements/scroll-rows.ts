@@ -9,7 +9,7 @@ const MAX_BYTES = 64 << 20;
 const MAX_TOTAL_BYTES = 256 << 20;
 /** Approximate bytes of each chunk of buffered rows. */
 const CHUNK_BYTES = 64 << 10;
-/** Bytes for each row in addition to its content, which store its offset. */
+/** Bytes that store the offset of a row, in addition to the row's content. */
 const ROW_BYTES = 4;
 
 let totalBytes = 0;

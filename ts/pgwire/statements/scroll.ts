@@ -91,7 +91,7 @@ export class Scroll {
     return isRow ? { from: number, count: 1, isBack: false } : NONE;
   }
 
-  /** Reads until `required` rows are buffered, or until all are. */
+  /** Reads until `required` rows are buffered, or until all rows are buffered. */
   private async fill(required: number): Promise<void> {
     while (!this.ended && this.rows.count < required) {
       const missing = required === Infinity ? 0 : required - this.rows.count;
