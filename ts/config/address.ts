@@ -1,4 +1,4 @@
-/** Groups addresses by their owner, for limits per address. */
+/** Groups network addresses by their owner, so that limits per address apply to each owner. */
 import { isIPv6 } from 'node:net';
 
 import { isLoopback } from './units.js';

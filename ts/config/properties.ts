@@ -1,6 +1,6 @@
 /**
- * The Java properties format of `server.conf`: `key=value` lines, `#` or `!` comments, backslash
- * escapes; a trailing backslash continues the line.
+ * Parses the Java properties format of `server.conf`: `key=value` lines, comments that start with
+ * `#` or `!`, and backslash escapes. A trailing backslash continues the line.
  */
 
 /** Returns keys and values in file order. If a key is repeated, its last value wins. */

@@ -89,7 +89,7 @@ function safeInteger(value: number, text: string): number {
 
 /** An address to listen on. */
 export interface Endpoint {
-  /** `null` for loopback, on both address families if the machine has them. */
+  /** `null` means loopback, in both address families if the machine has them. */
   readonly host: string | null;
   readonly port: number;
 }

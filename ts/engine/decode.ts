@@ -2,7 +2,7 @@
 import { DatabaseError, type ErrorFields } from './error.js';
 import { ERROR_CODES } from '../border/types.generated.js';
 
-/** Nullable counterpart of `ErrorFields`, as `native` writes it. */
+/** Counterpart of `ErrorFields` whose members can be null, as `native` writes it. */
 type NativeErrorFields = { readonly [K in keyof ErrorFields]: ErrorFields[K] | null };
 
 const KNOWN_CODES: ReadonlySet<string> = new Set(ERROR_CODES);

@@ -94,7 +94,7 @@ export interface BatchReply extends Pick<ExecuteReply, 'sequenceValues'> {
 }
 
 export interface ResultStream {
-  /** The next chunk, of about `maxRows` rows at most; `null` at the end. */
+  /** Returns the next chunk, with at most about `maxRows` rows; `null` at the end. */
   next(maxRows?: number): Promise<Chunk | null>;
   /** Valid after the last chunk. */
   summary(): Summary;
@@ -177,9 +177,9 @@ export interface CopyAppender {
    * returns.
    */
   write(chunk: Buffer): Promise<AppendProgress>;
-  /** Commits the rows, or adds them to their transaction block. Reports errors in the data. */
+  /** Commits the rows, or adds them to the open transaction block. Reports errors in the data. */
   finish(): Promise<CopyReply>;
-  /** Discards all rows; they are gone once the promise resolves. */
+  /** Resolves when all rows have been discarded. */
   abort(): Promise<void>;
 }
 
@@ -238,7 +238,7 @@ export interface HandoffResult {
   readonly last: number | null;
   /** The error that ended the handoff; the client has not received it. */
   readonly error: DatabaseError | null;
-  /** The reply, if its rows exceed one chunk; none of its rows were sent. */
+  /** A reply that the engine did not send, because its rows exceed one chunk; otherwise `null`. */
   readonly reply: ExecuteReply | null;
   /** Duration of each execution, in microseconds. */
   readonly micros: Uint32Array;
@@ -279,9 +279,9 @@ export interface Database {
   /** Returns false if no such query is running. */
   cancelQuery(queryId: bigint): boolean;
   /**
-   * Lets the engine answer the client on a socket for about a second, while the client executes
-   * `statements`, in the order that the terms specify, with varying values. Throws if that is
-   * impossible.
+   * Hands a socket's connection off to the engine for about a second. The engine answers the client
+   * while it executes `statements` with varying values, in the order that the terms specify. Throws
+   * if a handoff is impossible.
    */
   handOff(descriptor: number, terms: HandoffTerms, statements: readonly Statement[]): Handoff;
   activeQueries(): readonly ActiveQuery[];

@@ -52,11 +52,11 @@ export interface WireEndpoint {
   readonly isEncrypted: boolean;
 }
 
-/** Maximum pauses of the client, in milliseconds. */
+/** Maximum pauses of a client, in milliseconds. */
 export interface TransferTimeouts {
-  /** While the client sends a body. */
+  /** Maximum pause while the client sends a body. */
   readonly bodyMs: number;
-  /** While the client reads a response. */
+  /** Maximum pause while the client reads a response. */
   readonly sendMs: number;
 }
 
@@ -80,7 +80,7 @@ export interface RequestState {
   /** The request body, for a route with a body of kind `bytes`. */
   body: Buffer;
   identity: Identity | null;
-  /** The login that `identity` comes from. */
+  /** The login that determined `identity`. */
   login: KnownLogin | null;
   timeouts: TransferTimeouts;
   authenticationNanos: number;
@@ -103,7 +103,7 @@ export interface HttpContext {
   respond?: boolean;
   /** Returns a request header; empty if it was not sent. */
   get(name: string): string;
-  /** Sets a response header, like the methods below. */
+  /** Sets a response header. The following methods also change response headers. */
   set(name: string, value: string | string[]): void;
   append(name: string, value: string): void;
   remove(name: string): void;
@@ -127,7 +127,7 @@ export interface Route {
   readonly path: string;
   /** GET includes HEAD. */
   readonly methods: readonly string[];
-  /** `data`: requires a login, and only from pages of this server. `open`: no restrictions. */
+  /** `data`: requires a login, and refuses pages of other sites. `open`: no restrictions. */
   readonly access: 'data' | 'open';
   /**
    * Format of the route's errors: `{"error":…}` or text. Statement errors are always JSON, and

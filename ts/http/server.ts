@@ -171,9 +171,9 @@ function createEncrypted(
   return server;
 }
 
-/** Applies the settings that can change at runtime; open connections keep theirs. */
+/** Applies the settings that can change at runtime; open connections keep the previous settings. */
 function applyLimits(server: LimitedServer, { config, limits }: Listener): void {
-  // Node reads it for every new connection, but declares it only as an option.
+  // Node reads this property for every new connection, but declares it only as an option.
   server.maxHeaderSize = config.get(KEYS.httpHeaderBytes);
   server.maxConnections = limits().all + 2 * REFUSED_AT_ONCE;
 }

@@ -271,7 +271,7 @@ function sessionLogin(
 /** Refuses a request without the route's permission. */
 export function checkPermission({ sessions }: HttpServices, permission: string): Step {
   return (context) => {
-    // Whether a server is read-only does not affect granted rights.
+    // Permissions do not depend on whether the server is read-only.
     const principal = principalOf(context, false);
     sessions.guard?.authorise(principal, [{ table: '', columns: [], permission }]);
     return true;

@@ -1,7 +1,7 @@
 /**
- * One connection of the line protocol: its login, lines, commits and end. The protocol has no
- * replies. A failed write is therefore retried while the sender waits, and an invalid line closes
- * the connection; the log contains the reason.
+ * One connection of the line protocol: checks the sender's login, reads lines and commits them. The
+ * protocol has no replies. A failed write is therefore retried while the sender waits. An invalid
+ * line closes the connection, and the log contains the reason.
  */
 import type { Socket } from 'node:net';
 
@@ -24,7 +24,10 @@ import type { CommitSlots } from './commit-slots.js';
 const COMMIT_BYTES = 256 * 1024;
 /** Time that the first lines after an idle interval wait for more lines. */
 const GATHER_MS = 10;
-/** Maximum buffered bytes; more only if two lines of the maximum length need it. */
+/**
+ * Maximum number of buffered bytes. It is higher only if two lines of the maximum length require
+ * it.
+ */
 const MAX_BUFFERED_BYTES = 1024 * 1024;
 /** Initial and maximum pause before a failed write is retried. */
 const RETRY_MS = 100;
@@ -222,7 +225,7 @@ export class Connection {
     }
   }
 
-  /** Commits until nothing is left that can be committed now. */
+  /** Commits until no more lines can be committed now. */
   async #work(): Promise<void> {
     const stream = this.#stream;
     clearTimeout(this.#timer ?? undefined);
@@ -303,7 +306,7 @@ export class Connection {
     }
   }
 
-  /** Discards everything that is left. */
+  /** Discards all remaining data. */
   #abandon(): void {
     this.#end = 'ending';
     this.#socket.destroy();

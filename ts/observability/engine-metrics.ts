@@ -1,4 +1,4 @@
-/** Descriptions of the engine's metrics; the engine only counts them by name. */
+/** Descriptions of the engine's metrics, for which the engine only reports values by name. */
 import type { MetricMeaning, MetricsRegistry } from './metrics.js';
 
 function counter(help: string): MetricMeaning {
@@ -30,7 +30,7 @@ const MEANINGS: Readonly<Record<string, MetricMeaning>> = {
   dropped_log_lines_total: counter('Log lines dropped because the log queue was full.'),
 };
 
-/** `read` returns all values together. */
+/** `read` returns the values of all metrics together. */
 export function registerEngineMetrics(
   registry: MetricsRegistry,
   read: () => Readonly<Record<string, number>>,

@@ -8,7 +8,7 @@ interface HostWarning {
 
 interface HostLimit {
   readonly tag: string;
-  /** Name in the warning. */
+  /** Name of the limit in the warning. */
   readonly name: string;
   readonly path: string;
   readonly pattern: RegExp;

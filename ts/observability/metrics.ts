@@ -36,7 +36,7 @@ export class Histogram {
     this.#sum += seconds;
   }
 
-  /** Cumulative counts by bound, then the sum and the count. */
+  /** Returns the cumulative count for each bound, then the sum and the total count. */
   samples(): readonly Sample[] {
     let count = 0;
     const buckets = this.#counts.map((bucket, at) => {

@@ -6,7 +6,7 @@ import { IngestMetrics } from './ingest-metrics.js';
 import { type Histogram, MetricsRegistry } from './metrics.js';
 import { registerProcessMetrics } from './process-metrics.js';
 
-/** Protocols for statements. */
+/** Protocols that accept statements. */
 type StatementProtocol = 'http' | 'pgwire' | 'qwp';
 /** Statement durations by protocol. */
 export type StatementMetrics = Readonly<Record<StatementProtocol, Histogram>>;

@@ -26,7 +26,7 @@ export interface PrepareOptions extends TimeBounds {
 interface Terms {
   /** Cache key for sharing the binding; `null` if it cannot be shared. */
   readonly key: string | null;
-  /** The principal whose rights apply, and the version of its visibility. */
+  /** The principal whose permissions apply, and the version of its visibility. */
   readonly principal: Principal;
   readonly visibilityVersion: number;
   /** The transaction in which the statement was bound. */

@@ -5,7 +5,7 @@
 import { DatabaseError } from '../engine/error.js';
 import type { Node, SessionStatement, Statement, Tree } from '../sql/index.js';
 
-/** Statements that the server runs, by node kind: users and rights, and COPY of files. */
+/** Statements that the server runs, by node kind: users and permissions, and COPY of files. */
 export type ServerKind = 'Access' | 'Copy';
 
 export type Dispatch =

@@ -12,7 +12,7 @@ import type {
 export interface Principal {
   readonly name: string;
   readonly readOnly: boolean;
-  /** The authenticated identity; without it no rights are granted under access control. */
+  /** The authenticated identity; with access control, a principal without it has no permissions. */
   readonly identity?: Identity;
 }
 
@@ -32,7 +32,7 @@ export interface CatalogChange {
 export interface Listed {
   /** Lists by name. */
   readonly lists: Readonly<Record<string, ListedRows>>;
-  /** The statement to run instead; `null` to run the original. */
+  /** The tree to run instead; `null` to run the original tree. */
   readonly tree: object | null;
 }
 
@@ -48,9 +48,9 @@ export interface ImportTarget {
 }
 
 export interface Guard {
-  /** Calls `changed` whenever rights, visibility or logins change. */
+  /** Calls `changed` whenever permissions, visibility or logins change. */
   watch(changed: () => void): void;
-  /** Throws `AccessDenied` if `principal` lacks a right; called before every execution. */
+  /** Throws `AccessDenied` if `principal` lacks a permission; called before every execution. */
   authorise(principal: Principal, accesses: readonly Access[]): void;
   /** The catalog entries that `principal` may see; `undefined` means all entries. */
   visibility(principal: Principal): Visibility | undefined;
@@ -58,7 +58,7 @@ export interface Guard {
   visibilityVersion(principal: Principal): number;
   /** Permissions that a statement's accesses to the server itself require. */
   serverAccesses(tree: object): readonly Access[];
-  /** Whether a statement reads users or rights. */
+  /** Whether a statement reads users or permissions. */
   readsLists(tree: object): boolean;
   /** Returns the lists that a statement reads; rejects with `AccessDenied`. */
   lists(principal: Principal, tree: object, text: string): Promise<Listed>;
@@ -69,7 +69,7 @@ export interface Guard {
    * `principal` may not act as that owner.
    */
   viewOwner(principal: Principal, tree: object): Owner;
-  /** Runs a change of the catalog, and updates the rights accordingly. */
+  /** Runs a change of the catalog, and updates the permissions accordingly. */
   follow<T>(change: CatalogChange, run: () => Promise<T>): Promise<T>;
   /**
    * Checks a statement that failed to bind, because the reason for the failure may be confidential.
@@ -86,7 +86,7 @@ export interface Guard {
     targets: readonly ImportTarget[],
     run: () => Promise<T>,
   ): Promise<T>;
-  /** Called with each executed statement other than queries and row changes. */
+  /** Called after the execution of each statement that is neither a query nor a row change. */
   ran(principal: Principal, text: string, description: Pick<StatementDescription, 'command'>): void;
 }
 

@@ -36,7 +36,7 @@ interface Operation {
 /** A number, or the client parameter that contains the number. */
 type Argument = { readonly number: string } | { readonly parameter: number };
 
-/** A call of such a function. */
+/** A call of a server function. */
 export interface OperationCall {
   readonly name: string;
   readonly operation: Operation;
@@ -44,7 +44,7 @@ export interface OperationCall {
   readonly span: Span;
 }
 
-/** A syntax tree in which the calls of such functions are replaced. */
+/** A syntax tree in which parameters replace the calls of server functions. */
 export interface Operated {
   readonly tree: Tree;
   /** The calls, in parameter order. */
@@ -105,7 +105,7 @@ function nameOf({ name }: CallNode): string {
   return folded.startsWith(CATALOG) ? folded.slice(CATALOG.length) : folded;
 }
 
-/** Replaces calls of such functions by parameters; throws if a call is invalid. */
+/** Replaces calls of server functions by parameters; throws if a call is invalid. */
 export function operated(tree: Tree): Operated {
   const { nodes = [], spans = [] } = tree as Partial<Tree>;
   const calls: OperationCall[] = [];
@@ -138,7 +138,7 @@ function parameterOf(node: Node): number {
 }
 
 /**
- * Whether a call is `pg_cancel_backend(pid)` over rows of pg_stat_activity, which the engine
+ * Whether a call is `pg_cancel_backend(pid)` for rows of pg_stat_activity, which the engine
  * executes like CANCEL QUERY.
  */
 function isOfRows(nodes: readonly Node[], call: CallNode): boolean {

@@ -1,6 +1,6 @@
 /**
  * A bound statement: its description for the client, and its execution. It is bound again if the
- * tables, the rights or the transaction of its session have changed.
+ * tables, the permissions or the transaction of its session have changed.
  */
 import { setTimeout } from 'node:timers/promises';
 
@@ -138,7 +138,7 @@ export class PreparedStatement {
     }
   }
 
-  /** Executes the statement once; rights are checked at every execution. */
+  /** Executes the statement once; permissions are checked at every execution. */
   async execute(
     parameters: Parameters,
     how: Execute,
@@ -238,7 +238,7 @@ export class PreparedStatement {
   }
 
   /**
-   * Called by `Session.prepare`, and again after changes of the catalog or the rights. Returns
+   * Called by `Session.prepare`, and again after changes of the catalog or the permissions. Returns
    * `null` if an existing binding was reused.
    */
   bind(options: PrepareOptions, read: ParsedStatement): Promise<void> | null {
@@ -295,7 +295,7 @@ export class PreparedStatement {
     if (this.#lifted !== null) {
       return { ...description, parameters: [] };
     }
-    // Leaves out the parameters that represent results of server functions.
+    // Omits the parameters that represent results of server functions.
     return operated === null
       ? description
       : { ...description, parameters: description.parameters.slice(0, -operated.calls.length) };
@@ -395,7 +395,7 @@ export class PreparedStatement {
   }
 
   /**
-   * Runs a statement that changes the catalog; afterwards updates the rights and records the
+   * Runs a statement that changes the catalog. Afterwards updates the permissions and records the
    * statement in the audit log.
    */
   async #followed<T>(guard: Guard, step: Step<T>, rebinding: Rebinding): Promise<T> {

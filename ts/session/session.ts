@@ -48,7 +48,7 @@ interface SessionHostOptions {
   readonly server?: Readonly<Partial<Record<ServerKind, ServerStatements>>>;
   /** Absent without access control. */
   readonly guard?: Guard;
-  /** Absent if the database is embedded without a server. */
+  /** Detects the schema of text files; absent if no text files can be read. */
   readonly operations?: Operations;
   /** Schema detection of text files; absent if none can be read. */
   readonly detectTextShape?: TextShapeDetector;
@@ -112,7 +112,7 @@ export class SessionHost implements StatementHost {
 
   /**
    * Hands a connection off to the engine. The handoff ends when the client sends anything else,
-   * when the rights of any user change, and at the latest after a second.
+   * when any user's permissions change, or after a second at the latest.
    */
   handOff(descriptor: number, terms: HandoffTerms, statements: readonly Statement[]): Handoff {
     const handoff = this.database.handOff(descriptor, terms, statements);
@@ -189,7 +189,7 @@ export class Session implements StatementSession {
     this.isLasting = isLasting;
   }
 
-  /** The user who logged in, or the service account it assumed. */
+  /** The user who logged in, or the service account that this user assumed. */
   get principal(): Principal {
     return this.#principal;
   }
@@ -246,7 +246,7 @@ export class Session implements StatementSession {
   }
 
   /**
-   * Follows the changes to a table from now on, with the rights of this session's user. Uncommitted
+   * Follows future changes to a table, with the permissions of this session's user. Uncommitted
    * changes in the session's own block are not included. The feed occupies a slot until it is
    * closed.
    */

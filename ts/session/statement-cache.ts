@@ -25,7 +25,7 @@ export interface ParsedStatement {
   readonly tree: Buffer;
   /** Operations that the server performs at every execution; `null` for none. */
   readonly operated: Omit<Operated, 'tree'> | null;
-  /** The syntax tree, if the statement reads lists of users and rights. */
+  /** The syntax tree, if the statement reads lists of users and permissions. */
   readonly listing: object | null;
   /** Whether the statement reads the session's sequence values. */
   readonly readsSequenceValues: boolean;
@@ -43,7 +43,7 @@ export interface ParsedStatement {
 
 /** Functions that determine properties of a syntax tree. */
 interface TreeQuestions {
-  /** Whether the tree reads lists of users and rights. */
+  /** Whether the tree reads lists of users and permissions. */
   readsLists(tree: object): boolean;
   /** Whether the tree creates a view. */
   makesView(tree: object): boolean;

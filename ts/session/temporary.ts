@@ -6,7 +6,7 @@ import type { Tree } from '../sql/index.js';
 export interface TemporaryTable {
   readonly name: string;
   readonly isView: boolean;
-  /** ON COMMIT DROP: dropped with its block. */
+  /** Whether the object is dropped at the end of its block (ON COMMIT DROP). */
   readonly endsWithBlock: boolean;
 }
 

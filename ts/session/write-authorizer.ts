@@ -10,7 +10,7 @@ import type { DurationObserver } from './duration-observer.js';
 /** A table that receives rows. */
 export type WriteTarget = Omit<ImportTarget, 'owner'>;
 
-/** The writing user. */
+/** The user who writes the rows. */
 interface Writer {
   readonly principal: Principal;
   /** Owner of a new table; `null` for the writing user. */

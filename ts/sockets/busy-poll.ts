@@ -10,9 +10,9 @@ export const SOON_MS = 0.25;
 
 /** The event loop's clock and iterations. */
 interface EventLoop {
-  /** Milliseconds, with a fraction. */
+  /** Returns the current time in milliseconds, with a fraction. */
   now(): number;
-  /** Calls `iterate` after the sockets have been polled once more, without sleeping. */
+  /** Calls `iterate` after polling the sockets once more without sleeping. */
   next(iterate: () => void): void;
 }
 

@@ -70,12 +70,12 @@ export class Patience {
   #runs = 0;
   #requiredRuns = FIRST_RUNS;
 
-  /** Notes a repetition. */
+  /** Records a repetition. */
   ran(): void {
     this.#runs += 1;
   }
 
-  /** Notes a request that is not a repetition. */
+  /** Records a request that is not a repetition. */
   interrupt(): void {
     this.#runs = 0;
   }
@@ -89,7 +89,7 @@ export class Patience {
     return this.#runs + runs >= this.#requiredRuns;
   }
 
-  /** Notes that a handoff ended after `answered` replies. */
+  /** Records that a handoff ended after `answered` replies. */
   returned(answered: number): void {
     const isWorthIt = answered >= MIN_WORTHWHILE_REPLIES;
     this.#runs = 0;

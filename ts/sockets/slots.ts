@@ -54,8 +54,7 @@ export function slotOf(socket: object): Slot | undefined {
 /** The code that temporarily answers a connection's client. */
 interface HandedOff {
   /**
-   * Resolves when the connection has returned and the bytes of the next request that already
-   * arrived have been read.
+   * Resolves when the handoff has ended and the bytes received for the next request have been read.
    */
   readonly ended: Promise<void>;
   /** Revokes the handoff. With `gently`, the running statement may finish. */
@@ -82,7 +81,10 @@ export class Slot {
   readonly stopping: AbortSignal;
   /** The handoff, while one is active. */
   handedOff: HandedOff | null = null;
-  /** Closes the connection in favour of another one; a protocol can first send an error message. */
+  /**
+   * Closes the connection to free its slot for another one. A protocol can first send an error
+   * message.
+   */
   displace: () => void;
   readonly #socket: Socket;
   readonly #mayHandOff: () => boolean;
@@ -130,7 +132,7 @@ export class Slot {
     this.#hasEntered = true;
   }
 
-  /** Runs work of the server; meanwhile the waiting client cannot be displaced. */
+  /** Runs work on the server, during which the waiting client cannot be displaced. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     this.#work += 1;
     try {
@@ -140,13 +142,13 @@ export class Slot {
     }
   }
 
-  /** Continues with the encrypted `socket`. */
+  /** Uses the encrypted `socket` from now on. */
   carry(socket: Socket): void {
     this.#outer = socket;
     slots.set(socket, this);
   }
 
-  /** Stops counting the connection, whatever happens to its socket. */
+  /** Stops counting the connection, regardless of its socket's state. */
   release(): void {
     if (!this.#isReleased) {
       this.#isReleased = true;
@@ -233,7 +235,7 @@ export class Slots {
   constructor(limits: () => SlotLimits, now: () => number = () => performance.now()) {
     this.#limits = limits;
     this.#now = now;
-    // Unlimited, because every running request and response adds a listener.
+    // The number of listeners is unlimited, because every running request and response adds one.
     setMaxListeners(0, this.#stop.signal);
   }
 
@@ -275,7 +277,7 @@ export class Slots {
     return slot;
   }
 
-  /** Continues an accepted connection with the encrypted `socket`. */
+  /** Switches an accepted connection to the encrypted `socket`. */
   carry(socket: Socket): void {
     this.#open.get(endOf(socket))?.carry(socket);
   }

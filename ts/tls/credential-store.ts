@@ -90,7 +90,8 @@ export class CredentialStore {
 
   #setWatch(files: CertificateFiles, changed: () => void): void {
     this.close();
-    // A separate listener, because stores may share files, and each must end only its own watch.
+    // A separate listener, because stores may share files and each store must stop only its own
+    // watch.
     this.#watch = (): void => {
       changed();
     };

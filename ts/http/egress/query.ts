@@ -26,7 +26,7 @@ export interface BatchOptions {
   /** `null` for no compression. */
   readonly zstdLevel: number | null;
   /**
-   * Maximum time that a client may grant no credit. During that time, the data that its query reads
+   * Maximum time without credit from the client. During that time, the data that its query reads
    * cannot be released.
    */
   readonly pauseMs: number;
@@ -78,13 +78,13 @@ export class Query {
     return this.#request.timeoutMs !== undefined;
   }
 
-  /** Allows this many more bytes to be sent. */
+  /** Increases the number of bytes that may be sent. */
   grant(bytes: number): void {
     this.#credit += bytes;
     this.#granted?.();
   }
 
-  /** Stops the query, whatever it is waiting for. */
+  /** Stops the query, even while it is waiting. */
   stop(): void {
     this.#stopped.abort();
     this.#stream?.cancel();
@@ -179,7 +179,9 @@ export class Query {
     return stream.summary();
   }
 
-  /** A message may exceed the remaining credit, so that every query eventually progresses. */
+  /**
+   * A message may exceed the remaining credit, because every query must eventually make progress.
+   */
   async #waitForCredit(): Promise<void> {
     while (this.#credit <= 0) {
       this.#refuseIfStopped();

@@ -88,7 +88,7 @@ export class RepeatedRequests {
   }
 
   /**
-   * Notes a request while Node's parser is reading it. Returns the error if the engine has just
+   * Records a request while Node's parser is reading it. Returns the error if the engine has just
    * failed to answer the same request.
    */
   received(request: IncomingMessage): DatabaseError | null {
@@ -102,14 +102,14 @@ export class RepeatedRequests {
       this.#texts.clear();
       this.#patience.interrupt();
     }
-    // Starts one request early, so that two frames are available for comparison.
+    // The comparison starts one request early, so that two frames are available.
     if (address !== '' && this.#patience.isTimeIn(2)) {
       this.#compare(request);
     }
     return failure?.url === url ? failure.error : null;
   }
 
-  /** Notes a response whose rows were sent completely. */
+  /** Records a response whose rows were sent completely. */
   answered(answered: Answered, limits: HandoffLimits): void {
     if (this.#address === '') {
       return;

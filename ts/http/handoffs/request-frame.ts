@@ -23,8 +23,8 @@ const VERSION = ' HTTP/1.1\r\n';
 const PLAIN = /^(?:[\t\x20-\x7e]*\r\n)*$/;
 const QUERY = /[?&]query=/g;
 /**
- * Parameters other than the query whose effect on the response never varies. A request with any
- * further parameter is not handed off.
+ * Parameters other than `query` whose effect on the response never varies. A request with any other
+ * parameter is not handed off.
  */
 const REPEATABLE_PARAMETERS = new Set(['limit', 'count', 'nm', 'explain', 'quoteLargeNum', 'src']);
 /** Headers that mark a request with a body, or one that ends its connection. */
@@ -59,9 +59,9 @@ export function splitAddress(url: string): readonly [before: string, after: stri
 }
 
 /**
- * Returns the frame of a request, while Node's parser reads it, if the request is complete and no
- * other bytes arrived with it. The next bytes on the connection then start a new request. Returns
- * `null` for any other request, or if the parser does not expose its buffer.
+ * Called while Node's parser is reading a request. Returns the request's frame if the request is
+ * complete and no other bytes arrived with it. The next bytes on the connection then start a new
+ * request. Returns `null` for any other request, or if the parser does not expose its buffer.
  */
 export function frameOf(request: IncomingMessage): RequestFrame | null {
   const { parser } = request.socket as { readonly parser?: Parser | null };

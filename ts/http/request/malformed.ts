@@ -1,6 +1,6 @@
 /**
- * Responses to input that never becomes a request: plain text, then the connection ends, so that no
- * later bytes are parsed as a request.
+ * Responds to input that cannot be parsed as a request. The response is plain text, and the
+ * connection ends afterwards, so that later bytes are not parsed as a request.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';

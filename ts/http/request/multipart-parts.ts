@@ -12,7 +12,7 @@ import { BodyError, decodedBody, onEarlyEnd, watchBody } from './request-body.js
 
 const MAX_PARTS = 8;
 const MAX_PART_HEADERS = 16;
-/** The parser buffers a part without a file name completely. */
+/** The parser buffers the complete content of a part without a file name. */
 const MAX_FIELD_BYTES = 16 * 1024 * 1024;
 const CHUNK_BYTES = 512 * 1024;
 const MAX_BOUNDARY_LENGTH = 70;

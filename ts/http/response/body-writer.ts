@@ -54,8 +54,8 @@ export class BodyWriter {
   }
 
   /**
-   * Resolves when more may be written. Rejects with `ClientDisconnected`, or with `Closed` if the
-   * server stops.
+   * Resolves when more data may be written. Rejects with `ClientDisconnected`, or with `Closed` if
+   * the server stops.
    */
   async write(bytes: Buffer | string): Promise<void> {
     if (this.#response.destroyed) {

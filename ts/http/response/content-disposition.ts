@@ -3,7 +3,7 @@
 const MAX_NAME_LENGTH = 200;
 
 export function contentDisposition(name: string): string {
-  // Quotes and backslashes could end the name, and path separators could leave the directory.
+  // Quotes and backslashes could end the name, and path separators could select another directory.
   const safe = name.replace(/[\u0000-\u001f\u007f"\\/]/g, '_').slice(-MAX_NAME_LENGTH);
   const ascii = safe.replace(/[^\x20-\x7e]/g, '_');
   const header = `attachment; filename="${ascii}"`;

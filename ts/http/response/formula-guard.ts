@@ -68,7 +68,7 @@ export class FormulaGuard {
     if (this.#position === 'quoted start' || this.#position === 'quoted') {
       this.#position = byte === QUOTE ? 'plain' : 'quoted';
     } else if (byte === QUOTE) {
-      // After a quote that seemed to end the field, this quote shows that both form an escaped
+      // The previous quote seemed to end the field, but the two quotes together are an escaped
       // quote inside it.
       this.#position = this.#position === 'start' ? 'quoted start' : 'quoted';
     } else if (byte === this.#delimiter) {

@@ -304,7 +304,7 @@ class Execution {
   }
 }
 
-/** Cached per description, since equal requests share one. */
+/** Cached per description, because equal requests share a description. */
 const described = new WeakMap<StatementDescription, string>();
 
 function columnsJson(description: StatementDescription, chosen: readonly number[] | null): string {

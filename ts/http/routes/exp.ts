@@ -1,4 +1,4 @@
-/** GET and POST /exp: the rows of one query as a file, CSV or Parquet. */
+/** GET and POST /exp: returns the rows of one query as a CSV or Parquet file. */
 import { KEYS } from '../../config/index.js';
 import type { Logger } from '../../observability/index.js';
 import {

@@ -25,7 +25,7 @@ import { answer, type HttpContext, type HttpServices, type Route } from '../rout
 /** Without a charset, because QuestDB's Python client compares the complete header. */
 const JSON_TYPE = 'application/json';
 
-/** Bytes of rows in memory per byte of the request limit. */
+/** Maximum bytes of rows in memory, per byte of the request size limit. */
 const BUFFER_FACTOR = 4;
 
 const PRECISIONS: ReadonlyMap<string, LinePrecision> = new Map([

@@ -25,7 +25,9 @@ const REQUEST_BYTES = 64 * 1024;
 const MAX_QUERIES = 8;
 const MIN_MS = 250;
 const MAX_MS = 3_600_000;
-/** Interval between events that show that the server is alive and contain its time. */
+/**
+ * Interval between the events that contain the server's time and show that the server is running.
+ */
 const ALIVE_MS = 5_000;
 const LOGIN_CHECK_MS = 1_000;
 
@@ -112,7 +114,7 @@ interface LiveOptions {
   /** The login to check again; absent if no login is required. */
   readonly lasting: LastingLogin | null;
   readonly open: () => Session;
-  /** Identifies the user whose rights apply. */
+  /** Identifies the user whose permissions apply. */
   readonly identity: () => string;
   readonly shared: SharedAnswers;
 }
@@ -173,7 +175,7 @@ class LiveAnswers {
     }
   }
 
-  /** Sends the results of a query whenever they change, until the client is gone. */
+  /** Sends the results of a query whenever they change, until the client disconnects. */
   async #streamQuery({ name, ...spec }: LiveQuery): Promise<void> {
     const { shared, identity, open } = this.#options;
     const member = shared.join(identity(), spec, open);
@@ -194,8 +196,8 @@ class LiveAnswers {
   }
 
   /**
-   * Ends the stream when the login ends or its rights change, because streams with the same rights
-   * share queries.
+   * Ends the stream when the login ends or its permissions change, because streams with the same
+   * permissions share queries.
    */
   async #watchLogin(): Promise<void> {
     const { lasting, identity } = this.#options;

@@ -131,7 +131,8 @@ export class WebSocketConnection {
   }
 
   /**
-   * Sends one binary message; resolves when more may be sent. Rejects with `ClientDisconnected`.
+   * Sends one binary message; resolves when more data may be sent. Rejects with
+   * `ClientDisconnected`.
    */
   async send(...buffers: readonly Buffer[]): Promise<void> {
     await this.sendAll([buffers]);
@@ -203,7 +204,7 @@ export class WebSocketConnection {
     this.#notify();
   };
 
-  /** Accepts no more data to send; data already queued is still sent. */
+  /** Refuses further data, but still sends data that is already queued. */
   #end(): void {
     this.#hasClosed = true;
     this.#finish();

@@ -75,7 +75,7 @@ type Stage = 'startup' | 'login' | 'ready' | 'ended';
 const ENDING = 'terminating connection due to administrator command';
 
 export class Connection implements Drained {
-  /** The encrypted socket after a TLS handshake. */
+  /** The client's socket; after a TLS handshake, the encrypted socket. */
   private socket: Socket;
   private readonly slot: Slot;
   private readonly services: ConnectionServices;
@@ -451,8 +451,8 @@ export class Connection implements Drained {
   }
 
   /**
-   * Refuses a login that would make the provider's password readable on the network, because the
-   * connection is not encrypted.
+   * Refuses a login over an unencrypted connection if it would reveal the provider's password on
+   * the network.
    */
   private refuseOpenPasswords({ signOn }: Authenticator): void {
     if (!this.isEncrypted && !this.isLocal && signOn?.settings.plainTextTokens !== true) {

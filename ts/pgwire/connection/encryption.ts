@@ -32,8 +32,8 @@ export function encrypt(socket: Socket, credentials: Credentials, received?: Buf
 }
 
 /**
- * Whether both sides named the protocol, which is required if the client did not request encryption
- * first.
+ * Whether both sides negotiated the protocol's name, which is required if the client did not
+ * request encryption first.
  */
 export function namedProtocol(socket: TLSSocket): boolean {
   return socket.alpnProtocol === PROTOCOL;

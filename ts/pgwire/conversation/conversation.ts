@@ -66,7 +66,7 @@ interface ConversationSession
 interface Outlet {
   /** Buffers bytes, which are sent at the next `flush` at the latest. */
   queue(bytes: Buffer): void;
-  /** Sends rows; resolves when more may be sent. */
+  /** Sends rows; resolves when more data may be sent. */
   readonly send: Send;
   flush(): void;
 }
@@ -91,7 +91,7 @@ const MICROS_PER_MILLI = 1_000;
 interface Script {
   readonly text: string;
   readonly statements: readonly StatementText[];
-  /** Time at which its message arrived. */
+  /** Arrival time of the simple query's message. */
   readonly sinceMs: number;
 }
 
@@ -122,7 +122,7 @@ export class Conversation {
   private readonly repetition: Repetition | null;
   private phase: Phase = READY;
   private running: Portal | null = null;
-  /** Set during a handoff. */
+  /** The current handoff; `null` if there is none. */
   private handedOff: { readonly handoff: Handoff; readonly eligible: Eligible } | null = null;
   /** Buffered inserts, to be committed together. */
   private readonly inserts: InsertRun;
@@ -177,7 +177,7 @@ export class Conversation {
     return this.notifications.isListening;
   }
 
-  /** A closed conversation stays closed. */
+  /** Changes the phase, unless the conversation is closed. */
   private enter(phase: Phase): void {
     if (!this.isClosed) {
       this.phase = phase;
@@ -604,7 +604,7 @@ export class Conversation {
     }
   }
 
-  // ---- running ----
+  // ---- execution ----
 
   /** Parses SQL text. In a failed block, reports the failed block instead of a syntax error. */
   private read(text: string): ParsedStatement {

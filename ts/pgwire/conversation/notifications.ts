@@ -20,7 +20,7 @@ const MAX_PAYLOAD_LENGTH = 7_999;
 const MAX_CHANNELS = 1_000;
 /** Maximum bytes buffered for a client that does not read; beyond it, the connection is closed. */
 const MAX_WAITING_BYTES = 1_048_576;
-/** Maximum messages that a block can send at its commit. */
+/** Maximum number of messages that a block can send at its commit. */
 const MAX_UNSENT = 10_000;
 /** Interval between login checks on a connection that only listens. */
 const POLL_MS = 1_000;
@@ -106,7 +106,7 @@ export class Notifications {
     }
   }
 
-  /** Sends a message; inside a block, when the block commits. */
+  /** Sends a message, either immediately or when the open block commits. */
   notify(channel: string, payload: string): void {
     checkLength('channel name', channel, MAX_CHANNEL_LENGTH);
     checkLength('payload string', payload, MAX_PAYLOAD_LENGTH);
@@ -157,8 +157,8 @@ export class Notifications {
   }
 
   /**
-   * The changes to the table with this name; `null` if the table does not exist or the user may not
-   * read it.
+   * Returns the change feed of the table with this name; `null` if the table does not exist or the
+   * user may not read it.
    */
   async #feedOf(channel: string): Promise<ChangeFeed | null> {
     const { session } = this.#setting;

@@ -58,7 +58,7 @@ function all(step: Step, overrides: Partial<Steps> = {}): Steps {
 }
 
 const AT_ONCE = { bind: 'now', describe: 'now', execute: 'now' } as const;
-/** Data of a failed COPY that still arrives is skipped. */
+/** Data that arrives after its COPY failed is skipped. */
 const LATE_DATA = { copyData: 'skip', copyDone: 'skip', copyFail: 'skip' } as const;
 const ROUND_TRIP_STEPS = { query: 'query', sync: 'sync', terminate: 'end' } as const;
 

@@ -1,4 +1,4 @@
-/** COPY over the connection, in both directions. */
+/** COPY between the server and the client, in both directions. */
 import type { CopyStream } from '../../session/index.js';
 import type { ClientMessage } from '../protocol/client-messages.js';
 import { BoundValues } from '../statements/bound-values.js';
@@ -56,7 +56,7 @@ export class Copies {
         throw new ProtocolError('57014', `COPY from stdin failed: ${message.reason}`);
       case 'flush':
       case 'sync':
-        // Drivers send Sync right after Execute, before they know that data is requested.
+        // Drivers send Sync directly after Execute, before they know that data is requested.
         break;
       default: {
         const found = `unexpected message "${message.kind}" during COPY from stdin`;
@@ -69,7 +69,9 @@ export class Copies {
     this.open?.cancel();
   }
 
-  /** Ends the COPY without a trace. Once this resolves, none of its data can become visible. */
+  /**
+   * Ends the COPY and discards its data. Once this resolves, none of the data can become visible.
+   */
   async abandon(): Promise<void> {
     const { open } = this;
     this.open = null;
@@ -100,7 +102,7 @@ export class Copies {
       outlet.queue(copyResponse('out', format, columns.length));
       outlet.queue(rows.head());
       const portal = new Portal(statement, BoundValues.none, formats);
-      // Values are sent exactly, so that they can be copied back in unchanged.
+      // Values are sent with full precision, so that they can be copied back unchanged.
       portal.exact = true;
       const run = await this.setting.run(portal, 0, (bytes) => outlet.send(rows.rows(bytes)));
       outlet.queue(rows.tail());

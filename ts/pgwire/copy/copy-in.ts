@@ -93,7 +93,7 @@ export class CopyIn {
     this.cancelled = true;
   }
 
-  /** Accepts a chunk of data; resolves when more may follow. */
+  /** Accepts a chunk of data; resolves when more data may follow. */
   async feed(bytes: Buffer): Promise<void> {
     this.refuseIfCancelled();
     await this.gather(this.recoder === null ? bytes : this.recoder.next(bytes));

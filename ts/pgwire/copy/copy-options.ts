@@ -11,7 +11,7 @@ export interface CopyOptions {
   readonly header: boolean | 'match';
   readonly quote: string;
   readonly escape: string;
-  /** Column names, or all for `*`. */
+  /** Names of columns; `*` means all columns. */
   readonly forceQuote: readonly string[];
   readonly forceNotNull: readonly string[];
   readonly forceNull: readonly string[];

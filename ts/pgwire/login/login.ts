@@ -56,7 +56,7 @@ interface Entry {
 interface LoginSetting {
   /** The users of the database; absent without access control. */
   readonly directory?: Directory | undefined;
-  /** Failed passwords, shared by all endpoints. */
+  /** Limiter of failed passwords, which all endpoints share. */
   readonly failures: FailureLimiter;
 }
 

@@ -32,7 +32,7 @@ export class FrameReader implements FrameRange {
   start = 0;
   end = 0;
   private chunks: Buffer[] = [];
-  /** Bytes of the first chunk that were consumed. */
+  /** Number of consumed bytes in the first chunk. */
   private consumed = 0;
   private size = 0;
 

@@ -1,4 +1,4 @@
-/** An error detected by the protocol; errors of the engine are `DatabaseError`. */
+/** An error that the protocol code detects; errors from the engine are `DatabaseError`. */
 export class ProtocolError extends Error {
   readonly sqlState: string;
   /** Whether the connection must end. */

@@ -110,7 +110,10 @@ export class InsertRun {
       : this.statement === statement && !this.isFull && this.batch.suits(values.header);
   }
 
-  /** Buffers an execution. `name` is the portal's name; a named portal is bound only once. */
+  /**
+   * Buffers an execution. `name` is the portal's name. A named portal is bound only once, so its
+   * messages do not repeat.
+   */
   add(portal: Portal, name: string): void {
     const { source, header } = portal.values;
     this.pattern = source === null || name !== '' ? null : patternOf(source);
@@ -155,7 +158,7 @@ export class InsertRun {
     return bind;
   }
 
-  /** Sends a reply in order. */
+  /** Sends a reply, after the replies to buffered executions. */
   answer(bytes: Buffer): void {
     if (!this.isWaiting) {
       this.outlet.queue(bytes);
@@ -254,7 +257,7 @@ function sameBytes(bytes: Buffer, start: number, expected: Buffer): boolean {
   return true;
 }
 
-/** The replies of several equally successful executions. */
+/** Returns the replies to several executions that succeeded in the same way. */
 function repeated({ replies, count }: ExecutionGroup, answer: Buffer): Buffer {
   const reply = Buffer.concat([replies, answer]);
   return Buffer.alloc(reply.length * count, reply);

@@ -20,7 +20,7 @@ export type Executable = Pick<
   'description' | 'temporary' | 'execute' | 'executeBatch' | 'cancel' | 'handedOff' | 'resumed'
 >;
 
-/** Sends bytes to the client; resolves when more may follow. */
+/** Sends bytes to the client; resolves when more data may follow. */
 export type Send = (bytes: Buffer) => Promise<void>;
 
 /** The result of running a portal. */

@@ -48,7 +48,7 @@ export class Repetition {
     this.#statements = statements;
   }
 
-  /** Notes a message that is not a repetition. */
+  /** Records a message that is not a repetition. */
   interrupt(): void {
     this.#patience.interrupt();
     this.#bound = null;
@@ -58,7 +58,7 @@ export class Repetition {
     this.#bound = portal === '' ? { name: statement, stored } : null;
   }
 
-  /** Notes that all rows of the unnamed portal were sent. */
+  /** Records that all rows of the unnamed portal were sent. */
   ran(portal: Portal): void {
     const bound = this.#bound;
     const pattern =
@@ -96,7 +96,7 @@ export class Repetition {
         };
   }
 
-  /** Notes that a handoff ended after `answered` executions. */
+  /** Records that a handoff ended after `answered` executions. */
   returned(answered: number): void {
     this.#patience.returned(answered);
   }
