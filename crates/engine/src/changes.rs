@@ -1,9 +1,9 @@
 //! One step of a change feed: waits for the next change of the table that a query reads, and runs
 //! the query over the changed rows.
 //!
-//! The protocol runs a feed as a loop of such steps. Each step is a normal execution. Permissions
-//! are checked before each step, a slow client delays only its own next step, and between steps
-//! nothing is retained for the client.
+//! The protocol runs a feed as a loop of such steps. Each step is a normal execution, so
+//! permissions are checked again. A slow client delays only its own next step. Between steps the
+//! server retains nothing for the client.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -24,13 +24,13 @@ use crate::runtime::guard;
 use crate::runtime::registry::Registration;
 use crate::statement::{ExecuteReply, Parameters, Statement};
 
-/// Interval between commit announcements. Feeds on busy tables report several commits at once.
+/// Interval between commit announcements. On a busy table, an announcement covers several commits.
 const ANNOUNCE_EVERY: Duration = Duration::from_millis(10);
-/// Additional announcement interval per waiting feed, so that many feeds use only a fraction of a
-/// core.
+/// Increase of the announcement interval per waiting feed. It limits the CPU use of many feeds to a
+/// fraction of a core.
 const REST_FOR_EACH: Duration = Duration::from_millis(1);
 
-/// Interval between checks for tables that no client follows any more.
+/// Interval between checks for tables that clients no longer follow.
 const FORGET_EVERY: Duration = Duration::from_mins(1);
 
 /// Announces commits to waiting feeds while the database is open, and unfollows tables without
@@ -54,7 +54,7 @@ pub(crate) async fn announce_commits(database: Weak<Database>) {
         if looked.elapsed() >= FORGET_EVERY.min(followers.retention) {
             looked = Instant::now();
             for table in followers.forgotten(&snapshot) {
-                // A failure is retried later.
+                // The next check repeats a failed commit.
                 let _ = commit(&database, Change::unfollow(table)).await;
             }
         }
@@ -67,19 +67,19 @@ struct Reading {
     table: TableId,
     /// Schema version of the table.
     version: u64,
-    /// Whether the binding stays valid while the schema version is unchanged.
+    /// Whether the binding remains valid until the table's schema version changes.
     is_stable: bool,
 }
 
 /// The next change of a table.
 enum Found {
     Nothing,
-    /// A change and its rows: those in these ranges of the table, or those that were added.
+    /// A change and its rows: either the rows in these time ranges of the table, or the added rows.
     Rows(TableChange, Arc<TableSnapshot>, Vec<TimeRange>),
 }
 
 impl Statement {
-    /// Returns the next change. If there is none within the wait time, reports that.
+    /// Returns the next change, or reports after the wait time that there was none.
     pub(crate) async fn run_change(
         &self,
         mut registration: Registration,
@@ -106,7 +106,7 @@ impl Statement {
                 commit(&database, Change::Follow(now.table)).await?;
                 continue;
             }
-            // A feed that has reported the last commit waits for the next announcement.
+            // A feed that has already reported the last commit waits for the next announcement.
             let is_due = asked.wait_ms == 0 || asked.after.is_none_or(|after| after < announced);
             let found = if is_due {
                 find(&database, &snapshot, &table, &asked, options.skip > 0)?
@@ -132,7 +132,7 @@ impl Statement {
             drop((snapshot, table));
             reading = Some(now);
             let woken = async {
-                // The sender lives as long as the database; the timeout is checked above.
+                // The channel closes only with the database. The caller checks for a timeout.
                 let _ = timeout_at(until, commits.changed()).await;
                 Ok(())
             };
@@ -148,7 +148,7 @@ impl Statement {
         };
         let table = Planner::followed_table(&query.plan)?;
         let version = snapshot.table_by_id(table).map_or(0, |table| table.schema().version);
-        // The table's rows are not retained while the feed waits.
+        // A snapshot without rows, so that the waiting feed does not pin the table's files.
         let empty = snapshot.table_by_id(table).ok_or_else(unknown_table)?.without_rows();
         let plan = Planner::over_rows(query.plan.clone(), &Arc::new(empty), &[])?;
         let query = Box::new(BoundQuery { plan, ..*query });

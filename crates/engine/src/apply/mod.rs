@@ -87,7 +87,7 @@ pub(crate) async fn apply(
             }
         }
         BoundStatement::Session { .. } | BoundStatement::Empty => Ok(0),
-        // The tables changed since the binder's questions were answered.
+        // Replan: the answers to the binder's questions refer to an older schema.
         BoundStatement::Asking(_) => Err(EngineError::new(
             ErrorCode::Replan,
             "the schema changed since the statement was prepared",
@@ -98,7 +98,7 @@ pub(crate) async fn apply(
     }
 }
 
-/// Applies a statement on a materialized or live view.
+/// Applies a statement to a materialized or live view.
 async fn apply_materialized(
     database: &Arc<Database>,
     action: IncrementalAction,
@@ -121,7 +121,7 @@ async fn apply_materialized(
     Ok(0)
 }
 
-/// Inserts the given rows in a single commit.
+/// Inserts the given batches in a single commit.
 pub(crate) async fn insert_batches(
     database: &Arc<Database>,
     insert: &BoundInsert,
@@ -192,7 +192,7 @@ pub(crate) async fn insert_returning(
             batches
         }
     };
-    // An expression that fails must fail before the commit.
+    // Evaluated before the commit, so that an expression error leaves no rows behind.
     let answers = batches.iter().map(|batch| returning.rows(batch));
     let answers = answers.collect::<EngineResult<Vec<_>>>()?;
     append_all(database, insert, batches, transaction, &query.token).await?;
@@ -215,7 +215,8 @@ async fn insert_select(
     write_all(writer, place, source, transaction, (&query.token, faults)).await
 }
 
-/// Appends all rows in one commit, or in the commit of the transaction block if there is one.
+/// Appends all rows in a single commit. Inside a transaction block the rows join the block's
+/// commit.
 async fn append_all(
     database: &Arc<Database>,
     insert: &BoundInsert,
@@ -253,8 +254,9 @@ async fn create_table(
     stage_all(writer, place, source, (&query.token, faults)).await
 }
 
-/// Commits a view's definition. A view that waits for the next commit to its base must record the
-/// transaction before that commit. If the base changes meanwhile, the commit is retried.
+/// Commits a view's definition. The definition records the base's transaction from which the view
+/// waits for changes, so it must be committed before the base changes again. If the base has
+/// changed meanwhile, the commit is retried.
 async fn commit_view(
     database: &Arc<Database>,
     view: IncrementalView,
@@ -307,7 +309,7 @@ fn made_view(
     Ok(changes)
 }
 
-/// Restarts the sequences of truncated tables.
+/// Restarts the sequence values of truncated tables.
 fn restart_numbers(database: &Database, change: &BoundSchemaChange) {
     for schema in change.truncate.iter().map(|table| table.schema()) {
         for column in schema.columns.iter().filter(|column| column.default.is_some()) {
@@ -333,7 +335,7 @@ fn schema_changes(change: &BoundSchemaChange) -> Vec<Change> {
     changes.chain(replaces).chain(types).collect()
 }
 
-/// Rewrites the partitions in the other file format.
+/// Converts the partitions to the other file format.
 async fn convert(
     database: &Arc<Database>,
     format: BoundFormat,
@@ -355,7 +357,7 @@ async fn squash(database: &Arc<Database>) -> EngineResult<()> {
     guard::run_blocking("squash", move || storage.checkpoint()).await
 }
 
-/// Commits on a blocking thread, because the log may sync the disk.
+/// Commits on a blocking thread, because writing the log may sync the disk.
 async fn commit(
     database: &Arc<Database>,
     changes: Vec<Change>,

@@ -1,8 +1,8 @@
 //! Statements that change existing rows: UPDATE, DELETE, and ALTER COLUMN … TYPE.
 //!
-//! While the table's other writers wait, a plan finds the rows and identifies them by position. One
-//! commit then changes all of them or none. It logs a small number of cells, and adopts new
-//! segments for a large number.
+//! While the table's other writers wait, a plan finds the rows and identifies them by position. A
+//! single commit then changes either all of these rows or none. It logs the new cells if they are
+//! few; otherwise it adopts new segments.
 
 use std::sync::Arc;
 
@@ -31,8 +31,8 @@ use crate::runtime::guard;
 use crate::runtime::registry::Registration;
 use tidemark_operators::from_datafusion;
 
-/// Maximum size in bytes of the new cells that a statement holds in memory and logs. A larger
-/// change rewrites the partitions.
+/// Maximum size in bytes of the new cells that a statement holds in memory and logs. A statement
+/// with more new cells rewrites the partitions.
 const HELD_BYTES: usize = 64 << 20;
 
 /// Returns the table whose rows the statement changes.
@@ -47,14 +47,14 @@ pub(crate) fn target(bound: &BoundStatement) -> Option<TableId> {
     }
 }
 
-/// Blocks the table's other writers. If a writer is active, waits for it without occupying a
+/// Blocks the table's other writers. If a writer is active, waits for its end without occupying a
 /// worker.
 pub(crate) async fn hold(database: &Arc<Database>, table: TableId) -> EngineResult<Arc<WriteHold>> {
     let storage = Arc::clone(&database.storage);
     guard::run_blocking("hold_writes", move || Ok(Arc::new(storage.hold_writes(table)))).await
 }
 
-/// Returns the plan that finds the rows; `None` when all rows are deleted.
+/// Returns the plan that finds the rows; `None` if the statement deletes all rows.
 pub(crate) fn plan(bound: &BoundStatement) -> EngineResult<Option<&LogicalPlan>> {
     match bound {
         BoundStatement::Update(update) => Ok(Some(&update.plan)),
@@ -85,7 +85,7 @@ impl Rewritten {
     }
 }
 
-/// A change to rows and its inputs.
+/// A statement that changes rows, and its inputs.
 struct Rewrite<'a> {
     database: &'a Arc<Database>,
     hold: &'a Arc<WriteHold>,
@@ -131,7 +131,7 @@ async fn delete(
     let BoundDelete { table: base, plan, returning, .. } = delete;
     let Some(plan) = plan else {
         let (rows, table) = (base.row_count()?, base.schema().id);
-        // Deletions propagate to views, but a TRUNCATE does not.
+        // Views apply the deletions of a DELETE, but ignore a TRUNCATE.
         let is_watched = database.snapshot()?.touched(table).is_some();
         let ranges = vec![TimeRange { lo: i64::MIN, hi: i64::MAX }];
         let all = Change::Clear { table, ranges };
@@ -147,7 +147,7 @@ async fn delete(
     }
     let plan = physical_plan(database, &plan).await?;
     let pool: Arc<dyn MemoryPool> = Arc::clone(&query.memory) as _;
-    // Accounts for the row ids; the log stores them as ranges.
+    // Counts the memory of the row ids. The log stores the ids as ranges.
     let held = MemoryConsumer::new("DELETE").register(&pool);
     let faults = tidemark_vfs::faults();
     let mut source = BatchSource::start(&plan, &database.task_context(query)?)?;
@@ -189,7 +189,8 @@ async fn commit(
 enum Found {
     /// All new cells.
     All(Vec<i64>, Vec<ArrayRef>),
-    /// More cells than may be held in memory, and the source of the remaining ones.
+    /// The first new cells, and the source of the remaining ones, because together they exceed the
+    /// memory limit.
     More(Vec<RecordBatch>, BatchSource),
 }
 
@@ -215,7 +216,7 @@ impl Rewrite<'_> {
                 if let Some(count) = self.stream(held, source, faults).await? {
                     return Ok(Rewritten::of(count));
                 }
-                // A join returned the rows in a different order. The sort may spill.
+                // A join returned the rows out of order. The sort may spill.
                 let sorted = physical_plan(self.database, &by_row(self.plan)?).await?;
                 let source = self.start(&sorted)?;
                 let count = self.stream(Vec::new(), source, faults).await?;
@@ -226,7 +227,7 @@ impl Rewrite<'_> {
         }
     }
 
-    /// Splits the RETURNING columns off the end of the columns.
+    /// Splits off the RETURNING columns, which are the last columns.
     fn answer(
         &self,
         plan: &Arc<dyn ExecutionPlan>,
@@ -255,7 +256,8 @@ impl Rewrite<'_> {
         let mut source = self.start(plan)?;
         let (mut batches, mut bytes) = (Vec::new(), 0);
         while let Some(batch) = source.next().await? {
-            // Cells that share a string are each written out in full.
+            // Counts a string once per cell: cells that share a string in memory are logged
+            // separately.
             bytes += batch.get_array_memory_size().max(cell_bytes(&batch));
             batches.push(batch);
             if bytes > HELD_BYTES {
@@ -269,7 +271,7 @@ impl Rewrite<'_> {
 
     /// Commits all cells in one log record.
     async fn commit(self, rows: Vec<i64>, values: Vec<ArrayRef>) -> EngineResult<u64> {
-        // Converted cells belong to the new definition, which the same commit applies.
+        // Converted cells have the types of the new definition, which the same commit applies.
         let schema_version = self.base.schema().version + u64::from(self.replace.is_some());
         let count = rows.len() as u64;
         let mut changes: Vec<Change> =
@@ -288,8 +290,9 @@ impl Rewrite<'_> {
         Ok(count)
     }
 
-    /// Streams the cells into new segments, which become visible together at the end or not at all.
-    /// Returns the number of rows changed, or `None` without any change if rows do not ascend.
+    /// Streams the cells into new segments. At the end, either all of them become visible or none.
+    /// Returns the number of rows changed. Returns `None` without changing anything if the row ids
+    /// do not ascend.
     async fn stream(
         &self,
         held: Vec<RecordBatch>,
@@ -340,7 +343,7 @@ fn ascends(batch: &RecordBatch, last: &mut i64) -> bool {
     goes_on
 }
 
-/// Writes batches until an empty one arrives. If the channel closes before, everything is
+/// Writes batches until an empty batch arrives. If the channel closes earlier, everything is
 /// discarded.
 fn write_all(
     mut update: BulkUpdate,
@@ -358,7 +361,7 @@ fn write_all(
         account::room(cell_bytes(&batch))?;
         let (mut rows, mut values) = in_order(&batch)?;
         if rows.first().copied() == last {
-            // The previous batch contains this row, and its cells take precedence.
+            // The previous batch ended with the same row, and its cells take precedence.
             rows.remove(0);
             values = values.iter().map(|cells| cells.slice(1, cells.len() - 1)).collect();
         }
@@ -383,7 +386,7 @@ fn concat(
     concat_batches(schema, batches).map_err(|error| EngineError::internal(error.to_string()))
 }
 
-/// Sorts by row id; the first of several cells for a row wins.
+/// Sorts by row id. If a row occurs several times, its first cells are used.
 fn in_order(batch: &RecordBatch) -> EngineResult<(Vec<i64>, Vec<ArrayRef>)> {
     let found: &Int64Array = batch.column(0).as_primitive::<Int64Type>();
     let found = found.values();

@@ -1,5 +1,5 @@
-//! Shared state of change feeds: commit announcements, and how long a table stays followed without
-//! a feed.
+//! Shared state of change feeds: commit announcements, and how long tables without feeds remain
+//! followed.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tidemark_storage::{Snapshot, TableId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-/// Default time for which a table stays followed without a feed.
+/// Default time for which a table without feeds remains followed.
 const FOLLOWED_FOR: Duration = Duration::from_hours(7 * 24);
 
 /// Shared state of all change feeds of an open database.
@@ -17,26 +17,26 @@ const FOLLOWED_FOR: Duration = Duration::from_hours(7 * 24);
 pub(crate) struct Followers {
     /// The last announced transaction.
     pub(crate) commits: watch::Sender<u64>,
-    /// When each table was last followed.
+    /// Time at which each table was last followed.
     last: Mutex<HashMap<TableId, Instant>>,
-    /// How long a table stays followed without a feed.
+    /// Time for which a table without feeds remains followed.
     pub(crate) retention: Duration,
 }
 
 impl Followers {
-    /// Creates the state; tables stay followed for `retention_ms` without a feed.
+    /// Creates the state. Tables without feeds remain followed for `retention_ms`.
     pub(crate) fn new(retention_ms: Option<u64>) -> Self {
         let retention = retention_ms.map_or(FOLLOWED_FOR, Duration::from_millis);
         Self { commits: watch::Sender::default(), last: Mutex::default(), retention }
     }
 
-    /// Records that a table is followed now.
+    /// Records that a feed follows the table now.
     pub(crate) fn note(&self, table: TableId) {
         self.last.lock().insert(table, Instant::now());
     }
 
-    /// Returns tables that no client has followed within the retention time. For tables followed
-    /// before startup, the time counts from startup.
+    /// Returns the tables that no client has followed within the retention time. For a table last
+    /// followed before startup, the retention time begins at startup.
     pub(crate) fn forgotten(&self, snapshot: &Snapshot) -> Vec<TableId> {
         let mut last = self.last.lock();
         let followed: Vec<TableId> = snapshot.followed_tables().collect();

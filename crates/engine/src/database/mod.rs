@@ -39,17 +39,17 @@ pub const CLOSE_TIME: Duration = Duration::from_secs(3);
 /// An open database. Dropping the last reference closes it.
 pub struct Database {
     pub(crate) storage: Arc<Storage>,
-    /// Connections that the engine serves by itself.
+    /// Client connections that the engine currently serves itself.
     pub(crate) handoffs: Handoffs,
     pub(crate) session: Arc<PlanSession>,
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) metrics: Arc<Metrics>,
-    /// Bytes held by connections of the columnar protocol.
+    /// Memory used by all connections of the columnar protocol, in bytes.
     pub(crate) columns_held: Arc<AtomicU64>,
     pub(crate) queries: Arc<QueryCache>,
-    /// Background jobs that are started by one loop.
+    /// Kinds of background jobs that a single loop starts.
     pub(crate) scheduled: Vec<Arc<dyn Scheduled<Self>>>,
-    /// Views that can answer queries over their base tables; `None` if that is disabled.
+    /// Views that can answer queries on their base tables; `None` if this feature is disabled.
     pub(crate) answering: Option<Arc<AnsweringViews>>,
     /// Shared state of change feeds.
     pub(crate) followers: Followers,
@@ -77,7 +77,7 @@ impl Database {
     }
 
     /// Cancels a query or revokes a handoff; returns false for an unknown id. With `gently`, the
-    /// running statement of a handoff may finish first. Takes only short locks.
+    /// running statement of a handoff may finish first. Holds locks only briefly.
     pub fn cancel_query(&self, id: u64, gently: bool) -> bool {
         self.handoffs.revoke(id, gently) || self.cancel_query_of(id, None)
     }
@@ -87,7 +87,8 @@ impl Database {
         self.registry.cancel(id, of)
     }
 
-    /// Returns counters and gauges by name, damaged tables, and the running queries, oldest first.
+    /// Returns counters and gauges by name, the damaged tables, and the running queries in order of
+    /// their start.
     pub fn observe(&self) -> Observed {
         let damages = self.storage.snapshot().damages();
         let numbers = self.metrics.to_json(&Gauges {
@@ -137,11 +138,11 @@ impl Database {
         Ok(receipt.epoch)
     }
 
-    /// Rejects new work, stops running work, checkpoints and releases the root, within roughly the
-    /// given time. Blocks.
+    /// Rejects new work, stops running work, writes a checkpoint and releases the root. `within`
+    /// limits the time approximately. Blocks.
     ///
     /// Succeeds if all acknowledged commits are as durable as promised, with or without a
-    /// checkpoint. A checkpoint that would take too long is abandoned, since the log already
+    /// checkpoint. A checkpoint that would take too long is abandoned, because the log already
     /// contains its rows.
     pub fn close(&self, within: Duration) -> EngineResult<()> {
         if self.closed.swap(true, Ordering::AcqRel) {
@@ -152,8 +153,8 @@ impl Database {
         self.registry.cancel_all();
         self.workers.stop(within / 2);
         let checkpointed = self.storage.close_within(within.saturating_sub(began.elapsed()));
-        // Also removes files of queries that did not end in time; nothing reads these files any
-        // more.
+        // Queries that did not end in time no longer read their files, so these are removed as
+        // well.
         if let Err(error) = clear(&self.spill_root) {
             log::write(
                 Level::Warn,
@@ -184,7 +185,7 @@ impl Database {
         Ok(self.storage.snapshot())
     }
 
-    /// Whether the caller runs on this database's own runtime.
+    /// Whether the calling thread belongs to this database's own runtime.
     pub(crate) fn is_current(&self) -> bool {
         self.workers.is_current()
     }
@@ -194,7 +195,7 @@ impl Database {
         self.workers.handle()
     }
 
-    /// Waits for a scheduling slot for the plan; cheap plans may run immediately.
+    /// Waits for a scheduling slot for the plan. Cheap plans run without waiting.
     pub(crate) async fn turn(
         &self,
         plan: &dyn ExecutionPlan,
@@ -268,14 +269,14 @@ pub(crate) fn damage_report(damage: Damage) -> border::Damage {
     border::Damage { table: damage.table, what: damage.what }
 }
 
-/// Decodes input chosen by the caller; malformed input is the caller's error.
+/// Decodes JSON from the caller. Malformed JSON is reported as the caller's error.
 pub fn given<T: serde::de::DeserializeOwned>(bytes: &[u8], what: &str) -> EngineResult<T> {
     serde_json::from_slice(bytes).map_err(|error| {
         EngineError::new(ErrorCode::InvalidValue, format!("malformed {what}: {error}"))
     })
 }
 
-/// Decodes input produced by our own code; malformed input is an internal error.
+/// Decodes JSON produced by the database itself. Malformed JSON is an internal error.
 pub(crate) fn from_json<T: serde::de::DeserializeOwned>(
     bytes: &[u8],
     what: &str,

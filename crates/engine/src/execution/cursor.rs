@@ -17,23 +17,22 @@ use crate::runtime::cancel::until_stopped;
 use crate::runtime::registry::Registration;
 use crate::runtime::work::Work;
 
-/// A chunk is closed once it has this many bytes. Chunks of 256 KiB to 1 MiB cross the border
-/// fastest.
+/// Size in bytes at which a chunk is closed. Chunks of 256 KiB to 1 MiB cross the border fastest.
 const CHUNK_BYTES: usize = 512 * 1024;
 
-/// Rows encoded between two checks of the chunk's size.
+/// Number of rows encoded between two checks of the chunk's size.
 const ROWS_PER_STEP: usize = 8 * 1024;
 
 /// Encoded rows.
 #[derive(Debug, Default)]
 pub struct Chunk {
-    /// The bytes.
+    /// The encoded bytes.
     pub bytes: Vec<u8>,
-    /// Number of rows in them.
+    /// Number of encoded rows.
     pub rows: u64,
 }
 
-/// Registration and scheduling slot of a running query.
+/// A running query's registration and scheduling slot.
 pub(crate) struct Running {
     pub(crate) registration: Registration,
     pub(crate) turn: Turn,
@@ -44,11 +43,11 @@ pub(crate) struct Cursor {
     source: BatchSource,
     window: RowWindow,
     encoder: RowEncoder,
-    /// An Arrow arena cannot be split: each chunk holds one batch.
+    /// Whether each chunk holds exactly one batch, because an Arrow arena cannot be split.
     one_batch_per_chunk: bool,
-    /// Rows of a batch that are not encoded yet.
+    /// The rows of the current batch that are not encoded yet.
     pending: Option<RecordBatch>,
-    /// Set if only the last rows are requested; taken at the end of the source.
+    /// Present if only the last rows are requested. Consumed at the end of the source.
     last: Option<LastRows>,
     finished: bool,
     started: Instant,
@@ -81,7 +80,7 @@ impl Cursor {
         self.running.registration.token.clone()
     }
 
-    /// Returns the state shared by the query's tasks.
+    /// Returns the state that the query's tasks share.
     pub(crate) fn work(&self) -> Arc<Work> {
         Arc::clone(&self.running.registration.work)
     }
@@ -109,7 +108,7 @@ impl Cursor {
             self.fill(max_rows).await
         };
         let chunk = until_stopped(&token, deadline, work).await?;
-        // From now on the reader of the result accounts for its memory.
+        // From here on, the chunk's memory is charged to the reader of the result.
         self.running.registration.work.account.hand_over(chunk.bytes.capacity());
         Ok(chunk)
     }
@@ -144,12 +143,13 @@ impl Cursor {
                 break;
             }
             if step == ROWS_PER_STEP || account::is_slice_over() {
-                // A Parquet row group takes many steps. A query can be stopped between two steps.
+                // Writing a Parquet row group takes many steps. Yielding between them lets the
+                // query be stopped.
                 tokio::task::yield_now().await;
             }
         }
         self.encoder.close_chunk(&mut chunk.bytes)?;
-        // All data of the chunk has been read at this point.
+        // At this point all data for the chunk has been read.
         check_faults(self.running.registration.faults)?;
         Ok(chunk)
     }
@@ -180,12 +180,13 @@ impl Cursor {
     }
 }
 
-/// Returns how many leading rows fit in one chunk with their strings; at least one.
+/// Returns how many leading rows, with their strings, fit in one chunk; at least 1.
 fn rows_within(batch: &RecordBatch, most: usize) -> usize {
     rows_of_bytes(&batch.slice(0, most), CHUNK_BYTES)
 }
 
-/// Bytes to reserve for rows with large strings. The factor allows for the growing buffer.
+/// Returns the bytes to reserve for rows with large strings. The factor allows for the growth of
+/// the buffer.
 fn written_bytes(batch: &RecordBatch) -> usize {
     match cell_bytes(batch) {
         bytes if bytes <= CHUNK_BYTES => 0,

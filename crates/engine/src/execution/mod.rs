@@ -1,4 +1,4 @@
-//! Turns a physical plan into chunks of encoded rows.
+//! Executes a physical plan and encodes its rows in chunks.
 //!
 //! `source` reads the plan's partitions in order, `window` selects the requested rows, `cursor`
 //! encodes them, and `stream` delivers chunks with back-pressure.

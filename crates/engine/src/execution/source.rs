@@ -1,8 +1,8 @@
-//! Reads the batches of a plan, partition after partition.
+//! Reads the batches of a plan, one partition after another.
 //!
-//! Scans split a table into time-contiguous partitions, so reading them one after the other keeps
-//! time order without a merge. All partitions run at the same time, each in a task that may be
-//! [`BATCHES_AHEAD`] batches ahead of the reader.
+//! Scans split a table into time-contiguous partitions. Reading these in sequence therefore returns
+//! the rows in time order without a merge. All partitions run concurrently, each in its own task,
+//! which may be up to [`BATCHES_AHEAD`] batches ahead of the reader.
 
 use std::sync::Arc;
 
@@ -25,15 +25,15 @@ const BATCHES_AHEAD: usize = 2;
 
 /// A source of batches.
 pub(crate) enum BatchSource {
-    /// A single partition, polled by the reader itself, without a task or channel.
+    /// A single partition. The reader polls it directly, without a task or channel.
     Single(SendableRecordBatchStream),
-    /// Several partitions, one task each. Dropping the set stops them.
+    /// Several partitions with one task each. Dropping the set stops the tasks.
     Partitioned {
         receivers: std::vec::IntoIter<mpsc::Receiver<EngineResult<RecordBatch>>>,
         current: Option<mpsc::Receiver<EngineResult<RecordBatch>>>,
         _tasks: JoinSet<()>,
     },
-    /// Batches that already exist: SHOW, EXPLAIN.
+    /// Batches that already exist, such as the result of SHOW or EXPLAIN.
     Ready(std::vec::IntoIter<RecordBatch>),
 }
 
@@ -108,7 +108,7 @@ async fn run_partition(
         Ok(())
     };
     if let Err(error) = guard::catch_async("partition", work).await {
-        // If the channel is closed, no reader waits for the error either.
+        // If the channel is closed, no reader is left to receive the error.
         let _ = sender.send(Err(error)).await;
     }
 }

@@ -1,8 +1,8 @@
 //! Delivers chunks to the border with back-pressure.
 //!
-//! A stream without row limits is pumped: a task stays up to [`CHUNKS_AHEAD`] chunks ahead of the
-//! socket. A portal with row limits is read on demand, since only the client knows how many rows
-//! the next chunk may contain.
+//! A stream without row limits is produced in advance: a task runs up to [`CHUNKS_AHEAD`] chunks
+//! ahead of the socket. A portal with row limits produces chunks on demand, because only the client
+//! knows the maximum number of rows for the next chunk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ pub struct ResultStream {
     summary: Arc<Mutex<Option<Summary>>>,
     token: CancelToken,
     runtime: Handle,
-    /// Whether chunks were discarded before any reader received them.
+    /// Whether a cancellation discarded chunks that no reader had received.
     is_emptied: AtomicBool,
 }
 
@@ -36,12 +36,12 @@ enum Feed {
     OnDemand(Paused, Arc<Work>),
 }
 
-/// A cursor between two chunks; `None` when it has ended. A stopped cursor is dropped immediately,
-/// because its reader may never return, and it holds memory and a snapshot.
+/// A cursor between two chunks; `None` after its end. A stopped cursor is dropped immediately
+/// because it holds memory and a snapshot, and its reader may never return.
 type Paused = Arc<AsyncMutex<Option<Cursor>>>;
 
 impl ResultStream {
-    /// Creates a stream that runs ahead of its reader.
+    /// Creates a stream that produces chunks ahead of its reader.
     pub(crate) fn pumped(cursor: Cursor, runtime: Handle) -> Self {
         let token = cursor.token();
         let summary = Arc::new(Mutex::new(None));
@@ -91,7 +91,7 @@ impl ResultStream {
             if cursor.is_finished() {
                 *summary.lock() = Some(cursor.summary());
                 *place = None;
-                // Ends the task that waits to drop the cursor.
+                // Stops the task that would drop the cursor on cancellation.
                 token.cancel();
             }
             let is_empty = chunk.rows == 0 && chunk.bytes.is_empty();
@@ -106,7 +106,7 @@ impl ResultStream {
         *self.summary.lock()
     }
 
-    /// Whether the end has been reached.
+    /// Whether the reader has reached the end.
     pub fn is_finished(&self) -> bool {
         self.summary.lock().is_some()
     }
@@ -130,14 +130,14 @@ impl Drop for ResultStream {
     }
 }
 
-/// Drops a cursor as soon as its query is stopped by any caller.
+/// Drops a cursor as soon as its query is stopped, by whichever caller.
 async fn drop_when_stopped(token: CancelToken, cursor: Paused) {
     token.cancelled().await;
-    // A reader that currently uses it is stopped by the same token.
+    // The same token stops a reader that is currently using the cursor.
     *cursor.lock().await = None;
 }
 
-/// Produces chunks until the end, a cancellation, or the reader's departure. The cursor is dropped
+/// Produces chunks until the end, a cancellation, or the loss of the reader. The cursor is dropped
 /// before an error is sent, so a reader that never reads again cannot keep the query running.
 async fn pump(
     mut cursor: Cursor,
@@ -166,7 +166,7 @@ async fn pump(
         Ok(())
     };
     if let Err(error) = guard::catch_async("stream", work).await {
-        // If the channel is closed, no reader waits for the error either.
+        // If the channel is closed, no reader is left to receive the error.
         let _ = sender.send(Err(error)).await;
     }
 }

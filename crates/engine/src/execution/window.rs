@@ -1,4 +1,4 @@
-//! Selects the requested rows of the result (skip, take, last) and counts the rows beyond them.
+//! Selects the requested rows of the result (skip, take, last) and counts the other rows.
 
 use std::collections::VecDeque;
 
@@ -34,7 +34,7 @@ impl RowWindow {
         Some(batch.slice(leading as usize, wanted as usize))
     }
 
-    /// Whether no further batch can change the result.
+    /// Whether further batches can no longer change the result.
     pub(crate) fn is_complete(&self) -> bool {
         self.returned == self.take && !self.count_all
     }
@@ -48,7 +48,7 @@ impl RowWindow {
     }
 }
 
-/// Retains the last `limit` rows of a sequence of batches.
+/// Retains only the last `limit` rows of a sequence of batches.
 #[derive(Debug)]
 pub(crate) struct LastRows {
     limit: u64,

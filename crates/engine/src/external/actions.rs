@@ -1,4 +1,4 @@
-//! Functions that act on the engine while a statement produces rows: `cancel_query(id)`,
+//! Functions that control the engine while a statement produces rows: `cancel_query(id)`,
 //! `pause_job(kind, name)`, `resume_job(kind, name)`.
 
 use std::hash::{Hash, Hasher};
@@ -15,14 +15,14 @@ use tidemark_planner::Action;
 use crate::jobs::Jobs;
 use crate::runtime::registry::QueryRegistry;
 
-/// The objects that actions affect.
+/// The engine objects that the functions control.
 #[derive(Debug)]
 pub(crate) struct Actors {
     pub(crate) registry: Arc<QueryRegistry>,
     pub(crate) jobs: Arc<Jobs>,
 }
 
-/// Returns whether the target of the action existed.
+/// A function that performs an action and returns whether the action's target existed.
 #[derive(Debug)]
 struct ActionFunction {
     actors: Actors,
@@ -30,8 +30,8 @@ struct ActionFunction {
     signature: Signature,
 }
 
-/// Creates the function of an action. The function that cancels a query takes the query id, a LONG;
-/// the other functions take no arguments.
+/// Creates the function for an action. `cancel_query` takes the query id, a LONG; the other
+/// functions take no arguments.
 pub(crate) fn action_function(actors: Actors, action: Action) -> ScalarUDF {
     let signature = match action {
         Action::CancelQuery { .. } => Signature::exact(vec![DataType::Int64], Volatility::Volatile),

@@ -1,4 +1,4 @@
-//! Sources of rows outside the tables: files under the import root, and runtime information of the
+//! Row sources other than tables: files under the import root, and runtime information about the
 //! engine.
 
 mod actions;
@@ -40,7 +40,7 @@ use actions::{Actors, action_function};
 use tidemark_operators::from_datafusion;
 use tidemark_optimizer::PlanSession;
 
-/// How often a binding that waits for rows checks whether the statement was stopped.
+/// Interval at which a binding that is waiting for rows checks whether the statement was stopped.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Row sources that the engine provides to the binder in addition to the tables.
@@ -132,8 +132,8 @@ impl ExternalSources for EngineSources {
         for path in paths {
             patterns += usize::from(self.add_files(path, MAX_FILES, &mut files)?);
         }
-        // Directory names become columns only for files found by pattern, not for files named
-        // individually.
+        // Directory names become columns only if all files were found by pattern. Files named
+        // individually get no such columns.
         let table = ParquetTable::open(files, patterns == paths.len())?;
         let columns = table.columns().to_vec();
         let sorted_by = table.sorted_by();
@@ -169,7 +169,7 @@ impl ExternalSources for EngineSources {
             return Err(EngineError::new(ErrorCode::InvalidValue, problem));
         }
         let whole = option("sample_size").is_some_and(|size| size == "-1");
-        // Reading may take long, so the worker hands over its other tasks meanwhile.
+        // Reading may take long, so the worker hands its other tasks to another thread first.
         let table = tokio::task::block_in_place(|| {
             self.texts.open(files, &known.files, whole, self.most_line_bytes)
         })?;
@@ -226,7 +226,8 @@ impl ExternalSources for EngineSources {
             let planned = self.session.physical_plan(plan);
             let plan = Deep(Box::pin(planned)).await.map_err(from_datafusion)?;
             let mut values = Vec::new();
-            // Reads one partition after the other, as for results, because their order may matter.
+            // Reads the partitions one after another, as for results, because the order of rows may
+            // matter.
             for partition in 0..plan.output_partitioning().partition_count() {
                 let batches = plan.execute(partition, self.session.task_ctx());
                 let mut batches = batches.map_err(from_datafusion)?;
@@ -248,7 +249,7 @@ impl ExternalSources for EngineSources {
                 stopped = until_stopped() => Err(stopped),
             }
         };
-        // The binder blocks a worker, which hands over its other tasks meanwhile.
+        // The binder blocks a worker, so the worker hands its other tasks to another thread first.
         tokio::task::block_in_place(|| self.handle.block_on(waited_for(work)))
     }
 }

@@ -1,5 +1,5 @@
-//! Rows about the running engine: `query_activity()`, `memory_metrics()`, `writer_pool()`,
-//! `checkpoint_status()`.
+//! Table functions about the running engine: `query_activity()`, `memory_metrics()`,
+//! `writer_pool()`, `checkpoint_status()`.
 
 use std::sync::Arc;
 use std::time::UNIX_EPOCH;
@@ -24,8 +24,8 @@ fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
 }
 
 impl EngineSources {
-    /// Returns the running queries, optionally only those of one user. Queries move between
-    /// workers, so the worker column is null.
+    /// Returns the running queries of all users or of one user. The worker column is null because
+    /// queries move between workers.
     pub(crate) fn running_queries(&self, of: Option<&str>) -> EngineResult<ExternalTable> {
         let mut queries = self.registry.list_with_state();
         queries.retain(|(query, _)| of.is_none_or(|identity| query.identity == identity));
@@ -60,7 +60,7 @@ impl EngineSources {
         memory_table(columns, arrays)
     }
 
-    /// Returns the bytes used per category.
+    /// Returns the memory use per category in bytes.
     pub(crate) fn memory_metrics(&self) -> EngineResult<ExternalTable> {
         let (queries, unwritten) = (self.memory.used() as u64, self.storage.unwritten_bytes());
         let own = resident_bytes().unwrap_or(0);
@@ -82,8 +82,8 @@ impl EngineSources {
         memory_table(columns, arrays)
     }
 
-    /// Returns the tables on which a change blocks other writers. Writers can use all other tables,
-    /// because there is no writer pool.
+    /// Returns the tables in which a running change blocks other writers. Other tables never block,
+    /// because there is no pool of writers.
     pub(crate) fn writer_pool(&self) -> EngineResult<ExternalTable> {
         let snapshot = self.storage.snapshot();
         let held = self.storage.held_tables();
@@ -142,7 +142,7 @@ impl EngineSources {
         memory_table(columns, arrays)
     }
 
-    /// Returns whether the copy made by CHECKPOINT CREATE exists, and since when.
+    /// Returns whether a copy made by CHECKPOINT CREATE exists, and when it was created.
     pub(crate) fn checkpoint_status(&self) -> EngineResult<ExternalTable> {
         let there = self.storage.has_backup()?;
         let made =

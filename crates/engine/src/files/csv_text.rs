@@ -1,4 +1,4 @@
-//! Converts CSV options from TypeScript for the CSV reader.
+//! Converts CSV options from TypeScript into options of the CSV reader.
 
 use tidemark_border::CsvTextSpec;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};

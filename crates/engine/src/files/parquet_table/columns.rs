@@ -1,4 +1,4 @@
-//! Maps columns of Parquet files to SQL columns: their types and cells.
+//! Maps the columns of Parquet files to SQL types and cells.
 
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ use super::{intervals, nested};
 
 /// Footer key with a JSON list of column names and SQL types; `tidemark-wire` writes it.
 const TYPES_KEY: &str = "tidemark";
-/// Up to this magnitude every integer has an exact DOUBLE.
+/// The largest magnitude up to which DOUBLE represents every integer exactly.
 const EXACT: i64 = 1 << 53;
 /// Maximum dimensions of an array.
 const MAX_DIMENSIONS: u8 = 32;
 
-/// Returns names and SQL types of a file's columns: the types they had in this database, or the
-/// nearest.
+/// Returns the names and SQL types of a file's columns. A column that this database wrote has its
+/// original type; any other column has the nearest SQL type.
 pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> Vec<Field> {
     let stored = stored_types(metadata);
     let roots = metadata.parquet_schema().root_schema().get_fields();
@@ -37,8 +37,8 @@ pub(super) fn columns_of(metadata: &ArrowReaderMetadata) -> Vec<Field> {
     fields.enumerate().map(column).collect()
 }
 
-/// Reads the file's strings and binary values as views, so that cells share their dictionary entry
-/// regardless of its length. Intervals are read as bytes.
+/// Returns metadata with which the reader returns strings and binary values as views, so that cells
+/// share a dictionary entry of any length. Intervals are read as bytes.
 pub(super) fn in_views(metadata: ArrowReaderMetadata) -> ArrowReaderMetadata {
     let schema = metadata.schema();
     let view = |field: &FieldRef| match field.data_type() {
@@ -124,11 +124,12 @@ fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-/// Returns the SQL type for a column that another program wrote; VARCHAR for types that SQL lacks.
+/// Returns the nearest SQL type for a column written by another program; VARCHAR if SQL has no such
+/// type.
 fn nearest_type(data_type: &DataType) -> SqlType {
     match data_type {
         DataType::Boolean => SqlType::Boolean,
-        // BYTE and SHORT cannot be null, but INT can.
+        // INT can be null, unlike BYTE and SHORT.
         DataType::Int8 | DataType::Int16 | DataType::UInt8 | DataType::Int32 | DataType::UInt16 => {
             SqlType::Int
         }
@@ -165,7 +166,8 @@ fn nearest_type(data_type: &DataType) -> SqlType {
     }
 }
 
-/// Turns a negative scale into additional digits before the decimal point.
+/// Returns the DECIMAL type. A negative scale is converted to additional digits before the decimal
+/// point.
 fn decimal_type(precision: u8, scale: i8) -> Option<SqlType> {
     if let Ok(scale) = u8::try_from(scale) {
         Some(SqlType::Decimal(precision.max(scale), scale))
@@ -175,7 +177,7 @@ fn decimal_type(precision: u8, scale: i8) -> Option<SqlType> {
     }
 }
 
-/// Number of dimensions of nested lists whose numbers can be DOUBLE.
+/// Returns the number of dimensions of nested lists whose numbers can be converted to DOUBLE.
 fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     let mut dimensions = 0_u8;
     let mut level = data_type;
@@ -189,8 +191,8 @@ fn nested_dimensions(data_type: &DataType) -> Option<u8> {
     (is_number && (1..=MAX_DIMENSIONS).contains(&dimensions)).then_some(dimensions)
 }
 
-/// Returns the type that can hold the values of both types, for columns of the same name in several
-/// files.
+/// Returns a type that can represent the values of both types. Used for columns that have the same
+/// name in several files.
 pub(super) fn common_type(a: SqlType, b: SqlType) -> Option<SqlType> {
     let order: [&[SqlType]; 3] = [
         &[SqlType::Byte, SqlType::Short, SqlType::Int, SqlType::Long],
@@ -211,7 +213,7 @@ fn is_text_type(sql_type: SqlType) -> bool {
     matches!(sql_type, SqlType::Symbol | SqlType::String | SqlType::Varchar)
 }
 
-/// Converts a file's column to type `to`, which [`columns_of`] has chosen.
+/// Converts a file's column to the type that [`columns_of`] chose.
 pub(super) fn convert(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     let array = &unpacked(array, to)?;
     let is_text = is_text(array.data_type());
@@ -249,7 +251,7 @@ pub(super) fn convert(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     Ok(canonical(converted, to))
 }
 
-/// Expands a dictionary: except for SYMBOL it is only a storage format.
+/// Expands a dictionary, which is only a storage format except for SYMBOL.
 fn unpacked(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     match array.data_type() {
         DataType::Dictionary(_, values) if to != SqlType::Symbol => {
@@ -263,7 +265,7 @@ fn unreadable(error: impl std::fmt::Display) -> EngineError {
     EngineError::new(ErrorCode::InvalidValue, error.to_string())
 }
 
-/// Rejects lists with integers that are not exact as DOUBLE.
+/// Rejects lists that contain integers which DOUBLE cannot represent exactly.
 fn refuse_inexact(array: &ArrayRef) -> EngineResult<()> {
     let mut level = Arc::clone(array);
     loop {
@@ -285,8 +287,8 @@ fn refuse_inexact(array: &ArrayRef) -> EngineResult<()> {
     }
 }
 
-/// Applies the null rules of the dialect: values that represent null become null, and null becomes
-/// false or 0 in columns that cannot be null.
+/// Applies the dialect's null rules. Sentinel values become null. In columns that cannot be null,
+/// null becomes false or 0.
 fn canonical(array: ArrayRef, sql_type: SqlType) -> ArrayRef {
     match sql_type {
         SqlType::Boolean if array.null_count() > 0 => {
@@ -317,7 +319,7 @@ fn canonical(array: ArrayRef, sql_type: SqlType) -> ArrayRef {
     }
 }
 
-/// Replaces every value that represents null with null.
+/// Replaces sentinel values with null.
 fn without<T: ArrowPrimitiveType>(array: ArrayRef, is_null: fn(T::Native) -> bool) -> ArrayRef {
     let Some(values) = array.as_primitive_opt::<T>() else { return array };
     if !values.values().iter().any(|value| is_null(*value)) {
@@ -329,7 +331,7 @@ fn without<T: ArrowPrimitiveType>(array: ArrayRef, is_null: fn(T::Native) -> boo
     Arc::new(PrimitiveArray::<T>::new(cells.clone(), nulls))
 }
 
-/// Converts a column to the type that is common to all files.
+/// Converts a column to the common type of all files.
 pub(super) fn widened(array: &ArrayRef, to: SqlType) -> EngineResult<ArrayRef> {
     let target = to.arrow_type();
     if *array.data_type() == target {

@@ -26,13 +26,14 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Adds a column; the first of several with the same name wins.
+    /// Adds a column. If a name occurs several times, its first column is used.
     pub(super) fn add(&mut self, name: &str, place: usize) {
         self.exact.entry(name.to_owned()).or_insert(place);
         self.folded.entry(identifier::fold(name)).or_insert(place);
     }
 
-    /// Returns the position of the column, preferring an exact match over one that ignores case.
+    /// Returns the column's position. An exact match takes precedence over a match that ignores
+    /// case.
     pub(super) fn place(&self, name: &str) -> Option<usize> {
         let exact = self.exact.get(name);
         exact.or_else(|| self.folded.get(&identifier::fold(name))).copied()
@@ -62,7 +63,7 @@ impl ParquetFile {
             "parquet",
             |_| damaged(&name),
             || {
-                // The embedded Arrow schema is ignored if it is nested too deep.
+                // If the embedded Arrow schema is nested too deeply, it is ignored.
                 let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
                 ArrowReaderMetadata::load(&file, ArrowReaderOptions::default())
                     .or_else(|_| ArrowReaderMetadata::load(&file, plain))
@@ -77,12 +78,13 @@ impl ParquetFile {
         Ok(Self { path, name, metadata: columns::in_views(metadata), columns, names })
     }
 
-    /// Returns the position of the column, preferring an exact match over one that ignores case.
+    /// Returns the column's position. An exact match takes precedence over a match that ignores
+    /// case.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
         self.names.place(name)
     }
 
-    /// Returns the leaf index of a column that is not nested.
+    /// Returns the leaf index of a column; `None` if the column is nested.
     fn leaf(&self, column: usize) -> Option<usize> {
         let schema = self.metadata.parquet_schema();
         let is_flat = schema.root_schema().get_fields().get(column)?.is_primitive();
@@ -91,7 +93,8 @@ impl ParquetFile {
         (schema.column(leaf).max_rep_level() == 0).then_some(leaf)
     }
 
-    /// Whether the footer declares each row group sorted by a column without nulls.
+    /// Whether the footer declares that each row group is sorted by this column and that the column
+    /// has no nulls.
     pub(super) fn is_sorted_by(&self, column: usize) -> bool {
         let Some(leaf) = self.leaf(column) else { return false };
         let footer = self.metadata.metadata();

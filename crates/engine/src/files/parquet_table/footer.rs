@@ -1,5 +1,6 @@
-//! Determines from its footer how deep the columns of a Parquet file are nested. This runs before
-//! the reader, which recurses per level and could overflow its stack even for a small file.
+//! Determines the nesting depth of a Parquet file's columns from the footer. This check runs before
+//! the Parquet reader, which recurses once per level and could overflow its stack even on a small
+//! file.
 //!
 //! The footer is a struct in Thrift's compact protocol. Its field 2 lists the columns in
 //! depth-first order, each with its number of children.
@@ -13,11 +14,12 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 const MAX_DEPTH: usize = 1_000;
 /// Maximum nesting of footer structs and lists unrelated to the columns.
 const MAX_NESTED: usize = 32;
-/// Bytes after the footer: its length and the magic number.
+/// Number of bytes after the footer: its length and the magic number.
 const TAIL_BYTES: u64 = 8;
 const MAGIC: &[u8; 4] = b"PAR1";
 
-/// Footer field that lists the columns, and column field with the number of children.
+/// The footer field that lists the columns, and the column field that contains the number of
+/// children.
 const COLUMNS: i64 = 2;
 const CHILDREN: i64 = 5;
 
@@ -35,7 +37,7 @@ const STRUCT: u8 = 12;
 const UUID: u8 = 13;
 
 /// Rejects a file whose columns are nested in more than [`MAX_DEPTH`] levels, or whose footer is
-/// malformed. A file without a footer is left to the reader, which reports it.
+/// malformed. Accepts a file without a footer, because the reader reports that error.
 pub(super) fn check_depth(file: &mut File, name: &str) -> EngineResult<()> {
     let Some(footer) = footer_of(file)? else { return Ok(()) };
     match (Compact { rest: &footer }).depth() {
@@ -114,8 +116,8 @@ impl Compact<'_> {
         Some((value >> 1) as i64 ^ -((value & 1) as i64))
     }
 
-    /// Reads the header of the struct field that follows field number `before`: its number and
-    /// type. The type is [`STOP`] at the end.
+    /// Reads the header of the next struct field and returns its field number and type. The type is
+    /// [`STOP`] at the end of the struct. `before` is the preceding field's number.
     fn field(&mut self, before: i64) -> Option<(i64, u8)> {
         let header = self.byte()?;
         if header == STOP {
@@ -138,7 +140,8 @@ impl Compact<'_> {
         Some((header & 0x0f, count))
     }
 
-    /// Skips a value. `in_list`: a boolean inside a list occupies one byte.
+    /// Skips a value. `in_list` states whether the value is in a list, where a boolean occupies one
+    /// byte.
     fn skip(&mut self, kind: u8, in_list: bool, nested: usize) -> Option<()> {
         let nested = nested.checked_sub(1)?;
         match kind {
@@ -219,8 +222,8 @@ impl Compact<'_> {
         Some(deepest)
     }
 
-    /// Returns the nesting depth of the columns. If there are several lists, the reader uses the
-    /// last one; this function returns the greatest depth.
+    /// Returns the nesting depth of the columns. If the footer contains several column lists, the
+    /// reader uses the last one; this function returns the greatest depth of all.
     fn depth(mut self) -> Option<usize> {
         let (mut before, mut deepest) = (0, 0);
         while let (number, kind @ 1..) = self.field(before)? {
@@ -278,11 +281,11 @@ mod tests {
             for byte in 0..=u8::MAX {
                 let mut changed = whole.clone();
                 changed[at] = byte;
-                // It must terminate for any input.
+                // Must terminate for every input.
                 let _ = Compact { rest: &changed }.depth();
             }
         }
-        // Nested lists, and a list with more values than bytes.
+        // Deeply nested lists, and a list that declares more values than it has bytes.
         assert_eq!(Compact { rest: &[0x19].repeat(1_000_000) }.depth(), None);
         let endless = b"\x19\xf1\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
         assert_eq!(Compact { rest: endless }.depth(), None);

@@ -3,12 +3,12 @@
 use datafusion::common::ScalarValue;
 use tidemark_types::{Field, SqlType};
 
-/// Represents null in a directory name.
+/// Directory name that represents null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// Returns the columns that the directories of `paths` name, and their values per path. Columns in
-/// `known` are omitted. If the paths do not all name the same columns, returns none. Integers are
-/// INT or LONG; all other values are VARCHAR.
+/// Returns the columns defined by the directories of `paths`, and their values for each path. Omits
+/// columns for which `known` returns true. Returns no columns unless all paths define the same
+/// ones. Integers are INT or LONG; all other values are VARCHAR.
 pub(super) fn columns_of(
     paths: &[&str],
     known: &dyn Fn(&str) -> bool,
@@ -50,7 +50,7 @@ fn pairs(path: &str) -> Vec<(&str, Option<String>)> {
         .collect()
 }
 
-/// Decodes `%20` and similar escapes, which stand for characters that file systems do not allow.
+/// Decodes escapes such as `%20`, which replace characters that file systems do not allow.
 fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());

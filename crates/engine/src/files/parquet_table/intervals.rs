@@ -1,5 +1,5 @@
 //! Columns of Parquet's INTERVAL type: months, days and milliseconds, 32 bits each. The Arrow
-//! reader returns only some of the three, so intervals are read as raw bytes.
+//! reader does not return all three, so intervals are read as raw bytes.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ pub(super) const STORED: DataType = DataType::FixedSizeBinary(12);
 /// Approximate maximum length of an interval's string in bytes.
 const TEXT_BYTES: usize = 64;
 
-/// Returns the footer with interval columns declared as plain bytes. A footer without such columns
-/// is returned unchanged.
+/// Returns the footer with interval columns declared as plain bytes. Returns a footer without
+/// interval columns unchanged.
 pub(super) fn without_meaning(footer: &Arc<ParquetMetaData>) -> Arc<ParquetMetaData> {
     let roots = footer.file_metadata().schema_descr().root_schema().get_fields();
     if !roots.iter().any(is_interval) {

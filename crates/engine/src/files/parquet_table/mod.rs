@@ -1,9 +1,9 @@
 //! `read_parquet`: Parquet files as a table.
 //!
-//! Files are read, never mapped, because users may truncate them during a query. Columns that this
-//! database wrote keep their SQL type (footer key `tidemark`, written by `tidemark-wire`); other
-//! columns get the nearest type. Columns of several files are matched by name. Directory names
-//! (`year=2026/month=01`) become columns, too.
+//! Files are read but never memory-mapped, because users may truncate them during a query. Columns
+//! written by this database retain their SQL type (footer key `tidemark`, written by
+//! `tidemark-wire`); other columns get the nearest type. Columns of several files are matched by
+//! name. Directory names (`year=2026/month=01`) also become columns.
 
 mod columns;
 mod file;
@@ -37,25 +37,25 @@ use scan::{ParquetScanExec, Piece, Source};
 /// Maximum number of files per table.
 pub(crate) const MAX_FILES: usize = 10_000;
 
-/// A table over Parquet files.
+/// A table whose rows are in Parquet files.
 #[derive(Debug)]
 pub(crate) struct ParquetTable {
     files: Vec<Arc<ParquetFile>>,
-    /// Values of the directory columns, per file.
+    /// For each file, the values of the directory columns.
     paths: Vec<Vec<ScalarValue>>,
-    /// Columns of the files, followed by those of the directories.
+    /// All columns: first the columns in the files, then the directory columns.
     columns: Vec<Field>,
-    /// Number of entries in `columns` that are stored in the files.
+    /// Number of columns in the files; these come first in `columns`.
     in_files: usize,
     schema: SchemaRef,
-    /// The timestamp column by which the rows are sorted in ascending order, if the files declare
-    /// one.
+    /// The timestamp column that sorts all rows in ascending order, if the files declare such a
+    /// column.
     sorted_by: Option<usize>,
 }
 
 impl ParquetTable {
-    /// Reads the footers of files, given as paths and the names that users know.
-    /// `with_directories`: whether directory names become columns.
+    /// Reads the footers of files, given as paths and as names for users. `with_directories` states
+    /// whether directory names become columns.
     pub(crate) fn open(
         paths: Vec<(PathBuf, String)>,
         with_directories: bool,
@@ -80,19 +80,19 @@ impl ParquetTable {
         Ok(Self { files, paths, columns, in_files, schema, sorted_by })
     }
 
-    /// Returns the timestamp column by which the rows are sorted in ascending order, if the files
-    /// declare one.
+    /// Returns the timestamp column that sorts all rows in ascending order, if the files declare
+    /// such a column.
     pub(crate) fn sorted_by(&self) -> Option<usize> {
         self.sorted_by
     }
 
-    /// Returns names and SQL types.
+    /// Returns the column names and SQL types.
     pub(crate) fn columns(&self) -> &[Field] {
         &self.columns
     }
 
-    /// Returns the row groups and columns to read from a file; `None` if all its row groups are
-    /// pruned.
+    /// Returns the row groups and columns to read from a file; `None` if pruning excludes all its
+    /// row groups.
     fn piece(&self, index: usize, wanted: &[usize], filters: &[Expr]) -> Option<Piece> {
         let file = &self.files[index];
         let of_path = |name: &str| {
@@ -129,7 +129,7 @@ fn common_columns(files: &[Arc<ParquetFile>]) -> EngineResult<Vec<Field>> {
     for file in files {
         check_stop()?;
         for column in &file.columns {
-            // Duplicate names in the first file are kept; a query that uses the name gets an error.
+            // The first file may have duplicate names. A query that uses such a name gets an error.
             let found = names.place(&column.name).filter(|_| !Arc::ptr_eq(file, &files[0]));
             let Some(known) = found.and_then(|at| columns.get_mut(at)) else {
                 names.add(&column.name, columns.len());

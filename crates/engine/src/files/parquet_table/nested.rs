@@ -1,4 +1,5 @@
-//! Columns without a SQL type, converted to JSON: structs, maps, and lists of anything but numbers.
+//! Columns without a SQL type, which are converted to JSON: structs, maps, and lists of values
+//! other than numbers.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 
 /// Maximum nesting of structs, maps and lists.
 const MAX_LEVELS: usize = 64;
-/// Approximate maximum bytes of a number, time or null in JSON, including the comma.
+/// Approximate maximum size in bytes of a number, time or null in JSON, including its comma.
 const SCALAR_BYTES: usize = 32;
 
 /// Converts each cell to JSON; null stays null.
@@ -40,15 +41,15 @@ pub(super) fn json_texts(array: &ArrayRef) -> EngineResult<ArrayRef> {
     Ok(Arc::new(texts.finish()))
 }
 
-/// Returns the error for intervals, which the Arrow reader returns incompletely: only the months,
-/// or only the days and the time.
+/// Returns the error for intervals. The Arrow reader returns them incompletely: only the months, or
+/// only the days and the time.
 pub(super) fn no_interval() -> EngineError {
     let message = "intervals are not supported, because their months would be lost";
     EngineError::new(ErrorCode::NotSupported, message)
 }
 
-/// Returns the type with map keys as strings, as JSON requires. Too many levels or an interval at
-/// any level are an error.
+/// Returns the type with strings as map keys, because JSON requires strings. Fails if the type has
+/// too many levels or contains an interval.
 fn with_text_keys(data_type: &DataType, levels: usize) -> EngineResult<DataType> {
     let levels = levels.checked_sub(1).ok_or_else(|| {
         let message = format!("it is nested more than {MAX_LEVELS} levels deep");
@@ -92,12 +93,13 @@ fn json_bytes(array: &dyn Array) -> usize {
         DataType::LargeList(_) => rows * 4 + json_bytes(array.as_list::<i64>().values()),
         DataType::FixedSizeList(..) => rows * 4 + json_bytes(array.as_fixed_size_list().values()),
         DataType::Map(..) => rows * 4 + json_bytes(array.as_map().entries()),
-        // Each cell of a dictionary may be a long string.
+        // Each cell may refer to a long dictionary string.
         DataType::Dictionary(..) => match cast(&array.slice(0, rows), &DataType::Utf8View) {
             Ok(texts) => rows * 4 + 2 * texts.as_string_view().lengths().sum::<u32>() as usize,
             Err(_) => rows * SCALAR_BYTES,
         },
-        // Strings may need escapes, and each byte of binary data takes two digits.
+        // Escapes may double the length of a string, and each byte of binary data becomes two
+        // digits.
         _ => rows * SCALAR_BYTES + 2 * array.get_buffer_memory_size(),
     }
 }

@@ -1,4 +1,4 @@
-//! Detects whether the rows of Parquet files are sorted by a timestamp.
+//! Detects whether a timestamp column sorts the rows of Parquet files.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use tidemark_types::Field;
 use super::file::ParquetFile;
 use super::prune::Value;
 
-/// Returns the timestamp column by which every file declares itself sorted. Each row group must
-/// start no earlier than the previous one ends.
+/// Returns the timestamp column by which every file declares itself sorted. No row group may start
+/// before the end of the previous row group.
 pub(super) fn sorted_by(files: &[Arc<ParquetFile>], columns: &[Field]) -> Option<usize> {
     let is_time = |at: &usize| columns[*at].sql_type.is_timestamp();
     (0..columns.len()).filter(is_time).find(|at| is_sorted(files, &columns[*at].name))

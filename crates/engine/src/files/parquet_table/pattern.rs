@@ -1,5 +1,5 @@
-//! File name patterns: `*`, `?` and `[a-z]` within a path component, `**` for any number of
-//! directories, `{a,b}` for alternatives.
+//! File name patterns: `*`, `?` and `[a-z]` match within a path component, `**` matches any number
+//! of directories, `{a,b}` lists alternatives.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -9,7 +9,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
 /// Maximum number of alternatives that one pattern expands to.
 const MAX_ALTERNATIVES: usize = 1_000;
-/// Maximum bytes of an alternative; no path is longer.
+/// Maximum length of an alternative in bytes. No path is longer.
 const MAX_BYTES: usize = 4_096;
 /// Maximum number of directory entries examined for one pattern.
 const MAX_ENTRIES: usize = 200_000;
@@ -19,8 +19,8 @@ pub(crate) fn is_pattern(path: &str) -> bool {
     path.contains(['*', '?', '[', '{'])
 }
 
-/// Returns the files below `root` that match `pattern`, sorted, relative to `root`. Symbolic links
-/// to directories are not followed; hidden names match only a pattern with a leading dot.
+/// Returns the files below `root` that match `pattern`, as sorted paths relative to `root`. Does
+/// not follow symbolic links to directories. Hidden names match only a pattern with a leading dot.
 pub(crate) fn find(root: &Path, pattern: &str) -> EngineResult<Vec<String>> {
     let mut search = Search::new(root, pattern);
     for alternative in expanded(pattern)? {
@@ -73,7 +73,7 @@ struct Search<'a> {
     root: &'a Path,
     pattern: &'a str,
     found: BTreeSet<String>,
-    /// Visited directories, each with the number of pattern components left to match there.
+    /// Visited directories, each with the number of pattern components still to match there.
     seen: HashSet<(String, usize)>,
     entries: usize,
 }
@@ -87,7 +87,7 @@ impl<'a> Search<'a> {
     fn walk(&mut self, at: &str, parts: &[&str]) -> EngineResult<()> {
         check_stop()?;
         let Some((part, rest)) = parts.split_first() else { return Ok(()) };
-        // Several stars can reach a directory in multiple ways.
+        // A pattern with several stars can reach the same directory in multiple ways.
         if !self.seen.insert((at.to_owned(), parts.len())) {
             return Ok(());
         }
@@ -109,7 +109,7 @@ impl<'a> Search<'a> {
         Ok(())
     }
 
-    /// Returns the names in a directory, and whether each is a directory.
+    /// Returns the entries of a directory, each with whether it is a directory.
     fn entries(&mut self, at: &str) -> EngineResult<Vec<(String, bool)>> {
         // A missing or unreadable directory contains no matching file.
         let Ok(entries) = std::fs::read_dir(self.root.join(at)) else { return Ok(Vec::new()) };
@@ -140,7 +140,8 @@ fn matches(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), name.chars().collect());
     let (mut p, mut n) = (0, 0);
-    // Position of the last star, and the end of the characters that it has matched so far.
+    // Position of the last star in the pattern, and the end of the characters that it has matched
+    // so far.
     let mut star: Option<(usize, usize)> = None;
     while n < name.len() {
         if pattern.get(p) == Some(&'*') {
@@ -160,7 +161,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     pattern[p..].iter().all(|&c| c == '*')
 }
 
-/// Returns the pattern position after the element that matches `c`; `None` if the element does not
+/// Returns the position after the pattern element that matches `c`; `None` if the element does not
 /// match.
 fn one(pattern: &[char], at: usize, c: char) -> Option<usize> {
     match pattern.get(at)? {

@@ -1,8 +1,8 @@
-//! Prunes data that a predicate excludes: files by their directory names, row groups by the
+//! Excludes data that cannot match a predicate: files by their directory names, row groups by their
 //! statistics in the footer.
 //!
-//! Pruning may keep rows that do not match, but never drops a row that matches: the filter itself
-//! runs above the scan.
+//! Pruning may retain rows that do not match, but never drops a matching row. The filter above the
+//! scan still tests every row.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use parquet::file::statistics::Statistics;
 use tidemark_functions::{DOUBLE_COMPARISONS, DOUBLE_TOLERANCE};
 use tidemark_types::{SYMBOL_EQUAL, SqlType};
 
-/// A value in the form used to compare bounds.
+/// A value as it is compared with bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
     Integer(i64),
@@ -22,14 +22,14 @@ pub(super) enum Value {
     Text(String),
 }
 
-/// Minimum and maximum of a column in a row group or file.
+/// Minimum and maximum value of a column in a row group or file.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bounds {
     pub(super) low: Value,
     pub(super) high: Value,
 }
 
-/// Whether a predicate can prune anything.
+/// Whether a predicate can exclude any data.
 pub(super) fn is_useful(filter: &Expr) -> bool {
     match filter {
         Expr::IsTrue(inner) => is_useful(inner),
@@ -45,7 +45,7 @@ pub(super) fn is_useful(filter: &Expr) -> bool {
     }
 }
 
-/// Whether rows within these column bounds may match.
+/// Whether the predicate may be true for rows within these column bounds.
 pub(super) fn may_pass(filter: &Expr, bounds: &dyn Fn(&str) -> Option<Bounds>) -> bool {
     match filter {
         Expr::IsTrue(inner) => may_pass(inner, bounds),
@@ -73,14 +73,14 @@ pub(super) fn may_pass(filter: &Expr, bounds: &dyn Fn(&str) -> Option<Bounds>) -
     }
 }
 
-/// A column in a comparison.
+/// The column operand of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 struct Operand<'a> {
     name: &'a str,
     as_float: bool,
 }
 
-/// Matches `column op literal` in any of its forms.
+/// Parses a comparison between a column and a literal, in either order.
 fn comparison(filter: &Expr) -> Option<(Operand<'_>, Operator, &ScalarValue)> {
     let (left, op, right) = match filter {
         Expr::BinaryExpr(binary) => (binary.left.as_ref(), binary.op, binary.right.as_ref()),
@@ -141,7 +141,7 @@ fn holds(
         return true; // the dialect's order of texts is its own
     }
     let (low, high) = if column.as_float { (float(low), float(high)) } else { (low, high) };
-    // DOUBLE values within this tolerance are equal.
+    // DOUBLE values that differ by at most this tolerance are equal.
     let slack = if matches!(value, Value::Float(_)) { DOUBLE_TOLERANCE } else { 0.0 };
     let low = compare(&low, &value, -slack);
     let high = compare(&high, &value, slack);
@@ -163,13 +163,13 @@ fn float(value: Value) -> Value {
 }
 
 impl Value {
-    /// Whether it is at most `other`; false for values of different kinds.
+    /// Whether this value is less than or equal to `other`; false for values of different kinds.
     pub(super) fn is_at_most(&self, other: &Self) -> bool {
         compare(self, other, 0.0).is_some_and(Ordering::is_le)
     }
 }
 
-/// Returns `None` for values of different kinds.
+/// Compares two values; returns `None` if they are of different kinds.
 fn compare(bound: &Value, value: &Value, slack: f64) -> Option<Ordering> {
     match (bound, value) {
         (Value::Integer(bound), Value::Integer(value)) => Some(bound.cmp(value)),
@@ -183,7 +183,8 @@ fn compare(bound: &Value, value: &Value, slack: f64) -> Option<Ordering> {
 const NANOS_PER_MICRO: i128 = 1_000;
 const NANOS_PER_MILLI: i128 = 1_000_000;
 
-/// Returns `None` for null and for values whose ordering is not known here.
+/// Returns the literal as a comparable value; `None` for null and for types without a supported
+/// order.
 pub(super) fn value_of(scalar: &ScalarValue) -> Option<Value> {
     Some(match scalar {
         ScalarValue::Int8(value) => Value::Integer(i64::from((*value)?)),
@@ -207,8 +208,8 @@ pub(super) fn value_of(scalar: &ScalarValue) -> Option<Value> {
     })
 }
 
-/// Returns the bounds of a column whose type in the file is `sql_type`. `scale`: nanoseconds per
-/// unit of a stored timestamp.
+/// Returns the bounds of a column whose type in the file is `sql_type`. `scale` is the number of
+/// nanoseconds per unit of a stored timestamp.
 pub(super) fn bounds_of(
     statistics: &Statistics,
     sql_type: SqlType,

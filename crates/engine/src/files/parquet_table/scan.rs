@@ -1,4 +1,4 @@
-//! Reads the row groups that remain after pruning, file after file.
+//! Reads the row groups that pruning has left, one file after another.
 
 use std::fmt;
 use std::fs::File;
@@ -31,16 +31,17 @@ use super::file::ParquetFile;
 use super::footer::damaged;
 use crate::runtime::guard;
 
-/// Maximum rows of a batch.
+/// Maximum number of rows in a batch.
 const BATCH_ROWS: usize = 64 * 1024;
-/// Maximum rows of a batch with structs, maps or lists, whose JSON is larger than the values.
+/// Maximum number of rows in a batch with structs, maps or lists, whose JSON is larger than the
+/// stored values.
 const NESTED_ROWS: usize = 8 * 1024;
-/// Approximate maximum bytes of the lists in a batch.
+/// Approximate maximum size in bytes of all lists in a batch.
 const BATCH_BYTES: usize = 4 << 20;
-/// Bytes of a value in a list, including its repetition and definition levels.
+/// Bytes per list value, including its repetition and definition levels.
 const LIST_VALUE_BYTES: usize = 12;
-/// A list column is considered adversarial if its stored size is smaller than its values by this
-/// factor.
+/// Ratio of a list column's values to its stored size above which the column is considered
+/// adversarial.
 const BOMB_RATIO: usize = 1000;
 /// Number of batches read ahead of the plan.
 const BATCHES_AHEAD: usize = 2;
@@ -48,9 +49,9 @@ const BATCHES_AHEAD: usize = 2;
 /// The source of a result column in one file.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
-    /// A column of the file, and its type there.
+    /// A column of the file, with its type in the file.
     Column(usize, SqlType),
-    /// A value from the file's directory names.
+    /// A value from the names of the file's directories.
     Path(ScalarValue),
     /// The file lacks the column.
     Missing,
@@ -61,7 +62,7 @@ pub(super) enum Source {
 pub(super) struct Piece {
     pub(super) file: Arc<ParquetFile>,
     pub(super) row_groups: Vec<usize>,
-    /// The source of each result column.
+    /// For each result column, its source in the file.
     pub(super) sources: Vec<Source>,
 }
 
@@ -69,10 +70,10 @@ pub(super) struct Piece {
 #[derive(Debug)]
 pub(super) struct ParquetScanExec {
     pieces: Arc<Vec<Piece>>,
-    /// Types of the result's columns.
+    /// Types of the result columns.
     types: Vec<SqlType>,
     limit: Option<usize>,
-    /// Number of files and row groups before pruning.
+    /// Total number of files and of row groups before pruning.
     all: (usize, usize),
     properties: Arc<PlanProperties>,
 }
@@ -141,7 +142,8 @@ impl ExecutionPlan for ParquetScanExec {
         self: Arc<Self>,
         _: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        // Optimizer rules that walk the plan call this, so it checks for cancellation.
+        // Optimizer rules call this for every plan that they visit, so it also checks for
+        // cancellation.
         check_stop().map_err(external)?;
         Ok(self)
     }
@@ -178,7 +180,7 @@ fn external(error: EngineError) -> DataFusionError {
 }
 
 impl Piece {
-    /// Sends the rows; returns whether the receiver wants more.
+    /// Reads the file and sends its rows. Returns whether the receiver accepts more rows.
     fn read(
         &self,
         types: &[SqlType],
@@ -204,7 +206,8 @@ impl Piece {
             .map_err(|error| unreadable(&error))?;
         for batch in reader {
             let batch = batch.map_err(|error| unreadable(&error))?;
-            // The converted cells have about the same size.
+            // Checks the memory before the conversion, because the converted cells have about the
+            // same size.
             account::room(cell_bytes(&batch))?;
             if !send(self.convert(&batch, &read, types, schema)?) {
                 return Ok(false);
@@ -216,9 +219,9 @@ impl Piece {
     /// Returns how many rows to read per batch, so that the batch's lists usually fit in
     /// [`BATCH_BYTES`].
     ///
-    /// A file declares how many values a row group has, but not how they are distributed over its
+    /// A file declares how many values a row group has, but not how these are distributed among its
     /// rows. If the stored column is a thousand times smaller than its values, the query must have
-    /// enough memory for the case that one row has all the values.
+    /// enough memory for a single row that contains all of them.
     fn rows_at_once(&self, read: &[usize]) -> EngineResult<usize> {
         let metadata = self.file.metadata.metadata();
         let schema = self.file.metadata.parquet_schema();
@@ -245,7 +248,7 @@ impl Piece {
         Ok(most)
     }
 
-    /// Converts a batch with the columns `read` into the result's columns.
+    /// Converts a batch that contains the columns `read` to the result columns.
     fn convert(
         &self,
         batch: &RecordBatch,

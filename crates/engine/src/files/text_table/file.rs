@@ -1,4 +1,4 @@
-//! One text file: which version of it is read, and how.
+//! One text file: its version and its format.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -14,7 +14,7 @@ use crate::files::csv_text::{delimiter, parse_type};
 /// A column of a file.
 #[derive(Debug, Clone)]
 pub(super) struct TextColumn {
-    /// Its field index in each line.
+    /// Index of the column's field in each line.
     pub(super) index: usize,
     pub(super) name: String,
     pub(super) sql_type: SqlType,
@@ -22,7 +22,7 @@ pub(super) struct TextColumn {
     pub(super) pattern: Option<String>,
     /// Whether the type was guessed.
     pub(super) guessed: bool,
-    /// Strings that are read as null unless they are values of the type.
+    /// Strings that are read as null unless they are valid values of the column's type.
     pub(super) null_texts: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ impl TextColumn {
     }
 }
 
-/// The version of a file to read. Data appended later is ignored.
+/// The version of a file to read. Data appended after this version is ignored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Version {
     file: (u64, u64),
@@ -72,8 +72,8 @@ impl Version {
         Some(Self { file, bytes: u64::try_from(bytes).ok()?, changed })
     }
 
-    /// Whether `path` still contains this version. A file that was examined recently and has only
-    /// grown counts as the same version.
+    /// Whether the file at `path` still has this version. If it was examined recently and has only
+    /// grown since, the version counts as unchanged.
     fn is_at(&self, path: &Path, known: &TextFile) -> bool {
         let grew = |found: Self| {
             is_fresh(known)
@@ -83,7 +83,7 @@ impl Version {
         Self::at(path).is_some_and(|found| found == *self || grew(found))
     }
 
-    /// Whether this is the same file as `before`, with data appended.
+    /// Whether this version is the same file as `before` with data appended.
     fn continues(&self, before: &Self) -> bool {
         self.file == before.file && self.bytes > before.bytes
     }
@@ -92,9 +92,9 @@ impl Version {
 /// A text file and how it is parsed.
 #[derive(Debug, Clone)]
 pub(super) struct Text {
-    /// The named file and its version when it was examined.
+    /// Path of the file named in the statement, and its version when it was examined.
     original: (PathBuf, Version),
-    /// Path of the text to read, possibly a converted copy.
+    /// Path of the file to read, which may be a converted copy.
     path: PathBuf,
     /// Path shown to users.
     pub(super) name: String,
@@ -108,8 +108,8 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Creates the description of the file at `path`. Fails if the file has changed and must be
-    /// examined again.
+    /// Creates the description of the file at `path`. Fails if the file has changed since it was
+    /// examined.
     pub(super) fn new(
         path: PathBuf,
         known: &TextFile,
@@ -141,13 +141,13 @@ impl Text {
         })
     }
 
-    /// Whether the file is unchanged since it was examined.
+    /// Whether the file has not changed since it was examined.
     pub(super) fn is_current(&self, known: &TextFile) -> bool {
         let (path, version) = &self.original;
         version.is_at(path, known) && self.version.is_at(&self.path, known)
     }
 
-    /// Opens the file if it still contains this version.
+    /// Opens the file, provided that it still has this version.
     pub(super) fn open(&self) -> EngineResult<File> {
         let file = File::open(&self.path).map_err(|_| changed(&self.name))?;
         let found = file.metadata().map_err(|_| changed(&self.name))?;
@@ -162,8 +162,8 @@ impl Text {
         exact.or_else(|| self.columns.iter().find(|one| identifier::same(&one.name, name)))
     }
 
-    /// Returns how to read the `target` columns from the file's lines; columns missing there are
-    /// null.
+    /// Returns how to parse the `target` columns from the file's lines. Columns that the file lacks
+    /// are null.
     pub(super) fn spec(&self, target: Vec<Field>) -> CsvSpec {
         let columns = target.iter().enumerate().filter_map(|(at, field)| {
             let TextColumn { index, pattern, guessed, null_texts, .. } =
@@ -191,14 +191,14 @@ impl Text {
     }
 }
 
-/// Milliseconds after an examination during which appended data does not count as a change.
-/// Otherwise a statement over a log file would be rebound again and again.
+/// Time in milliseconds after an examination during which appended data does not count as a change.
+/// Otherwise each statement on a growing log file would be bound again repeatedly.
 const FRESH_MS: u64 = 1_000;
 
 /// Number of bytes compared at each end of a file.
 const EDGE_BYTES: u64 = 64;
 
-/// Computes [`TextFile::edges`] for the first `bytes` bytes of a file.
+/// Computes [`TextFile::edges`] for a file's first `bytes` bytes.
 fn edges(path: &Path, bytes: u64) -> std::io::Result<String> {
     let file = File::open(path)?;
     let mut edge = vec![0; EDGE_BYTES.min(bytes) as usize];
@@ -215,7 +215,7 @@ fn is_fresh(known: &TextFile) -> bool {
     now.saturating_sub(known.looked_at.into()) < FRESH_MS.into()
 }
 
-/// Returns the error for a file that changed and must be examined again.
+/// Returns the error for a file that has changed since it was examined.
 pub(super) fn changed(name: &str) -> EngineError {
     EngineError::new(
         ErrorCode::Replan,

@@ -1,8 +1,8 @@
 //! `read_csv`, `read_json`: text files as a table.
 //!
-//! TypeScript detects the format (delimiter, header, columns, types), as for an import. Files that
-//! are not UTF-8 CSV are converted to a copy beside the database. Files are streamed one after the
-//! other in name order. Columns of several files are matched by name.
+//! TypeScript detects the format (delimiter, header, columns, types) as it does for an import. A
+//! file that is not UTF-8 CSV is first converted to a copy next to the database. Files are streamed
+//! one after another in name order. Columns of several files are matched by name.
 
 mod file;
 mod scan;
@@ -26,14 +26,14 @@ use tidemark_types::{EngineResult, Field, identifier};
 use file::{Text, changed};
 use scan::TextScanExec;
 
-/// Maximum number of files per table; each is examined before the first is read.
+/// Maximum number of files per table. All of them are examined before the first is read.
 pub(crate) const MAX_TEXTS: usize = 1_000;
-/// Maximum number of cached tables with known types.
+/// Maximum number of tables in the cache.
 const KEPT_TABLES: usize = 64;
-/// Maximum number of columns of a cached table, added up over all its files.
+/// Maximum number of columns of a cached table, summed over its files.
 const KEPT_COLUMNS: usize = 20_000;
 
-/// A table over text files.
+/// A table whose rows are in text files.
 #[derive(Debug)]
 pub(crate) struct TextTable {
     texts: Vec<Arc<Text>>,
@@ -42,8 +42,8 @@ pub(crate) struct TextTable {
 }
 
 impl TextTable {
-    /// Opens the files with their `known` formats. `whole`: whether types are determined from all
-    /// data.
+    /// Opens the files with their `known` formats. `reads_all` states whether types are determined
+    /// from all data.
     fn open(
         files: Vec<(PathBuf, String)>,
         known: &[TextFile],
@@ -61,7 +61,7 @@ impl TextTable {
         Ok(Self { texts: texts.into_iter().map(Arc::new).collect(), columns, schema })
     }
 
-    /// Returns names and SQL types.
+    /// Returns the column names and SQL types.
     pub(crate) fn columns(&self) -> &[Field] {
         &self.columns
     }
@@ -76,13 +76,13 @@ fn common_columns(texts: &[Text]) -> Vec<Field> {
         .collect()
 }
 
-/// Cache of recently opened tables: each statement opens its table several times.
+/// Cache of recently opened tables, because each statement opens its table several times.
 #[derive(Debug, Default)]
 pub(crate) struct TextTables(Mutex<Vec<(u64, Arc<TextTable>)>>);
 
 impl TextTables {
-    /// Opens text files as a table. Fails if a file differs from its `known` description and must
-    /// be examined again.
+    /// Opens text files as a table. Fails if a file no longer matches its `known` description and
+    /// must be examined again.
     pub(crate) fn open(
         &self,
         files: Vec<(PathBuf, String)>,

@@ -1,4 +1,4 @@
-//! Reads text files one after the other in order.
+//! Reads text files in order, one after another.
 
 use std::fmt;
 use std::io::Read;
@@ -25,7 +25,7 @@ use tokio::sync::mpsc::Sender;
 
 use super::file::{Text, changed};
 
-/// Bytes read at a time.
+/// Number of bytes per read.
 pub(super) const CHUNK_BYTES: usize = 256 << 10;
 /// Number of batches read ahead of the plan.
 const BATCHES_AHEAD: usize = 2;
@@ -34,7 +34,7 @@ const BATCHES_AHEAD: usize = 2;
 #[derive(Debug)]
 pub(super) struct TextScanExec {
     texts: Arc<Vec<Arc<Text>>>,
-    /// Columns of the result.
+    /// The result columns.
     columns: Vec<Field>,
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
@@ -90,7 +90,8 @@ impl ExecutionPlan for TextScanExec {
         self: Arc<Self>,
         _: Vec<Arc<dyn ExecutionPlan>>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        // Optimizer rules that walk the plan call this, so it checks for cancellation.
+        // Optimizer rules call this for every plan that they visit, so it also checks for
+        // cancellation.
         check_stop().map_err(external)?;
         Ok(self)
     }
@@ -117,11 +118,11 @@ fn external(error: EngineError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-/// Destination of the rows.
+/// Destination of the parsed rows.
 struct Rows {
     sender: Sender<Result<RecordBatch>>,
     schema: SchemaRef,
-    /// Number of rows still wanted.
+    /// Number of rows that the plan still needs.
     left: usize,
 }
 
@@ -141,13 +142,13 @@ impl Rows {
                     "cannot assemble the columns of a text file: {error}"
                 ))
             })?;
-        // The plan may have closed the channel because it has enough rows.
+        // A send error means that the plan has enough rows and closed the channel.
         let _ = self.sender.blocking_send(Ok(batch));
         Ok(())
     }
 }
 
-/// Reads one file; returns whether more rows are wanted.
+/// Reads one file; returns whether the plan needs more rows.
 fn read(text: &Text, columns: &[Field], rows: &mut Rows) -> EngineResult<bool> {
     let mut file = text.open()?.take(text.version.bytes);
     let spec = text.spec(columns.to_vec());
@@ -172,7 +173,7 @@ fn read(text: &Text, columns: &[Field], rows: &mut Rows) -> EngineResult<bool> {
     Ok(false)
 }
 
-/// Adds the file name to an error of the reader.
+/// Adds the file name to a reader error.
 pub(super) fn named(error: EngineError, text: &Text) -> EngineError {
     let is_bad = error.code == ErrorCode::InvalidValue;
     if !is_bad && error.code != ErrorCode::ResourceLimit {
@@ -184,7 +185,8 @@ pub(super) fn named(error: EngineError, text: &Text) -> EngineError {
     EngineError { message, hint, ..error }
 }
 
-/// Fails if a later value does not fit a guessed type, because rows of that type have been sent.
+/// Fails if a value does not fit a guessed type. The type can no longer be widened, because rows
+/// with that type have been sent.
 fn must_fit(reader: &CsvReader, text: &Text, reported: &[&str]) -> EngineResult<()> {
     let mut widened = reported.iter().zip(&reader.report().widened);
     let found = widened.find_map(|(name, widened)| Some((name, widened.as_ref()?)));

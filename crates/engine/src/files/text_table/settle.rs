@@ -1,6 +1,6 @@
-//! Determines the final column types. A type guessed from the first lines of a file becomes wider
-//! when later values do not fit it, as in an import. A column of several files gets a type for the
-//! values of all of them.
+//! Determines the final column types. A type guessed from a file's first lines is widened if later
+//! values do not fit it, as in an import. A column in several files gets a type that fits all their
+//! values.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -13,12 +13,13 @@ use tidemark_types::{EngineError, EngineResult, Field, SqlType, identifier};
 use super::file::{Text, TextColumn, changed};
 use super::scan::{CHUNK_BYTES, named};
 
-/// Total bytes examined over all files, unless the statement requests that all data be examined.
+/// Maximum number of bytes examined in all files together, unless the statement requests that all
+/// data be examined.
 const LOOKED_AT_BYTES: u64 = 64 << 20;
 /// Minimum number of bytes examined in each file.
 const MIN_BYTES: u64 = 64 << 10;
 
-/// Widens the column types to fit the beginnings of the files, or all their data with `whole`.
+/// Widens the column types to fit the beginning of each file, or all data if `reads_all`.
 pub(super) fn settle(texts: &mut [Text], whole: bool) -> EngineResult<()> {
     let mut left = LOOKED_AT_BYTES;
     let mut looks: Vec<u64> = Vec::with_capacity(texts.len());
@@ -28,7 +29,7 @@ pub(super) fn settle(texts: &mut [Text], whole: bool) -> EngineResult<()> {
         looks.push(bytes);
     }
     let mut unsettled: Vec<usize> = (0..texts.len()).collect();
-    // This terminates because types only become wider.
+    // Terminates because types only become wider.
     while !unsettled.is_empty() {
         for at in unsettled {
             settle_one(&mut texts[at], looks[at])?;
@@ -38,8 +39,8 @@ pub(super) fn settle(texts: &mut [Text], whole: bool) -> EngineResult<()> {
     Ok(())
 }
 
-/// Examines a file until its types fit. This may take several passes: a wider type may reject a
-/// format that the narrower one accepted.
+/// Examines a file until its types fit. Several passes may be needed, because a wider type may
+/// reject a format that the narrower type accepted.
 fn settle_one(text: &mut Text, bytes: u64) -> EngineResult<()> {
     loop {
         let widened = look(text, bytes)?.widened;
@@ -56,12 +57,12 @@ fn settle_one(text: &mut Text, bytes: u64) -> EngineResult<()> {
     }
 }
 
-/// Reads a file to determine the types it needs.
+/// Reads the beginning of a file to determine which column types its values need.
 fn look(text: &Text, bytes: u64) -> EngineResult<CsvReport> {
     let target = text.columns.iter();
     let target = target.map(|TextColumn { name, sql_type, .. }| Field::new(name, *sql_type));
     let mut spec = text.spec(target.collect());
-    // The scan reports unreadable values when it reaches them.
+    // Unreadable values are ignored here, because the scan reports them.
     spec.atomicity = CsvAtomicity::SkipCol;
     let mut reader = CsvReader::new(spec)?;
     if !text.columns.iter().any(|column| column.guessed) {
@@ -87,7 +88,7 @@ fn look(text: &Text, bytes: u64) -> EngineResult<CsvReport> {
     Ok(reader.report().clone())
 }
 
-/// Changes a column's type. Its format pattern is retained where it applies to the new type.
+/// Changes a column's type. Retains the format pattern if it also applies to the new type.
 fn widen(column: &mut TextColumn, sql_type: SqlType) {
     let is_number =
         matches!(sql_type, SqlType::Int | SqlType::Long | SqlType::Double | SqlType::Decimal(..));
@@ -96,7 +97,7 @@ fn widen(column: &mut TextColumn, sql_type: SqlType) {
     column.sql_type = sql_type;
 }
 
-/// Gives columns of the same name the same type; returns the files to examine again.
+/// Assigns the same type to columns with the same name; returns the files to examine again.
 fn unify(texts: &mut [Text]) -> Vec<usize> {
     let mut types: HashMap<String, SqlType> = HashMap::new();
     for column in texts.iter().flat_map(|text| &text.columns) {
@@ -129,7 +130,7 @@ fn is_time(sql_type: SqlType) -> bool {
     matches!(sql_type, SqlType::Date | SqlType::Timestamp | SqlType::TimestampNs)
 }
 
-/// Returns the type that can parse the strings of both types.
+/// Returns a type that can parse all values of both types.
 fn common_type(a: SqlType, b: SqlType) -> SqlType {
     let orders: [&[SqlType]; 3] = [
         &[SqlType::Int, SqlType::Long, SqlType::Double],
