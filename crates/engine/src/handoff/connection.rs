@@ -11,23 +11,24 @@ use crate::database::{Database, from_json};
 use crate::runtime::open_handoffs::Control;
 use crate::statement::{ExecuteReply, Statement};
 
-/// State returned when a handoff ends.
+/// The state that a handoff returns when it ends.
 pub struct HandoffResult {
-    /// Bytes that the client sent but that have not been answered.
+    /// Bytes received from the client but not answered yet.
     pub bytes: Vec<u8>,
-    /// Bytes to send to the client before anything else.
+    /// Bytes that must be sent to the client before any others.
     pub unsent: Vec<u8>,
-    /// Index of the statement executed last, unless a Sync followed it.
+    /// Index of the last executed statement; `None` if a Sync followed it.
     pub last: Option<usize>,
-    /// Error of that statement, if it failed; not sent to the client yet.
+    /// Error of the last executed statement, if it failed. The client has not received it yet.
     pub failure: Option<EngineError>,
-    /// Reply of that statement if its rows exceed one chunk. No part of it has been sent.
+    /// Reply of the last executed statement, if its rows exceed one chunk. The client has received
+    /// no part of it.
     pub reply: Option<ExecuteReply>,
     /// Duration of each execution in microseconds.
     pub micros: Vec<u32>,
 }
 
-/// A handed-off connection. The handoff ends when this is dropped.
+/// A handed-off connection. Dropping it ends the handoff.
 pub struct Handoff {
     pub(super) database: Arc<Database>,
     id: u64,
@@ -39,8 +40,8 @@ pub struct Handoff {
 }
 
 impl Handoff {
-    /// Takes over a socket. Its owner must not read or write until `run` ends. `spec` is the JSON
-    /// of a [`HandoffSpec`], which lists the statements in order.
+    /// Takes over a socket. The socket's owner must not read or write until `run` ends. `spec` is
+    /// the JSON of a [`HandoffSpec`], which lists the statements in order.
     pub fn take(
         database: &Arc<Database>,
         descriptor: i32,

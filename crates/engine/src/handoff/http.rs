@@ -10,7 +10,7 @@ use super::serve::{End, Served, Step};
 use super::terms::HttpTerms;
 use crate::execution::cursor::Chunk;
 
-/// Words that indicate a password or token, which other users must not see.
+/// Words that indicate a password or token. Such SQL text must not be shown to other users.
 const SECRETS: [&str; 3] = ["password", "token", "tdm_"];
 
 impl Served<'_> {
@@ -34,7 +34,7 @@ impl Served<'_> {
         let started = Instant::now();
         let reply = match self.execute(query, parameters, options).await {
             Ok(reply) => reply,
-            // The owner of the connection answers the request, and counts it.
+            // The connection's owner answers this request and counts it.
             Err(error) if error.code == ErrorCode::Replan => return Step::End(End::Back),
             Err(error) => {
                 self.executed(started);
@@ -52,7 +52,7 @@ impl Served<'_> {
     }
 }
 
-/// A response to be written.
+/// A response to write.
 struct Answer<'a> {
     terms: &'a HttpTerms,
     query: usize,

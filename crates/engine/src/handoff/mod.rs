@@ -2,9 +2,9 @@
 //!
 //! A connection is handed off if its client only executes prepared queries with changing values, or
 //! keeps sending the same request with similar queries. The engine reads the socket, runs the
-//! queries and writes the rows. When the client sends anything else, the engine returns the
-//! connection together with the unanswered bytes. A handoff lasts about a second, so that the
-//! connection's owner can still count, limit and close connections. It can be revoked at any time.
+//! queries and writes the rows. When any other request arrives, the engine returns the connection
+//! together with the unanswered bytes. A handoff lasts about a second, so that the connection's
+//! owner can still count, limit and close connections. It can be revoked at any time.
 //!
 //! `serve` runs one handoff, `pg` and `http` implement the protocols, and `terms` defines the
 //! permitted requests. `shape` maps SQL text to a query, `sockets` owns the threads, and

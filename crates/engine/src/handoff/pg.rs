@@ -15,7 +15,7 @@ impl Served<'_> {
         match next_message(&self.input[self.read..], &terms.patterns) {
             PgMessage::Run { pattern, values, is_described, len } => {
                 let statement = &terms.handoff.statements[pattern];
-                // A query without parameters has no parameter row.
+                // A query without parameters needs no parameter row.
                 let parameters = match values.len() {
                     ..=2 => Vec::new(),
                     _ => [statement.header.as_slice(), values].concat(),
@@ -49,7 +49,7 @@ impl Served<'_> {
         if let Err(error) = &result
             && error.code == ErrorCode::Replan
         {
-            // Nothing was executed. The owner of the connection binds the statement again and runs
+            // The query was not executed. The connection's owner binds the statement again and runs
             // it.
             self.output.truncate(run.answered);
             return Step::End(End::Back);
@@ -72,7 +72,8 @@ impl Served<'_> {
     }
 }
 
-/// An execution: its pattern, the length of its message, and the length of the output before it.
+/// One execution: the index of its pattern, the length of its message, and the output length before
+/// it.
 struct Run {
     pattern: usize,
     len: usize,

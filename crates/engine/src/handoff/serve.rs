@@ -16,37 +16,38 @@ use super::connection::{Handoff, HandoffResult};
 use super::terms::Terms;
 use crate::statement::ExecuteReply;
 
-/// Maximum duration of a handoff, of waiting for a request, and of waiting to write a response.
+/// Maximum duration of a handoff, and of each wait for a request or for writing a response.
 const HANDOFF_TIME: Duration = Duration::from_secs(1);
-/// Bytes read at a time.
+/// Number of bytes per read.
 const READ_BYTES: usize = 16 * 1024;
-/// Pending output is written before the next execution once it has this many bytes.
+/// Size in bytes at which pending output is written before the next execution.
 const MAX_OUTPUT: usize = 64 * 1024;
-/// Maximum executions of one handoff, because the duration of each is retained until it ends.
+/// Maximum number of executions in one handoff, because their durations are retained until it ends.
 const MAX_EXECUTIONS: usize = 64 * 1024;
-/// After this many executions, or microseconds of execution, the thread serves other clients.
+/// Number of executions, and their total duration in microseconds, after which the thread serves
+/// other clients.
 const TURN: usize = 32;
 const TURN_MICROS: u64 = 5_000;
 
 /// The reason a handoff ends.
 pub(super) enum End {
-    /// A different request arrived, no request arrived, or the handoff was revoked.
+    /// The client sent a different request or none in time, or the handoff was revoked.
     Back,
     Failed(EngineError),
     More(ExecuteReply),
 }
 
-/// Result of processing the input.
+/// Result of processing a message from the input.
 #[expect(clippy::large_enum_variant, reason = "one at a time, and taken apart at once")]
 pub(super) enum Step {
-    /// A message was read, and answered if it requires an answer.
+    /// The message was read, and answered if it requires an answer.
     Done,
     /// The next message is incomplete.
     Incomplete,
     End(End),
 }
 
-/// Serves the client of a handoff until it ends.
+/// Serves a handoff's client until the handoff ends.
 pub(super) async fn serve(handoff: &Handoff) -> HandoffResult {
     let mut served = Served {
         handoff,
@@ -60,7 +61,7 @@ pub(super) async fn serve(handoff: &Handoff) -> HandoffResult {
         micros: Vec::new(),
     };
     let end = served.answer().await;
-    // Output that cannot be written in time is left to the owner.
+    // The connection's owner writes any output that cannot be written in time.
     let _ = served.flush().await;
     let Served { mut input, read, output, last, micros, .. } = served;
     input.drain(..read);
@@ -77,12 +78,12 @@ pub(super) struct Served<'l> {
     stream: &'l TcpStream,
     began: Instant,
     pub(super) input: Vec<u8>,
-    /// Reusable read buffer; zeroing a new one takes longer than the read.
+    /// Reusable read buffer, because zeroing a new buffer takes longer than a read.
     space: Vec<u8>,
-    /// Number of input bytes already answered.
+    /// Number of input bytes that have been answered.
     pub(super) read: usize,
     pub(super) output: Vec<u8>,
-    /// The statement executed last; `None` after a Sync.
+    /// The last executed statement; `None` after a Sync.
     pub(super) last: Option<usize>,
     micros: Vec<u32>,
 }
@@ -125,14 +126,14 @@ impl Served<'_> {
         is_late || is_full || self.handoff.control.is_recalled()
     }
 
-    /// Records an execution that began at `started`.
+    /// Records an execution and its start time.
     pub(super) fn executed(&mut self, started: Instant) {
         self.handoff.database.metrics.fast_path_statements.add(1);
         let micros = started.elapsed().as_micros();
         self.micros.push(u32::try_from(micros).unwrap_or(u32::MAX));
     }
 
-    /// Executes a statement of the handoff with one row of parameters.
+    /// Executes one of the handoff's statements with one row of parameters.
     pub(super) async fn execute(
         &self,
         statement: usize,
@@ -144,7 +145,7 @@ impl Served<'_> {
         let registration = statement.register(&options)?;
         if !control.begins(&registration.token) {
             control.ended();
-            // The owner decides whether the statement may still run.
+            // The connection's owner decides whether the statement may still run.
             return Err(EngineError::new(ErrorCode::Replan, "the handoff was revoked"));
         }
         let handle = database.handle();
@@ -153,7 +154,8 @@ impl Served<'_> {
         let mut work: Pin<Box<dyn Future<Output = _> + Send>> = Box::pin(work);
         if here {
             let _runtime = handle.enter();
-            // The no-op waker is sufficient: if still pending, a runtime task polls the work again.
+            // A no-op waker is sufficient here, because pending work is then polled again by a
+            // runtime task.
             let first = work.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             if let Poll::Ready(result) = first {
                 control.ended();
@@ -164,7 +166,7 @@ impl Served<'_> {
         let mut task = handle.spawn(work);
         let result = poll_fn(|cx| {
             let polled = Pin::new(&mut task).poll(cx);
-            // A client that has closed its sending side still receives results that arrive soon.
+            // A client that has closed its sending side still receives results that are ready soon.
             if polled.is_pending() && started.elapsed() >= HANDOFF_TIME {
                 control.stop_if_left();
             }
@@ -216,7 +218,7 @@ impl Served<'_> {
         count > 0
     }
 
-    /// Writes the output; returns false if that is not possible in time.
+    /// Writes the output; returns false if it cannot be written in time.
     async fn flush(&mut self) -> bool {
         let since = Instant::now();
         let (stream, control) = (self.stream, &self.handoff.control);

@@ -1,4 +1,4 @@
-//! Maps SQL text to a query of the handoff and its parameter values.
+//! Maps SQL text to one of the handoff's queries and its parameter values.
 
 use tidemark_ast::LiftedQuery;
 use tidemark_border::HandoffQuery;
@@ -15,8 +15,8 @@ impl Shapes {
         Self(queries)
     }
 
-    /// Returns the query with this SQL text, or the parameterized query that it matches, together
-    /// with the parameter row. The row is empty for a query without parameters.
+    /// Finds the query with this SQL text, or the parameterized query that the text matches. Also
+    /// returns the parameter row, which is empty for a query without parameters.
     pub(super) fn find(&self, text: &str) -> Option<(usize, Vec<u8>)> {
         let is_text = |query: &HandoffQuery| query.types.is_empty() && query.text == text;
         if let Some(at) = self.0.iter().position(is_text) {
@@ -30,7 +30,7 @@ impl Shapes {
         Some((self.0.iter().position(is_lifted)?, row_of(&lifted)?))
     }
 
-    /// Returns the response text that describes the columns.
+    /// Returns the part of the response that describes the query's columns.
     pub(super) fn columns(&self, query: usize) -> &str {
         &self.0[query].columns
     }

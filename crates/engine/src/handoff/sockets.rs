@@ -1,5 +1,5 @@
-//! Threads for handed-off connections. Each thread polls its sockets and runs requests itself,
-//! because waking another thread would take longer than most queries.
+//! Threads for handed-off connections. Each thread polls its sockets and runs the requests itself,
+//! because waking another thread takes longer than most queries.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -23,14 +23,14 @@ use crate::runtime::guard;
 use crate::runtime::open_handoffs::Control;
 use crate::runtime::workers::WORKER_STACK_BYTES;
 
-/// Maximum number of threads for all databases of the process.
+/// Maximum number of threads, shared by all databases of the process.
 const MAX_THREADS: usize = 4;
 /// Interval at which idle connections are checked.
 const TICK: Duration = Duration::from_millis(250);
-/// Within this time after a response the thread busy-polls for the next request, because waking a
+/// Time after a response during which the thread busy-polls for the next request, because waking a
 /// thread takes longer than most responses.
 const SOON: Duration = Duration::from_micros(250);
-/// Token for messages from other threads.
+/// Poll token for messages from other threads.
 const INBOX: Token = Token(usize::MAX);
 const EVENTS: usize = 256;
 
@@ -61,7 +61,7 @@ pub(super) fn spawn(handoff: Handoff) -> EngineResult<oneshot::Receiver<Answer>>
 struct SocketThread {
     inbox: Mutex<Vec<Message>>,
     waker: mio::Waker,
-    /// Number of connections.
+    /// Number of connections that the thread serves.
     load: AtomicUsize,
 }
 
@@ -70,7 +70,7 @@ enum Message {
     Wake(Token),
 }
 
-/// Wakes one connection of a thread.
+/// Wakes a thread to serve one of its connections.
 struct Wakes {
     thread: Arc<SocketThread>,
     token: Token,
@@ -78,7 +78,7 @@ struct Wakes {
 
 impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
-        // If the thread cannot be woken now, it soon checks all its connections anyway.
+        // Ignores a failure, because the thread checks all its connections at the next tick.
         let _ = self.thread.say(Message::Wake(self.token));
     }
 }
@@ -194,7 +194,7 @@ impl Connections {
         Ok((token, move |done| Task { stream, control, work, waker, done }))
     }
 
-    /// Resumes a connection; ignores one that has ended.
+    /// Polls a connection's handoff; ignores a connection that has ended.
     fn go_on(&mut self, token: Token) {
         let Some(task) = self.tasks.get_mut(&token) else { return };
         let mut context = Context::from_waker(&task.waker);
@@ -205,7 +205,8 @@ impl Connections {
             Err(payload) => Err(guard::panicked("handoff", &*payload)),
         };
         if let Some(Task { stream, done, work, .. }) = self.tasks.remove(&token) {
-            // Closing a duplicated descriptor does not end polling of the connection.
+            // Required because closing a duplicated descriptor does not end the polling of its
+            // socket.
             let _ = forget(self.poll.registry(), &stream);
             drop((work, stream));
             self.ended(done, answer);
@@ -214,7 +215,7 @@ impl Connections {
 
     fn ended(&self, done: oneshot::Sender<Answer>, answer: Answer) {
         self.thread.load.fetch_sub(1, Ordering::Relaxed);
-        // If the receiver is gone, the database is closed.
+        // A missing receiver means that the database is closed.
         let _ = done.send(answer);
     }
 }
@@ -245,7 +246,7 @@ fn forget(_: &mio::Registry, _: &TcpStream) -> std::io::Result<()> {
     Err(std::io::ErrorKind::Unsupported.into())
 }
 
-/// Lets at most one thread busy-poll between a client's requests.
+/// Ensures that at most one thread busy-polls between a client's requests.
 #[derive(Default)]
 struct Awake {
     answered: Option<Instant>,
@@ -257,11 +258,11 @@ struct Awake {
 static IS_ONE_AWAKE: AtomicBool = AtomicBool::new(false);
 
 impl Awake {
-    /// Maximum time to sleep.
+    /// Returns the maximum time to sleep.
     fn timeout(&mut self) -> Duration {
         let is_soon = self.answered.is_some_and(|at| at.elapsed() < SOON);
         if self.is_quick && is_soon && self.may_watch() {
-            // Other threads may need this processor.
+            // Lets other threads use this CPU core.
             std::thread::yield_now();
             return Duration::ZERO;
         }

@@ -1,4 +1,4 @@
-//! Requests that a client may send during a handoff, by protocol, and how they are answered.
+//! Requests that a client may send during a handoff, by protocol, and how to answer them.
 
 use tidemark_border::{Conversation, HandoffStatement, HttpHandoff, PgHandoff};
 use tidemark_ingest::are_texts;
@@ -7,7 +7,7 @@ use tidemark_wire::{BindPattern, RequestPattern};
 
 use super::shape::Shapes;
 
-/// Permitted requests and how they are answered.
+/// Permitted requests and how to answer them.
 #[expect(clippy::large_enum_variant, reason = "one for each handoff, behind a pointer")]
 pub(super) enum Terms {
     Pg(PgTerms),

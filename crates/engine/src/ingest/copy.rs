@@ -1,6 +1,6 @@
-//! COPY … FROM STDIN. A prepared INSERT determines how values are converted, the transaction block,
-//! and the defaults of other columns. Outside a block a COPY is staged like an import and is one
-//! commit. Inside a block its rows wait for COMMIT.
+//! COPY … FROM STDIN. A prepared INSERT determines the conversion of values, the transaction block,
+//! and the defaults of the other columns. Outside a block, a COPY is staged like an import and
+//! forms one commit. Inside a block, its rows wait for COMMIT.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ use crate::ingest::transaction::Transaction;
 use crate::ingest::writer::Writer;
 use crate::runtime::guard;
 
-/// Maximum bytes waiting to be read.
+/// Maximum number of bytes queued for the reader.
 const QUEUE_BYTES: usize = 4 << 20;
 
 /// Destination of the rows of a COPY.
 pub struct CopyTarget {
-    /// An INSERT whose values are all parameters.
+    /// An INSERT in which every value is a parameter.
     pub(crate) insert: BoundInsert,
     /// The transaction block, if any.
     pub(crate) block: Option<Arc<Transaction>>,
@@ -95,12 +95,12 @@ impl CopyAppender {
         Ok(Self { feed: Feed::new(database, QUEUE_BYTES, rows), sink })
     }
 
-    /// Queues bytes; resolves when there is queue space. Bytes after an error are discarded.
+    /// Queues bytes; resolves when the queue has space. Discards bytes that follow an error.
     pub(crate) async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
         self.feed.write(chunk).await
     }
 
-    /// Reads the remaining data and commits, or reports the error in the data.
+    /// Reads the remaining data and commits. Returns the error if the data is invalid.
     pub(crate) async fn finish(&self) -> EngineResult<CopyReply> {
         let finished = self.feed.then(|rows| rows.take().ok_or_else(ended)?.finish()).await?;
         let failure = match finished {
@@ -117,7 +117,7 @@ impl CopyAppender {
         Ok(CopyReply { rows: 0, failure })
     }
 
-    /// Discards all data. No row is written after this resolves.
+    /// Discards all data. No row is written after the returned future resolves.
     pub(crate) async fn abort(&self) -> EngineResult<()> {
         self.feed.abort().await?;
         Arc::clone(&self.sink).given_up().await
@@ -131,7 +131,7 @@ fn template(insert: &BoundInsert) -> EngineResult<&InsertTemplate> {
     }
 }
 
-/// Whether an error is caused by a single row, which can then be located.
+/// Whether a single row causes the error, so that the row can be located.
 fn is_of_a_row(code: ErrorCode) -> bool {
     use ErrorCode::{InvalidBinary, InvalidEncoding, InvalidValue, ResourceLimit, TypeMismatch};
     matches!(code, InvalidBinary | InvalidEncoding | InvalidValue | ResourceLimit | TypeMismatch)

@@ -1,5 +1,5 @@
-//! CSV import into a table. Several inputs may follow each other. Each is parsed with its own
-//! options, and all are committed together.
+//! CSV import into a table. Several inputs may be sent one after another. Each input is parsed with
+//! its own options, and all of them are committed together.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::database::{Database, describe_table, given};
 use crate::files::csv_text::{delimiter, parse_type};
 use crate::ingest::writer::Writer;
 
-/// Maximum bytes waiting for the parser.
+/// Maximum number of bytes queued for the parser.
 const QUEUE_BYTES: usize = 8 * 1024 * 1024;
 
 fn text_report(report: CsvReport) -> TextReport {
@@ -38,7 +38,7 @@ fn widened_column(widened: Widened) -> WidenedColumn {
     WidenedColumn { type_name: sql_type.name(), line, text }
 }
 
-/// Receives CSV bytes and writes rows of one table.
+/// Receives CSV bytes and writes the rows into one table.
 pub(crate) struct CsvAppender {
     database: Arc<Database>,
     schema: TableSchema,
@@ -52,7 +52,7 @@ struct CsvRows {
     defaults: Defaults,
     sink: Arc<RowSink>,
     rows: u64,
-    /// Whether all guessed types were wide enough.
+    /// Whether all guessed types fit their values.
     is_whole: bool,
 }
 
@@ -70,7 +70,7 @@ impl CsvRows {
         Ok(Self { reader, defaults, sink, rows: 0, is_whole: true })
     }
 
-    /// Runs the reader and passes on the rows that it returns.
+    /// Runs the reader and passes the rows that it returns to the sink.
     fn with(
         &mut self,
         read: impl FnOnce(&mut CsvReader, &mut Rows<'_>) -> EngineResult<()>,
@@ -90,7 +90,7 @@ impl CsvRows {
     }
 }
 
-/// Receives rows that were read.
+/// Callback for parsed rows.
 type Rows<'a> = dyn FnMut(RecordBatch) -> EngineResult<()> + 'a;
 
 impl Reader for CsvRows {
@@ -126,7 +126,7 @@ impl CsvAppender {
         Ok(Self { database: Arc::clone(database), schema, feed, sink })
     }
 
-    /// Queues bytes; resolves when there is queue space.
+    /// Queues bytes; resolves when the queue has space.
     pub(crate) async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
         let progress = self.feed.write(chunk).await?;
         if progress.ended.is_some() {
@@ -136,8 +136,8 @@ impl CsvAppender {
         Ok(progress)
     }
 
-    /// Ends the current input and begins another, which becomes part of the same commit. `csv` is
-    /// the JSON of a [`CsvTextSpec`]. Returns the report on the input that ended.
+    /// Ends the current input and begins another in the same commit. `csv` is the JSON of a
+    /// [`CsvTextSpec`]. Returns the report on the ended input.
     pub(crate) async fn next_text(&self, csv: &[u8]) -> EngineResult<TextReport> {
         self.database.check_open()?;
         let csv: CsvTextSpec = given(csv, "text")?;
@@ -151,7 +151,8 @@ impl CsvAppender {
         self.released(report.await?).await.map(text_report)
     }
 
-    /// Parses the remaining bytes and commits; the rows are then visible and durable as configured.
+    /// Parses the remaining bytes and commits. The rows are then visible, and durable as
+    /// configured.
     pub(crate) async fn finish(&self) -> EngineResult<AppendReport> {
         let report = self.feed.then(|place| {
             let mut rows = place.take().ok_or_else(ended)?;
@@ -172,7 +173,7 @@ impl CsvAppender {
         Ok(AppendReport { text: text_report(report), table: describe_table(&table) })
     }
 
-    /// Returns the result, and discards all rows if it is an error.
+    /// Discards all rows if the result is an error; then returns the result.
     async fn released<T>(&self, done: EngineResult<T>) -> EngineResult<T> {
         if done.is_err() {
             Arc::clone(&self.sink).given_up().await?;
@@ -237,7 +238,7 @@ fn new_schema(
         builder = builder.o3_max_lag_micros(micros);
     }
     let mut schema = builder.build()?;
-    // As with CREATE TABLE, a partitioned table is a WAL table.
+    // As in CREATE TABLE, partitioned tables use the WAL.
     schema.wal = schema.partition_by != PartitionBy::None;
     Ok(schema)
 }

@@ -1,5 +1,5 @@
-//! Passes bytes to the reader of their format through a queue bounded in bytes. The reader uses a
-//! thread only while bytes are waiting, so that idle clients hold none.
+//! Passes received bytes to the reader for their format, through a queue with a byte limit. The
+//! reader occupies a thread only while bytes are queued, so idle clients occupy none.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,9 +13,9 @@ use super::queue::Queue;
 use crate::database::Database;
 use crate::runtime::guard;
 
-/// Parses the bytes of one format into rows.
+/// Parses bytes in one format into rows.
 pub(super) trait Reader: Send + 'static {
-    /// The error that ends reading.
+    /// The error that stops reading.
     type Failure: From<EngineError> + Send + 'static;
 
     /// Parses the next bytes. Must not be called again after an error.
@@ -30,16 +30,16 @@ pub(super) struct Feed<R: Reader>(Arc<Shared<R>>);
 
 struct Shared<R: Reader> {
     database: Arc<Database>,
-    /// Maximum bytes waiting in the queue.
+    /// Maximum number of bytes in the queue.
     most_waiting: usize,
     room: Semaphore,
     bytes: AtomicU64,
     rows: AtomicU64,
-    /// Set after a failure, an end or an abort: later chunks are discarded.
+    /// Set after a failure, the end or an abort. Later chunks are discarded.
     is_over: AtomicBool,
     failure: Mutex<Option<R::Failure>>,
     chunks: Mutex<Queue<Vec<u8>>>,
-    /// `None` after the end.
+    /// `None` after the end or an abort.
     reader: Mutex<Option<R>>,
 }
 
@@ -58,13 +58,12 @@ impl<R: Reader> Feed<R> {
         }))
     }
 
-    /// Queues bytes; resolves once there is space in the queue. Bytes after a failure are
-    /// discarded.
+    /// Queues bytes; resolves when the queue has space. Discards bytes that follow a failure.
     pub(super) async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
         let shared = &self.0;
         shared.database.check_open()?;
         let length = chunk.len();
-        // A chunk larger than the queue occupies the entire queue.
+        // A chunk that is larger than the queue reserves the entire queue.
         let wanted = u32::try_from(length.min(shared.most_waiting)).unwrap_or(u32::MAX);
         if let Ok(permit) = shared.room.acquire_many(wanted).await {
             permit.forget(); // the reader gives the room back
@@ -80,17 +79,17 @@ impl<R: Reader> Feed<R> {
         Ok(AppendProgress { bytes, rows, ended })
     }
 
-    /// Reads all queued chunks, then runs `work` with the reader. `work` may take the reader. If
-    /// reading has failed, returns that failure instead.
+    /// Reads all queued chunks, then runs `work` with the reader, which `work` may take. If reading
+    /// has failed, returns that failure instead.
     pub(super) async fn then<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Option<R>) -> Result<T, R::Failure> + Send + 'static,
     ) -> EngineResult<Result<T, R::Failure>> {
         let shared = Arc::clone(&self.0);
         guard::run_blocking("parser", move || {
-            // The reading thread holds this lock while chunks are waiting.
+            // The reading thread holds this lock until the queue is empty.
             let mut place = shared.reader.lock();
-            // A panic leaves no reader behind.
+            // Taken out of the shared state, so that a panic drops the reader.
             let mut reader = place.take();
             let done = guard::catch("parser", || {
                 shared.read_all(&mut reader);
@@ -107,7 +106,7 @@ impl<R: Reader> Feed<R> {
         .await
     }
 
-    /// Discards the data after reading has stopped; returns the failure, if any.
+    /// Stops reading and discards the data. Returns the failure, if any.
     pub(super) async fn abort(&self) -> EngineResult<Option<R::Failure>> {
         let shared = Arc::clone(&self.0);
         shared.end();
@@ -129,8 +128,7 @@ impl<R: Reader> Shared<R> {
             Ok(())
         });
         if let Err(panicked) = outcome {
-            // The reader is removed before another task can take it, because its rows may be
-            // incomplete.
+            // Removed before another task can use it, because its rows may be incomplete.
             *reader = None;
             self.fail(panicked.into());
         }
@@ -161,7 +159,7 @@ impl<R: Reader> Shared<R> {
         self.end();
     }
 
-    /// Ends reading, and releases writers that wait for queue space.
+    /// Stops reading, and wakes writers that wait for queue space.
     fn end(&self) {
         self.is_over.store(true, Ordering::Release);
         self.room.close();

@@ -1,4 +1,4 @@
-//! Line protocol. The rows of a message stay in memory until they are committed together.
+//! Line protocol. A message's rows remain in memory until they are committed together.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::feed::{Feed, Reader, ended};
 use crate::database::{Database, given};
 use crate::ingest::planned_rows::{NewTables, PlannedRows, SnapshotTargets};
 
-/// Maximum bytes waiting for the parser.
+/// Maximum number of bytes queued for the parser.
 const QUEUE_BYTES: usize = 2 * 1024 * 1024;
 
-/// Receives line protocol and writes rows of the tables that the lines name.
+/// Receives line protocol bytes and writes the rows into the tables that the lines name.
 pub(crate) struct LineAppender {
     database: Arc<Database>,
     new_tables: NewTables,
@@ -22,7 +22,7 @@ pub(crate) struct LineAppender {
     stage: Mutex<Stage>,
 }
 
-/// Progress of a message.
+/// Progress of one message.
 enum Stage {
     Receiving,
     Planned(PlannedRows, LinesRead),
@@ -58,8 +58,8 @@ impl LineAppender {
         Ok(Self { database, new_tables, feed, stage })
     }
 
-    /// Queues bytes; resolves when there is queue space. Bytes after a malformed line are
-    /// discarded.
+    /// Queues bytes; resolves when the queue has space. Discards bytes that follow a malformed
+    /// line.
     pub(crate) async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
         if !matches!(&*self.stage.lock(), Stage::Receiving) {
             return Err(ended());
@@ -67,8 +67,8 @@ impl LineAppender {
         self.feed.write(chunk).await
     }
 
-    /// The first call reports the changes that the rows would make. The next call commits them, or
-    /// reports again if tables have changed.
+    /// The first call reports the changes that the rows would cause. The next call commits them. If
+    /// tables have changed, it reports again.
     pub(crate) async fn finish(&self) -> EngineResult<RowsReply> {
         let stage = std::mem::replace(&mut *self.stage.lock(), Stage::Ended);
         let (planned, reply, read) = match stage {
@@ -122,7 +122,7 @@ fn options(database: &Database, spec: &LinesSpec) -> LineOptions {
     }
 }
 
-/// Adds to a plan how much of the message was read.
+/// Adds the number of lines and bytes read to a planned reply.
 fn with_lines(mut reply: RowsReply, lines: LinesRead) -> RowsReply {
     if let RowsReply::Planned { read, .. } = &mut reply {
         *read = Some(lines);

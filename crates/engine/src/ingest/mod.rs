@@ -1,9 +1,9 @@
 //! Ingestion of rows into tables, independent of the protocol.
 //!
-//! An [`Appender`] accepts bytes of one format: `csv`, `lines`, `copy`, `columns`. `feed` queues
-//! bytes for a reader. `sink` receives the reader's rows of one table, `planned_rows` those of
-//! several tables, and `stage` those of a query. All use a `writer`, which commits them immediately
-//! or adds them to the block of a `transaction`.
+//! An [`Appender`] accepts bytes in one format: `csv`, `lines`, `copy` or `columns`. `feed` queues
+//! bytes for a reader. Three modules receive rows: `sink` from a reader for one table,
+//! `planned_rows` from a reader for several tables, and `stage` from a query. All of them use a
+//! `writer`, which commits the rows immediately or adds them to the block of a `transaction`.
 
 mod columns;
 mod copy;
@@ -43,7 +43,7 @@ enum Kind {
     Copy(CopyAppender),
 }
 
-/// The field of a specification that selects its kind.
+/// The specification field that selects the kind of appender.
 #[derive(Deserialize)]
 struct Named {
     kind: AppenderKind,
@@ -53,17 +53,17 @@ struct Named {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Finished {
-    /// Result of CSV.
+    /// Result of a CSV import.
     Text(Box<AppendReport>),
-    /// Result of rows for several tables.
+    /// Result for rows of several tables.
     Rows(RowsReply),
-    /// Result of COPY.
+    /// Result of a COPY.
     Copied(CopyReply),
 }
 
 impl Appender {
     /// Opens an appender. `spec` is the JSON of an `AppenderSpec`, `LinesSpec`, `ColumnsSpec` or
-    /// `CopySpec`; only the last uses the target.
+    /// `CopySpec`. Only a `CopySpec` uses the target.
     pub fn open(
         database: &Arc<Database>,
         spec: &[u8],
@@ -82,7 +82,7 @@ impl Appender {
         }))
     }
 
-    /// Queues bytes; resolves when there is queue space.
+    /// Queues bytes; resolves when the queue has space.
     pub async fn write(&self, chunk: Vec<u8>) -> EngineResult<AppendProgress> {
         failpoint::hit("engine.append")?;
         match &self.0 {
@@ -93,7 +93,7 @@ impl Appender {
         }
     }
 
-    /// Reads pending messages of the columnar protocol; resolves when there is progress to report.
+    /// Reads pending messages of the columnar protocol; resolves when it has made progress.
     pub async fn read(&self, messages: Arc<Messages>) -> EngineResult<MessagesProgress> {
         failpoint::hit("engine.append")?;
         match &self.0 {
@@ -104,7 +104,7 @@ impl Appender {
         }
     }
 
-    /// Ends one CSV input and begins another in the same commit.
+    /// Ends a CSV input and begins another in the same commit.
     pub async fn next_text(&self, csv: &[u8]) -> EngineResult<TextReport> {
         failpoint::hit("engine.append_text")?;
         match &self.0 {
@@ -115,8 +115,9 @@ impl Appender {
         }
     }
 
-    /// Ends the input and commits. Rows for several tables are first planned, and committed by the
-    /// next call. `split`: plans only the first of several commits of the columnar protocol.
+    /// Ends the input and commits. Rows of several tables are only planned by the first call and
+    /// committed by the next. `split`: in the columnar protocol, plans only the first of several
+    /// commits.
     pub async fn finish(&self, split: bool) -> EngineResult<Finished> {
         failpoint::hit("engine.append_finish")?;
         match &self.0 {

@@ -1,7 +1,8 @@
-//! Commits typed rows of several tables, from any protocol, atomically with new tables and columns.
+//! Commits typed rows of several tables, from any protocol, in one transaction with new tables and
+//! columns.
 //!
-//! The changes are known before the commit, so that permissions can be checked. If tables have
-//! changed in the meantime, the rows are planned again.
+//! The changes are determined before the commit so that permissions can be checked. If tables have
+//! changed before the commit, the rows are planned again.
 
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::ingest::writer::{MAX_HELD_ROWS, Place, Writer, Written};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
-/// Lets row readers look up the tables in a snapshot.
+/// Lets readers look up tables in a snapshot.
 pub(crate) struct SnapshotTargets {
     snapshot: Arc<Snapshot>,
 }
@@ -77,7 +78,7 @@ impl NewTables {
     }
 }
 
-/// Rows, and the changes that their commit would make.
+/// Rows, with the changes that their commit would make.
 pub(crate) struct PlannedRows {
     database: Arc<Database>,
     new_tables: NewTables,
@@ -88,7 +89,7 @@ pub(crate) struct PlannedRows {
 /// One table of a plan.
 struct Planned {
     definition: Definition,
-    /// For each column of the rows, its position in the definition.
+    /// For each column of the rows, its position in the table definition.
     places: Vec<usize>,
     schema: SchemaRef,
     defaults: Defaults,
@@ -96,7 +97,7 @@ struct Planned {
 
 enum Definition {
     New(TableSchema),
-    /// The existing definition with columns appended.
+    /// The existing definition with new columns appended.
     Changed(TableSchema, Vec<String>),
     Kept(TableSchema),
 }
@@ -121,7 +122,7 @@ impl PlannedRows {
         Ok(planned)
     }
 
-    /// Plans against the current tables.
+    /// Plans the rows for the current tables.
     fn plan(&mut self) -> EngineResult<()> {
         let snapshot = self.database.snapshot()?;
         let one = |rows| Planned::new(&self.database, &snapshot, self.new_tables, rows);
@@ -214,7 +215,7 @@ impl Planned {
 
     fn place(&self, writer: &mut Writer, rows: u64) -> EngineResult<Place> {
         Ok(match &self.definition {
-            // Many rows are written directly to files instead of through the log.
+            // Too many rows for the log, so they are written directly to files.
             Definition::New(schema) if rows > MAX_HELD_ROWS as u64 => {
                 writer.staged(BulkTarget::Create(schema.clone()))?.0
             }
@@ -232,7 +233,7 @@ impl Planned {
         })
     }
 
-    /// Returns a chunk with the columns of the table.
+    /// Converts a chunk to a batch with all columns of the table.
     fn batch(&self, chunk: &Chunk) -> EngineResult<RecordBatch> {
         let columns = &self.definition.schema().columns;
         let mut arrays: Vec<Option<ArrayRef>> = vec![None; columns.len()];
@@ -270,8 +271,8 @@ impl Planned {
         Ok(batch)
     }
 
-    /// Readers reject null in NOT NULL columns. This catches a constraint added later, or a default
-    /// that is null.
+    /// Rejects nulls in NOT NULL columns. Readers already reject them, but a constraint may have
+    /// been added later, or a default may be null.
     fn check_values(&self, batch: &RecordBatch) -> EngineResult<()> {
         let schema = self.definition.schema();
         for (column, array) in schema.columns.iter().zip(batch.columns()) {
@@ -338,7 +339,8 @@ fn new_schema(
     builder.partition_by(partition_by).wal(partition_by != PartitionBy::None).build()
 }
 
-/// The values were parsed for columns that have since changed, so the sender must send them again.
+/// Returns the error for a column that changed after its values were parsed. The sender must send
+/// the rows again.
 fn changed_meanwhile(table: &str) -> EngineError {
     let message = format!("table '{table}' changed concurrently: send the rows again");
     EngineError::new(ErrorCode::Busy, message)
@@ -364,7 +366,7 @@ mod tests {
         table.column("x", SqlType::Long).timestamp("ts").build().unwrap()
     }
 
-    /// Rows in one chunk of 64 Ki and one with the remainder, as line readers return them.
+    /// Builds one chunk of 64 Ki rows and one with the remaining rows, as line readers return them.
     fn rows(database: &Database, rows: usize) -> TableRows {
         let snapshot = database.snapshot().unwrap();
         let table = SnapshotTargets::new(snapshot).table("t").unwrap().unwrap();
@@ -392,7 +394,7 @@ mod tests {
         writer.commit(&CancelToken::default()).unwrap();
     }
 
-    /// Number of files of the table.
+    /// Number of files that the table has.
     fn files(database: &Database) -> usize {
         let table = database.snapshot().unwrap().table("t").unwrap();
         table.partition_list().iter().map(|partition| partition.segments).sum()

@@ -1,4 +1,4 @@
-//! A queue, and whether a worker is processing it.
+//! A queue that records whether a worker is processing it.
 
 use std::collections::VecDeque;
 
@@ -14,13 +14,13 @@ impl<T> Queue<T> {
         Mutex::new(Self { waiting: VecDeque::new(), is_worked_on: false })
     }
 
-    /// Appends an item. Returns true if the caller must start a worker.
+    /// Appends an item; returns true if the caller must start a worker.
     pub(super) fn add(&mut self, one: T) -> bool {
         self.waiting.push_back(one);
         !std::mem::replace(&mut self.is_worked_on, true)
     }
 
-    /// Takes the first item; an empty queue marks the worker as finished.
+    /// Takes the first item. If the queue is empty, records that the worker has finished.
     pub(super) fn next(&mut self) -> Option<T> {
         let next = self.waiting.pop_front();
         self.is_worked_on = next.is_some();

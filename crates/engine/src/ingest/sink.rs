@@ -1,5 +1,5 @@
-//! Writes the rows of one table from a reader. At most a few batches wait while a thread writes
-//! them and the reader continues. Rows become visible at the commit; without it nothing remains.
+//! Writes a reader's rows into one table. A thread writes the batches while the reader continues;
+//! only a few batches wait. Rows become visible at the commit. Without a commit nothing remains.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +32,7 @@ pub(super) struct RowSink {
 pub(super) enum Target {
     /// A separate commit.
     Alone(Writer, Place),
-    /// A transaction block, for a table with this definition.
+    /// A transaction block, with the definition of the table.
     Block(Arc<Transaction>, Arc<TableSchema>),
 }
 
@@ -58,14 +58,14 @@ impl RowSink {
             self.database.handle().spawn_blocking(move || while sink.write_next() {});
         }
         if waiting > BATCHES_AHEAD {
-            // If the queue is full, the reader writes a batch itself: a writer may never be
-            // scheduled.
+            // If the queue is full, the reader writes a batch itself, because a writer thread may
+            // never be scheduled.
             self.write_next();
         }
         self.check()
     }
 
-    /// Writes the remaining rows, and commits unless they belong to a block. Blocks.
+    /// Writes the remaining rows. Commits them unless they belong to a block. Blocks.
     pub(super) fn commit(&self) -> EngineResult<()> {
         while self.write_next() {}
         self.check()?;
@@ -76,7 +76,7 @@ impl RowSink {
         }
     }
 
-    /// Discards all rows that are not in a block; none of them is written afterwards.
+    /// Discards all rows that do not belong to a block. No row is written afterwards.
     pub(super) async fn given_up(self: Arc<Self>) -> EngineResult<()> {
         guard::run_blocking("writer", move || {
             let target = self.target.lock().take();
@@ -99,7 +99,7 @@ impl RowSink {
             match target.as_mut().ok_or_else(ended)? {
                 Target::Alone(writer, place) => writer.push(*place, batch),
                 Target::Block(block, schema) => {
-                    // Adds the rows to the block's other rows.
+                    // Adds the batch to the block.
                     let mut writer = Writer::new(&self.database);
                     let place = writer.table(schema);
                     writer.hold(place, batch)?;
@@ -114,7 +114,7 @@ impl RowSink {
         true
     }
 
-    /// Returns the first failure once, and a generic error on later calls.
+    /// Returns the first failure once, then a generic error.
     fn check(&self) -> EngineResult<()> {
         if !self.has_failed.load(Ordering::Acquire) {
             return Ok(());

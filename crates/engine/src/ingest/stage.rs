@@ -10,8 +10,8 @@ use crate::ingest::writer::{Place, Writer};
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
-/// Writes all rows of a source. A small number is held in memory; more rows are staged in files.
-/// `faults` is the number of mapped-file faults before the first read.
+/// Writes all rows of a source. A small number of rows is buffered in memory; more rows are staged
+/// in files. `faults` is the number of mapped-file faults before the first read.
 pub(crate) async fn write_all(
     mut writer: Writer,
     place: Place,
@@ -19,7 +19,7 @@ pub(crate) async fn write_all(
     transaction: Option<&Transaction>,
     (token, faults): (&CancelToken, u64),
 ) -> EngineResult<u64> {
-    // Rows of a block are held in memory until it ends.
+    // The rows of a block remain in memory until the block ends.
     while transaction.is_some() || !writer.is_staging(place) {
         let Some(batch) = source.next().await? else {
             check_faults(faults)?;
@@ -30,9 +30,9 @@ pub(crate) async fn write_all(
     stage_all(writer, place, source, (token, faults)).await
 }
 
-/// Streams rows into segments, which become visible and durable at the end or not at all. Dropping
-/// the future drops the writer and discards everything. `faults` is the number of mapped-file
-/// faults before the first read.
+/// Streams rows into segments. At the end, either all rows become visible and durable or none.
+/// Dropping the future also drops the writer, which discards all rows. `faults` is the number of
+/// mapped-file faults before the first read.
 pub(crate) async fn stage_all(
     mut writer: Writer,
     place: Place,
@@ -65,7 +65,7 @@ pub(crate) async fn stage_all(
     writing.await.map_err(|error| EngineError::internal(error.to_string()))?
 }
 
-/// Rows on their way to files, or the end marker.
+/// Rows to be written to files, or the end marker.
 enum Staged {
     Rows(RecordBatch),
     End,

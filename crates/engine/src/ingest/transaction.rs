@@ -1,7 +1,7 @@
-//! Transaction blocks. A session sees the rows of its own block immediately; other sessions see all
-//! of them after the commit.
+//! Transaction blocks. A session sees its own block's rows immediately; other sessions see all of
+//! them after the commit.
 //!
-//! States: open → committed or rolled back. Later calls are rejected in both final states.
+//! A block is open until it is committed or rolled back. After that, all calls are rejected.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};
 use crate::database::Database;
 use crate::runtime::pool::SharedPool;
 
-/// A transaction block of inserts. Dropping it rolls back.
+/// A transaction block of INSERT statements. Dropping it rolls it back.
 #[derive(Debug)]
 pub struct Transaction {
     block: Mutex<Option<Block>>,
@@ -25,7 +25,7 @@ pub struct Transaction {
 struct Block {
     memory: Arc<SharedPool>,
     waiting: Vec<Waiting>,
-    /// Number of additions so far; a savepoint stores this number.
+    /// Number of additions so far. A savepoint stores this number.
     added: u32,
     view: Option<View>,
 }
@@ -35,9 +35,9 @@ struct Waiting {
     rows: PendingRows,
     /// Memory reserved for the rows.
     bytes: usize,
-    /// Number of the last addition merged into the rows.
+    /// Number of the last addition that these rows include.
     number: u32,
-    /// Whether a savepoint directly follows these rows, so that later rows must not be merged with
+    /// Whether a savepoint directly follows these rows. If so, later rows must not be merged with
     /// them.
     closed: bool,
 }
@@ -45,10 +45,10 @@ struct Waiting {
 /// The snapshot that the block's statements see.
 #[derive(Debug)]
 struct View {
-    /// The committed snapshot it is based on.
+    /// The committed snapshot on which it is based.
     committed: Arc<Snapshot>,
     shown: Arc<Snapshot>,
-    /// How many waiting entries the snapshot includes.
+    /// Number of waiting entries that the snapshot includes.
     count: usize,
 }
 
@@ -60,8 +60,8 @@ impl Transaction {
         Self { block: Mutex::new(Some(block)) }
     }
 
-    /// Adds all rows of one statement, or none. Fails if blocks and queries together exceed the
-    /// memory limit.
+    /// Adds either all rows of a statement or none. Fails if all blocks and queries together exceed
+    /// the memory limit.
     pub(crate) fn add(&self, rows: Vec<PendingRows>) -> EngineResult<()> {
         let mut block = self.block.lock();
         let block = block.as_mut().ok_or_else(ended)?;
@@ -85,8 +85,8 @@ impl Transaction {
         Ok(())
     }
 
-    /// Rejects statements that commit immediately and would change a table for which this block has
-    /// waiting rows.
+    /// Rejects a statement that commits immediately if it would change a table for which this block
+    /// has waiting rows.
     pub(crate) fn refuse_changes(
         &self,
         command: &str,
@@ -122,8 +122,8 @@ impl Transaction {
         self.block.lock().as_mut().ok_or_else(ended)?.snapshot(database, committed)
     }
 
-    /// Commits all rows together. Blocks until durable and returns the new epoch, or `None` if
-    /// there was nothing to commit.
+    /// Commits all rows together. Blocks until they are durable. Returns the new epoch, or `None`
+    /// if the block is empty.
     pub fn commit(&self, database: &Database) -> EngineResult<Option<u64>> {
         failpoint::hit("engine.transaction_commit")?;
         database.check_open()?;
@@ -193,8 +193,9 @@ impl Block {
         Ok(shown)
     }
 
-    /// Merges adjacent entries that no savepoint separates, so many small statements become a few
-    /// entries. Only entries of similar size are merged, so each row is copied O(log n) times.
+    /// Merges adjacent entries that no savepoint separates, so that many small statements form only
+    /// a few entries. Only entries of similar size are merged, so each row is copied O(log n)
+    /// times.
     fn join(&mut self) -> EngineResult<()> {
         self.view = None;
         let mut joined: Vec<Waiting> = Vec::with_capacity(self.waiting.len());
@@ -214,7 +215,7 @@ impl Block {
         Ok(())
     }
 
-    /// Releases the memory of all entries except the first `kept`.
+    /// Releases the memory of all entries except the first `remaining`.
     fn give_back(&self, kept: usize) {
         self.memory.give(self.waiting[kept..].iter().map(|waiting| waiting.bytes).sum());
     }

@@ -1,9 +1,9 @@
-//! The only way to write rows into tables: batches for one or more tables, with their new tables
-//! and columns, in one commit.
+//! The only component that writes rows into tables: batches for one or more tables, together with
+//! new tables and columns, in one commit.
 //!
-//! A small number of rows for an existing table waits in memory and goes through the log. More rows
-//! are staged in segments, which one log record adopts. Nothing is visible before the commit, and
-//! nothing remains without it.
+//! A small number of rows for an existing table waits in memory and is written to the log. More
+//! rows are staged in segments, which a single log record adopts. Nothing is visible before the
+//! commit. Without a commit nothing remains.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::ingest::transaction::Transaction;
 use crate::runtime::cancel::CancelToken;
 use crate::runtime::guard;
 
-/// Maximum rows of a table that go through the log.
+/// Maximum number of rows that are written to the log per table.
 pub(crate) const MAX_HELD_ROWS: usize = 64 * 1024;
-/// The same limit in bytes, counting strings and arrays.
+/// The corresponding limit in bytes, including strings and arrays.
 const MAX_HELD_BYTES: usize = 16 << 20;
 
 /// Uncommitted rows. Dropping it discards them.
 pub struct Writer {
     database: Arc<Database>,
-    /// Table and column definitions committed with the rows.
+    /// Table and column definitions to be committed with the rows.
     definitions: Vec<Change>,
     tables: Vec<TableRows>,
     rows: u64,
@@ -42,28 +42,28 @@ pub(crate) struct Written {
 /// Rows of one table.
 #[derive(Debug)]
 enum TableRows {
-    /// In memory.
+    /// Rows in memory.
     Held(Held),
-    /// In segments that the commit adopts.
+    /// Rows in segments, which the commit adopts.
     Staged(Box<BulkWriter>),
 }
 
-/// Rows that go through the log.
+/// Rows that are written to the log.
 #[derive(Debug)]
 struct Held {
     table: TableId,
-    /// Version of the definition that the rows use.
+    /// Schema version that the rows match.
     schema_version: u64,
-    /// Whether this commit also creates or changes the definition. Until it does, no files can be
-    /// staged for it.
+    /// Whether the same commit creates or changes the table definition. Before the commit, no files
+    /// can be staged for this definition.
     is_defined: bool,
     batches: Vec<RecordBatch>,
     rows: usize,
-    /// Bytes including strings and arrays.
+    /// Size in bytes, including strings and arrays.
     bytes: usize,
 }
 
-/// One table of a [`Writer`].
+/// Refers to one table of a [`Writer`].
 #[derive(Debug, Clone, Copy)]
 pub struct Place(usize);
 
@@ -74,7 +74,7 @@ impl Writer {
         Self { database, definitions: Vec::new(), tables: Vec::new(), rows: 0 }
     }
 
-    /// Adds a change to be committed before the rows.
+    /// Adds a change that is committed before the rows.
     pub(crate) fn with(&mut self, change: Change) {
         self.definitions.push(change);
     }
@@ -87,7 +87,7 @@ impl Writer {
         self.held(schema.id, schema.version, true)
     }
 
-    /// Adds an existing table whose definition changes with the rows, for example by appended
+    /// Adds an existing table whose definition the same commit changes, for example by appending
     /// columns.
     pub fn changed_table(&mut self, schema: TableSchema) -> Place {
         let (id, version) = (schema.id, schema.version + 1);
@@ -113,8 +113,9 @@ impl Writer {
         Place(self.tables.len() - 1)
     }
 
-    /// Adds a table whose rows are all staged in files: a table created with its rows, or an
-    /// import, during which columns may be added. Returns the definition that the rows must match.
+    /// Adds a table whose rows are all staged in files. It is either a table created with its rows,
+    /// or the target of an import, during which columns may be added. Returns the definition that
+    /// the rows must match.
     pub fn staged(&mut self, target: BulkTarget) -> EngineResult<(Place, TableSchema)> {
         let bulk = self.database.storage.begin_bulk(target)?;
         let schema = bulk.schema().clone();
@@ -127,7 +128,8 @@ impl Writer {
         self.rows
     }
 
-    /// Whether further rows of the table are written to files. If so, [`Self::push`] may block.
+    /// Whether further rows of the table are written to files. In that case [`Self::push`] may
+    /// block.
     pub fn is_staging(&self, Place(place): Place) -> bool {
         match &self.tables[place] {
             TableRows::Held(held) => {
@@ -137,7 +139,7 @@ impl Writer {
         }
     }
 
-    /// Holds rows in memory, however many there are.
+    /// Buffers rows in memory, regardless of their number.
     pub(crate) fn hold(&mut self, Place(place): Place, batch: RecordBatch) -> EngineResult<()> {
         let TableRows::Held(held) = &mut self.tables[place] else {
             return self.push(Place(place), batch);
@@ -150,8 +152,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Adds rows whose columns are in the definition's order. The rows themselves may be in any
-    /// order. May block.
+    /// Adds rows whose columns are in the order of the definition. The rows may be in any order.
+    /// May block.
     pub fn push(&mut self, place: Place, batch: RecordBatch) -> EngineResult<()> {
         if !self.is_staging(place) {
             return self.hold(place, batch);
@@ -163,7 +165,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Returns the table's bulk writer; moves rows from memory into it.
+    /// Returns the table's bulk writer, after moving any rows from memory into it.
     fn bulk(&mut self, Place(place): Place) -> EngineResult<&mut BulkWriter> {
         let rows = &mut self.tables[place];
         if let TableRows::Held(held) = rows {
@@ -178,8 +180,8 @@ impl Writer {
         }
     }
 
-    /// Commits everything together and returns the number of rows. Blocks until they are durable as
-    /// configured. If the statement was stopped before, nothing is committed.
+    /// Commits everything together and returns the number of rows. Blocks until the rows are
+    /// durable as configured. If the statement has already been stopped, commits nothing.
     pub fn commit(self, token: &CancelToken) -> EngineResult<u64> {
         self.commit_numbered(token).map(|written| written.rows)
     }
@@ -207,8 +209,8 @@ impl Writer {
         Ok(Written { rows, transaction: receipt.map(|receipt| receipt.lsn) })
     }
 
-    /// Adds the rows to a block, which commits them with its other rows. Returns how many rows were
-    /// added. The rows must be in memory.
+    /// Adds the rows to a block, which commits them together with its other rows. The rows must be
+    /// in memory. Returns the number of rows added.
     pub(crate) fn pend(self, block: &Transaction) -> EngineResult<u64> {
         let storage = &self.database.storage;
         let mut pending = Vec::new();
@@ -227,7 +229,7 @@ impl Writer {
         Ok(self.rows)
     }
 
-    /// Commits, or adds the rows to the block, if any.
+    /// Commits the rows, or adds them to the transaction block if there is one.
     pub(crate) async fn finish(
         self,
         block: Option<&Transaction>,

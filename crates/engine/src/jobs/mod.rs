@@ -1,10 +1,10 @@
-//! Background jobs. One loop, in `open/mod.rs`, starts due jobs; `jobs()` lists them; `pause_job`
-//! and `resume_job` pause and resume them. Each kind of job is a [`JobKind`]; the state of one job
-//! is a [`JobProgress`](progress::JobProgress).
+//! Background jobs. A single loop, in `open/mod.rs`, starts due jobs. The function `jobs()` lists
+//! them; `pause_job` and `resume_job` pause and resume them. Each kind of job is a [`JobKind`]; the
+//! state of one job is a [`JobProgress`](progress::JobProgress).
 //!
-//! The storage's own thread flushes, checkpoints and expires data. This must work even where no
-//! loop of the engine runs, for example when full memory requires a checkpoint. These jobs are
-//! listed and paused like the others.
+//! The storage's own thread flushes, checkpoints and expires data. This must work even if no engine
+//! loop is running, for example when a checkpoint is required because memory is full. These jobs
+//! are listed and paused like all others.
 
 pub(crate) mod policies;
 pub(crate) mod progress;
@@ -16,11 +16,11 @@ use tidemark_storage::{Snapshot, Storage, WorkReport};
 
 /// A kind of background job.
 pub(crate) trait JobKind: fmt::Debug + Send + Sync {
-    /// Whether this kind is called `kind` in `jobs()`. All jobs returned by [`JobKind::reports`]
-    /// are of this kind.
+    /// Whether `jobs()` shows this kind under the name `kind`. All jobs that [`JobKind::reports`]
+    /// returns are of this kind.
     fn is(&self, kind: &str) -> bool;
 
-    /// Returns the current jobs.
+    /// Returns the current state of all jobs of this kind.
     fn reports(&self, snapshot: &Snapshot) -> Vec<JobReport>;
 
     /// Pauses or resumes a job; returns false if no job has this name. A pause lasts until the job
@@ -28,9 +28,9 @@ pub(crate) trait JobKind: fmt::Debug + Send + Sync {
     fn pause(&self, snapshot: &Snapshot, job: (&str, &str), is_paused: bool) -> bool;
 }
 
-/// A kind of job that the loop starts, for the database `D`.
+/// A kind of job that the loop starts for a database of type `D`.
 pub(crate) trait Scheduled<D>: JobKind {
-    /// Starts due jobs, if any. Called many times a second, so it must not wait.
+    /// Starts the jobs that are due. Called many times per second, so it must not block.
     fn begin_due(self: Arc<Self>, database: &Arc<D>, snapshot: &Arc<Snapshot>);
 }
 
@@ -53,7 +53,7 @@ impl Jobs {
         Arc::new(Self { kinds, storage: Arc::clone(storage) })
     }
 
-    /// Returns all current jobs.
+    /// Returns the current state of all jobs.
     pub(crate) fn reports(&self) -> Vec<JobReport> {
         let snapshot = self.storage.snapshot();
         self.kinds.iter().flat_map(|kind| kind.reports(&snapshot)).collect()
@@ -91,13 +91,13 @@ impl JobKind for StorageWork {
 pub(crate) enum JobState {
     /// The job is running.
     Running,
-    /// The job has nothing to do, or is resting.
+    /// The job has nothing to do or waits for its next start.
     Waiting,
     /// The job failed and will be retried.
     Failing,
     /// The job is disabled, or a client paused it.
     Paused,
-    /// The job will not run until its input is repaired.
+    /// The job does not run until its input is repaired.
     Stopped,
 }
 
@@ -119,17 +119,17 @@ impl JobState {
 pub(crate) struct JobReport {
     /// The kind: `refresh`, `policy`, `checkpoint`, `expiry`.
     pub(crate) kind: &'static str,
-    /// The table that the job works on; may be empty.
+    /// The name of the table that the job processes; may be empty.
     pub(crate) name: String,
     pub(crate) state: JobState,
     pub(crate) last_error: Option<String>,
-    /// Start of the last run, microseconds since 1970.
+    /// Start time of the last run in microseconds since 1970.
     pub(crate) last_began_micros: Option<i64>,
     /// Duration of the last run in microseconds.
     pub(crate) last_took_micros: i64,
     /// Total duration of all runs since startup in microseconds.
     pub(crate) total_micros: i64,
-    /// Earliest next run, microseconds since 1970.
+    /// Earliest start of the next run in microseconds since 1970.
     pub(crate) next_micros: Option<i64>,
     /// Number of runs since startup.
     pub(crate) runs: u64,
@@ -138,7 +138,7 @@ pub(crate) struct JobReport {
 }
 
 impl JobReport {
-    /// Creates the report of a job of the storage's own thread.
+    /// Creates the report for a job of the storage's own thread.
     fn of_storage(kind: &'static str, report: WorkReport) -> Self {
         Self {
             kind,

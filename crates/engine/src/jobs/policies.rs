@@ -1,5 +1,5 @@
-//! Storage policies: old partitions are converted to Parquet files. Partitions that a policy drops
-//! are removed by the storage's own thread, together with those expired by TTL.
+//! Storage policies, which convert old partitions to Parquet files. Partitions that a policy drops
+//! are removed by the storage's own thread, together with partitions expired by TTL.
 //!
 //! The job converts one partition at a time. After each partition it rests for as long as the
 //! conversion took, so that queries and writers get at least half of a core and of the disk
@@ -24,7 +24,7 @@ use crate::runtime::log::{self, Level};
 const POLICY: &str = "policy";
 /// Interval between scans of all tables for new policies.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Default interval between checks of the partitions of a table with a policy.
+/// Default interval between partition checks for a table with a policy.
 const CHECK_EVERY: Duration = Duration::from_mins(5);
 /// Maximum rest between two partitions.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
@@ -44,12 +44,12 @@ pub(crate) struct Policies {
 #[derive(Debug, Default)]
 struct Policed {
     job: JobProgress,
-    /// The version of the definition that was examined last.
+    /// The last examined schema version.
     version: u64,
 }
 
 impl Policies {
-    /// Creates the policies; partitions are checked every `check_every_ms`.
+    /// Creates the policies, with `check_every_ms` between partition checks.
     pub(crate) fn new(
         storage: &Arc<Storage>,
         handle: Handle,
@@ -65,8 +65,8 @@ impl Policies {
         })
     }
 
-    /// Converts the due partitions of a table to Parquet files. Stops at the first failure, because
-    /// its cause (such as damage or a full disk) would affect the other partitions as well.
+    /// Converts a table's due partitions to Parquet files. Stops at the first failure, because its
+    /// cause (such as damage or a full disk) would also affect the other partitions.
     async fn run(&self, table: TableId) -> EngineResult<()> {
         while let Some(storage) = self.storage.upgrade() {
             let Some(found) = storage.snapshot().table_by_id(table) else { break };
@@ -98,7 +98,7 @@ fn note_failure(schema: &TableSchema, floor: i64, message: &str) {
     log::write(Level::Warn, "engine", "policy_failed", fields);
 }
 
-/// Whether the table has an active policy for Parquet files.
+/// Whether an active policy of the table converts partitions to Parquet files.
 fn converts(schema: &TableSchema) -> bool {
     schema.policy.as_ref().is_some_and(|policy| policy.to_parquet != 0 && !policy.is_disabled)
 }

@@ -1,5 +1,4 @@
-//! Progress of one job: when it may start, how its last run ended, and how long it waits after
-//! that.
+//! Progress of one job: when it may start, how its last run ended, and how long it then waits.
 
 use std::time::{Duration, Instant};
 
@@ -8,18 +7,18 @@ use tidemark_types::EngineError;
 use super::{JobReport, JobState};
 use crate::runtime::registry::now_micros;
 
-/// A failed job is retried after one second, then after twice as long each time.
+/// Wait time after the first failure. Each consecutive failure doubles it.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LAST_RETRY: Duration = Duration::from_mins(5);
 
-/// State of a job while the database is open.
+/// A job's state while the database is open.
 #[derive(Debug, Default)]
 pub(crate) struct JobProgress {
-    /// When the current run started, if the job is running.
+    /// Start time of the current run, if the job is running.
     running_since: Option<Instant>,
     /// Earliest next start.
     rest_until: Option<Instant>,
-    /// When the total rest that the job owes will be over.
+    /// End of the accumulated rest periods.
     owes_until: Option<Instant>,
     failures: u32,
     last_error: Option<String>,
@@ -32,24 +31,24 @@ pub(crate) struct JobProgress {
 }
 
 impl JobProgress {
-    /// Whether the job is neither running, resting nor paused.
+    /// Whether the job may start: it is neither running, resting nor paused.
     pub(crate) fn may_begin(&mut self) -> bool {
         self.rest_until = self.rest_until.filter(|until| *until > Instant::now());
         !self.is_paused && self.running_since.is_none() && self.rest_until.is_none()
     }
 
-    /// Whether the job was waiting until a time that has now passed.
+    /// Whether the job was resting and the rest period is over.
     pub(crate) fn has_rested(&self) -> bool {
         self.rest_until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// Makes the job rest for this long from now.
+    /// Makes the job rest for this duration from now on.
     pub(crate) fn rest(&mut self, time: Duration) {
         self.rest_until = Some(Instant::now() + time);
     }
 
-    /// Adds to the rest that the job owes. If the total is at most `credit`, the job may start
-    /// immediately; otherwise it waits until only `credit` is left.
+    /// Adds a rest period to the accumulated ones. If their total is at most `credit`, the job may
+    /// start immediately; otherwise it waits until only `credit` remains.
     pub(crate) fn owe(&mut self, rest: Duration, credit: Duration) {
         let now = Instant::now();
         let until = self.owes_until.map_or(now, |until| until.max(now)) + rest;
@@ -57,7 +56,7 @@ impl JobProgress {
         self.rest(until.saturating_duration_since(now).saturating_sub(credit));
     }
 
-    /// Ends the job's rest, even after a failure, because its input has changed.
+    /// Ends the job's rest period because its input has changed. This also applies after a failure.
     pub(crate) fn wake(&mut self) {
         self.rest_until = None;
     }
@@ -72,7 +71,7 @@ impl JobProgress {
         self.running_since.map(|since| since.elapsed())
     }
 
-    /// Records the end of a run, successful or not; returns its duration.
+    /// Records the end of a successful or failed run; returns its duration.
     pub(crate) fn end(&mut self) -> Duration {
         let took = self.running_since.take().map_or(Duration::ZERO, |since| since.elapsed());
         self.last_took = took;
@@ -87,7 +86,7 @@ impl JobProgress {
         self.last_error = None;
     }
 
-    /// Records a failure; each consecutive failure doubles the wait.
+    /// Records a failure. Each consecutive failure doubles the wait time.
     pub(crate) fn failed(&mut self, error: EngineError) {
         let wait = FIRST_RETRY * 2_u32.saturating_pow(self.failures.min(16));
         self.failures += 1;
@@ -95,7 +94,7 @@ impl JobProgress {
         self.rest(wait.min(LAST_RETRY));
     }
 
-    /// Returns the last error, unless the job has succeeded since.
+    /// Returns the last error, unless the job has since succeeded.
     pub(crate) fn failure(&self) -> Option<&str> {
         self.last_error.as_deref()
     }

@@ -1,12 +1,12 @@
-//! Message queue between the socket and the reading thread. The messages stay on the Rust side of
-//! the border: JavaScript only knows how many there are.
+//! Message queue between the socket and the reading thread. The messages stay in Rust memory;
+//! JavaScript only gets their number.
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// Unread messages of one connection, in order.
+/// The unread messages of one connection, in order of arrival.
 #[derive(Debug, Default)]
 pub struct Messages(Mutex<Waiting>);
 
@@ -26,7 +26,7 @@ impl Messages {
         }
     }
 
-    /// Returns how many messages are unread, and their total bytes.
+    /// Returns the number of unread messages and their total bytes.
     pub fn left(&self) -> (usize, usize) {
         let waiting = self.0.lock();
         (waiting.messages.len(), waiting.bytes)

@@ -1,6 +1,5 @@
-//! Columnar protocol. An appender lives as long as its connection, which owns a dictionary. It
-//! commits whenever the client requests it. Messages are read while earlier ones are being
-//! committed.
+//! Columnar protocol. An appender exists as long as its connection, which owns a dictionary. It
+//! commits whenever the client requests a commit. During a commit it reads further messages.
 
 mod asked;
 mod messages;
@@ -21,13 +20,13 @@ use crate::runtime::guard;
 use asked::{Asked, Group};
 pub use messages::Messages;
 
-/// Messages of up to this many bytes in total are read on the calling thread, because handing them
-/// to another thread takes longer.
+/// Maximum total size in bytes of messages that are read on the calling thread, because handing
+/// them to another thread would take longer.
 const SMALL_BYTES: usize = 4 * 1024;
-/// Bytes of messages that are read before the socket is polled again.
+/// Number of message bytes to read before the socket is polled again.
 const READ_BYTES: usize = 4 * 1024 * 1024;
 
-/// Reads messages and writes their rows, several messages per commit.
+/// Reads messages and writes their rows. A commit may contain several messages.
 pub(crate) struct ColumnAppender(Arc<Connection>);
 
 struct Connection {
@@ -40,26 +39,26 @@ struct Connection {
     state: Mutex<State>,
 }
 
-/// State shared by the reader and the commits; at most one commit runs at a time.
+/// State that the reader and the commits share. At most one commit runs at a time.
 struct State {
     reading: Reading,
     /// Number of messages read, and their total bytes.
     messages: u64,
     bytes: u64,
-    /// Rows whose commit has not been requested yet.
+    /// Rows for which no commit has been requested yet.
     open: Open,
     /// Requested commits.
     waiting: VecDeque<Asked>,
     commit: Commit,
-    /// Number of messages whose commit is done.
+    /// Number of messages whose rows have been committed.
     answered: u64,
-    /// How many of the next commits must run one by one.
+    /// Number of next commits that must run one by one.
     alone: usize,
     /// Memory used by the rows of the running commit.
     committing_bytes: usize,
 }
 
-/// Rows whose commit has not been requested yet.
+/// Rows for which no commit has been requested yet.
 #[derive(Default)]
 struct Open {
     messages: u64,
@@ -71,13 +70,13 @@ struct Open {
 enum Reading {
     Idle(Box<QwpReader>),
     Busy,
-    /// Reading has stopped, but commits that were already requested are still executed.
+    /// Reading has stopped. Commits that were already requested still run.
     Over(Why),
-    /// Neither reading nor committing continues.
+    /// Both reading and committing have stopped.
     Ended,
 }
 
-/// The error that stopped reading.
+/// The reason why reading stopped.
 enum Why {
     Refused(QwpRefusal),
     Failed(EngineError),
@@ -95,7 +94,7 @@ impl State {
         self.open.bytes + waiting + self.committing_bytes
     }
 
-    /// Records that a group was written, and returns its commits.
+    /// Records that a group was written; returns its commits.
     fn done(&mut self, group: &Group) -> Vec<AskedCommit> {
         self.answered += group.messages();
         self.alone = self.alone.saturating_sub(group.len());
@@ -103,14 +102,14 @@ impl State {
         group.commits()
     }
 
-    /// Splits a group into separate commits.
+    /// Splits a group so that its commits run separately.
     fn split(&mut self, group: Group) {
         self.alone = group.len();
         self.committing_bytes = 0;
         group.give_back(&mut self.waiting);
     }
 
-    /// Once all commits are done, reports the error that ended reading, if any.
+    /// Called when all commits are done. Reports the error that stopped reading, if any.
     fn nothing_left(&mut self) -> RowsReply {
         match std::mem::replace(&mut self.reading, Reading::Ended) {
             Reading::Over(Why::Refused(refusal)) => refused(self.messages, refusal),
@@ -170,7 +169,8 @@ impl ColumnAppender {
         })))
     }
 
-    /// Reads pending messages. [`Self::finish`] reports errors in them when it reaches them.
+    /// Reads pending messages. An error in a message is reported later, when [`Self::finish`]
+    /// reaches that message.
     pub(crate) async fn read(&self, messages: Arc<Messages>) -> EngineResult<MessagesProgress> {
         let connection = &self.0;
         connection.database.check_open()?;
@@ -202,8 +202,9 @@ impl ColumnAppender {
         Ok(connection.progress(&messages))
     }
 
-    /// The first call reports the changes of the requested commits. The next call commits them, or
-    /// reports again if tables have changed. `split`: plans only the first of the reported commits.
+    /// The first call plans the requested commits and reports the changes they would make. The next
+    /// call commits them. If tables have changed, it plans and reports again. `split`: plans only
+    /// the first of the reported commits.
     pub(crate) async fn finish(&self, split: bool) -> EngineResult<RowsReply> {
         let connection = &self.0;
         let commit = {
@@ -234,7 +235,7 @@ impl ColumnAppender {
 }
 
 impl Connection {
-    /// Reads messages until one requires commits first.
+    /// Reads messages until a message requires pending commits to run first.
     fn read(
         &self,
         mut reader: Box<QwpReader>,
@@ -266,7 +267,7 @@ impl Connection {
         Ok(Reading::Idle(reader))
     }
 
-    /// Takes the rows of a message; returns false if commits must run before the next message.
+    /// Takes a message's rows; returns false if commits must run before the next message is read.
     fn take(&self, reader: &mut QwpReader, defers: bool) -> EngineResult<bool> {
         let mut state = self.state.lock();
         if state.has_ended() {
@@ -290,7 +291,7 @@ impl Connection {
             state.open = Open { messages: 0, bytes: 0, dictionary_bytes };
             state.waiting.push_back(Asked { tables, messages, rows, bytes, forced });
         }
-        // After a commit that creates tables or columns, names may resolve differently.
+        // A commit that creates tables or columns may change how later names resolve.
         let defines = state.waiting.back().is_some_and(Asked::defines);
         let waiting: u64 = state.waiting.iter().map(|asked| asked.rows).sum();
         Ok(!defines && !is_full(reader.rows() + waiting, state.held_bytes()))
@@ -361,8 +362,9 @@ impl Connection {
         committed(&state, rows, transaction, Vec::new())
     }
 
-    /// Handles a group that could not be written. If it has several commits, only one may be at
-    /// fault, so they are retried one by one. After a commit that fails, nothing else is committed.
+    /// Handles a group that could not be written. If the group has several commits, the cause may
+    /// be only one of them, so they are retried one by one. After a commit fails on its own, no
+    /// further commits run.
     fn fail(&self, group: Group, error: EngineError) -> RowsReply {
         {
             let mut state = self.state.lock();
@@ -392,14 +394,14 @@ impl Connection {
     }
 }
 
-/// Share of one connection in the bytes of all connections.
+/// One connection's part of the memory used by all connections.
 struct Share {
     total: Arc<AtomicU64>,
     own: AtomicU64,
 }
 
 impl Share {
-    /// Sets the share and returns the total.
+    /// Sets the connection's bytes and returns the total.
     fn set(&self, bytes: u64) -> u64 {
         let before = self.own.swap(bytes, Ordering::AcqRel);
         if bytes >= before {
@@ -420,8 +422,8 @@ impl Drop for Share {
     }
 }
 
-/// Whether the error cannot be caused by the rows: other rows would fail as well, or it is unknown
-/// whether these rows were written.
+/// Whether the error cannot be caused by the rows. Either any other rows would fail as well, or it
+/// is unknown whether the rows were written.
 fn is_our_fault(code: ErrorCode) -> bool {
     use ErrorCode::{Closed, Damaged, DiskFull, Internal, Io, ReadOnly, RootLocked};
     matches!(code, Closed | Damaged | DiskFull | Internal | Io | ReadOnly | RootLocked)
