@@ -12,7 +12,7 @@ import { ValueError } from './units.js';
 
 type ValueSource = 'default' | 'conf' | 'env' | 'set' | 'file';
 
-/** The configuration is unusable; the message is one line for the operator. */
+/** Reports an unusable configuration; the message is one line for the operator. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }

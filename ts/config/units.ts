@@ -1,6 +1,6 @@
 /** Parses values from `server.conf`: sizes, durations and addresses. */
 
-/** An invalid value of a key; the message states what was expected. */
+/** Reports an invalid value of a key; the message states what was expected. */
 export class ValueError extends Error {
   override readonly name = 'ValueError';
 }

@@ -39,7 +39,9 @@ export interface Pipelines {
   readonly router: Router;
   /** Handlers of hot routes, by path and method. */
   readonly hot: ReadonlyMap<string, ReadonlyMap<string, Serve>>;
-  /** Handles requests without a matching route, given the router's matches for the path. */
+  /**
+   * Handles requests without a matching route; `layers` contains the router's matches for the path.
+   */
   readonly unserved: (context: HttpContext, layers: readonly object[]) => Promise<void>;
   /** Handlers of WebSocket upgrade requests, by path. */
   readonly upgrades: ReadonlyMap<string, Serve>;

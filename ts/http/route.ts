@@ -97,7 +97,7 @@ export interface HttpContext {
   readonly headers: IncomingMessage['headers'];
   state: RequestState;
   status: number;
-  /** A string or bytes. */
+  /** The response body: a string or bytes. */
   body: unknown;
   /** False if the route writes to `res` itself. */
   respond?: boolean;

@@ -12,7 +12,7 @@ const KIND = 'ec-p-256-sha256';
 const PLAIN_SIGNATURE_BYTES = 64;
 const COORDINATE = /^[\w-]{42,43}={0,1}$/;
 
-/** An invalid key file; the message names the line. */
+/** Reports an invalid key file; the message names the line. */
 export class KeyFileError extends Error {
   override readonly name = 'KeyFileError';
 }

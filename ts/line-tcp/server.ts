@@ -59,7 +59,9 @@ export interface RunningLineTcp {
  */
 const HALF_OPEN = { allowHalfOpen: true };
 const HANDSHAKE_MS = 10_000;
-/** Maximum time for a sender to read what the server writes, which is only the challenge. */
+/**
+ * Maximum time for a sender to read the challenge, which is the only data that the server writes.
+ */
 const STALL_MS = 10_000;
 /** Maximum bytes of one batch's rows in memory; the batch itself has at most 4 MiB. */
 const MAX_BATCH_ROW_BYTES = 64 * 1024 * 1024;

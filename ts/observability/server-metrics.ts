@@ -21,7 +21,7 @@ interface MetricSources {
   readonly engine: () => Readonly<Record<string, number>>;
   /** Number of open connections; `null` if the listener is off. */
   readonly connections: (listener: ListenerName) => number | null;
-  /** Bytes of uncommitted lines. */
+  /** Number of bytes in uncommitted lines. */
   readonly waitingLines: () => number | null;
   /** The root directory. */
   readonly root: string;

@@ -37,7 +37,10 @@ export function asSyntaxError(error: unknown): DatabaseError {
   return asDatabaseError(error);
 }
 
-/** A prepared statement whose result columns have changed since its client received them. */
+/**
+ * Reports that the result columns of a prepared statement have changed since its client received
+ * them.
+ */
 export class ChangedResult extends DatabaseError {
   constructor() {
     super({

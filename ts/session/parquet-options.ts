@@ -24,7 +24,7 @@ const CODECS: ReadonlyMap<string, LevelRange | null> = new Map([
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** Returns the options, or an error message. */
+/** Reports an invalid parameter. */
 export function parquetOptions(read: ReadOption): ParquetOptions | string {
   try {
     const options: Mutable<ParquetOptions> = { ...codecAndLevel(read) };

@@ -83,7 +83,7 @@ export class StatementCache {
 
   readonly #queries = new LRUCache<string, Statement>({ max: MAX_QUERIES });
   /**
-   * SQL texts that were recently seen once. When a text is seen again, it gets a separate plan and
+   * SQL texts that occurred once recently. When such a text occurs again, it gets its own plan and
    * cached result.
    */
   readonly #seenOnce = new LRUCache<string, true>({ max: MAX_SEEN_ONCE });
@@ -129,9 +129,9 @@ export class StatementCache {
   }
 
   /**
-   * Shares a query with later preparations for which text, user and parameter types are the same;
-   * the key contains all of these. Returns false if the statement cannot be shared. A shared
-   * statement is never closed, because another session may be about to run it.
+   * Shares a query with later preparations that have the same text, user and parameter types; the
+   * key contains all of these. Returns false if the statement cannot be shared. A shared statement
+   * is never closed, because another session may be about to run it.
    */
   share(key: string | null, statement: Statement): boolean {
     if (key === null || statement.description.kind !== 'select') {

@@ -7,7 +7,10 @@ import type { ErrorCode } from '../engine/types.js';
 interface ErrorMeaning {
   readonly httpStatus: number;
   readonly sqlState: string;
-  /** `error` requires action, `warn` means degraded, `debug` is caused by the client. */
+  /**
+   * `error` requires action, `warn` reports degraded service, and `debug` reports errors that
+   * clients cause.
+   */
   readonly logLevel: 'error' | 'warn' | 'debug';
   /** Whether the error concerns the SQL text and has a position in it. */
   readonly isOfText: boolean;

@@ -70,7 +70,7 @@ interface SlotSetting {
   readonly onReleased: (slot: Slot) => void;
 }
 
-/** A connection. */
+/** The slot that a connection occupies. */
 export class Slot {
   /** The error to send as the only reply; `null` if the connection is accepted. */
   readonly refusal: string | null;

@@ -14,7 +14,7 @@ const OLDEST_VERSION: SecureVersion = 'TLSv1.2';
  */
 const WATCH_MS = 2_000;
 
-/** Unusable files; the message is one line for the operator. */
+/** Reports unusable files; the message is one line for the operator. */
 export class TlsError extends Error {
   override readonly name = 'TlsError';
 }

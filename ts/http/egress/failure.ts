@@ -12,7 +12,10 @@ type Status = (typeof STATUS)[
   | 'limitExceeded'
   | 'queryTimeout'];
 
-/** A message that cannot be decoded; `id` is the query that it refers to, if that could be read. */
+/**
+ * Reports a message that cannot be decoded. `id` is the query that the message refers to, if it
+ * could be read.
+ */
 export class MalformedMessage extends Error {
   readonly id: bigint | null;
 
@@ -22,10 +25,10 @@ export class MalformedMessage extends Error {
   }
 }
 
-/** A request that exceeds a limit. */
+/** Reports a request that exceeds a limit. */
 export class LimitExceeded extends MalformedMessage {}
 
-/** A parameter of an unknown type. */
+/** Reports a parameter of an unknown type. */
 export class BindMismatch extends MalformedMessage {}
 
 const BY_CODE: Readonly<Partial<Record<DatabaseError['code'], Status>>> = {

@@ -97,7 +97,10 @@ export function queryError(id: bigint, failure: Failure): Buffer {
   return message(about(KIND.queryError, id), status, text(failure.message));
 }
 
-/** `statement`: the kind code, which client libraries pass on. */
+/**
+ * `statement` is the code for the statement's kind, which client libraries pass on to their
+ * callers.
+ */
 export function execDone(id: bigint, statement: number, rows: number): Buffer {
   return message(about(KIND.execDone, id), Buffer.from([statement]), varint(rows));
 }

@@ -48,8 +48,8 @@ export class PlainRequest extends IncomingMessage {
   }
 
   /**
-   * Called for each chunk received: a client that sends its body without waiting is handled like
-   * any other.
+   * Called for each received chunk. A client that sends its body without waiting is then handled
+   * like any other client.
    */
   override push(chunk: unknown, encoding?: BufferEncoding): boolean {
     this.#continue();

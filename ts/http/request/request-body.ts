@@ -16,7 +16,7 @@ const GRACE_MS = 60_000;
 const MIN_BYTES_PER_SECOND = 1024;
 const CHECK_MS = 1_000;
 
-/** A body that is refused; the message is for the client. */
+/** Reports that a body was refused; the message is for the client. */
 export class BodyError extends Error {
   override readonly name = 'BodyError';
   readonly status: number;

@@ -80,7 +80,7 @@ async function read(context: HttpContext, coding: Coding, limitBytes: number): P
           : multipartParser(make, limitBytes, reject);
       onEarlyEnd(req, reject);
       parse(koaContext, NEXT).then(resolve, reject);
-      // A body that arrived together with its headers needs no watch.
+      // A body that arrived together with its headers need not be watched.
       late = setImmediate(() => {
         stop = watchBody(req, state.timeouts.bodyMs, reject);
       });

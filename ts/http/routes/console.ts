@@ -16,7 +16,7 @@ import {
 import type { StaticFile } from '../response/static-files.js';
 
 /**
- * Allows only resources of this server, and nothing inline. The console creates its elements
+ * Allows only resources of this server, and no inline code. The console creates its elements
  * through one trusted types policy (`ts/console/src/dom.ts`).
  */
 async function contentPolicy({ authenticator }: HttpServices): Promise<string> {

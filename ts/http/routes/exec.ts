@@ -106,7 +106,7 @@ type Follow = (stream: ExecuteReply['stream']) => void;
 
 interface ExecutionSetting {
   readonly compilerNanos: number;
-  /** Called when a response was sent whose rows all fitted into one write. */
+  /** Called after a response whose rows all fitted into one write. */
   readonly answered: (how: Answered) => void;
 }
 
@@ -319,7 +319,10 @@ function columnsJson(description: StatementDescription, chosen: readonly number[
   return text;
 }
 
-/** The rows were already sent, so the error is appended to them and the body ends truncated. */
+/**
+ * The rows were already sent, so the error is appended to them, and the response remains
+ * incomplete.
+ */
 function brokenTail(context: HttpContext, error: DatabaseError): string {
   const position = positionOf(context, error);
   return `],"error":${JSON.stringify(error.message)},"position":${position}}`;
@@ -338,7 +341,7 @@ function doneBody(description: StatementDescription, summary: Summary): object {
   }
 }
 
-/** `cols` names a column that the query does not return. */
+/** Reports that `cols` names a column that the query does not return. */
 class NoSuchColumn extends DatabaseError {
   constructor(name: string) {
     super({ code: 'ColumnNotFound', message: `column not found: '${name}'` });

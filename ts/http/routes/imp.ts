@@ -1,7 +1,7 @@
 /**
  * POST and PUT /imp: imports a text file into a table, from a form part or from the whole body. It
- * streams into `ts/ingest`. An incomplete body leaves no trace, because the import throws before it
- * commits.
+ * streams the file into `ts/ingest`. An incomplete body adds no rows, because the import throws
+ * before it commits.
  */
 import { join } from 'node:path';
 

@@ -60,7 +60,7 @@ class OpenBodies {
   }
 }
 
-/** A refusal as clients receive it. They show the error id, which is also in the log. */
+/** A refusal as sent to clients. Clients display the error id, which the log also contains. */
 interface Refusal {
   readonly status: number;
   readonly message: string;
@@ -144,7 +144,7 @@ function lineOptions(config: Config, unit: string): LineOptions {
   };
 }
 
-/** A body that counts towards its own limit and towards the limit of all bodies together. */
+/** A body whose bytes count towards its own limit and towards the limit of all bodies together. */
 class BoundedContent {
   readonly #context: HttpContext;
   readonly #limit: number;

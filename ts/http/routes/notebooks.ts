@@ -166,7 +166,7 @@ function sharingRoutes(
       },
     },
     {
-      // The link is sent in the body, because anyone who has it may read.
+      // The link is sent in the body, because anyone who knows it can read the notebook.
       path: `${notebook}/linked`,
       method: 'POST',
       limitBytes: LINK_BYTES,
@@ -281,8 +281,8 @@ function sharingOf(context: HttpContext, services: HttpServices): Sharing {
 }
 
 /**
- * A user who may not list users must not learn which names exist, so for such a user an unknown
- * name has no effect.
+ * A user who may not list users must not learn which names exist. For such a user, an unknown name
+ * therefore has no effect.
  */
 function shareOf(
   context: HttpContext,

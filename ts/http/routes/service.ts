@@ -38,7 +38,7 @@ export function pingRoute({ config }: HttpServices, path: string): Route {
 
 /**
  * GET /status, /health, /metrics and /ready, on the main and the minimal port. A server is ready if
- * it accepts work, even with damaged tables; a stopping server refuses every request.
+ * it accepts work, even with damaged tables. A stopping server refuses every request.
  */
 export function healthRoutes(services: HttpServices, base = ''): Route[] {
   const health = (context: HttpContext): void => {

@@ -106,8 +106,8 @@ function wireConfig({ wire }: HttpServices): Record<string, unknown> {
 }
 
 /**
- * Sign-on settings for the console. They include the provider's endpoints, so this waits for them
- * if necessary. The wait is bounded, because the provider may be down.
+ * Sign-on settings for the console. They include the provider's endpoints, so the function waits
+ * for these if necessary. The wait is bounded, because the provider may be down.
  */
 async function signOnConfig({
   authenticator,

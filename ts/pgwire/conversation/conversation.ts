@@ -317,7 +317,7 @@ export class Conversation {
     this.preparing?.abort();
     this.running?.close();
     this.inserts.drop();
-    // The COPY's remaining output is discarded, because its transaction ends here as well.
+    // Errors are ignored, because the COPY's transaction ends here as well.
     this.copies.abandon().catch(() => undefined);
     this.notifications.close();
     this.block.rollback();

@@ -18,7 +18,10 @@ const MAX_CHANNEL_LENGTH = 63;
 const MAX_PAYLOAD_LENGTH = 7_999;
 /** Maximum channels per connection. */
 const MAX_CHANNELS = 1_000;
-/** Maximum bytes buffered for a client that does not read; beyond it, the connection is closed. */
+/**
+ * Maximum bytes buffered for a client that does not read. If more are buffered, the connection is
+ * closed.
+ */
 const MAX_WAITING_BYTES = 1_048_576;
 /** Maximum number of messages that a block can send at its commit. */
 const MAX_UNSENT = 10_000;

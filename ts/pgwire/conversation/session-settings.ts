@@ -12,7 +12,7 @@ interface Values {
   readonly notices: boolean;
 }
 
-/** `-c name=value` and `--name=value` in the startup options. */
+/** Matches `-c name=value` and `--name=value` in the startup options. */
 const OPTION = /(?:^|\s)(?:-c\s*|--)(\w+)=(\S+)/g;
 
 const DEFAULTS: Values = { timeoutMs: undefined, nanoseconds: false, notices: true };

@@ -93,7 +93,10 @@ function isText(bytes: Buffer, start: number, end: number): boolean {
   return at === end || (isUtf8(remainder) && !remainder.includes(0));
 }
 
-/** The last header, cached because clients usually bind a statement in the same way each time. */
+/**
+ * The last header, cached because clients usually bind a statement with the same formats and types
+ * each time.
+ */
 let last: {
   readonly formats: string;
   readonly oids: readonly number[];

@@ -27,7 +27,10 @@ export type Stored =
       readonly kind: 'engine';
       readonly prepared: PreparedStatement;
       readonly oids: readonly number[];
-      /** The cursor that executing the statement declares, and the types of its parameters. */
+      /**
+       * The cursor that the statement declares when it is executed, and the types of its
+       * parameters.
+       */
       readonly declares: DeclareCursor | null;
       readonly types: ParameterTypes;
     };

@@ -4,8 +4,8 @@ import { ProtocolError } from '../protocol/protocol-error.js';
 const NONE: readonly number[] = [];
 
 /**
- * Expands format codes: no codes mean that all values are text, a single code applies to all,
- * otherwise each value has a code.
+ * Expands format codes. Without codes, all values are text; a single code applies to all values;
+ * otherwise each value has its own code.
  */
 export function formatCodes(
   codes: readonly number[],

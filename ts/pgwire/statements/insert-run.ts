@@ -247,7 +247,7 @@ function isAt({ bytes, start, end }: FrameRange, expected: Buffer): boolean {
   return end - start === expected.length && sameBytes(bytes, start, expected);
 }
 
-/** For short ranges a loop is faster than comparing views. */
+/** For short ranges, a loop is faster than a comparison of views. */
 function sameBytes(bytes: Buffer, start: number, expected: Buffer): boolean {
   for (let index = 0; index < expected.length; index += 1) {
     if (bytes[start + index] !== expected[index]) {

@@ -46,7 +46,7 @@ export class ScrollRows {
   }
 
   /**
-   * Yields the messages of buffered rows, in chunks; in descending order if `to` is less than
+   * Yields the messages of buffered rows in chunks, in descending order if `to` is less than
    * `from`.
    */
   *chunks(from: number, to: number): Iterable<Buffer> {

@@ -59,7 +59,9 @@ export class TemporaryTables {
     await this.drop(tables);
   }
 
-  /** Drops the objects by their current names. Views come first, because they read tables. */
+  /**
+   * Drops the objects by their current names. Views are dropped first, because they read tables.
+   */
   private async drop(tables: readonly OwnTable[]): Promise<void> {
     const views = tables.filter(({ isView }) => isView);
     for (const { isView, id } of [...views, ...tables.filter(({ isView }) => !isView)]) {
