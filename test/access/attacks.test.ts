@@ -73,7 +73,7 @@ test('no principal can own a view with rights that the principal lacks', async (
   t.regex(
     await error(mal, 'SELECT * FROM w'),
     /whose owner lacks a required permission/,
-    'bot reads nothing',
+    'the view of bot reads nothing',
   );
 });
 
@@ -124,7 +124,11 @@ test('no query runs before its rights are checked', async (t) => {
     const refusal = await error(fay, values(`SELECT pub FROM sec WHERE secret = '${guess}'`));
     t.is(refusal, 'Access denied [SELECT on sec(secret)]', guess);
   }
-  t.is(await error(fay, values('SELECT pub FROM only_two')), '', 'over a view');
+  t.is(
+    await error(fay, values('SELECT pub FROM only_two')),
+    '',
+    'the view needs no permission on the hidden column',
+  );
   t.is(await error(ADMIN, values('SELECT pub FROM only_two')), '');
   await run(server, 'DROP VIEW only_two');
 });
@@ -173,7 +177,7 @@ test('PIVOT evaluates its value query with the rights of the view’s owner', as
       t.regex(
         await error(reader, query),
         /^Access denied \[SELECT on /,
-        `${query}, DROP VIEW alone`,
+        `${query} with DROP VIEW only`,
       );
       await run(server, `GRANT SELECT ON ${view} TO pia`);
       t.deepEqual(await rows(server, reader, query), [[1, 1]], query);
@@ -350,7 +354,7 @@ test('grants follow columns through a statement that renames several', async (t)
   }
 });
 
-test('rights reached through a chain of service accounts protect the user', async (t) => {
+test('a user who has rights through a chain of service accounts is protected', async (t) => {
   await run(
     server,
     'CREATE SERVICE ACCOUNT last_one',
@@ -600,12 +604,12 @@ test('an external user is never treated as a local user of the same name', async
     await ask(`CANCEL QUERY ${String(id)}`);
     t.true(
       (await rows(place, ADMIN, queries)).some(([one]) => one === id),
-      'it still runs',
+      'the query still runs',
     );
     await exec(place, ADMIN, `CANCEL QUERY ${String(id)}`);
     t.is((await running).error, 'cancelled by user');
   }
-  t.is((await client.query('SELECT 1 a')).rowCount, 1, 'the local session lives');
+  t.is((await client.query('SELECT 1 a')).rowCount, 1, 'the local session continues');
 });
 
 test('passwords are masked in every quoting style', async (t) => {

@@ -93,7 +93,7 @@ test('logins, changes, exports, imports, reloads and settings are logged', async
   t.deepEqual(
     refused.map(({ event, user }) => `${event} ${user}`),
     ['sign_in_refused ann'],
-    'with the name that was attacked',
+    'the record contains the attacked name',
   );
   const text = JSON.stringify(lines);
   t.false(text.includes('tdm_0123456789abc'));
@@ -117,7 +117,7 @@ test('files rotate by size, and the chain continues across files and restarts', 
   t.is(brokenLine(files.join('')), null);
   const texts = files.join('').match(/statement \d+/g) ?? [];
   t.deepEqual(texts.at(-1), `statement ${written}`);
-  t.true(texts.length > 10 && texts.length < written, 'the oldest are gone');
+  t.true(texts.length > 10 && texts.length < written, 'the oldest statements were removed');
   await t.throwsAsync(readFile(`${path}.3`), { code: 'ENOENT' });
   const changed = files.join('').replace('statement 20', 'statement 99');
   t.not(brokenLine(changed), null);
@@ -164,10 +164,10 @@ test('a statement that cannot be recorded is refused until recording works again
   const files = [inTheWay, join(server.root, 'audit.jsonl')];
   const read = async (): Promise<string> =>
     (await Promise.all(files.map((path) => readFile(path, 'utf8')))).join('');
-  await until(async () => (await read()).includes('CREATE TABLE x'), 'the statement is recorded');
+  await until(async () => (await read()).includes('CREATE TABLE x'), 'the recorded statement');
   const text = await read();
   t.is(brokenLine(text), null);
-  t.false(text.includes(`g${made - 1}`), 'what was refused is not logged as done');
+  t.false(text.includes(`g${made - 1}`), 'the refused statement is not logged as executed');
 });
 
 test('the expiry of a token is logged once', async (t) => {
@@ -234,7 +234,7 @@ test('repeated refusals are logged as one line with a count', (t) => {
     refusals.add('', 'HTTP', '10.0.0.2');
     refusals.add(`junk${round}`, 'PGWIRE', '10.0.0.3');
   }
-  t.is(lines.length, 100, 'each of a hundred names at once, and the others later');
+  t.is(lines.length, 100, 'each of a hundred names is logged immediately, the others later');
   refusals.flush();
   const found = new Map(
     lines.slice(100).map(([event, user, fields]) => [`${event} ${user}`, fields]),
@@ -251,7 +251,10 @@ test('repeated refusals are logged as one line with a count', (t) => {
     refusals.add('ann', 'HTTP', `10.1.${address >> 8}.${address & 255}`);
   }
   refusals.flush();
-  t.true(lines.length < 103 + 100 + 102, 'however many addresses');
+  t.true(
+    lines.length < 103 + 100 + 102,
+    'the number of lines is independent of the number of addresses',
+  );
 });
 
 test('the hash chain head is logged elsewhere at each new file and at close', async (t) => {
@@ -272,7 +275,7 @@ test('the hash chain head is logged elsewhere at each new file and at close', as
   );
   t.true(ends.length >= 3);
   await (await AuditLog.open(path, setting)).close();
-  t.is(ends.at(-1)?.sequence, 10, 'nothing new, nothing logged');
+  t.is(ends.at(-1)?.sequence, 10, 'without new records the head is not logged again');
 });
 
 test('the server log contains the head of the hash chain', async (t) => {

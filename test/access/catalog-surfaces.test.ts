@@ -171,7 +171,7 @@ test('every catalog list shows exactly the objects that the user has rights on',
     const parts = [name(index), column(index, 'first'), is === 'view' ? literal(index) : ''];
     t.true(
       parts.every((part) => part === '' || ofAll.has(part)),
-      `the administrator finds all of ${name(index)}`,
+      `the administrator sees all of ${name(index)}`,
     );
   }
   for (const [index, one] of CASES.entries()) {

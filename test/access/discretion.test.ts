@@ -193,7 +193,11 @@ test.serial('an import does not reveal whether a table exists', async (t) => {
   t.is(await imported('t', '&overwrite=true'), '403 Access denied [INSERT on t]');
   t.is(await imported('nothing', '&overwrite=true'), '403 Access denied [INSERT on nothing]');
   await run(server, 'GRANT INSERT ON ALL TABLES TO ann');
-  t.is(await imported('nothing'), '403 Access denied [CREATE TABLE]', 'who sees tables is told');
+  t.is(
+    await imported('nothing'),
+    '403 Access denied [CREATE TABLE]',
+    'a user who may see all tables gets the exact reason',
+  );
 });
 
 test.serial('OWNED BY sets the owner of an imported table', async (t) => {

@@ -93,7 +93,7 @@ const FORMS: Readonly<Record<string, Show>> = {
   '29.6': async (t) => {
     await run(server, 'ALTER USER ann DISABLE');
     t.false(await logsIn('ann:p'));
-    t.deepEqual(await held('ann'), ['HTTP   false', 'PGWIRE   false'], 'what was granted stays');
+    t.deepEqual(await held('ann'), ['HTTP   false', 'PGWIRE   false'], 'the grants are unchanged');
   },
   '29.7': async (t) => {
     await run(server, "ALTER USER ann WITH PASSWORD 'q'");
@@ -241,7 +241,7 @@ const FORMS: Readonly<Record<string, Show>> = {
       (await rows(server, ADMIN, 'SHOW PERMISSIONS ann')).find(([name]) => name === right[0]);
     t.deepEqual(await assumed(), [...right, 'ops']);
     await run(server, 'GRANT ASSUME SERVICE ACCOUNT feed TO ann');
-    t.deepEqual(await assumed(), [...right, 'ann, ops'], 'the option of the group stays');
+    t.deepEqual(await assumed(), [...right, 'ann, ops'], 'the group keeps the grant option');
   },
   '29.31': async (t) => {
     await run(server, 'REVOKE PGWIRE FROM ann');
@@ -267,7 +267,11 @@ const FORMS: Readonly<Record<string, Show>> = {
     t.deepEqual(await names('SHOW GROUPS'), ['ops']);
     t.deepEqual(await names('SHOW SERVICE ACCOUNTS'), ['feed']);
     t.deepEqual(await names('SHOW GROUPS ann'), ['ops']);
-    t.deepEqual(await names('SHOW SERVICE ACCOUNTS ann'), ['feed'], 'through the group');
+    t.deepEqual(
+      await names('SHOW SERVICE ACCOUNTS ann'),
+      ['feed'],
+      'accounts assumed through the group are listed',
+    );
   },
   '29.35': async (t) => {
     const password = [
@@ -282,7 +286,7 @@ const FORMS: Readonly<Record<string, Show>> = {
   '29.36': async (t) => {
     await run(server, 'ADD USER ann TO ops', 'GRANT SELECT ON t(a) TO ops');
     const granted = ['HTTP   false', 'PGWIRE   false', 'SELECT t a false', 'SELECT t ts false'];
-    t.deepEqual(await held('ann'), granted, 'with what the group has');
+    t.deepEqual(await held('ann'), granted, 'the permissions of the group are included');
     const own = await rows(server, 'ann:p', 'SHOW PERMISSIONS');
     t.deepEqual(
       own.map(([, , , , origin]) => origin),

@@ -98,7 +98,7 @@ test('a flood of junk names evicts no failure counter and locks out no one else'
   }
   t.is(limiter.waitSeconds('admin', '10.0.0.2'), 0);
   now = 60_000;
-  t.is(limiter.waitSeconds('admin', '10.0.0.1'), 0, 'until its minute is over');
+  t.is(limiter.waitSeconds('admin', '10.0.0.1'), 0, 'the limit ends after a minute');
   guess();
   limiter.succeeded('admin', '10.0.0.1');
   t.is(limiter.waitSeconds('admin', '10.0.0.1'), 0);

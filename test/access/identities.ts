@@ -433,7 +433,7 @@ class Sequence {
       found.password === password &&
       this.#reach(found).pgwire;
     if ((entered !== null) !== may) {
-      return `expected ${may ? 'to come in' : 'to be refused'}`;
+      return `expected ${may ? 'a login' : 'a refused login'}`;
     }
     if (entered !== null && found !== undefined) {
       const sessionUser = new SessionUser(entered, false);
@@ -580,7 +580,7 @@ class Sequence {
     for (const connection of [...this.#connections]) {
       const refusal = await connection.sessionUser.refusal();
       if ((refusal === null) !== this.#lives(connection)) {
-        return `session of ${connection.name}: ${refusal?.message ?? 'goes on'}`;
+        return `session of ${connection.name}: ${refusal?.message ?? 'continues'}`;
       }
       // Also checked for an ended session: statements still running in it use the current
       // permissions.

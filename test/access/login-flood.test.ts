@@ -66,15 +66,15 @@ test('the login queue is fair between addresses, then between connections', (t) 
   const waiting = queue(10, ...flood);
   t.is(waiting.shift()?.name, 'a/2/1');
   waiting.push(item('b/1/1'));
-  t.is(waiting.shift()?.name, 'b/1/1', 'another address asked once');
+  t.is(waiting.shift()?.name, 'b/1/1', 'the other address sent one request');
   waiting.push(item('a/3/1'));
   waiting.push(item('b/1/2'));
   t.is(waiting.shift()?.name, 'b/1/2');
-  t.is(waiting.shift()?.name, 'a/3/1', 'so did another connection of the first');
+  t.is(waiting.shift()?.name, 'a/3/1', 'the other connection of the first address is served next');
   t.is(waiting.size, 4);
 });
 
-test('connections that have logged in go first; those with failures go last', (t) => {
+test('logged-in connections are served first, connections with failures last', (t) => {
   const flood = ['a/1/1/1', 'a/2/1/3', 'a/3/1/2', 'a/4/1/4'];
   const others = ['a/8/1', 'a/9/1', 'a/9/2', 'a/7/1/-1', 'a/7/2/-1'];
   t.deepEqual(order(queue(20, ...flood, ...others)), [
@@ -89,14 +89,18 @@ test('connections that have logged in go first; those with failures go last', (t
     'a/4/1/4',
   ]);
   const full = queue(3, 'a/8/1', 'a/1/1/1', 'a/7/1/-1');
-  t.is(full.push(item('a/9/1'))?.name, 'a/1/1/1', 'where it is full, too');
+  t.is(full.push(item('a/9/1'))?.name, 'a/1/1/1', 'a full queue drops it too');
 });
 
 test('a full queue drops a request of the address with the most requests', (t) => {
   const waiting = queue(4, 'a/1/1', 'a/1/2', 'a/1/3', 'a/2/1');
   t.is(waiting.push(item('a/3/1'))?.name, 'a/1/3');
   t.is(waiting.push(item('b/1/1'))?.name, 'a/1/2');
-  t.is(waiting.push(item('a/1/9'))?.name, 'a/1/9', 'itself, where it is that one');
+  t.is(
+    waiting.push(item('a/1/9'))?.name,
+    'a/1/9',
+    'the new request is dropped if it is the last in order',
+  );
   t.is(waiting.size, 4);
   t.deepEqual(order(waiting).sort(), ['a/1/1', 'a/2/1', 'a/3/1', 'b/1/1']);
 });
@@ -196,7 +200,7 @@ test.before(async () => {
 
 test.after.always(() => server.stop());
 
-test.serial('during 2,000 bad logins, connections that logged in before go first', async (t) => {
+test.serial('during 2,000 bad logins, logged-in connections are served first', async (t) => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const login = async (who: string): Promise<number | undefined> => {
     const asked = get(`${server.url}/exec?query=SELECT+1`, { agent, headers: credentials(who) });
@@ -219,7 +223,7 @@ test.serial('during 2,000 bad logins, connections that logged in before go first
   flood.end();
 });
 
-test.serial('during 2,000 bad logins, a first login goes next, DDL is not delayed', async (t) => {
+test.serial('during 2,000 bad logins, a first login is next and DDL is not delayed', async (t) => {
   const flood = new Flood();
   await flood.begin(server, 1);
   await until(() => flood.count(401) > 0, 'the flood is being checked');
@@ -236,7 +240,7 @@ test.serial('during 2,000 bad logins, a first login goes next, DDL is not delaye
   await client.connect();
   await client.end();
   const all = SOCKETS * TRIES;
-  await until(() => flood.count(401) + flood.count(503) === all, 'every one is answered');
+  await until(() => flood.count(401) + flood.count(503) === all, 'all requests are answered');
   t.true(flood.count(401) <= 3 * MAX_WAITING, `${flood.count(401)} were checked`);
   t.regex(flood.text, /HTTP\/1\.1 503 [^]*Retry-After: 1[^]*too many concurrent logins/);
   flood.end();
@@ -249,5 +253,5 @@ test.serial('concurrent requests with the same credentials are checked once', as
     }),
   );
   const seen = new Set(statuses);
-  t.deepEqual([...seen].sort(), [401, 429], 'a wrong one is counted as ever, and never too busy');
+  t.deepEqual([...seen].sort(), [401, 429], 'a wrong password gets 401 or 429, never 503');
 });

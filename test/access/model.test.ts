@@ -10,7 +10,7 @@ const SCHEMA = {
   columns: (table: string): string[] => (table === 't' ? ['ts', 'a', 'b'] : ['ts', 'x']),
 };
 
-test('random grants, revokes and schema changes agree with the slow model', (t) => {
+test('random grants, revokes and schema changes agree with the reference model', (t) => {
   t.deepEqual(differences(10_000, suiteSeed()), []);
 });
 

@@ -58,14 +58,18 @@ test('salts and iteration counts do not distinguish existing and unknown users',
   await server.stop();
 
   server = await start(6_000);
-  t.deepEqual(await all(server), before, 'after a restart with other rounds');
+  t.deepEqual(
+    await all(server),
+    before,
+    'the responses are unchanged after a restart with a different iteration count',
+  );
   t.is((await exec(server, 'ann:a', 'SELECT 1')).status, 200);
   t.is((await exec(server, ADMIN, 'SELECT 1')).status, 200);
 
   await run(server, "ALTER USER ann WITH PASSWORD 'c'", "CREATE USER eve WITH PASSWORD 'e'");
   const after = await all(server);
   const salts = (list: readonly Shown[]): string[] => list.map(({ salt }) => salt);
-  t.deepEqual(salts(after), salts(before), 'a new password shows the same salt');
+  t.deepEqual(salts(after), salts(before), 'a new password keeps the salt');
   t.is(after[1]?.iterations, 6_000);
   // Two of the three users have the new iteration count. Unknown names may imitate any of the
   // three.

@@ -70,7 +70,7 @@ test('views of older versions are bound at the first start and keep their owners
   await run(second, 'DROP USER ann', "CREATE USER ann WITH PASSWORD 'pw-12345678'");
   await run(second, 'GRANT SELECT ON moved TO ann');
   const { error } = await exec(second, ADMIN, 'SELECT * FROM by_ann');
-  t.regex(error ?? '', refused, 'another ann owns none of it');
+  t.regex(error ?? '', refused, 'a new user named ann does not own the view');
   await second.stop();
 });
 

@@ -153,7 +153,7 @@ test.serial('a view reads with the rights of its owner', async (t) => {
 });
 
 test.serial(
-  'tokens are shown once; dropped, expired and disabled users’ ones are refused',
+  'tokens are shown once; dropped, expired and disabled users’ tokens are refused',
   async (t) => {
     const made = "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h' REFRESH";
     const [[name, token, , refresh] = []] = await rows(server, ADMIN, made);

@@ -263,6 +263,6 @@ test.serial('cycles of service accounts are resolved quickly', async (t) => {
     ['two', 'one'],
   ]) {
     const { status } = await exec(server, ADMIN, `ADD USER ${member} TO ${group}`);
-    t.is(status, 400, `a group is no member: ${member} of ${group}`);
+    t.is(status, 400, `a group must not be a member: ${member} of ${group}`);
   }
 });

@@ -53,7 +53,7 @@ function microsOf(authorization: string): Promise<number> {
         if (response.statusCode === 401) {
           resolve(micros);
         } else {
-          reject(new Error(`answered ${response.statusCode ?? 0}, and a refusal is expected`));
+          reject(new Error(`answered ${response.statusCode ?? 0}, expected a refusal`));
         }
       });
     });

@@ -89,7 +89,9 @@ async function postgresql(): Promise<Peer> {
   const port = basePort + 5;
   const isRoot = process.getuid?.() === 0;
   const as = (...command: string[]): [string, string[]] =>
-    isRoot ? ['runuser', ['-u', 'postgres', '--', ...command]] : [command[0] ?? '', command.slice(1)];
+    isRoot
+      ? ['runuser', ['-u', 'postgres', '--', ...command]]
+      : [command[0] ?? '', command.slice(1)];
   await writeFile(join(root, 'password'), 'quest\n');
   await chmod(join(root, 'password'), 0o644);
   await chmod(root, 0o777);
@@ -169,7 +171,7 @@ async function pointQueries(client: pg.Client): Promise<number[]> {
       micros.push((performance.now() - started) * 1000);
     }
     if (rows.length !== 1) {
-      throw new Error(`${rows.length} rows at ${when}`);
+      throw new Error(`${rows.length} rows at ${when}, expected 1`);
     }
   }
   return micros;

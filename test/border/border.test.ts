@@ -18,7 +18,7 @@ const declarations = fileURLToPath(new URL('../../../native/index.d.ts', import.
 test('the native interface has at most 30 functions', async (t) => {
   const text = await readFile(declarations, 'utf8');
   const functions = text.match(/^export declare function \w+|^ {2}\w+\(.*$/gm) ?? [];
-  t.true(functions.length > 20, 'the declarations are read');
+  t.true(functions.length > 20, 'the declarations were parsed');
   t.true(functions.length <= MAX_FUNCTIONS, functions.join('\n'));
 });
 
@@ -80,9 +80,17 @@ test('a small query completes within its call; a large query does not', async (t
     const second = ['2024-01-01T00:00:01Z', '2024-01-01T00:00:02Z'] as const;
     const day = ['2024-01-01', '2024-01-02'] as const;
     const all = ['2024-01-01', '2025-01-01'] as const;
-    t.deepEqual(await between(...second), ['[1,2]', true], 'nobody knows of the first');
+    t.deepEqual(
+      await between(...second),
+      ['[1,2]', true],
+      'the cost of the first execution is unknown',
+    );
     t.deepEqual(await soon(...second), ['[1,2]', false]);
-    t.deepEqual(await between(...all), ['[1000000,500000500000]', true], 'not where it began');
+    t.deepEqual(
+      await between(...all),
+      ['[1000000,500000500000]', true],
+      'the query completes after its call',
+    );
     t.deepEqual(await between(...all), ['[1000000,500000500000]', true]);
     t.deepEqual(await between(...second), ['[1,2]', true]);
     t.deepEqual(await soon(...second), ['[1,2]', false]);
@@ -113,16 +121,16 @@ test('a query that times out or has an expensive parameter completes later', asy
     for (let tries = 0; !isQuick && tries < 20; tries += 1) {
       isQuick = await isDoneAtOnce(long, []);
     }
-    t.true(isQuick, 'it was quick');
+    t.true(isQuick, 'the query completed within its call');
     await run(database, "update one set s = repeat('x', 60000000)");
     // On a busy machine the timeout may expire before the query starts; then nothing is stopped.
     for (let tries = 0; isQuick && tries < 20; tries += 1) {
       isQuick = await isDoneAtOnce(long, [], 1);
     }
-    t.false(isQuick, 'it was stopped');
+    t.false(isQuick, 'the query was stopped');
     const repeated = await prepare(database, 'select length(repeat(s, $1::int)) n from one');
     t.false(await isDoneAtOnce(repeated, ['1']));
-    t.false(await isDoneAtOnce(repeated, ['1']), 'the next parameter may be a large one');
+    t.false(await isDoneAtOnce(repeated, ['1']), 'the next parameter may be large');
   });
 });
 

@@ -57,7 +57,7 @@ test('the result of a small query is cached until the next commit', async (t) =>
       t.true(answers.length > 2 && answers.length < ROUNDS, `${change}: ${answers.length} runs`);
       const fresh = await run(database, 'SELECT * FROM (t LATEST ON ts PARTITION BY s)');
       t.deepEqual([...new Set(answers)], [fresh], change);
-      t.is(await answer(small, 'csv'), await answer(again, 'csv'), `${change}: another form`);
+      t.is(await answer(small, 'csv'), await answer(again, 'csv'), `${change}: a different format`);
     }
     small.close();
     again.close();

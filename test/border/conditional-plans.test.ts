@@ -292,7 +292,7 @@ test('repeated parameter values reuse the cached result until the next commit', 
     t.true(cached >= 2, `${cached} cached results`);
     const rows = { rows: { format: 'csv' } } as const;
     const csv = (await statement.execute(['s1'], rows)).chunk?.bytes.toString();
-    t.is(`[${csv?.trim()}]`, expected, 'another form');
+    t.is(`[${csv?.trim()}]`, expected, 'a different format');
     await run(database, "INSERT INTO t VALUES ('2024-01-02', 99999, 1.5, 's1')");
     t.regex(await outcome(statement, ['s1']), /,99999]$/);
     statement.close();
@@ -388,7 +388,7 @@ for (const dedup of [false, true]) {
           t.deepEqual(await rowsOf(one, [s]), lastOf(own, [3]), `${round}: ${s}`);
           const found = await rowsOf(since, [s, until]);
           t.deepEqual(found, lastOf(early, [3]), `${round}: ${s} < ${until}`);
-          t.deepEqual(await rowsOf(two, [s]), lastOf(others, [3, 2]), `${round}: not ${s}`);
+          t.deepEqual(await rowsOf(two, [s]), lastOf(others, [3, 2]), `${round}: other than ${s}`);
         }
       }
       t.true(cachedResults(database) > 60, `${cachedResults(database)} cached results`);

@@ -142,7 +142,7 @@ browserTest('the theme changes the page and survives a reload', async (t) => {
   await onPage(
     t,
     async (shown) => {
-      t.is(await shown.theme(), 'dark', 'the system decides first');
+      t.is(await shown.theme(), 'dark', 'the system setting is the default');
       const before = await shown.page.evaluate<string>(ground);
       const toggle = shown.page.locator('[data-action="theme"]');
       await toggle.click();

@@ -109,7 +109,7 @@ browserTest('a grid of charts is readable at each width and in each theme', asyn
         const isWide = await page.evaluate<boolean>(
           'document.documentElement.scrollWidth > innerWidth',
         );
-        t.false(isWide, 'nothing to scroll sideways');
+        t.false(isWide, 'the page has no horizontal scroll bar');
       },
       size,
     );
@@ -173,7 +173,7 @@ browserTest('a range selected in one chart applies to all charts, and can be res
     t.regex(cut ?? '', /timestamp >= '20\S+Z' AND timestamp <= '20/);
     t.regex(candles ?? '', /^DECLARE @from := '20\S+Z'::timestamp/);
     const ends = (text = ''): string[] => text.match(/20\d\d-\S+?Z/g)?.slice(0, 2) ?? [];
-    t.deepEqual(ends(cut), ends(candles), 'the same range');
+    t.deepEqual(ends(cut), ends(candles), 'both charts show the same range');
     t.is(sent.filter((one) => one.includes('avg(price)')).length, 1);
     t.true(await page.getByLabel('From', { exact: true }).isVisible());
     await look(t, shown, 'dashboard-zoomed');
@@ -257,7 +257,7 @@ browserTest('only cells whose tables changed are refreshed', async (t) => {
     await page.waitForTimeout(2500);
     const sent = listen(page, 'many, ');
     await page.waitForTimeout(3000);
-    t.deepEqual(sent, [], 'nothing changes');
+    t.deepEqual(sent, [], 'nothing is sent while nothing changes');
     await rows("INSERT INTO fed_a VALUES ('2026-01-02', 2)");
     await cell(page, 'cell_a').locator('.grid-cell', { hasText: /^2$/ }).waitFor();
     await rows("INSERT INTO fed_d VALUES ('2026-01-02', 2)");
@@ -293,8 +293,8 @@ browserTest('a lost connection is reported once, and refreshes resume automatica
     t.true(await cell(page, 'x').locator('.grid-cell', { hasText: /^1$/ }).isVisible());
     const sent = listen(page, 'many, ');
     await page.waitForTimeout(1000 * AWAY_S);
-    t.true(sent.length <= AWAY_S / 2, `${sent.length} tries in ${AWAY_S} s`);
-    t.log(`${sent.length} tries in ${AWAY_S} s`);
+    t.true(sent.length <= AWAY_S / 2, `${sent.length} attempts in ${AWAY_S} s`);
+    t.log(`${sent.length} attempts in ${AWAY_S} s`);
     await look(t, shown, 'dashboard-away');
     const { host } = new URL(first.url);
     const second = await startTestServer({ root, set: [`http.bind.to=${host}`] });
@@ -350,7 +350,7 @@ browserTest('a hanging statement is reported in its cell; other cells still refr
     });
     await page.getByLabel('Refresh', { exact: true }).selectOption('Every 1 s');
     await cell(page, 'slow').getByText('The server has not responded since').waitFor();
-    t.is(asked, 1, 'it is asked for once');
+    t.is(asked, 1, 'the statement is sent once');
     t.true(await cell(page, 'slow').locator('.grid-cell', { hasText: 'slow' }).isVisible());
     t.is(await cell(page, 'fast').locator('.cell-late').count(), 0);
     t.deepEqual(await seriousViolations(page), []);
@@ -390,14 +390,14 @@ browserTest('twenty chart updates per second leave page and server responsive', 
       const before = await busy();
       await page.waitForTimeout(SECONDS * 1000);
       const perSecond = ((await busy()) - before) / SECONDS;
-      t.log(`${Math.round((perSecond * 1000) / 20)} ms of work a second for each chart`);
-      t.true(perSecond / 20 < 0.05, `${perSecond} s a second for 20 charts`);
+      t.log(`${Math.round((perSecond * 1000) / 20)} ms of work per second and chart`);
+      t.true(perSecond / 20 < 0.05, `${perSecond} s of work per second for 20 charts`);
       const each = charts.map(
         (_chart, index) => sent.filter((one) => one.includes(`+ ${index} AS`)).length,
       );
       t.log(`statements in ${SECONDS} s: ${each.join(' ')}`);
-      t.true(Math.max(...each) <= SECONDS + 1, 'at most one each a second');
-      t.true(Math.min(...each) >= 2, 'all are kept up to date');
+      t.true(Math.max(...each) <= SECONDS + 1, 'at most one statement per second');
+      t.true(Math.min(...each) >= 2, 'all charts are up to date');
       await shown.screenshot(picture('dashboard-twenty-light'));
     },
     { width: 1440, height: 1100 },

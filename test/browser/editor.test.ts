@@ -63,7 +63,7 @@ browserTest('the server checks names before anything runs', async (t) => {
   });
 });
 
-browserTest('completion offers aliases, common tables and the columns in scope', async (t) => {
+browserTest('completion offers aliases, CTEs and the columns in scope', async (t) => {
   await onPage(t, async (shown) => {
     await shown.write('SELECT  FROM trades tr');
     await shown.page.keyboard.press('Home');
@@ -147,7 +147,11 @@ browserTest('completion offers symbol values, times, tables in strings, and colu
     await shown.write("SELECT 'BT");
     await page.keyboard.press('Control+Space');
     await page.waitForTimeout(300);
-    t.is(await page.locator('.cm-completionLabel').count(), 0, 'a text of nothing');
+    t.is(
+      await page.locator('.cm-completionLabel').count(),
+      0,
+      'a string that is compared with no column has no completion',
+    );
   });
 });
 
@@ -214,7 +218,7 @@ browserTest('the user is prompted for parameters, and they are sent as values', 
     t.is((await shown.row(1))[0], 'BTC-USD');
     await bar.getByLabel('@sym').fill("x' OR 'a' = 'a");
     t.is(await shown.run(), 'done');
-    t.is(await shown.summary(), '0 rows', 'a value is never more than a value');
+    t.is(await shown.summary(), '0 rows', 'a value cannot change the statement');
     await shown.screenshot(picture('parameters-light'));
   });
 });
@@ -278,7 +282,7 @@ browserTest('a shared link runs queries, and asks before it changes anything', a
     await shown.page.goto(link);
     await shown.page.locator('.summary[data-state="done"]').waitFor();
     t.deepEqual(await shown.row(1), ['42']);
-    t.false(shown.page.url().includes('query='), 'the address forgets the text');
+    t.false(shown.page.url().includes('query='), 'the query was removed from the URL');
     const change = encodeURIComponent('CREATE TABLE from_link (x INT);\nDROP TABLE from_link;');
     await shown.page.goto(`${server().url}/#query=${change}`);
     const question = shown.page.getByRole('dialog');

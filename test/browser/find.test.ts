@@ -49,7 +49,7 @@ browserTest('the table list is filtered by name and sorted by each column', asyn
     const rows = page.getByRole('columnheader', { name: 'Rows', exact: true });
     await rows.getByRole('button').click();
     t.is(await rows.getAttribute('aria-sort'), 'descending');
-    t.deepEqual((await names()).slice(-2), ['aa', 'zz'], 'of the same, by name');
+    t.deepEqual((await names()).slice(-2), ['aa', 'zz'], 'equal row counts are ordered by name');
     await rows.getByRole('button').click();
     t.deepEqual((await names()).slice(0, 2), ['aa', 'zz']);
     await page.getByLabel('Filter tables by name').fill('Z');

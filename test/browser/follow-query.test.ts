@@ -35,7 +35,7 @@ browserTest('a followed query shows its latest rows while visible', async (t) =>
     await page.locator('.follow-state', { hasText: /^Live$/ }).waitFor();
     await more(201, 203);
     await cell('2,030').waitFor();
-    t.is(await cell('2,020').count(), 0, 'of the query, not of the table');
+    t.is(await cell('2,020').count(), 0, 'only rows of the query are shown');
     t.is(streams.length, 1);
     await inEveryTheme(shown, async (theme) => {
       t.deepEqual(await seriousViolations(page), [], theme);
@@ -68,7 +68,7 @@ browserTest('a followed query shows its latest rows while visible', async (t) =>
 
     await rows('DROP TABLE base');
     await page.locator('.follow-trouble', { hasText: 'does not exist' }).waitFor();
-    t.is(await cell('2,070').count(), 1, 'the rows stay');
+    t.is(await cell('2,070').count(), 1, 'the rows remain visible');
     await rows('CREATE TABLE base (ts TIMESTAMP, n LONG, k SYMBOL) TIMESTAMP(ts) PARTITION BY DAY');
     await more(301, 301);
     await cell('3,010').waitFor();

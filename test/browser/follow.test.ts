@@ -69,10 +69,13 @@ browserTest('new rows appear at the end; an idle table causes no requests', asyn
     await page.locator('.grid-cell', { hasText: /^9,007,199,254,740,993$/ }).waitFor();
     await page.waitForTimeout(3000);
     const ofTable = (): number => asked.filter((one) => one.includes('grows')).length;
-    t.is(ofTable(), 0, 'new rows come with the feed');
+    t.is(ofTable(), 0, 'new rows arrive through the feed');
     await rows('UPDATE grows SET n = 999 WHERE n = 203');
     await page.locator('.grid-cell', { hasText: /^999$/ }).waitFor();
-    t.true(ofTable() <= 2, `one read, and where the feed goes on: ${ofTable()}`);
+    t.true(
+      ofTable() <= 2,
+      `one query for the rows and one for the new feed position: ${ofTable()}`,
+    );
     await rows('ALTER TABLE grows ADD COLUMN more INT');
     await rows("INSERT INTO grows VALUES ('2026-01-01T02:00:00Z', 1, 77)");
     await page.locator('.grid-cell', { hasText: /^77$/ }).waitFor();
@@ -152,7 +155,7 @@ browserTest('a paused, inactive or hidden follower sends no requests', async (t)
       asked = 0;
       await page.waitForTimeout(2000);
       t.is(asked, 0, what);
-      t.is(await feedsOf('paused'), 0, `${what}: no feed is held`);
+      t.is(await feedsOf('paused'), 0, `${what}: no feed is open`);
     };
     const isAsked = (): Promise<unknown> => page.waitForRequest(isOfTable);
     t.is(await feedsOf('paused'), 1);
@@ -201,7 +204,10 @@ browserTest('a lost connection is reported calmly, and following resumes', async
       await trouble.innerText(),
       /^The server is not responding\..* The rows are as of \d\d:\d\d:\d\d\. Next attempt at \d/s,
     );
-    t.true(await page.locator('.grid-cell', { hasText: /^200$/ }).isVisible(), 'the rows stay');
+    t.true(
+      await page.locator('.grid-cell', { hasText: /^200$/ }).isVisible(),
+      'the rows remain visible',
+    );
     t.deepEqual(await seriousViolations(page), []);
     await shown.screenshot(picture('follow-lost-light'));
     const { host } = new URL(first.url);
@@ -345,7 +351,7 @@ browserTest('a materialized view can be followed, as a chart and after a reload 
     await page.waitForTimeout(500);
     await shown.reload();
     await page.getByRole('tab', { name: 'Follow tens' }).waitFor();
-    t.true((await shown.inkOfChart()) > 0, 'it goes on after a reload');
+    t.true((await shown.inkOfChart()) > 0, 'the chart continues after a reload');
     t.is(await page.getByLabel('Number of rows', { exact: true }).inputValue(), '100');
     await page.getByRole('button', { name: 'Open query' }).click();
     t.true(await shown.editor.isVisible());

@@ -348,7 +348,7 @@ browserTest('a Parquet file is previewed by the server and imported as a table',
       t.deepEqual(await rows('SELECT count(), sum(n) FROM made'), [[500, 125_250]]);
       const left = async (): Promise<number> =>
         (await readdir(join(server().root, 'import', 'upload'))).length;
-      await until(async () => (await left()) === 0, 'the uploaded file goes');
+      await until(async () => (await left()) === 0, 'the uploaded file is deleted');
     },
     { page: 'import' },
   );
@@ -404,7 +404,10 @@ browserTest(
           seen.add(Number(await bar.getAttribute('value')));
           await page.waitForTimeout(100);
         }
-        t.true((await heap()) - before < 16 * 1024 * 1024, 'the page holds no file');
+        t.true(
+          (await heap()) - before < 16 * 1024 * 1024,
+          'the page does not hold the file in memory',
+        );
         await page.getByRole('button', { name: 'Stop import' }).click();
         await page.getByText('Stopped. Nothing was written.').last().waitFor();
         t.deepEqual(await rows("SELECT count() FROM tables() WHERE table_name = 'large'"), [[0]]);
@@ -412,7 +415,10 @@ browserTest(
         await start.click();
         await page.getByRole('heading', { name: 'was imported' }).waitFor({ timeout: 500_000 });
         t.deepEqual(await rows('SELECT count() FROM large'), [[count]]);
-        t.true((await heap()) - before < 16 * 1024 * 1024, 'the page holds no file afterwards');
+        t.true(
+          (await heap()) - before < 16 * 1024 * 1024,
+          'the page does not hold the file in memory afterwards',
+        );
       },
       { page: 'import' },
     );

@@ -119,13 +119,13 @@ browserTest('two users edit a shared notebook and merge it cell by cell', async 
   await page.keyboard.press('Control+S');
   const note = page.getByRole('alert').filter({ hasText: 'saved version 2' });
   await note.waitFor();
-  t.is(await textOf(page, 'cell_2'), 'SELECT 22 AS second', 'what is here stays');
+  t.is(await textOf(page, 'cell_2'), 'SELECT 22 AS second', 'the local text is unchanged');
   await inThemes(t, page, 'kept-told');
   await inThemes(t, page, 'kept-told', PHONE);
   await page.setViewportSize({ width: 1440, height: 900 });
   await note.getByRole('button', { name: 'Merge' }).click();
   const saveMerged = dialog.getByRole('button', { name: 'Save merged version' });
-  t.true(await saveMerged.isDisabled(), 'one part was changed by both');
+  t.true(await saveMerged.isDisabled(), 'both users changed one cell');
   await dialog.getByText('You changed 1 part, ben changed 1 part').waitFor();
   await inThemes(t, page, 'kept-merge');
   await inThemes(t, page, 'kept-merge', PHONE);
@@ -208,14 +208,14 @@ browserTest('a link lets another user read a notebook and save changes as a copy
   t.is(await textOf(ben.page, 'cell_1'), 'SELECT 1 AS linked');
   t.false(
     ben.requests.some(({ href }) => href.includes(link.slice(-32))),
-    'the link stands in no address that is asked for',
+    'the link appears in no requested URL',
   );
   await write(ben.page, 'cell_1', 'SELECT 2 AS mine');
   await ben.page.getByRole('button', { name: 'Save a copy' }).click();
   await ben.page.locator('.toast', { hasText: 'version 1 saved' }).waitFor();
   await ben.page.getByRole('navigation', { name: 'Main' }).getByLabel('Notebooks').click();
   await ben.page.getByRole('cell', { name: 'not shared' }).waitFor();
-  t.is(await ben.page.getByRole('row').count(), 2, 'the head and his own');
+  t.is(await ben.page.getByRole('row').count(), 2, 'the header row and the notebook of ben');
 
   await page.getByRole('navigation', { name: 'Main' }).getByLabel('Notebooks').click();
   await page.getByRole('cell', { name: 'by link' }).waitFor();

@@ -33,7 +33,7 @@ browserTest('keyboard shortcuts run and cancel queries, switch views and move fo
       await keyboard.press(key);
       seen.add(await place());
     }
-    t.is(seen.size, 7, 'each key leads to another cell');
+    t.is(seen.size, 7, 'each key moves to another cell');
     await keyboard.press('Control+Home');
     t.is(await place(), first);
     await keyboard.press('Control+Shift+C');

@@ -52,7 +52,7 @@ browserTest('the tree lists live views separately, with state, lag and reason', 
     await page.getByRole('treeitem', { name: 'state Active' }).waitFor();
     await page.getByRole('treeitem', { name: 'lag none' }).waitFor();
     const badge = rowOf(shown, view).locator('.badge');
-    t.is(await badge.count(), 0, 'it is up to date with its base table');
+    t.is(await badge.count(), 0, 'the view is up to date with its base table');
     await rows(`ALTER LIVE VIEW ${view} SUSPEND WAL`);
     await rows("INSERT INTO followed VALUES ('2026-01-02T00:10:00Z', 'a', 1)");
     await badge.filter({ hasText: 'suspended' }).waitFor();
@@ -208,7 +208,7 @@ browserTest('imports into a live view are not offered, and narrow windows fit it
         const over = await page.evaluate<number>(
           'document.documentElement.scrollWidth - document.documentElement.clientWidth',
         );
-        t.is(over, 0, `no sideways scroll of the page at ${width}`);
+        t.is(over, 0, `the page has no horizontal scroll bar at ${width}`);
       },
       { page: `tables/${view}`, width, height },
     );

@@ -57,7 +57,7 @@ browserTest('one key press shows the last of two million rows', async (t) => {
     t.deepEqual(
       windows.map(({ limit }) => limit),
       ['1998001,2000000'],
-      'only the rows at the end are asked for',
+      'only the last rows are requested',
     );
     // Scrolling back is immediate and loads nothing.
     await page.keyboard.press('PageUp');
@@ -129,7 +129,7 @@ browserTest('rows of two table versions are never mixed', async (t) => {
     await until(async () => {
       const [row] = await rows('SELECT min(v), count() FROM moving');
       return row?.[0] === -300_000 && row[1] === 300_001;
-    }, 'the change is seen');
+    }, 'the change is visible');
     await page.locator('.grid').focus();
     await page.keyboard.press('Control+End');
     const note = page.locator('.grid-note');

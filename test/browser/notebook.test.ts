@@ -163,7 +163,11 @@ browserTest(
       await page.keyboard.press('Alt+ArrowDown');
       t.deepEqual(await names(page), ['cell_2', 'cell_1', 'cell_3']);
       await page.keyboard.press('Alt+ArrowDown');
-      t.deepEqual(await names(page), ['cell_2', 'cell_3', 'cell_1'], 'the focus went along');
+      t.deepEqual(
+        await names(page),
+        ['cell_2', 'cell_3', 'cell_1'],
+        'the focus moved with the cell',
+      );
       const handle = cell(page, 'cell_1').getByLabel('Move cell');
       await handle.dragTo(cell(page, 'cell_2').locator('.cell-head'));
       t.deepEqual(await names(page), ['cell_1', 'cell_2', 'cell_3']);
@@ -264,7 +268,11 @@ browserTest('variables are parameters: text, number, time, and a list from a que
     const symbol = page.getByRole('group', { name: 'Variables' }).getByLabel('@symbol');
     const fields = page.locator('.parameters label');
     await fields.filter({ hasText: '@symbol' }).locator('.choices-arrow').waitFor();
-    t.is(await page.locator('.choices-arrow').count(), 1, 'a field of a list looks like one');
+    t.is(
+      await page.locator('.choices-arrow').count(),
+      1,
+      'only the list variable has a menu arrow',
+    );
     await symbol.focus();
     await page.locator('datalist option').first().waitFor({ state: 'attached' });
     await symbol.fill("x' OR 1 = 1 --");

@@ -107,7 +107,7 @@ browserTest('a link starts presentation mode with refreshes and a hidden pointer
     page.on('request', (request) => {
       asked += request.postData()?.includes('SAMPLE') === true ? 1 : 0;
     });
-    await until(() => asked >= 8, 'all charts are asked for again');
+    await until(() => asked >= 8, 'all charts are requested again');
     await page.locator('.presentation.still').waitFor();
     const cursor = "getComputedStyle(document.querySelector('.presentation')).cursor";
     t.is(await page.evaluate(cursor), 'none');

@@ -23,7 +23,7 @@ browserTest('a table summary covers all of its rows, in every theme and size', a
       page.on('request', (request) => asked.push(statementOf(request)));
       await page.getByRole('tab', { name: 'Columns' }).waitFor();
       const isSummary = (text: string): boolean => text.includes('AS filled');
-      t.false(asked.some(isSummary), 'nothing is asked before it is opened');
+      t.false(asked.some(isSummary), 'nothing is requested before the tab is opened');
       await page.getByRole('tab', { name: 'Summary' }).click();
       await page.locator('.server-summary[aria-busy="false"]').nth(4).waitFor();
       const facts = (column: string) =>
@@ -37,7 +37,7 @@ browserTest('a table summary covers all of its rows, in every theme and size', a
       const before = asked.filter(isSummary).length;
       await rows("INSERT INTO many(ts, d) VALUES ('1980-01-01', 1)");
       await page.locator('.facts', { hasText: '300,001' }).waitFor();
-      t.is(asked.filter(isSummary).length, before, 'a commit asks for nothing');
+      t.is(asked.filter(isSummary).length, before, 'a commit causes no request');
       await inEveryTheme(shown, async (theme) => {
         t.deepEqual(await seriousViolations(page), [], theme);
         await shown.screenshot(picture(`summary-${theme}`));
@@ -92,6 +92,6 @@ browserTest('all rows of a result are summarized only on request', async (t) => 
     for (let tries = 0; (await running()) > 0 && tries < 40; tries += 1) {
       await page.waitForTimeout(50);
     }
-    t.is(await running(), 0, 'sooner than its time limit of 10 s');
+    t.is(await running(), 0, 'the query stops before its time limit of 10 s');
   });
 });

@@ -90,7 +90,7 @@ browserTest('an administrator creates users and grants rights, without any SQL',
   t.deepEqual(await ask(server, "ada:it's new", 'SELECT 1'), [[1]]);
   t.false(
     admin.requests.some(({ href }) => /PASSWORD|it%27s/i.test(href)),
-    'no password stands in an address',
+    'no password appears in a URL',
   );
 
   await page.getByRole('button', { name: 'More actions for ada' }).click();
@@ -131,7 +131,7 @@ browserTest('a group lists its members; on a phone its rights come first', async
   await members.getByText('Members: 1').waitFor();
   await page.setViewportSize({ width: 390, height: 844 });
   const matrix = await page.locator('.matrix').boundingBox();
-  t.true((matrix?.y ?? Infinity) < 600, `the rights begin at ${matrix?.y} of 844 pixels`);
+  t.true((matrix?.y ?? Infinity) < 600, `the rights start at ${matrix?.y} of 844 pixels`);
   t.deepEqual(await seriousViolations(page), []);
   await page.getByRole('button', { name: 'All users and groups' }).click();
   await page.locator('.access-entry', { hasText: 'analysts' }).waitFor();
@@ -154,7 +154,7 @@ browserTest('without LIST USERS the page is missing; with it users are filtered'
   }
   const ann = await signedIn(t, server, ['ann', 'p']);
   await ann.page.getByText('Access denied').waitFor();
-  t.is(await ann.page.locator('.access-new').count(), 0, 'no form to create users');
+  t.is(await ann.page.locator('.access-new').count(), 0, 'the form to create users is hidden');
   t.is(await ann.page.locator('.access-list').count(), 0);
   const rail = (person: Person) =>
     person.page.getByRole('navigation', { name: 'Main' }).getByLabel('Users and permissions');
@@ -208,8 +208,8 @@ browserTest('column rights are granted and revoked in the rights table', async (
   await cell('SELECT on clients.id: not granted').click();
   await cell('SELECT on clients.tier: not granted').click();
   await page.getByText('GRANT SELECT ON clients(id, tier) TO ann').waitFor();
-  t.is(await cell('INSERT on clients.id').count(), 0, 'INSERT is of whole tables');
-  t.is(await cell('UPDATE on tiers').count(), 0, 'a view is read');
+  t.is(await cell('INSERT on clients.id').count(), 0, 'INSERT can be granted only on whole tables');
+  t.is(await cell('UPDATE on tiers').count(), 0, 'only SELECT can be granted on a view');
   await page.locator('[data-action="apply"]').click();
   await page.getByText('0 changes pending').waitFor();
   await cell('SELECT on clients: on some columns').waitFor();
@@ -238,7 +238,7 @@ async function inAllSizes(t: ExecutionContext, page: Page, name: string): Promis
     await inThemes(t, page, name, size);
     const rail = await page.evaluate<number>('document.querySelector(".rail").offsetWidth');
     const left = await page.evaluate<number>('document.querySelector(".page").offsetLeft');
-    t.is(left, rail < size.width ? rail : 0, `${name}: the page begins beside the rail`);
+    t.is(left, rail < size.width ? rail : 0, `${name}: the page starts beside the rail`);
     t.true(await page.evaluate<boolean>('document.body.scrollWidth <= innerWidth'), name);
   }
   await page.setViewportSize({ width: 1440, height: 900 });
@@ -318,7 +318,7 @@ browserTest('a token is shown once, copied, and appears nowhere afterwards', asy
   await inAllSizes(t, page, 'token-shown');
   await tokenOf(page, 'ann').getByRole('button', { name: 'Copy token' }).click();
   await tokenOf(page, 'ann').getByRole('button', { name: 'Copied' }).waitFor();
-  t.true((await traces(admin)).includes(token), 'the look finds what is there');
+  t.true((await traces(admin)).includes(token), 'the search finds a visible token');
   await tokenOf(page, 'ann').getByRole('button', { name: 'Close' }).click();
   await logins.getByText('Token', { exact: true }).waitFor();
   t.false((await traces(admin)).includes(token));

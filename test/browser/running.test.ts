@@ -20,7 +20,11 @@ browserTest('clicking the marker beside a statement runs it', async (t) => {
     await press(2);
     await done.waitFor();
     t.deepEqual(await shown.columns(), ['two']);
-    t.is(await page.locator('.cm-run-ready').count(), 0, 'the mark of the run stands there');
+    t.is(
+      await page.locator('.cm-run-ready').count(),
+      0,
+      'the run marker is replaced by the result marker',
+    );
     await press(0);
     await done.nth(1).waitFor();
     t.deepEqual(await shown.columns(), ['one']);

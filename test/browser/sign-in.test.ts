@@ -107,7 +107,7 @@ browserTest('an expired session asks once for a login, and the text is kept', as
   t.is(await joe.query('SELECT 42 AS answer'), 'done');
   // The stream never ends. If it started later, it would be the first refused request.
   const isStream = (request: Request): boolean => request.url().endsWith('/live');
-  await until(() => [...asked].some(isStream), 'the stream has begun');
+  await until(() => [...asked].some(isStream), 'the stream has started');
   // Delays the page's own requests, because the first one that is refused asks the user to sign in.
   let refused = (): void => undefined;
   const refusal = new Promise<void>((resolve) => (refused = resolve));
@@ -119,7 +119,10 @@ browserTest('an expired session asks once for a login, and the text is kept', as
     await route.continue();
   });
   const sent = [...asked].filter((request) => !isStream(request));
-  await until(() => sent.every((request) => !asked.has(request)), 'what was asked is answered');
+  await until(
+    () => sent.every((request) => !asked.has(request)),
+    'all earlier requests are answered',
+  );
   await joe.forgetSession();
   await joe.page.locator('.cm-content').click();
   await joe.page.keyboard.press('Control+A');

@@ -57,7 +57,11 @@ browserTest('signing on leads to the provider, back with a code, and to the data
   for (const name of ['state', 'nonce', 'code_challenge']) {
     t.regex(asked?.get(name) ?? '', /^[\w-]{43}$/, name);
   }
-  t.is(jo.page.url(), `${server.url}/?shared=query#sql`, 'the code is gone, the address is back');
+  t.is(
+    jo.page.url(),
+    `${server.url}/?shared=query#sql`,
+    'the code was removed from the URL, and the original URL restored',
+  );
   t.is(await jo.query('select x from prices'), 'done');
   t.true(provider.count('/me') > 0);
   const stored = await jo.stored();
@@ -68,7 +72,10 @@ browserTest('signing on leads to the provider, back with a code, and to the data
   await until(async () => (await jo.query('select x from prices')) === 'failed', 'refused');
   t.is(await jo.query('select x from prices'), 'failed');
   provider.setGroups('jo', ['writers']);
-  await until(async () => (await jo.query('select x from prices')) === 'done', 'let in again');
+  await until(
+    async () => (await jo.query('select x from prices')) === 'done',
+    'the user has access again',
+  );
   t.is(await jo.query('select x from prices'), 'done');
 
   await jo.page.locator('[data-action=sign-out]').click();
@@ -174,14 +181,14 @@ browserTest('a reload requires no new sign-on', async (t) => {
   await jo.isIn('jo');
   await jo.page.reload();
   await jo.isIn('jo');
-  t.is(provider.count('/auth'), 1, 'the session of this server goes on');
+  t.is(provider.count('/auth'), 1, 'the session of this server continues');
   await jo.forgetServer(`${server.url}/?again#sql`);
   await jo.isIn('jo');
   const silent = jo.requests.filter(({ pathname }) => pathname === '/auth').at(-1);
   t.is(silent?.searchParams.get('prompt'), 'none');
 });
 
-browserTest('a user without groups is signed in without rights, and told so', async (t) => {
+browserTest('a user without groups is signed in without rights, with a notice', async (t) => {
   const { server } = await placeFor(t);
   const al = await Person.arrive(t);
   await al.page.goto(server.url);

@@ -140,7 +140,7 @@ browserTest('a signed-out page holds no user data; the tabs return after sign-in
   await plant(person);
   const before = (await remains(page)).toLowerCase();
   const unseen = PLANTED.filter((secret) => !before.includes(secret.toLowerCase()));
-  t.deepEqual(unseen, [], 'what is looked for was there');
+  t.deepEqual(unseen, [], 'every planted term was present before');
   await page.locator('[data-action=sign-out]').click();
   await person.isOut();
   t.is(new URL(page.url()).hash, '');

@@ -3,7 +3,7 @@ import { browserSuite, inEveryTheme, picture } from './suite.js';
 
 const { browserTest, onPage, rows, server } = browserSuite('first steps in a browser');
 
-browserTest('an empty database offers three ways to the first rows', async (t) => {
+browserTest('an empty database offers three ways to load the first rows', async (t) => {
   await onPage(
     t,
     async (shown) => {

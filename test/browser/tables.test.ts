@@ -55,7 +55,7 @@ browserTest('the status bar shows the ingestion rate and the memory', async (t) 
   await onPage(t, async (shown) => {
     const status = shown.page.getByRole('contentinfo', { name: 'Status' });
     await status.getByText(/^Memory \d[\d.]* MiB$/).waitFor();
-    t.is(await status.getByText('Ingesting').count(), 0, 'nothing comes in');
+    t.is(await status.getByText('Ingesting').count(), 0, 'there is no ingestion');
     await rows('INSERT INTO flows SELECT x, x::timestamp FROM long_sequence(100000)');
     await status.getByText(/^Ingesting \d[\d,\s]* rows\/s$/).waitFor();
     await status.getByText('Ingesting').click();

@@ -53,7 +53,7 @@ browserTest('the tree shows new tables and views that lag or become invalid', as
     t.is(
       await rowOf(shown, view).locator('.badge').count(),
       0,
-      'it is up to date with its base table',
+      'the view is up to date with its base table',
     );
     await rows('CREATE TABLE made_elsewhere (v INT)');
     await rowOf(shown, 'made_elsewhere').waitFor();
@@ -72,7 +72,7 @@ browserTest('the tree shows new tables and views that lag or become invalid', as
     t.regex(
       await page.getByRole('treeitem', { name: /^Materialized views/ }).innerText(),
       /1 invalid/,
-      'a group that is shut says so as well',
+      'a collapsed group shows invalid views too',
     );
     t.deepEqual(await seriousViolations(page), []);
   });
@@ -95,7 +95,7 @@ browserTest('one stream serves all views; a hidden page sends no requests', asyn
     await rows('CREATE TABLE many_d (v INT)');
     await rowOf(shown, 'many_d').waitFor();
     await page.waitForTimeout(6000);
-    t.deepEqual(asked, [], 'the stream of before says it all');
+    t.deepEqual(asked, [], 'the open stream reports all changes');
     const streams = async (): Promise<number> =>
       Number(
         (
@@ -111,7 +111,7 @@ browserTest('one stream serves all views; a hidden page sends no requests', asyn
     await see(true);
     await page.waitForTimeout(500);
     for (let look = 0; look < 20; look += 1) {
-      t.is(await streams(), 1, 'but for this question');
+      t.is(await streams(), 1, 'only the test query itself runs');
       await page.waitForTimeout(100);
     }
     await rows('CREATE TABLE many_e (v INT)');
@@ -156,7 +156,7 @@ browserTest('view details show coverage, refresh policy and status', async (t) =
       });
       await fact(shown, 'Base').getByRole('link').click();
       await page.locator('#details-title', { hasText: /^detailed$/ }).waitFor();
-      t.is(await page.getByRole('tab', { name: 'View' }).count(), 0, 'a table is none');
+      t.is(await page.getByRole('tab', { name: 'View' }).count(), 0, 'a table has no View tab');
     },
     { page: `tables/${view}` },
   );
@@ -207,7 +207,7 @@ browserTest('views are refreshed in full and by range, and errors are shown ther
   );
 });
 
-browserTest('a refresh policy can be changed, and dropping a view asks first', async (t) => {
+browserTest('a refresh policy can be changed; dropping a view asks for confirmation', async (t) => {
   const view = await made('changed', 'IMMEDIATE');
   await onPage(
     t,
@@ -321,7 +321,7 @@ browserTest('views and jobs fit narrow windows', async (t) => {
         const over = await page.evaluate<number>(
           'document.documentElement.scrollWidth - document.documentElement.clientWidth',
         );
-        t.is(over, 0, `no sideways scroll of the page at ${width}`);
+        t.is(over, 0, `the page has no horizontal scroll bar at ${width}`);
       },
       { page: `tables/${view}`, width, height },
     );

@@ -42,7 +42,7 @@ browserTest('text, name, position and closing of a tab are in sync in all window
     await first.page.locator('.cm-content', { hasText: 'SELECT 1' }).waitFor();
     await second.page.keyboard.press('Alt+T');
     await first.page.locator('.tab').nth(1).waitFor();
-    t.is(await first.editor.innerText(), 'SELECT 1', 'the window stays at its own tab');
+    t.is(await first.editor.innerText(), 'SELECT 1', 'the window keeps its active tab');
     await second.page.locator('.tab').nth(1).dblclick();
     await second.page.keyboard.insertText('Second');
     await second.page.keyboard.press('Enter');
@@ -53,7 +53,7 @@ browserTest('text, name, position and closing of a tab are in sync in all window
   });
 });
 
-browserTest("text typed just before a window closes is kept with the other's text", async (t) => {
+browserTest("text typed before a window closes is kept with the other window's text", async (t) => {
   await onPage(t, async (first) => {
     const second = await first.another();
     await first.page.keyboard.press('Alt+T');

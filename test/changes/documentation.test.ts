@@ -82,7 +82,7 @@ test('a table is copied in Node.js and in Python, and curl receives the events',
         .out()
         .trim()
         .endsWith(` ${rows / 2}`),
-    `half of them: ${copy.out()}`,
+    `half of the rows: ${copy.out()}`,
   );
   t.regex(plain?.out() ?? '', /"GOLD",50\.0/);
   t.regex(filtered?.out() ?? '', /"columns":\[\{"name":"ts".*\{"name":"price"/);

@@ -100,12 +100,12 @@ test('a feed resumes without duplicates after a disconnect, restart or kill', as
   await read();
   await insert(20);
   await read();
-  t.is(consumer.added.length, 80, 'reported as rows');
+  t.is(consumer.added.length, 80, 'the rows are reported individually');
   await insert(20);
   server = await restart(server);
   await insert(20);
   await read();
-  t.is(consumer.added.length, 160, 'the log has them');
+  t.is(consumer.added.length, 160, 'the rows are read from the log');
   await same(t, server, consumer);
   await insert(20);
   const { root } = server;
@@ -114,7 +114,7 @@ test('a feed resumes without duplicates after a disconnect, restart or kill', as
   await insert(20);
   await read();
   await same(t, server, consumer);
-  t.true(consumer.added.length < 240, 'a checkpoint left stretches of time');
+  t.true(consumer.added.length < 240, 'after a checkpoint time ranges are reported');
 });
 
 test('updates, deletes and late rows are reported as time ranges', async (t) => {
@@ -207,7 +207,7 @@ test('a feed accepts a filter, columns or a query, and reports errors first', as
     t.regex(body.error, message, what);
     t.true(position === undefined || body.position === position, `${what}: ${body.position ?? ''}`);
   }
-  t.is((await rows(server, 't')).length, 3, 'nothing ran');
+  t.is((await rows(server, 't')).length, 3, 'no statement was executed');
 });
 
 test('large numbers are sent as strings with every digit', async (t) => {
@@ -235,7 +235,7 @@ test('a feed ends when its table is dropped, renamed or altered', async (t) => {
     await run(server, statement);
     const { data } = await reader.find('error');
     t.regex(data.error ?? '', message, statement);
-    t.is(await reader.next(), null, 'and ends');
+    t.is(await reader.next(), null, 'the feed ends');
   }
   // A re-created table is a different table, even if it has the same name.
   await run(server, 'DROP TABLE t', TABLE);
@@ -318,7 +318,7 @@ test('checkpoints and low memory change the events but not the resulting rows', 
   await consumer.read(reader, await currentTxn(server, 't'));
   await same(t, server, consumer);
   await absent.read(await open(t, server, { table: 't', from: absent.lastId }), consumer.txn);
-  t.true(absent.added.length < 300, 'memory had forgotten');
+  t.true(absent.added.length < 300, 'changes in memory were released');
   await same(t, server, absent);
   const { root } = server;
   server.process.kill('SIGTERM');

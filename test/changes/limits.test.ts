@@ -76,7 +76,7 @@ test('a disconnected reader frees its feed slot, in every state', async (t) => {
     const reader = await EventReader.open(server, { table: 't' });
     reader.close();
     return reader.status === 200;
-  }, 'the place of a reader that waited');
+  }, 'a free slot of a waiting reader');
   // A reader disconnects while rows are being sent.
   await run(
     server,
@@ -85,7 +85,7 @@ test('a disconnected reader frees its feed slot, in every state', async (t) => {
   );
   await second.find('rows');
   second.close();
-  await until(async () => (await running(server)) === 0, 'nothing runs for readers that left');
+  await until(async () => (await running(server)) === 0, 'no query of a disconnected reader runs');
 });
 
 test('two hundred feeds receive every row, and cost nothing when idle', async (t) => {
@@ -95,7 +95,7 @@ test('two hundred feeds receive every row, and cost nothing when idle', async (t
   const before = await cpuSeconds(server);
   await sleep(2_000);
   const idle = (await cpuSeconds(server)) - before;
-  t.true(idle < 0.5, `${idle} s of processor time in two seconds`);
+  t.true(idle < 0.5, `${idle} s of CPU time in two seconds`);
   for (let x = 0; x < 20; x += 1) {
     await run(server, `INSERT INTO t VALUES ('2024-01-01T00:00:${10 + x}Z', ${x}, 'a')`);
   }
@@ -117,7 +117,7 @@ test('an idle feed sends keep-alive comments and can be cancelled like a query',
   const reader = await open(t, server);
   await reader.find('position');
   const waiting = reader.find('error');
-  await until(() => reader.comments >= 3, 'comments of a feed without changes');
+  await until(() => reader.comments >= 3, 'keep-alive comments of an idle feed');
   await until(async () => {
     const [[id] = []] = await rows(
       server,
@@ -127,7 +127,7 @@ test('an idle feed sends keep-alive comments and can be cancelled like a query',
     return (
       id !== undefined && (await exec(server, `CANCEL QUERY ${Number(id)}`)).error === undefined
     );
-  }, 'it is among the queries');
+  }, 'the feed is listed as a query');
   t.regex((await waiting).data.error ?? '', /cancelled/);
   t.is(await reader.next(), null);
 });
@@ -150,14 +150,18 @@ test('changes of a table are no longer retained once no client follows it', asyn
   const { id } = await reader.find('position');
   await sleep(2_500);
   await run(server, "INSERT INTO t VALUES ('2024-01-01', 1, 'a')");
-  t.deepEqual((await reader.find('rows')).data.dataset?.length, 1, 'one that waits follows');
+  t.deepEqual(
+    (await reader.find('rows')).data.dataset?.length,
+    1,
+    'a waiting feed receives the row',
+  );
   reader.close();
   await until(async () => {
     const late = await EventReader.open(server, { table: 't', from: id ?? '' });
     late.close();
     await sleep(1_500);
     return late.status === 410;
-  }, 'it is let go');
+  }, 'the changes are released');
 });
 
 test('a long row is one event, and a cell arrives with all special characters', async (t) => {

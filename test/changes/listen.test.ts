@@ -82,8 +82,8 @@ test('a channel named after a table reports each commit and its changes', async 
   await run(server, "INSERT INTO trades VALUES ('2024-01-05', 6)");
   await one.client.query('LISTEN trades');
   await run(server, 'DROP TABLE trades');
-  await until(() => reported(one).some(({ error }) => error !== undefined), 'the end of the table');
-  t.is(one.heard.length, 5, 'nothing between UNLISTEN and LISTEN');
+  await until(() => reported(one).some(({ error }) => error !== undefined), 'the end of the feed');
+  t.is(one.heard.length, 5, 'no notification between UNLISTEN and LISTEN');
 });
 
 test('sessions can exchange messages with NOTIFY', async (t) => {
@@ -92,7 +92,7 @@ test('sessions can exchange messages with NOTIFY', async (t) => {
   const [one, two] = [await connect(t, server), await connect(t, server)];
   await one.client.query('LISTEN jobs; LISTEN "Odd one"');
   await two.client.query("NOTIFY jobs, 'it''s'; NOTIFY \"Odd one\"; NOTIFY other, 'x'");
-  await until(() => one.heard.length === 2, 'two messages');
+  await until(() => one.heard.length === 2, 'two notifications');
   const pid = (two.client as unknown as { processID: number }).processID;
   t.deepEqual(
     one.heard.map(({ channel, payload, processId }) => [channel, payload, processId]),
@@ -107,7 +107,7 @@ test('sessions can exchange messages with NOTIFY', async (t) => {
     t.is(one.heard.length, 2);
     await two.client.query(end);
   }
-  await until(() => one.heard.length === 3, 'the message of a commit');
+  await until(() => one.heard.length === 3, 'the notification of a commit');
   t.is(one.heard[2]?.payload, 'COMMIT');
   await one.client.query('DISCARD ALL');
   await two.client.query("NOTIFY jobs, 'unheard'");
@@ -125,7 +125,7 @@ test('a listening connection does not time out, and can be closed normally', asy
   await one.client.query('LISTEN trades');
   await new Promise((resolve) => setTimeout(resolve, 2_500));
   await run(server, "INSERT INTO trades VALUES ('2024-01-02', 1)");
-  await until(() => one.heard.length === 1, 'a commit after a while');
+  await until(() => one.heard.length === 1, 'a commit after an idle period');
   const ended = new Promise((resolve) => one.client.once('end', resolve));
   await one.client.query('UNLISTEN *');
   await ended;
@@ -149,14 +149,14 @@ test('notifications about a table require SELECT on it', async (t) => {
   const admin = await connect(t, server);
   await admin.client.query('NOTIFY done');
   await until(() => ann.heard.length > 0, 'a message');
-  t.is(ann.heard[0]?.channel, 'done', 'nothing of the table');
+  t.is(ann.heard[0]?.channel, 'done', 'the commit to the table is not reported');
   await administer(server, 'GRANT SELECT ON trades TO ann');
   await ann.client.query('UNLISTEN trades; LISTEN trades');
   await administer(server, "INSERT INTO trades VALUES ('2024-01-03', 1)");
   await until(() => ann.heard.length === 2, 'a commit');
   await administer(server, 'REVOKE SELECT ON trades FROM ann');
   await administer(server, "INSERT INTO trades VALUES ('2024-01-04', 1)");
-  await until(() => ann.heard.length === 3, 'the end');
+  await until(() => ann.heard.length === 3, 'the end of the feed');
   t.regex(reported({ ...ann, heard: ann.heard.slice(2) })[0]?.error ?? '', /Access denied/);
 });
 

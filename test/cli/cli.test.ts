@@ -173,7 +173,7 @@ test('a non-local bind address requires a login', async (t) => {
     const { code, err } = await serve(root, ...settings.flatMap((item) => ['--set', item]));
     t.is(code, 78, settings.join());
     t.true(isOneLine(err), err);
-    t.false(existsSync(root), 'nothing is touched');
+    t.false(existsSync(root), 'no directory is created');
   }
 });
 

@@ -40,7 +40,7 @@ async function compile(folder: string): Promise<string> {
   }
 }
 
-test('a new key takes one entry, and its reader one field', async (t) => {
+test('a new key requires one registry entry, and its reader one field', async (t) => {
   const folder = await mkdtemp(join(ROOT, 'build', 'recipe-'));
   try {
     for (const part of ['config', 'border']) {
@@ -79,7 +79,7 @@ test('a new key takes one entry, and its reader one field', async (t) => {
   }
 });
 
-test('the engine reads every option, and each except directories has a key', async (t) => {
+test('the engine reads every option, and each option except directories has a key', async (t) => {
   const types = await readFile(join(ROOT, 'ts/border/types.generated.ts'), 'utf8');
   const files = ['mod.rs', 'root.rs', 'settings.rs'].map((file) => join(OPENING, file));
   const engine = (await Promise.all(files.map((file) => readFile(file, 'utf8')))).join('\n');
@@ -91,13 +91,13 @@ test('the engine reads every option, and each except directories has a key', asy
   t.deepEqual(
     options.filter((name) => !read.has(rust(name))),
     [],
-    'not read',
+    'options that the engine does not read',
   );
   const named: readonly string[] = ALL_KEYS.flatMap((key) => key.engine ?? []);
   t.deepEqual(
     options.filter((name) => !named.includes(name)),
     ['root', 'importRoot', 'exportRoot'],
-    'without a key',
+    'options without a key',
   );
   t.is(new Set(named).size, named.length, 'no option has two keys');
 });

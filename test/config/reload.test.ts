@@ -29,7 +29,7 @@ test('reloadable keys are applied, others wait; an invalid file changes nothing'
   t.deepEqual(config.reload(), { applied: ['pg.user'], waiting: ['query.timeout'] });
   t.is(config.get(KEYS.pgUser), 'two');
   t.is(config.get(KEYS.queryTimeout), 1_000);
-  t.is(config.get(KEYS.pgConnections), 7, 'the environment wins as before');
+  t.is(config.get(KEYS.pgConnections), 7, 'the environment still overrides the file');
   t.is(config.parameters().find(({ name }) => name === 'pg.user')?.value, 'two');
 
   writeFileSync(file, 'pg.user=three\nquery.timeout=soon\n');
@@ -43,7 +43,7 @@ test('reloadable keys are applied, others wait; an invalid file changes nothing'
 
   writeFileSync(file, '');
   t.deepEqual(config.reload().applied, ['pg.user']);
-  t.is(config.get(KEYS.pgUser), 'admin', 'a line that is gone leaves the default');
+  t.is(config.get(KEYS.pgUser), 'admin', 'a removed line restores the default');
   rmSync(folder, { recursive: true });
 });
 
@@ -127,7 +127,7 @@ test('SIGHUP applies passwords and limits to new connections', async (t) => {
 
   rmSync(secret);
   t.regex(await reload(t, server), /configuration_refused.*no such file/);
-  t.true(await canLogIn(server, 'admin', 'second'), 'the old value stays');
+  t.true(await canLogIn(server, 'admin', 'second'), 'the old value remains in effect');
   t.false(server.log().includes('second'), 'no secret is in the log');
 
   const text = "(show parameters) where property_path = 'http.request.header.buffer.size'";
@@ -143,7 +143,7 @@ test('SIGHUP applies passwords and limits to new connections', async (t) => {
   t.deepEqual(
     columns.map(({ type }) => type),
     ['INT', 'INT'],
-    'the fourth line is not looked at',
+    'the fourth line is not sampled',
   );
 });
 

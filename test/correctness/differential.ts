@@ -15,7 +15,7 @@ const NAMES = ['t0', 't1', 't2'];
 const harness = new Harness('differential', ['queries']);
 const duckdb =
   (await DuckDb.start()) ??
-  harness.skip('DuckDB is not there: pip install duckdb, or npm test, which installs it');
+  harness.skip('DuckDB is not installed: pip install duckdb, or npm test, which installs it');
 const tidemark = await Tidemark.start();
 
 async function answerOf(database: Database, sql: string): Promise<Answer | Refusal> {

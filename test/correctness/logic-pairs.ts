@@ -106,7 +106,7 @@ for (let index = 0; index < total; index += 1) {
 }
 harness.say(`${total} pairs, ${refused} of them refused for their types`);
 if (refused > total / 4) {
-  harness.fail(`more than a quarter of the predicates was refused`);
+  harness.fail(`more than a quarter of the predicates were refused`);
 }
 await tidemark.close();
 harness.finish();

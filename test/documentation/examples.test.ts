@@ -114,10 +114,13 @@ for (const page of pages.sort()) {
   test.serial(`every example of ${page} works`, async (t) => {
     t.timeout(5 * 60_000);
     const fences = [...text.matchAll(/^```(sql|sh)\b/gm)].filter(([, one = '']) => isRun(one));
-    t.is(examples.length, fences.length, 'every block is an example');
+    t.is(examples.length, fences.length, 'every block is parsed as an example');
     const compared = examples.filter(({ output }) => output !== null).length;
     t.true(compared >= (setup.minOutputs ?? 0), `${compared} outputs`);
-    t.true(compared === examples.length || setup.showsAll !== true, 'each example has its output');
+    t.true(
+      compared === examples.length || setup.showsAll !== true,
+      'each example shows its output',
+    );
     const folder = await mkdtemp(join(tmpdir(), 'tidemark-examples-'));
     t.teardown(() => rm(folder, { recursive: true, force: true }));
     for (const [name, content] of Object.entries(setup.files ?? {})) {

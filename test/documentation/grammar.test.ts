@@ -74,9 +74,9 @@ test('every rule is defined, used and complete', (t) => {
   const used = new Set([...grammar.values()].flatMap(({ body }) => referencesOf(body)));
   const unknown = [...used].filter((name) => !grammar.has(name));
   const unused = [...grammar.keys()].filter((name) => !used.has(name) && !STARTS.includes(name));
-  t.deepEqual(unknown, [], 'referred to, but not defined');
-  t.deepEqual(unused, [], 'defined, but not referred to');
-  t.deepEqual(derivations.endless, [], 'without an end');
+  t.deepEqual(unknown, [], 'rules that are used but not defined');
+  t.deepEqual(unused, [], 'rules that are defined but not used');
+  t.deepEqual(derivations.endless, [], 'rules without a finite sentence');
   const described = [...grammar.values()].filter(({ body }) => body.form === 'described');
   t.deepEqual(described.map(({ name }) => name).sort(), Object.keys(TERMINALS).sort());
 });
@@ -169,7 +169,7 @@ test('every keyword of the parser is in a grammar block', (t) => {
   const missing = words.filter((word) => !known.has(word) && !NOT_KEYWORDS.has(word));
   t.deepEqual([...new Set(missing)].sort(), []);
   const needless = [...NOT_KEYWORDS.keys()].filter((word) => known.has(word));
-  t.deepEqual(needless, [], 'exceptions that are in a grammar block');
+  t.deepEqual(needless, [], 'exceptions that occur in a grammar block');
 });
 
 test('the reference lists the reserved words and the permissions', (t) => {

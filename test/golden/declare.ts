@@ -29,7 +29,7 @@ export function declareSuite(
   }
   test(`${suite}: every pending case still fails`, (t) => {
     const passing = [...pending].filter((id) => results.get(id) === null);
-    t.deepEqual(passing, [], 'npm run golden -- --update-pending takes them off the list');
+    t.deepEqual(passing, [], 'npm run golden -- --update-pending removes them from the list');
   });
   test(`${suite}: every pending id refers to a case`, (t) => {
     const known = new Set(ids);

@@ -67,7 +67,7 @@ export class SqlRunner {
     const { error } = outcome.body;
     const inner = typeof error === 'string' ? internalWord(error) : null;
     if (inner !== null) {
-      return `speaks of the program ('${inner}'): ${shorten(printExact(error ?? null), 200)}`;
+      return `names an internal term ('${inner}'): ${shorten(printExact(error ?? null), 200)}`;
     }
     this.#standing = isReadOnly(golden.sql) ? golden.setup : null;
     return compare(golden.members, outcome);

@@ -236,7 +236,7 @@ test('saving preferences requires the current version', async (t) => {
   }
 });
 
-test('preferences cannot be changed when that is disabled', async (t) => {
+test('preferences cannot be changed when changes are disabled', async (t) => {
   for (const key of ['http.settings.readonly', 'http.security.readonly']) {
     const guarded = await startHarness({ set: [`${key}=true`] });
     const body = '{"instance_name":"x"}';

@@ -143,7 +143,7 @@ for (const { texts, options, staysHandedOff } of CASES) {
   });
 }
 
-test.serial('large responses are compressed when the client accepts that', async (t) => {
+test.serial('large responses are compressed when the client accepts compression', async (t) => {
   const [a, b] = await Promise.all([Repeater.open(handingOff), Repeater.open(plain)]);
   t.teardown(() => {
     a.close();
@@ -399,7 +399,7 @@ test.serial('a handed-off query can be cancelled by its id', async (t) => {
     id = rows.find(([, query]) => String(query).includes('<= 1000000'))?.[0];
     return id !== undefined;
   }, 'the query runs');
-  t.true(Number(id) >= 2 ** 48, 'it is handed off');
+  t.true(Number(id) >= 2 ** 48, 'the connection is handed off');
   await run(handingOff, `CANCEL QUERY ${String(id)}`);
   t.regex((await one.answer()) ?? '', /cancelled/);
   t.regex((await one.ask(cross(1, 1))) ?? '', /^HTTP\/1\.1 200 OK/);

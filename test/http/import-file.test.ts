@@ -74,7 +74,10 @@ test.serial('aborted uploads leave no files', async (t) => {
   // The server notices the disconnect a moment later. This does not delay the next upload.
   const file = await send(new Uint8Array([1]));
   await sleep(500);
-  await until(async () => (await stored()).length === 1, 'the files that broke off are gone');
+  await until(
+    async () => (await stored()).length === 1,
+    'the files of aborted uploads are deleted',
+  );
   t.deepEqual(await stored(), [file.slice('upload/'.length)]);
 });
 

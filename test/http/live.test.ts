@@ -178,7 +178,7 @@ test('a later stream immediately gets the cached result, even a large one', asyn
   t.deepEqual(second.of('small'), first.of('small'));
   t.is((second.of('large')[0]?.['dataset'] as unknown[]).length, 100_000);
   await sleep(500);
-  t.true(all(first), 'the same answer is not sent twice');
+  t.true(all(first), 'an unchanged answer is not sent twice');
 });
 
 test('only queries are accepted, and malformed requests are refused', async (t) => {
@@ -229,7 +229,7 @@ test('rights are checked for each result; an expired login ends the stream', asy
   await stream.until(() => stream.of('rows').length === 1);
   await exec(server, 'REVOKE SELECT ON t FROM ann', admin);
   await stream.until(() => stream.of('rows').length === 2);
-  t.true('error' in (stream.of('rows')[1] ?? {}), 'no row after the right is gone');
+  t.true('error' in (stream.of('rows')[1] ?? {}), 'no row is sent after the permission is revoked');
   await exec(server, 'DROP USER ann', admin);
   await stream.until(() => stream.isOver);
 });
@@ -253,8 +253,8 @@ test('streams count towards the feed limit, and end with their client or server'
   first.close();
   const isTaken = async (): Promise<boolean> =>
     (await Stream.open(t, server, plain)).status === 200;
-  await until(isTaken, 'its place is free again');
+  await until(isTaken, 'its slot is free again');
   const began = performance.now();
   t.is(await server.stop(), 0);
-  t.true(performance.now() - began < 5000, 'the stop does not wait for the next answer');
+  t.true(performance.now() - began < 5000, 'the shutdown does not wait for the next answer');
 });

@@ -55,13 +55,13 @@ test('only pages of this server can use the cookie', async (t) => {
   t.is(await code({ ...OWN_PAGE, Cookie: 'qdb_session=guess' }), 401);
   t.is(await code({ ...OWN_PAGE, Cookie: `${Cookie}; qdb_session=guess` }), 401);
   const wrong = { ...OWN_PAGE, Authorization: `Basic ${btoa('joe:wrong')}` };
-  t.is(await code(wrong), 401, 'what is said beats what is sent along');
+  t.is(await code(wrong), 401, 'explicit credentials override the cookie');
 });
 
 test('session=false ends the session', async (t) => {
   const Cookie = await openSession();
   const headers = { Cookie, ...OWN_PAGE };
-  t.is((await exec('&session=true', headers)).cookie, null, 'one session is enough');
+  t.is((await exec('&session=true', headers)).cookie, null, 'no second session is created');
   const { cookie } = await exec('&session=false', headers);
   t.regex(cookie ?? '', /^qdb_session=; .*Max-Age=0$/);
   t.is((await exec('', headers)).status, 401);

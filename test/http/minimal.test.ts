@@ -41,6 +41,6 @@ test('every path responds and /metrics has values; all of them need the login', 
   t.is((await get('/metrics', 'joe:wrong'))[0], 401);
   t.deepEqual(await get('/ready', 'joe:wrong'), [200, 'Status: Ready']);
   const posted = await fetch(`http://127.0.0.1:${port}/exec`, { method: 'POST' });
-  t.true(posted.status >= 400, 'no data here');
+  t.true(posted.status >= 400, 'the port serves no data');
   await server.stop();
 });

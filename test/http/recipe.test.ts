@@ -70,7 +70,7 @@ async function start(copy: string, options: HarnessOptions = {}): Promise<Harnes
   return await module.startHarness(options);
 }
 
-test('a route is added as the recipe says, and removed again', async (t) => {
+test('a route is added according to the recipe, and removed again', async (t) => {
   const { file, code, line } = readRecipe();
   let copy = copyServer();
   t.teardown(() => {
@@ -92,7 +92,7 @@ test('a route is added as the recipe says, and removed again', async (t) => {
   const url = `${harness.url}/echo`;
   const echoed = await fetch(url, { method: 'POST', body: new URLSearchParams({ text: 'ebb' }) });
   t.deepEqual([echoed.status, await echoed.text()], [200, 'ebb']);
-  t.is(echoed.headers.get('server'), 'tidemark', 'it has what all have');
+  t.is(echoed.headers.get('server'), 'tidemark', 'the route has the common headers');
   const large = new URLSearchParams({ text: 'x'.repeat(1025) });
   const refused = await fetch(url, { method: 'POST', body: large });
   t.deepEqual(
@@ -124,5 +124,5 @@ test('a route is added as the recipe says, and removed again', async (t) => {
 });
 
 test('the table in docs/http.md matches the routes', (t) => {
-  t.is(httpDocument(DOCUMENT), DOCUMENT, 'run npm run generate');
+  t.is(httpDocument(DOCUMENT), DOCUMENT, 'outdated: run npm run generate');
 });

@@ -38,7 +38,7 @@ test('RECOVER TABLE reports the damage, and SKIP drops the damaged data', async 
     t.regex(reported.error ?? '', /partition '1970-01-01': 1000 rows from 0 to 86313600000/);
     t.true((reported.error ?? '').includes(segment), reported.error);
     t.deepEqual(await exec(server, 'recover table t skip'), { ddl: 'OK' });
-    t.true(server.log().includes(segment), 'what was given up is in the log');
+    t.true(server.log().includes(segment), 'the log names the discarded segment');
     t.deepEqual(await exec(server, 'check database'), { ddl: 'OK' });
     t.is((await exec(server, "insert into t values (1, '1970-01-09')")).error, undefined);
     t.deepEqual((await exec(server, 'select count() from t')).dataset, [[2001]]);

@@ -61,9 +61,9 @@ for (const [name, request] of Object.entries(REFUSED)) {
     const before = harness.database.journal.executed.filter((text) => text.includes('666')).length;
     const answer = await sendRaw(harness.port, request + HIDDEN);
     t.regex(answer, /^HTTP\/1\.1 4\d\d /);
-    t.is(answer.split('HTTP/1.1 ').length, 2, 'one answer');
+    t.is(answer.split('HTTP/1.1 ').length, 2, 'exactly one response');
     const after = harness.database.journal.executed.filter((text) => text.includes('666')).length;
-    t.is(after, before, 'what was hidden did not run');
+    t.is(after, before, 'the hidden request was not executed');
   });
 }
 

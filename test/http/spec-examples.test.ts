@@ -77,7 +77,11 @@ test.serial('/imp: the response is text by default and JSON with fmt=json', asyn
     { name: 'fare', type: 'DOUBLE', size: 8, errors: 0 },
     { name: 'when', type: 'TIMESTAMP', size: 8, errors: 0 },
   ]);
-  t.deepEqual(await dataset("select count() from 'trips.csv'"), [[6]], 'the file gives the name');
+  t.deepEqual(
+    await dataset("select count() from 'trips.csv'"),
+    [[6]],
+    'the file name is the table name',
+  );
 });
 
 test.serial('/imp: name, overwrite, timestamp, partitionBy, table settings are used', async (t) => {
@@ -107,7 +111,11 @@ test.serial('/imp: schema, delimiter, forceHeader and create are used', async (t
   const detected = await json(
     "curl -F data=@own.csv 'http://localhost:9000/imp?name=text&fmt=json'",
   );
-  t.is((detected['columns'] as { type: string }[])[0]?.type, 'VARCHAR', 'without a pattern');
+  t.is(
+    (detected['columns'] as { type: string }[])[0]?.type,
+    'VARCHAR',
+    'the type detected without a pattern',
+  );
   const few = await json("curl -F data=@one.tsv 'http://localhost:9000/imp?name=one&fmt=json'");
   t.deepEqual(few, { status: 'not enough lines [table=one]' });
   const one = await json(
@@ -184,7 +192,11 @@ test.serial('/exec: queries and statements return the documented bodies', async 
     ['2'],
     ['4'],
   ]);
-  t.deepEqual((await exec('select x\nfrom t\nlimit 1'))['dataset'], [[1]], 'over several lines');
+  t.deepEqual(
+    (await exec('select x\nfrom t\nlimit 1'))['dataset'],
+    [[1]],
+    'the statement spans several lines',
+  );
   t.deepEqual((await exec('select 1', "-H 'Statement-Timeout: 5000'"))['dataset'], [[1]]);
   const wrong = await sh(
     'curl -w " %{http_code}" -G --data-urlencode "query=select y from t" ' +

@@ -138,7 +138,7 @@ export class WebSocketClient {
       const woken = new Promise<void>((resolve) => {
         this.#wake = resolve;
       });
-      await within(woken, () => 'a frame comes');
+      await within(woken, () => 'a frame arrives');
     }
   }
 

@@ -243,7 +243,7 @@ test('several files are one commit, each read with its own format', async (t) =>
   const database = new FakeDatabase();
   const parts = [part('a,b\n1,x1\n2,y1\n'), part('b|a\nz1|3\nw1|4\n'), part('a,b\n5,v1\n6,u1\n')];
   const answer = JSON.parse((await send(database, NAMED, parts)).body) as Record<string, unknown>;
-  t.is(answer['rowsImported'], 2, 'the answer describes the first text');
+  t.is(answer['rowsImported'], 2, 'the response describes the first file');
   t.is(database.specs.length, 1);
   t.deepEqual(
     database.tables.get('t')?.rows,
@@ -263,7 +263,7 @@ test('one file that does not fit the table rolls back all files', async (t) => {
   const database = new FakeDatabase();
   const stray = { name: 'other', filename: 'x', content: 'y' };
   await send(database, NAMED, [part('a,b\n1,x1\n2,y1\n'), stray]);
-  t.is(database.tables.size, 0, 'a part of another name');
+  t.is(database.tables.size, 0, 'a part with a different name writes nothing');
 });
 
 test('an invalid parameter is reported with its name', async (t) => {

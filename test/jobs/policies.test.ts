@@ -86,7 +86,10 @@ test('partitions are dropped by the policy, except while it is disabled', async 
     const listed = `SELECT to_parquet, to_remote, drop_local, drop_remote, status
       FROM storage_policies()`;
     t.deepEqual(await rows(server, listed), [['1h', '0h', '0h', '0h', 'D']]);
-    await until(async () => (await job(server))['state'] === 'paused', 'a disabled policy rests');
+    await until(
+      async () => (await job(server))['state'] === 'paused',
+      'a disabled policy does not run',
+    );
     await run(
       server,
       "INSERT INTO t VALUES ('2026-03-01T07:00:00Z', 'b', 1)",
@@ -105,7 +108,7 @@ test('partitions are dropped by the policy, except while it is disabled', async 
     await becomes(server, NAMES, ['12']);
     await run(server, 'ALTER TABLE t DROP STORAGE POLICY');
     t.deepEqual(await rows(server, listed), []);
-    await until(async () => (await job(server))['state'] === undefined, 'its job is gone');
+    await until(async () => (await job(server))['state'] === undefined, 'its job is removed');
     return server;
   });
 });
@@ -176,7 +179,7 @@ test('a failed job is reported, and retried with increasing delays', async (t) =
   let server = await startTestServer({ ...OPTIONS, root, environment });
   try {
     await run(server, TABLE, ROWS, 'ALTER TABLE t SET STORAGE POLICY(TO PARQUET 1h)');
-    await until(async () => Number((await job(server))['failures']) >= 2, 'it failed twice');
+    await until(async () => Number((await job(server))['failures']) >= 2, 'it fails twice');
     const failed = await job(server);
     t.is(failed['state'], 'failing');
     t.regex(String(failed['last_error']), /forced error at engine.convert/);

@@ -48,7 +48,7 @@ async function heavyQuery(): Promise<{ end(): Promise<string | undefined> }> {
   await until(async () => {
     const { error } = await ask(server, other);
     return error?.startsWith('too many queries') ?? false;
-  }, 'the query has its turn');
+  }, 'the query has the slot');
   return {
     async end() {
       await cancelAll();

@@ -140,7 +140,7 @@ test('no function crashes on any argument', async (t) => {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
     t.log(`${queries.length} calls of ${signatures.length} signatures`);
-    t.is(server.process.exitCode, null, 'the server lives');
+    t.is(server.process.exitCode, null, 'the server is alive');
     t.deepEqual(problems.slice(0, 40), []);
   } finally {
     await server.stop();

@@ -157,7 +157,7 @@ test.serial('a full disk refuses writes, and reads continue', async (t) => {
   await until(async () => {
     const { error } = await ask(limited, `insert into t values (1, 'a', 'b', null, ${DAY})`);
     return error === undefined;
-  }, 'there is room again');
+  }, 'there is free space again');
   t.deepEqual(await rowsOf(limited, 'select count() from t'), [[1]]);
   await limited.stop();
   await rm(disk, { recursive: true, force: true });

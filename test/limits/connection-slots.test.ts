@@ -140,7 +140,10 @@ for (const [what, port, behave] of CLIENTS) {
       t.is(await httpLogin(), 200);
       if (process.platform === 'linux') {
         const started = performance.now();
-        await until(() => openDescriptors() <= 8, `they are gone: ${openDescriptors()}`);
+        await until(
+          () => openDescriptors() <= 8,
+          `the connections are closed: ${openDescriptors()}`,
+        );
         // A wire protocol login may take 10 s; the machine may be busy.
         t.true(performance.now() - started < 40_000);
       }
@@ -203,7 +206,7 @@ test.serial('a connection stays open after a refusal if the request body arrived
   socket.write(`${request}abcd`);
   await until(() => answers === 1, 'it is answered');
   socket.write(request);
-  await until(() => answers === 2, 'the next is answered before its body');
+  await until(() => answers === 2, 'the next request is answered before its body');
   socket.write('abcd');
   // Idle connections to this server end after 2 s. The requests continue for longer than reading
   // the remainder of a body may take.

@@ -61,7 +61,7 @@ async function median(t: ExecutionContext, query: string): Promise<number> {
   return times.sort((a, b) => a - b)[2] ?? Infinity;
 }
 
-test.serial("a user's many joins leave half of the processor to another user", async (t) => {
+test.serial("a user's many joins leave half of the CPU time to another user", async (t) => {
   const alone = await median(t, SMALL);
   const stop = new AbortController();
   const all = Array.from({ length: MANY }, async () => {
@@ -79,7 +79,7 @@ test.serial("a user's many joins leave half of the processor to another user", a
   await until(async () => {
     const [row] = await rows(server, 'admin:quest', activity);
     return Number(row?.[0]) >= 4;
-  }, 'the joins run');
+  }, 'the joins are running');
   const beside = await median(t, SMALL);
   const tiny = await median(t, 'select 1');
   stop.abort();
@@ -87,7 +87,7 @@ test.serial("a user's many joins leave half of the processor to another user", a
   await until(async () => {
     const [row] = await rows(server, 'admin:quest', activity);
     return Number(row?.[0]) === 0;
-  }, 'the joins are gone with their clients');
+  }, 'the joins end with their clients');
   const shown = `${alone.toFixed(2)} s alone, ${beside.toFixed(2)} s beside ${MANY} joins`;
   t.true(beside < MAX_TIMES * Math.max(alone, 0.25), shown);
   t.log(`${shown}; select 1 in ${(tiny * 1000).toFixed(0)} ms`);

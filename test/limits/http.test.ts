@@ -141,7 +141,7 @@ test('the query of a client that never reads its response is cancelled', async (
   while ((await running()) === 0 && performance.now() - started < WAIT_MS) {
     await sleep(20);
   }
-  t.is(await running(), 1, 'it waits for its client');
+  t.is(await running(), 1, 'the query waits for its client');
   while ((await running()) === 1 && performance.now() - started < WAIT_MS) {
     await sleep(100);
   }
@@ -262,7 +262,7 @@ test.serial('one remote machine gets only a fraction of the connections', async 
   t.true(refused.startsWith('HTTP/1.1 503 '));
   t.true(refused.includes(`\r\ntoo many connections from ${address} [limit=2]\r\n`), refused);
   const local = await closing(await connect(small), `${HEAD}Connection: close\r\n\r\n`);
-  t.regex(local, /^HTTP\/1\.1 204 /, 'this machine is not another');
+  t.regex(local, /^HTTP\/1\.1 204 /, 'local connections have a limit of their own');
   for (const socket of open) {
     socket.destroy();
   }

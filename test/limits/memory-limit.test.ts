@@ -42,7 +42,7 @@ test('only the largest query is cancelled', async (t) => {
     await until(async () => {
       const write = await ask(server, 'insert into t values (1)');
       return write.error === undefined;
-    }, 'rows are taken again');
+    }, 'writes are accepted again');
     t.deepEqual(await rowsOf(server, SMALL), [[142_858]]);
     t.deepEqual(await rowsOf(server, 'select count() from t'), [[1]]);
   } finally {

@@ -34,7 +34,7 @@ test.after.always(async () => {
 test.serial('every operator in the source code is covered by a statement', (t) => {
   const { names, without } = namesInSources();
   t.true(names.length >= 14, names.join());
-  t.deepEqual(without, [], 'an operator without a name');
+  t.deepEqual(without, [], 'operators without a name');
   t.deepEqual(
     names.filter((name) => !(name in ENTRIES)),
     [],
@@ -95,7 +95,10 @@ test.serial(
       }
     }
     const answered = outcomes.filter(({ isAnswered }) => isAnswered).length;
-    t.true(answered > 0 && answered < outcomes.length, 'some are answered, some refused');
+    t.true(
+      answered > 0 && answered < outcomes.length,
+      'some cases are answered and some are refused',
+    );
     t.log(`${outcomes.length} cases: ${answered} answered, ${outcomes.length - answered} refused`);
   },
 );

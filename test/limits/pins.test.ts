@@ -45,6 +45,6 @@ test('a snapshot that pins a dropped partition is listed with age and bytes', as
   reader.destroy();
   const snapshots = (): ReturnType<typeof rowsOf> =>
     rowsOf(server, 'select epoch from snapshots()');
-  await until(async () => (await snapshots()).length === 1, 'nothing is held');
+  await until(async () => (await snapshots()).length === 1, 'only the newest snapshot remains');
   t.is((await snapshots()).length, 1);
 });

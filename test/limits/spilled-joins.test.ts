@@ -110,5 +110,5 @@ async function endsInTime(t: ExecutionContext, server: Tidemark): Promise<void> 
   t.true(most > 0, 'nothing was spilled');
   const { body } = await asked;
   t.regex(body.toString(), /timeout, query aborted/);
-  await until(() => spilled(server).length === 0, 'the files are gone');
+  await until(() => spilled(server).length === 0, 'the files are deleted');
 }

@@ -178,8 +178,8 @@ test.serial('a time limit stops streaming operators promptly', async (t) => {
     const { answer } = await timed(server, statement, 200);
     const [took, cpu] = [performance.now() - began, (await cpuSeconds(server)) - before];
     t.regex(answer, /^(?!200).*timeout, query aborted/, statement);
-    t.true(cpu < 1, `${cpu} s of processor time, ${Math.round(took)} ms: ${statement}`);
-    t.log(`${cpu.toFixed(2)} s of processor time, ${Math.round(took)} ms: ${statement}`);
+    t.true(cpu < 1, `${cpu} s of CPU time, ${Math.round(took)} ms: ${statement}`);
+    t.log(`${cpu.toFixed(2)} s of CPU time, ${Math.round(took)} ms: ${statement}`);
   }
 });
 
@@ -199,7 +199,7 @@ test.serial('other queries are answered while streaming operators run', async (t
   }
   await asked;
   t.true(longest < 500, `${longest} ms`);
-  t.log(`longest wait of /ping: ${Math.round(longest)} ms`);
+  t.log(`longest response time of /ping: ${Math.round(longest)} ms`);
 });
 
 test.serial('EXPLAIN ANALYZE counts rows and time of streaming operators', async (t) => {

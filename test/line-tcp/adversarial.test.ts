@@ -91,7 +91,7 @@ test('malformed lines are skipped, and lines may be sent byte by byte', async (t
   }
   await sender.end();
   t.deepEqual(await rows(server, 'select count(), min(x) from many'), [[5_700 + 200, -1]]);
-  t.is(events(server, 'lines_refused').length, 60, 'the log has no more of a minute');
+  t.is(events(server, 'lines_refused').length, 60, 'the log is limited per minute');
 });
 
 async function connectMany(server: TestServer, count: number): Promise<readonly Socket[]> {
@@ -112,7 +112,7 @@ async function connectMany(server: TestServer, count: number): Promise<readonly 
 
 const MANY = 1_000;
 
-test('a thousand senders idle mid-line cost at most 64 MiB', async (t) => {
+test('a thousand senders that are idle mid-line use at most 64 MiB', async (t) => {
   const server = await startTestServer({
     set: ['line.tcp.net.connection.limit=5000', 'line.tcp.commit.interval.default=50ms'],
   });
@@ -153,7 +153,7 @@ test('the total input buffer of all senders is limited, and every row arrives', 
   t.deepEqual(await rows(server, 'select count() from bounded'), [[20 * 20 * 500]]);
 });
 
-test('of aborted connections complete lines are written in order, partial ones not', async (t) => {
+test('complete lines of aborted connections are written in order, partial lines not', async (t) => {
   const server = await startTestServer({ set: ['line.tcp.commit.interval.default=10ms'] });
   t.teardown(() => server.stop());
   for (let sender = 0; sender < 30; sender += 1) {
@@ -168,7 +168,7 @@ test('of aborted connections complete lines are written in order, partial ones n
   await until(async () => {
     const text = await fetch(`${server.url}/health`).then((answer) => answer.text());
     return text.includes('Healthy');
-  }, 'the server goes on');
+  }, 'the server is alive');
   await open(server, t).then(async (last) => {
     await last.send('cuts,s=last x=0i,y=0i\n');
     await last.end();
@@ -200,7 +200,7 @@ test('after kill -9 visible rows survive, and no sender has a gap in its rows', 
       const answer = await rows(server, 'select count() from kills').catch(() => [[0]]);
       seen = Number(answer[0]?.[0]);
       return seen >= least + 2_000;
-    }, 'rows come');
+    }, 'rows arrive');
     server.process.kill('SIGKILL');
     await sending;
     const again = await startTestServer({ root });

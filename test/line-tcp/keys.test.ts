@@ -236,7 +236,7 @@ test('removing a key from the file closes only its own connections', async (t) =
   await shows(server, 'select x from kept', [[1]]);
   await writeFile(file, `${BOB.line}\n`);
   server.process.kill('SIGHUP');
-  await until(() => server.log().includes('configuration_reloaded'), 'the file is read again');
+  await until(() => server.log().includes('configuration_reloaded'), 'the file is reloaded');
   await ann.send('kept,by=ann x=2i 2\n');
   await ann.closed;
   await bob.send('kept,by=bob x=3i 3\n');

@@ -149,7 +149,7 @@ test('malformed lines are skipped if the connection is configured to stay open',
     [3, '1970-01-01T00:00:00.003000Z'],
   ]);
   await sender.send(`"${'y'.repeat(1000)}`);
-  await until(() => events(lenient, 'lines_refused').length === 2, 'a long line is refused');
+  await until(() => events(lenient, 'lines_refused').length === 2, 'the refusal of a long line');
   await sender.send(`${'y'.repeat(1000)}\nlax x=5i 5\n`);
   await shows(lenient, 'select x from lax', [[1], [3], [5]]);
   t.false(sender.isClosed);
@@ -175,7 +175,10 @@ test('idle senders are closed, excess senders refused, and a stop commits rows',
   await silent.closed;
   t.deepEqual(await rows(small, 'select x from silent'), [[1]]);
   const senders = await Promise.all([1, 2, 3, 4, 5].map(() => open(small, t)));
-  await until(() => senders.filter(({ isClosed }) => isClosed).length >= 2, 'two are refused');
+  await until(
+    () => senders.filter(({ isClosed }) => isClosed).length >= 2,
+    'the refusal of two senders',
+  );
   t.true(events(small, 'connection_refused').length >= 2);
   await Promise.all(senders.map(({ closed }) => closed));
   // The server notices disconnects a little later. Until then it refuses connections.
@@ -184,7 +187,7 @@ test('idle senders are closed, excess senders refused, and a stop commits rows',
     await sleep(100);
     last = last.isClosed ? await open(small, t) : last;
     return !last.isClosed;
-  }, 'there is room again');
+  }, 'a connection is free again');
   await last.send('silent x=2i 2\n');
   // The row is committed immediately, because its connection had no commit for an interval. The
   // next row waits for the interval to pass.
@@ -195,7 +198,7 @@ test('idle senders are closed, excess senders refused, and a stop commits rows',
   const { process: child } = small;
   child.kill('SIGTERM');
   await last.closed;
-  await until(() => child.exitCode !== null, 'the server ends');
+  await until(() => child.exitCode !== null, 'the server stops');
   t.is(child.exitCode, 0);
   const again = await startTestServer({ root });
   t.teardown(() => again.stop());

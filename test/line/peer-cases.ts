@@ -94,7 +94,7 @@ async function whenThere(server: Server, table: string, rows: number): Promise<v
     }
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  throw new Error(`${table} has not its ${rows} rows`);
+  throw new Error(`${table} does not have its ${rows} rows`);
 }
 
 /** Sends every value for every column type, and for a missing column. */

@@ -161,7 +161,7 @@ test('many rows for new tables are also a single commit', async (t) => {
 test('the id of a refusal appears in the log', async (t) => {
   const { status, errorId, message } = await write(server, 'logged x=oops');
   t.is(status, 400);
-  await until(() => server.log().includes(errorId ?? 'none'), 'the number in the log');
+  await until(() => server.log().includes(errorId ?? 'none'), 'the id in the log');
   t.true(server.log().includes('lines_refused'));
   t.regex(message ?? '', /oops/);
 });

@@ -106,7 +106,7 @@ for (const [way, connect] of WAYS) {
       command: 'INSERT',
       rows_affected: 1,
     });
-    t.regex(await failure(writing, 'query', { sql }), /^ReadOnly: /, 'query only reads');
+    t.regex(await failure(writing, 'query', { sql }), /^ReadOnly: /, 'the query tool is read-only');
     t.regex(await failure(writing, 'execute', { sql: 'DROP TABLE trades' }), /^AccessDenied: /);
     t.deepEqual(await rows(server, 'admin:quest', 'SELECT count() FROM trades'), [[2]]);
   });

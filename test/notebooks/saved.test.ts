@@ -77,7 +77,7 @@ test('a notebook is saved with its versions and survives a restart', async (t) =
     body: { version: 2, title: 'Prices', changedBy: 'ann', access: 'own', mine: true },
   });
   const same = await ask('ann', 'PUT', `${path}&version=2`, 'twö');
-  t.is(same.body.version, 2, 'the same text again is no version');
+  t.is(same.body.version, 2, 'saving an unchanged text creates no version');
   t.is((await ask('ann', 'GET', `notebook?id=${id}&version=1`)).body['text'], 'one');
   server.process.kill('SIGKILL');
   await new Promise((resolve) => server.process.once('exit', resolve));
@@ -90,7 +90,7 @@ test('a notebook is saved with its versions and survives a restart', async (t) =
   t.deepEqual((await later('ann', 'GET', 'notebooks')).body, [] as never);
 });
 
-test('a conflicting save is refused and learns who saved first; nothing is lost', async (t) => {
+test("a conflicting save is refused with the earlier user's name; nothing is lost", async (t) => {
   const { ask } = await usersOn(t);
   const id = await created(ask, 'ann', 'Shared', 'base');
   const shares = JSON.stringify({ shares: [{ name: 'ben', access: 'write' }], link: false });
@@ -108,7 +108,11 @@ test('a conflicting save is refused and learns who saved first; nothing is lost'
   t.regex(refused?.body.error ?? '', new RegExp(`version 2 was saved by '${winner}'`));
   t.is((await ask(loser, 'GET', `notebook?id=${id}`)).body['text'], `of ${winner}`);
   const again = await ask(winner, 'PUT', path, `of ${winner}`);
-  t.like(again, { status: 200, body: { version: 2 } }, 'sent again after a lost answer');
+  t.like(
+    again,
+    { status: 200, body: { version: 2 } },
+    'the save is repeated after a lost response',
+  );
 });
 
 test('of a hundred concurrent saves of one version exactly one succeeds', async (t) => {
@@ -145,13 +149,13 @@ test('users without access learn nothing about a notebook; readers cannot write'
   t.deepEqual(await statuses(''), [401, 401, 401, 401, 401, 401]);
   const read = { shares: [{ name: 'quants', access: 'read' }], link: false };
   await ask('ann', 'PUT', `notebook/access?id=${id}`, JSON.stringify(read));
-  t.deepEqual(await statuses('cy'), [200, 403, 403, 403, 403, 403], 'by the group');
+  t.deepEqual(await statuses('cy'), [200, 403, 403, 403, 403, 403], 'access through the group');
   t.like(await ask('cy', 'GET', 'notebooks'), { body: { 0: { access: 'read', mine: false } } });
   t.deepEqual(await statuses('ben'), [404, 404, 404, 404, 404, 404]);
   const login = { Authorization: `Basic ${btoa('admin:secret')}` };
   const out = encodeURIComponent('REMOVE USER cy FROM quants');
   await fetch(`${server.url}/exec?query=${out}`, { headers: login });
-  t.deepEqual(await statuses('cy'), [404, 404, 404, 404, 404, 404], 'left the group');
+  t.deepEqual(await statuses('cy'), [404, 404, 404, 404, 404, 404], 'the user left the group');
   t.like(await ask('admin', 'GET', `notebook?id=${id}`), { body: { access: 'own', mine: false } });
 });
 
@@ -187,7 +191,7 @@ test('a link lets logged-in users read until it is revoked', async (t) => {
   });
   t.false('link' in (await ask('ben', 'POST', 'notebook/linked', link)).body);
   t.is((await ask('', 'POST', 'notebook/linked', link)).status, 401);
-  t.is((await ask('ben', 'GET', `notebook?id=${id}`)).status, 404, 'the link alone leads there');
+  t.is((await ask('ben', 'GET', `notebook?id=${id}`)).status, 404, 'access requires the link');
   await ask('ann', 'PUT', access, '{"shares":[],"link":false}');
   t.is((await ask('ben', 'POST', 'notebook/linked', link)).status, 404);
   const other = await ask('ann', 'PUT', access, '{"shares":[],"link":true}');

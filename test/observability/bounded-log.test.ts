@@ -19,5 +19,5 @@ test('the first lines of each minute are logged; the rest are counted', (t) => {
   t.deepEqual(lines.at(-1), ['logins_failed', { count: 940 }]);
   log.add({ user: 'ann', address: '10.0.0.1' });
   log.flush();
-  t.is(lines.length, 62, 'a minute later they are told again, and nothing is counted');
+  t.is(lines.length, 62, 'after a minute lines are logged again, and the counter was reset');
 });

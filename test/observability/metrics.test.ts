@@ -69,7 +69,7 @@ test('rows, bytes, commits, errors and connections are counted per protocol', as
   t.is(after.get('tidemark_connections{protocol="pgwire"}'), 1);
   t.is(after.get('tidemark_connections{protocol="line_tcp"}'), 1);
   t.true((after.get('tidemark_connections{protocol="http"}') ?? 0) >= 1);
-  t.false(after.has('tidemark_connections{protocol="http_min"}'), 'it does not listen');
+  t.false(after.has('tidemark_connections{protocol="http_min"}'), 'the port is not open');
   t.is(after.get('tidemark_rows_written_total'), 3);
   t.true((after.get('process_resident_memory_bytes') ?? 0) > 1_000_000);
   t.true((after.get('tidemark_storage_free_bytes') ?? 0) > 0);
@@ -77,7 +77,7 @@ test('rows, bytes, commits, errors and connections are counted per protocol', as
   await sender.end();
   await until(
     async () => (await figures()).get('tidemark_connections{protocol="line_tcp"}') === 0,
-    'the connection is gone',
+    'the connection is closed',
   );
 });
 
@@ -146,7 +146,7 @@ test('durations of statements, commits and requests are measured per protocol', 
   await until(async () => {
     const found = await samples(server);
     return found.get('tidemark_statement_seconds_count{protocol="qwp"}') === 2;
-  }, 'the query of a client that is gone has ended');
+  }, 'the query of a disconnected client ended');
   const all = await samples(server);
   t.is(counted(t, all, 'statement_seconds', 'qwp'), 2);
   t.is(counted(t, all, 'statement_seconds', 'http'), 3);
@@ -188,13 +188,13 @@ test('a stopping server reports that it is not ready', async (t) => {
   await until(async () => {
     const found = await rows(server, 'select count() from query_activity()');
     return Number(found[0]?.[0]) >= 2;
-  }, 'a statement runs');
+  }, 'a statement is running');
   server.process.kill('SIGTERM');
   const ready = async (): Promise<number> => {
     const headers = { connection: 'close' };
     return await fetch(`${server.url}/ready`, { headers }).then(({ status }) => status);
   };
-  await until(async () => (await ready().catch(() => 0)) === 503, 'it is not ready');
+  await until(async () => (await ready().catch(() => 0)) === 503, 'the server is not ready');
   await isSlow;
   await server.stop();
 });

@@ -40,12 +40,16 @@ for (const [index, failure] of DOWN.entries()) {
     clocks.pass(9_500);
     t.like(await provider.token('c'), { kind: 'unavailable', seconds: 1 });
     t.is(transport.count('/me'), asked);
-    t.is((await provider.token('first')).kind, 'known', 'what is known goes on');
+    t.is((await provider.token('first')).kind, 'known', 'cached logins remain valid');
 
     clocks.pass(500);
     t.is((await provider.token('d')).kind, 'unavailable');
     t.is((await provider.token('e')).kind, 'unavailable');
-    t.is(transport.count('/me'), asked + 1, 'one tries again, and nobody after it');
+    t.is(
+      transport.count('/me'),
+      asked + 1,
+      'one request probes the provider, later ones are not sent',
+    );
 
     clocks.pass(10_000);
     transport.json('/me', { sub: 'jo', groups: [] });
@@ -80,7 +84,7 @@ test('one request probes the provider while the others are refused immediately',
   );
   answer();
   t.is((await trying).kind, 'known');
-  t.is(transport.count('/me'), asked + 2, 'one looks whether anybody answers, then asks');
+  t.is(transport.count('/me'), asked + 2, 'one probe request, then the request itself');
 });
 
 test('tokens whose calls fail do not block other tokens', async (t) => {

@@ -121,7 +121,7 @@ test('missing credentials get a challenge, invalid ones an error', async (t) => 
   );
   t.regex(await challenge(bearer('tdm_unknown')), /error="invalid_token"/);
   const wrong = await challenge(basic('ann', 'guess'));
-  t.is(wrong, await challenge(basic('nobody', 'guess')), 'one text');
+  t.is(wrong, await challenge(basic('nobody', 'guess')), 'both errors have the same text');
   for (const value of [
     '',
     'Bearer',
@@ -227,7 +227,7 @@ test('a provider outage does not end existing logins', async (t) => {
     t.is(response.status, 503);
     t.regex(response.headers.get('retry-after') ?? '', /^\d+$/);
     t.is(response.headers.get('www-authenticate'), null);
-    t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200, 'users of our own get in');
+    t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200, 'local users can log in');
   }
   here.provider.faults.clear();
 });
@@ -249,10 +249,10 @@ test('a hanging provider does not delay other users', async (t) => {
   here.provider.faults.set('/me', { kind: 'hang' });
   const asked = here.provider.count('/me');
   const hanging = Array.from({ length: 50 }, (_, index) => here.exec(bearer(`new${index}`)));
-  await until(() => here.provider.count('/me') - asked >= 32, 'all are asked for');
+  await until(() => here.provider.count('/me') - asked >= 32, 'all requests are in flight');
   t.is((await here.exec(bearer(access))).status, 200);
   t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200);
-  t.is(here.provider.count('/me') - asked, 32, 'no more at once');
+  t.is(here.provider.count('/me') - asked, 32, 'the number of concurrent requests is limited');
   here.provider.faults.clear();
   here.provider.dropConnections();
   for (const { status } of await Promise.all(hanging)) {
@@ -265,7 +265,10 @@ test('a group removed at the provider is lost when the cached response expires',
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
   here.provider.setGroups('jo', []);
-  await until(async () => (await here.exec(bearer(access))).status !== 200, 'it is too old');
+  await until(
+    async () => (await here.exec(bearer(access))).status !== 200,
+    'the cached response has expired',
+  );
   t.is((await here.exec(bearer(access))).status, 403);
 });
 
@@ -288,13 +291,13 @@ test('a session ends with the token that started it', async (t) => {
   const status = async (): Promise<number> => (await here.exec({ Cookie, ...OWN_PAGE })).status;
   t.is(await status(), 200);
   here.provider.faults.set('/me', { kind: 'answer', status: 500, type: 'text/html', body: '' });
-  t.is(await status(), 503, 'nobody knows');
+  t.is(await status(), 503, 'the provider cannot confirm the session');
   here.provider.faults.delete('/me');
-  t.is(await status(), 200, 'so it was kept');
+  t.is(await status(), 200, 'the session was not ended');
   here.provider.users.delete('jo');
   t.is(await status(), 401);
   here.provider.addPerson('jo', { groups: ['writers'] });
-  t.is(await status(), 401, 'it has ended');
+  t.is(await status(), 401, 'the session has ended');
 });
 
 test('new credentials start a new session and end the previous one', async (t) => {
@@ -319,7 +322,11 @@ test('provider passwords are accepted when enabled', async (t) => {
   const asked = here.provider.count('/token');
   t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200);
   t.is((await here.exec(basic('ann', 'wrong'))).status, 401);
-  t.is(here.provider.count('/token'), asked, 'passwords of our own users stay here');
+  t.is(
+    here.provider.count('/token'),
+    asked,
+    'passwords of local users are not sent to the provider',
+  );
   t.false(here.lines.join('').includes('secret'));
 });
 
@@ -337,7 +344,7 @@ test('password guessing is throttled by name and by address', async (t) => {
   const asked = here.provider.count('/token');
   t.is((await here.exec(basic('another', 'spring2026'))).status, 429);
   t.is(here.provider.count('/token'), asked);
-  t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200, 'users of our own are not held up');
+  t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200, 'local users are not throttled');
 });
 
 test('a token whose scope is too narrow is refused with the missing scope', async (t) => {
@@ -407,7 +414,7 @@ test('logins wait for slow discovery up to a timeout', async (t) => {
     return ((await answer.json()) as { config: Record<string, unknown> }).config;
   };
   const early = await settings();
-  t.is(early['acl.oidc.enabled'], true, 'a page does not wait for a provider that is down');
+  t.is(early['acl.oidc.enabled'], true, 'a page does not wait for an unavailable provider');
   t.false('acl.oidc.token.endpoint' in early);
   const waiting = Promise.all([settings(), settings()]);
   await until(() => transport.count(document) > 0, 'it is asked');
@@ -416,7 +423,7 @@ test('logins wait for slow discovery up to a timeout', async (t) => {
     t.regex(String(config['acl.oidc.authorization.endpoint']), /\/auth$/);
     t.regex(String(config['acl.oidc.token.endpoint']), /\/token$/);
   }
-  t.is(transport.count(document), 1, 'it was asked once');
+  t.is(transport.count(document), 1, 'the document was requested once');
 });
 
 test('the redirect URI never depends on the Host header', async (t) => {

@@ -177,7 +177,7 @@ test('malformed tokens are refused without verification', async (t) => {
   ]) {
     t.is((await provider.token(text)).kind, 'refused', text.slice(0, 20));
   }
-  t.is((await provider.token(nested)).kind, 'known', 'a token inside is data');
+  t.is((await provider.token(nested)).kind, 'known', 'a nested token is treated as data');
   t.true(transport.count('/jwks') <= 1);
 });
 

@@ -110,7 +110,11 @@ for (const [index, body] of NAMELESS.entries()) {
     transport.replies.set('/me', () => ({ body }));
     t.is((await provider.token('one')).kind, 'refused');
     t.is((await provider.token('two')).kind, 'refused');
-    t.is(lines.filter((line) => line.includes('user_info_unusable')).length, 1, 'told once');
+    t.is(
+      lines.filter((line) => line.includes('user_info_unusable')).length,
+      1,
+      'the error is logged once',
+    );
   });
 }
 
@@ -156,7 +160,7 @@ test('during an outage no cached response is used beyond its lifetime', async (t
   t.is((await provider.token('opaque')).kind, 'known');
   clock.pass(11_000);
   t.is((await provider.token('opaque')).kind, 'unavailable');
-  t.is((await provider.token('opaque')).kind, 'unavailable', 'not remembered');
+  t.is((await provider.token('opaque')).kind, 'unavailable', 'the failure is not cached');
   transport.json('/me', { sub: 'jo' });
   t.is((await provider.token('opaque')).kind, 'known');
 });
@@ -170,7 +174,7 @@ test('a longer lifetime during outages must be configured', async (t) => {
   clock.pass(31_000);
   t.is((await provider.token('opaque')).kind, 'unavailable');
   transport.json('/me', {}, 401);
-  t.is((await provider.token('opaque')).kind, 'refused', 'an answer is an answer');
+  t.is((await provider.token('opaque')).kind, 'refused', 'a refusal by the provider is final');
 });
 
 test('a disabled user is accepted until the cached response expires', async (t) => {
@@ -199,7 +203,7 @@ test('a token that can be decoded must be issued for this service', async (t) =>
   ]) {
     t.is((await provider.token(await token(claims))).kind, 'refused', JSON.stringify(claims));
   }
-  t.is(transport.count('/me'), asked, 'nobody was asked');
+  t.is(transport.count('/me'), asked, 'no request was sent');
   t.is((await provider.token(await token({ exp: clock.seconds - 20 }))).kind, 'known');
 });
 
@@ -252,7 +256,11 @@ test('a malformed discovery document is refused, and fetched again later', async
     transport.replies.set('/.well-known/openid-configuration', () => reply);
     t.is((await provider.token('one')).kind, 'unavailable');
     t.is((await provider.token('two')).kind, 'unavailable');
-    t.is(transport.count('/.well-known/openid-configuration'), 1, 'not again at once');
+    t.is(
+      transport.count('/.well-known/openid-configuration'),
+      1,
+      'the document is not requested again immediately',
+    );
     t.is(await provider.metadata(1_000), null);
   }
 });
@@ -268,13 +276,21 @@ test('verified credentials are cached, and sent to the provider only once', asyn
   t.like(await provider.password('jo', 'right'), { kind: 'known' });
   t.is(transport.count('/token'), 1);
   t.is((await provider.password('jo', 'wrong')).kind, 'refused');
-  t.is((await provider.password('jo\u0000', 'right')).kind, 'known', 'another name');
+  t.is(
+    (await provider.password('jo\u0000', 'right')).kind,
+    'known',
+    'a different name is not throttled',
+  );
   t.is(transport.count('/token'), 3);
   clock.pass(30_001);
   await provider.password('jo', 'right');
   t.is(transport.count('/token'), 4);
   transport.json('/token', { error: 'unauthorized_client' }, 400);
-  t.is((await provider.password('jo', 'other')).kind, 'unavailable', 'nobody mistyped anything');
+  t.is(
+    (await provider.password('jo', 'other')).kind,
+    'unavailable',
+    'a configuration error is not a wrong password',
+  );
   t.false(lines.join('').includes('right'));
 });
 

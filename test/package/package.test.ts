@@ -31,7 +31,7 @@ test('the native addon stays small', async (t) => {
   const addon = join(repository, 'native', 'tidemark.linux-x64-gnu.node');
   const file = await stat(addon).catch(() => undefined);
   if (!folds || file === undefined) {
-    t.log('this machine builds no addon that is stripped and folded');
+    t.log('this machine does not build a stripped and folded addon');
     t.pass();
     return;
   }
@@ -75,13 +75,13 @@ test('the packages can be installed into an empty folder and started', async (t)
     };
   });
   t.like(answers.exec, { columns: [{ name: 'one', type: 'INT' }], dataset: [[1]] });
-  t.deepEqual(answers.form, { dataset: [[2]], count: 1 }, 'what reads bodies is in the package');
-  t.regex(answers.page, /<title>Tidemark<\/title>/, 'the console is in the package');
+  t.deepEqual(answers.form, { dataset: [[2]], count: 1 }, 'the package can parse request bodies');
+  t.regex(answers.page, /<title>Tidemark<\/title>/, 'the package contains the console');
 
-  t.regex(answers.index, /docs\/time-series\.md/, 'the documents are in the package');
-  t.regex(answers.tools, /"name":"query"/, 'what serves agents is in the package');
+  t.regex(answers.index, /docs\/time-series\.md/, 'the package contains the documents');
+  t.regex(answers.tools, /"name":"query"/, 'the package contains the agent server');
 
-  t.is(await embedded(home), 'true 7', 'the library answers, in tables of the caller’s own Arrow');
+  t.is(await embedded(home), 'true 7', 'the library returns tables of the caller’s Arrow package');
   const server = join(home, 'node_modules', 'tidemark', 'build', 'server');
   const readers = [];
   for (const name of (await readdir(server)).filter((file) => file.endsWith('.js'))) {
@@ -89,7 +89,7 @@ test('the packages can be installed into an empty folder and started', async (t)
       readers.push(name);
     }
   }
-  t.deepEqual(readers, ['index.js'], 'a start of the server loads no Arrow');
+  t.deepEqual(readers, ['index.js'], 'the server loads no Arrow when it starts');
   const licences = await readFile(join(server, 'LICENSES.txt'), 'utf8');
   for (const name of ['koa', '@koa/router', 'koa-body', '@modelcontextprotocol/sdk', 'zod']) {
     t.regex(licences, new RegExp(`^${name} \\d\\S+ \\(MIT\\)$`, 'm'));

@@ -39,7 +39,7 @@ test('a flipped bit never causes an internal error', async (t) => {
       }
     }
     t.deepEqual(wrong, []);
-    t.true(stopped > 0, 'some of them bring the reader of the library to a panic');
+    t.true(stopped > 0, 'some files cause a panic in the library');
     t.deepEqual(await rowsOf(server, 'select 1'), [[1]]);
   } finally {
     await server.stop();

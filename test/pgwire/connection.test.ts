@@ -306,7 +306,7 @@ test('a cancel request affects only its own session, even with equal SQL', async
     t.fail();
     return;
   }
-  await until(() => engine.activeQueries().length === 2, 'both run');
+  await until(() => engine.activeQueries().length === 2, 'both queries are running');
   for (const [index, { client, key }] of [second, first].entries()) {
     const canceller = await RawClient.open(port);
     canceller.send(clientMessage('', 80_877_102, key));
@@ -331,7 +331,7 @@ test('rows wait for a slow client, and stop when it disconnects', async (t) => {
   t.is(engine.journal.rowsEncoded, encoded);
   t.true(encoded < 2_000_000, String(encoded));
   client.close();
-  await until(() => engine.journal.streamsOpen === 0, 'the rows stop');
+  await until(() => engine.journal.streamsOpen === 0, 'the stream is closed');
   t.is(engine.journal.streamsOpen, 0);
   await server.close();
 });

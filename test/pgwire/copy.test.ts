@@ -440,7 +440,7 @@ test('a client that disconnects during COPY leaves no rows', async (t) => {
   await client.until('G');
   await new Promise((resolve) => setTimeout(resolve, 200));
   client.close();
-  await until(() => engine.journal.abandoned === 1, 'it is given up');
+  await until(() => engine.journal.abandoned === 1, 'the COPY is aborted');
   t.deepEqual(engine.journal.committed, []);
 });
 

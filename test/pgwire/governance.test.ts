@@ -63,7 +63,10 @@ test('a client that does not read its rows is disconnected', async (t) => {
   client.socket.pause();
   client.send(clientMessage('Q', 'rows 20000000'));
   const { journal } = engine;
-  await until(() => journal.rowsEncoded > 0 && journal.streamsOpen === 0, 'it is cut off');
+  await until(
+    () => journal.rowsEncoded > 0 && journal.streamsOpen === 0,
+    'the client is disconnected',
+  );
   t.true(journal.rowsEncoded < 20_000_000);
   client.close();
   await server.close();

@@ -85,7 +85,7 @@ test('disconnecting during a handoff stops its rows, and its duration counts', a
   await server.close();
 });
 
-test('an engine that refuses handoffs is asked less and less often', async (t) => {
+test('handoffs are attempted less and less often while the engine refuses them', async (t) => {
   const { engine, server, port } = await start({ handsOff: true });
   const asked = refusals(engine);
   const client = await RawClient.login(port);

@@ -367,7 +367,10 @@ test.serial('a client that pauses reading uses no memory and later gets all rows
   const many = Array.from({ length: 3_000 }, () => [bind('l', ['1']), EXECUTE]).flat();
   client.send(...many, SYNC);
   await new Promise((resolve) => setTimeout(resolve, 2_500));
-  t.true((await memory()) / 2 ** 20 - before < 40, 'what nobody takes is not made');
+  t.true(
+    (await memory()) / 2 ** 20 - before < 40,
+    'rows are not generated before the client reads them',
+  );
   client.socket.resume();
   const all = await client.until('Z');
   t.is(all.filter(({ type }) => type === 'D').length, 3_000 * 400);
@@ -449,6 +452,6 @@ test('a stopping server completes running queries', async (t) => {
   t.true(Date.now() - began < 10_000);
   for (const { whole, types } of await Promise.all(ends)) {
     t.true(whole > 0);
-    t.regex(types, /^E?$/, 'an answer is whole, or none');
+    t.regex(types, /^E?$/, 'a response is complete or absent');
   }
 });

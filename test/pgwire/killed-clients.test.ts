@@ -96,7 +96,7 @@ real('of clients killed at random points nothing is left a second later', async 
       );
       const killed = performance.now();
       const isClean = async (): Promise<boolean> => JSON.stringify(await held(server)) === before;
-      await until(isClean, 'nothing of the clients is left');
+      await until(isClean, 'nothing of the clients remains');
       const tookMs = performance.now() - killed;
       t.log(`round ${round}: ${tookMs.toFixed(0)} ms`);
       // The gate requires one second; a busy machine is given more.
@@ -125,7 +125,7 @@ real('a query stopped by somebody lets go of what a suspended portal holds', asy
     const [running] = await rows(server, listed);
     t.not(running, undefined);
     await run(server, `CANCEL QUERY ${String(running?.[0])}`);
-    await until(async () => (await rows(server, listed)).length === 0, 'the portal is gone');
+    await until(async () => (await rows(server, listed)).length === 0, 'the portal is closed');
     client.send(clientMessage('E', '', 5), clientMessage('S'));
     t.is((await client.until('Z')).map(({ type }) => type).join(''), 'EZ');
     client.close();

@@ -100,14 +100,18 @@ test('a session is verified again at its next statement', async (t) => {
       () => false,
       () => true,
     );
-  await until(isRefusedNow, 'what was known is too old');
+  await until(isRefusedNow, 'the cached response has expired');
   await isRefused(t, jo.query('select x from prices'), '57P03');
   await isRefused(t, jo.query('select x from prices where x = $1', [7]), '57P03');
   provider.faults.clear();
-  t.is((await jo.query('select x from prices where x = $1', [7])).rowCount, 1, 'it was kept');
+  t.is(
+    (await jo.query('select x from prices where x = $1', [7])).rowCount,
+    1,
+    'the session was not ended',
+  );
 
   provider.setGroups('jo', ['others']);
-  await until(isRefusedNow, 'the group is gone');
+  await until(isRefusedNow, 'the group was removed');
   await isRefused(t, connect('_sso', (await provider.token('jo')).access), '42501');
 
   provider.setGroups('jo', ['writers']);

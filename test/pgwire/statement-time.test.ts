@@ -27,7 +27,7 @@ test('Parse, Bind and Execute of a statement share one time limit', async (t) =>
   t.true(of('prepare', slow).every((ms) => ms < PREPARING_MS));
   t.true(
     of('execute', slow).every((ms) => ms >= PREPARING_MS - 1),
-    'Execute has what Parse left of it',
+    'Execute has the time that Parse left',
   );
   t.is(of('execute', slow).length, 1);
   // The statement's Parse arrived together with that of the first statement and waited for it. That

@@ -68,7 +68,7 @@ test.serial('adversarial keys in preferences and schemas are treated as data', a
   t.deepEqual((await exec('select 7 x')).dataset, [[7]]);
 });
 
-test.serial('adversarial names of users, groups, accounts and grants stay names', async (t) => {
+test.serial('adversarial names of users, groups, accounts and grants are plain data', async (t) => {
   const own = await startAccessServer();
   t.teardown(() => own.stop());
   for (const name of NAMES) {
@@ -108,6 +108,6 @@ test.serial('table names that look like paths are plain names or are refused', a
     await imported.text();
     await exec(`create table "${path}" (x int)`);
   }
-  t.deepEqual(readdirSync(folder), ['root'], 'nothing beside the root');
+  t.deepEqual(readdirSync(folder), ['root'], 'nothing was created beside the root');
   t.deepEqual((await exec('select 7 x')).dataset, [[7]]);
 });

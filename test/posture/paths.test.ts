@@ -213,6 +213,6 @@ test.serial('a thousand path traversal attempts do not leave the directory', asy
   }
   t.is(readFileSync(secret, 'utf8'), SECRET);
   t.deepEqual(readdirSync(outside), ['secret.csv']);
-  t.deepEqual(readdirSync(folder).sort(), before, 'nothing beside the root');
+  t.deepEqual(readdirSync(folder).sort(), before, 'nothing was created beside the root');
   t.false(server.log().includes(CANARY));
 });

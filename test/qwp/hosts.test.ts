@@ -163,7 +163,7 @@ with questdb.connect(sys.argv[1], sf_dir=sys.argv[2]) as db:
                       for row in db.query('SELECT count(), max(x) FROM moved').iter_rows()]))
 `;
 
-test('a server is killed: rows and queries continue at the next address', async (t) => {
+test('after a server is killed, rows and queries continue at the next address', async (t) => {
   if (await isMissing(t)) {
     return;
   }
@@ -184,7 +184,7 @@ test('a server is killed: rows and queries continue at the next address', async 
   program.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed += text;
   });
-  await until(() => printed.includes('waits'), 'the client waits');
+  await until(() => printed.includes('waits'), 'the client is waiting');
   const killed = once(first.process, 'close');
   first.process.kill('SIGKILL');
   await killed;

@@ -328,7 +328,10 @@ test('writing rows requires the same rights as on other protocols', async (t) =>
   t.like(await answer(maker), { status: STATUS.ok });
   maker.socket.destroy();
   const copy = (): string => readFileSync(join(guarded.root, 'audit.jsonl'), 'utf8');
-  await until(() => copy().includes("columnar protocol: columns of 'made': late"), 'the copy');
+  await until(
+    () => copy().includes("columnar protocol: columns of 'made': late"),
+    'the audit record',
+  );
   t.true(copy().includes("columnar protocol: table 'made'"));
 });
 

@@ -76,10 +76,10 @@ for (const mode of ['sync', 'async', 'nosync']) {
       }),
     );
     await server.stop();
-    t.deepEqual(left, right, 'a group is in both tables or in none');
-    t.is(new Set(left).size, left.length, 'no group is there twice');
+    t.deepEqual(left, right, 'each group is in both tables or in neither');
+    t.is(new Set(left).size, left.length, 'no group exists twice');
     const lost = [...known].filter((group) => !left.includes(group));
-    t.deepEqual(lost, [], 'what was acknowledged is there');
+    t.deepEqual(lost, [], 'every acknowledged group exists');
     t.true(left.length <= known.size + ROUNDS * CLIENTS * AHEAD);
   });
 }

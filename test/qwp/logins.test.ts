@@ -128,7 +128,7 @@ test('a provider login ends at the provider, but not during a provider outage', 
   await until(async () => {
     const status = await fetch(`${server.url}/exec?query=SELECT+1`, { headers });
     return status.status === 200;
-  }, 'the provider is asked again');
+  }, 'the provider is called again');
   const second = await Both.open(t, server, headers);
   t.like(await second.write(3), { status: STATUS.ok });
   provider.users.delete('jo');

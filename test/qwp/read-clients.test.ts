@@ -259,7 +259,7 @@ test('cancelled, late and abandoned queries end immediately', async (t) => {
   await until(async () => {
     const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(activity)}`);
     return (await response.text()).includes('[[1]]');
-  }, 'only the query that looks runs');
+  }, 'only the activity query is running');
 });
 
 test('clients log in, and wrong credentials are refused', async (t) => {

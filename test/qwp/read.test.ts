@@ -172,12 +172,12 @@ test('parameters of every type are accepted', async (t) => {
   deep.set([5]);
   deep.fill(0x7f, 1, 17);
   const empty = await client.query(8, 'SELECT $1', { binds: [[0x11, given(deep)]] });
-  t.like(empty.last, { status: STATUS.schemaMismatch }, 'brackets beyond measure');
+  t.like(empty.last, { status: STATUS.schemaMismatch }, 'an array type that is nested too deeply');
   const other = await client.query(5, 'SELECT l FROM every WHERE ts = $1', {
     binds: [textBind('no time')],
   });
   t.is(other.last.kind, 'error');
-  t.is((await client.query(6, 'SELECT 1')).last.kind, 'end', 'the connection goes on');
+  t.is((await client.query(6, 'SELECT 1')).last.kind, 'end', 'the connection remains usable');
   client.close();
 });
 
@@ -191,8 +191,8 @@ test('symbol ids start again with each query', async (t) => {
   t.deepEqual(await kinds(1, sql), ['batch', 'end']);
   t.deepEqual(await kinds(2, sql), ['reset', 'batch', 'end']);
   t.deepEqual(await kinds(3, 'SELECT 1'), ['reset', 'batch', 'end']);
-  t.deepEqual(await kinds(4, 'SELECT 1'), ['batch', 'end'], 'nothing is held');
-  t.deepEqual(await kinds(5, 'SELECT 1', 1), ['reset', 'batch', 'end'], 'as it was asked to');
+  t.deepEqual(await kinds(4, 'SELECT 1'), ['batch', 'end'], 'no symbols are retained');
+  t.deepEqual(await kinds(5, 'SELECT 1', 1), ['reset', 'batch', 'end'], 'the reset was requested');
   client.close();
 });
 
@@ -210,7 +210,7 @@ test('a message may exceed the remaining credit', async (t) => {
     }
     rows += message.rows?.length ?? 0;
     seen.push(message.sequence);
-    t.true(message.bytes < 32 * 1024, 'who gives little is sent little');
+    t.true(message.bytes < 32 * 1024, 'messages are small if the credit is small');
     client.grant(2, 1_000_000);
     client.grant(1, message.bytes);
   }
@@ -254,7 +254,7 @@ for (const credit of [0, 1]) {
     const { last } = await client.answer();
     t.like(last, { kind: 'error', id: 5n, status: STATUS.cancelled });
     client.cancel(5);
-    t.deepEqual((await client.query(5, 'SELECT 1')).rows, [[1]], 'its number is free');
+    t.deepEqual((await client.query(5, 'SELECT 1')).rows, [[1]], 'its query id is free');
     await until(async () => (await active(other, 'long_sequence(9000000000)')) === 0, 'it ends');
     t.pass();
     client.close();

@@ -28,7 +28,8 @@ function recipe(name: string): Recipe {
   const text = readFileSync(join(ROOT, 'docs', 'contributing.md'), 'utf8');
   const [, body = ''] =
     new RegExp(`\\*\\*Add ${name}\\.\\*\\* ([^]*?)(?=\\n\\*\\*Add|$)`).exec(text) ?? [];
-  const [, promised, example = ''] = /^Places to change: (\d+)\. Example: `([^`]+)`/.exec(body) ?? [];
+  const [, promised, example = ''] =
+    /^Places to change: (\d+)\. Example: `([^`]+)`/.exec(body) ?? [];
   const places = [...body.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, place = '']) => place);
   return { promised: Number(promised), example, places };
 }
@@ -58,16 +59,16 @@ for (const [name, most, named] of RECIPES) {
     t.deepEqual(
       places.filter((place) => !existsSync(join(ROOT, place))),
       [],
-      'no such place',
+      'paths that do not exist',
     );
     const found = namers(named(example));
-    t.not(found.length, 0, `nothing names ${example}`);
+    t.not(found.length, 0, `no source file mentions ${example}`);
     const isIn = (file: string, place: string): boolean =>
       file === place || file.startsWith(`${place}/`);
     t.deepEqual(
       found.filter((file) => !places.some((place) => isIn(file, place))),
       [],
-      `${example} is named in places that the recipe lacks`,
+      `source files that mention ${example} but are not in the recipe`,
     );
   });
 }

@@ -84,7 +84,7 @@ async function exportAndReadBack(t: ExecutionContext, server: TestServer): Promi
   const csv = join(server.root, 'trades.csv');
   await curl(['-o', csv, `${server.url}/exp?query=${query}`]);
   const { stdout } = await run('wc', ['-l', csv]);
-  t.is(Number(stdout.trim().split(' ')[0]), ROWS + 1, 'header and rows');
+  t.is(Number(stdout.trim().split(' ')[0]), ROWS + 1, 'the header and all rows');
 
   const parquet = join(server.root, 'import', 'trades.parquet');
   await curl(['-o', parquet, `${server.url}/exp?query=${query}&fmt=parquet`]);
@@ -134,7 +134,9 @@ test('2 M trades are imported, queried and exported, and survive a kill', async 
   t.timeout(600_000);
   const folder = await generateData();
   if (folder === undefined) {
-    t.log('SKIPPED: python3 with numpy and pyarrow is not here, the kit cannot make its data');
+    t.log(
+      'SKIPPED: python3 with numpy and pyarrow is not installed, so the kit cannot generate its data',
+    );
     t.pass();
     return;
   }
@@ -158,7 +160,7 @@ test('2 M trades are imported, queried and exported, and survive a kill', async 
      from trades sample by 1h fill(prev)`,
   );
   const hours = await exec(server, 'select ts, count() from trades sample by 1h');
-  t.is(bars.dataset.length, hours.dataset.length * 100, 'every hour has every symbol');
+  t.is(bars.dataset.length, hours.dataset.length * 100, 'every hour has a row for every symbol');
   t.is(bars.dataset.filter((row) => Number(row[3]) < Number(row[4])).length, 0);
   const all = hours.dataset.reduce((sum, row) => sum + Number(row[1]), 0);
   t.is(all, ROWS);
@@ -176,13 +178,17 @@ test('2 M trades are imported, queried and exported, and survive a kill', async 
 
   await killDuringImport(server, trades);
   server = await startTestServer({ root });
-  t.is(await value(server, 'select count() from trades'), ROWS, 'none of the second import');
+  t.is(
+    await value(server, 'select count() from trades'),
+    ROWS,
+    'no row of the second import exists',
+  );
   const counted = 'select symbol, count() n from trades order by symbol limit 5';
   const overHttp = (await exec(server, counted)).dataset;
   try {
     await python(['-c', 'import psycopg']);
   } catch {
-    t.log('SKIPPED: psycopg is not here');
+    t.log('SKIPPED: psycopg is not installed');
     return;
   }
   t.deepEqual(await throughPsycopg(server, counted), overHttp);

@@ -26,7 +26,11 @@ test('a view follows its tables through renames and a kill', async (t) => {
       ['v', 'valid', ''],
       ['w', 'valid', ''],
     ]);
-    t.deepEqual(await rows(server, 'SELECT * FROM w'), [[3]], 'the table it was made over');
+    t.deepEqual(
+      await rows(server, 'SELECT * FROM w'),
+      [[3]],
+      'the view still reads its original table',
+    );
     const again = await restart(server);
     await run(again, 'DROP TABLE t', 'RENAME TABLE u TO t', 'COMPILE VIEW w');
     await run(again, 'ALTER TABLE t RENAME COLUMN y TO x');
@@ -40,7 +44,7 @@ test('a view follows its tables through renames and a kill', async (t) => {
   });
 });
 
-test('a view whose table is gone is invalid even if another has its name', async (t) => {
+test('a view whose table was dropped is invalid even if another has its name', async (t) => {
   await withServer(async (server) => {
     await run(server, TABLE, ROWS);
     await run(
@@ -54,7 +58,7 @@ test('a view whose table is gone is invalid even if another has its name', async
     await run(server, 'CREATE VIEW common AS (SELECT count() n FROM t NATURAL JOIN t u)');
     await run(server, 'ALTER TABLE t ADD COLUMN late INT');
     const names = "SELECT string_agg(\"column\", ',') FROM table_columns('every')";
-    t.deepEqual(await rows(server, names), [['ts,s,x']], 'nothing that came later');
+    t.deepEqual(await rows(server, names), [['ts,s,x']], 'a column added later is not included');
     await run(server, 'ALTER TABLE t DROP COLUMN x', 'ALTER TABLE t ADD COLUMN x DOUBLE');
     const gone = "column 'x' of 't' was dropped after the view was created";
     for (const view of ['v', 'every']) {
@@ -63,10 +67,14 @@ test('a view whose table is gone is invalid even if another has its name', async
     t.is((await exec(server, 'w')).error, `view 'v' is invalid: ${gone}`);
     t.is((await exec(server, 'whole')).error, `view 'whole' is invalid: ${gone}`, 'as by *');
     const joined = `view 'common' is invalid: ${gone}`;
-    t.is((await exec(server, 'common')).error, joined, 'a common column is gone');
-    t.deepEqual(await rows(server, 'narrow'), [[3]], 'it never named the column');
+    t.is((await exec(server, 'common')).error, joined, 'a common column was dropped');
+    t.deepEqual(await rows(server, 'narrow'), [[3]], 'the view does not use the dropped column');
     await run(server, 'ALTER VIEW v AS (SELECT ts, x FROM t)');
-    t.deepEqual(await rows(server, 'SELECT count() FROM w'), [[3]], 'the same view, mended');
+    t.deepEqual(
+      await rows(server, 'SELECT count() FROM w'),
+      [[3]],
+      'the repaired view is the same view',
+    );
     await run(server, 'DROP VIEW v', 'CREATE VIEW v AS (SELECT ts, x FROM t)');
     t.is((await exec(server, 'w')).error, "view 'w' is invalid: table does not exist [table=v]");
     await run(server, 'DROP TABLE t', TABLE);
@@ -96,7 +104,7 @@ test('an import that overwrites a table keeps its views', async (t) => {
     );
     await load('c,b,a\n5,6,7\n');
     t.deepEqual(await rows(server, 'v'), [[6]]);
-    t.deepEqual(await rows(server, 'every'), [[7, 6]], 'the columns that were there');
+    t.deepEqual(await rows(server, 'every'), [[7, 6]], 'only the original columns are returned');
     await load('b\n8\n');
     t.deepEqual(await rows(server, 'v'), [[8]]);
     t.regex((await exec(server, 'every')).error ?? '', /column 'a' of 'im' was dropped/);

@@ -111,7 +111,7 @@ test('pg_backend_pid() can be used like any value', async (t) => {
     { name: 'pid', type: 'INT' },
     { name: 'one', type: 'INT' },
   ]);
-  t.deepEqual(dataset, [[0, 1]], 'HTTP has no connection of its own');
+  t.deepEqual(dataset, [[0, 1]], 'HTTP has no session of its own');
 });
 
 test('a connection can be terminated by a pid parameter', async (t) => {

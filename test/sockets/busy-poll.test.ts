@@ -36,14 +36,14 @@ test('the event loop busy-polls briefly for a client that sends again immediatel
   const pace = new BusyPoll(loop).paceOf({});
   pace.received();
   pace.answered();
-  t.is(loop.run(0.01), 0, 'nobody knows yet that it asks again');
+  t.is(loop.run(0.01), 0, 'it is unknown whether the client sends again');
   loop.time += SOON_MS / 2;
   pace.received();
   loop.time += 5;
   pace.answered();
   const iterations = loop.run(SOON_MS / 10);
-  t.true(iterations >= 10 && iterations <= 12, `it takes ${iterations} turns of a tenth`);
-  t.is(loop.waiting, null, 'and sleeps again');
+  t.true(iterations >= 10 && iterations <= 12, `it polls for ${iterations} iterations of a tenth`);
+  t.is(loop.waiting, null, 'polling has stopped');
 });
 
 test('busy polling stops for a slow client until it is fast again', (t) => {
@@ -74,7 +74,7 @@ test('connections share the busy-poll slots but have separate pacing', (t) => {
   const socket = {};
   const quick = poll.paceOf(socket);
   const slow = poll.paceOf({});
-  t.is(poll.paceOf(socket), quick, 'a socket is known again');
+  t.is(poll.paceOf(socket), quick, 'the pace of a socket is reused');
   t.not(quick, slow);
   for (let round = 0; round < 3; round += 1) {
     quick.received();
@@ -84,7 +84,7 @@ test('connections share the busy-poll slots but have separate pacing', (t) => {
   const turn = loop.waiting;
   quick.received();
   quick.answered();
-  t.is(loop.waiting, turn, 'one turn at a time');
+  t.is(loop.waiting, turn, 'only one poll is scheduled');
   loop.run(SOON_MS);
   slow.received();
   slow.answered();

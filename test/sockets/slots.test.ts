@@ -103,7 +103,7 @@ test('a client that does not read is closed at the limit', async (t) => {
   asking.destroy();
 });
 
-test('new connections evict idle unauthenticated ones, but no logged-in ones', async (t) => {
+test('new connections evict idle unauthenticated ones, but never logged-in ones', async (t) => {
   const displaced: Slot[] = [];
   const { slots, admitted, client } = await place(t, {}, (_socket, slot) => {
     const displace = slot.displace;
@@ -118,12 +118,16 @@ test('new connections evict idle unauthenticated ones, but no logged-in ones', a
   }
   for (let round = 0; round < 40; round += 1) {
     await client();
-    t.is(admitted.at(-1)?.refusal, null, 'a new one is let in');
+    t.is(admitted.at(-1)?.refusal, null, 'the new connection is accepted');
     await new Promise((resolve) => setTimeout(resolve, 30));
-    t.true(slots.size <= LIMITS.all, 'there are never more');
+    t.true(slots.size <= LIMITS.all, 'the limit is never exceeded');
   }
   t.is(displaced.length, 40 - (LIMITS.all - members.length));
-  t.deepEqual(displaced, admitted.slice(2, 2 + displaced.length), 'the oldest first');
+  t.deepEqual(
+    displaced,
+    admitted.slice(2, 2 + displaced.length),
+    'the oldest connections are evicted first',
+  );
   t.true(members.every((socket) => !socket.destroyed));
 });
 
@@ -132,12 +136,12 @@ test('a fraction of the connections is reserved for logged-in clients', async (t
   for (let round = 0; round < 12; round += 1) {
     await client();
   }
-  t.is(slots.size, 12, 'nobody idles yet');
+  t.is(slots.size, 12, 'no connection is idle yet');
   await new Promise((resolve) => setTimeout(resolve, 800));
   for (let round = 0; round < 12; round += 1) {
     await client();
   }
-  t.is(slots.size, 12, 'one that idles goes for each that comes');
+  t.is(slots.size, 12, 'each new connection evicts an idle one');
 });
 
 test('active unauthenticated connections are limited to their fraction', async (t) => {

@@ -45,7 +45,7 @@ test('the scope contains the sources of the query at the cursor', (t) => {
   }
 });
 
-test('the scope contains common tables and variables', (t) => {
+test('the scope contains CTEs and variables', (t) => {
   const scope = at(
     'DECLARE @low := 1, @high := 2 WITH a AS (SELECT 1), b (x) AS (t) SELECT | FROM b',
   );

@@ -47,7 +47,7 @@ function plainRows(text: string, { plain }: InsertNode, offset: number): readonl
   }
   const { start, end } = plain.span;
   if (text.slice(start, end) !== plain.text) {
-    throw new Error(`the rows do not stand at ${start}..${end}`);
+    throw new Error(`the rows are not at ${start}..${end}`);
   }
   const head = `${SLOW}INSERT INTO t VALUES `;
   const { rows } = outcome(head + plain.text, head.length - start + offset);

@@ -153,7 +153,7 @@ test('required encryption applies only to remote machines', async (t) => {
     .flatMap((addresses) => addresses ?? [])
     .find(({ internal, family }) => !internal && family === 'IPv4')?.address;
   if (outside === undefined) {
-    t.log('this machine has no address but loopback');
+    t.log('this machine has only a loopback address');
     t.pass();
     return;
   }

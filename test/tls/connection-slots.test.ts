@@ -121,7 +121,7 @@ for (const [what, port, begin] of CLIENTS) {
       await wireLogin();
       t.regex(await httpLogin(t), /^HTTP\/1\.1 200 /);
       if (process.platform === 'linux') {
-        await until(() => openDescriptors() <= 8, 'they are gone');
+        await until(() => openDescriptors() <= 8, 'the connections are closed');
       }
     },
   );

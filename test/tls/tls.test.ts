@@ -67,7 +67,11 @@ function selectOne(scheme: string): string {
 test.serial('curl verifies the certificate and gets its response', async (t) => {
   const trusted = ['--cacert', folder.file('first.crt')];
   t.regex(await curl(...trusted, selectOne('https')), /"dataset":\[\[1\]\]/);
-  await t.throwsAsync(curl(selectOne('https')), { message: /self.signed/ }, 'nobody vouches');
+  await t.throwsAsync(
+    curl(selectOne('https')),
+    { message: /self.signed/ },
+    'the certificate is not trusted',
+  );
   const file = folder.file('upload.csv');
   writeFileSync(file, 'a,b\n1,2\n3,4\n');
   const form = ['--form', `data=@${file}`, `https://localhost:${httpsPort()}/imp?fmt=json`];
@@ -78,7 +82,11 @@ test.serial('plain text on the encrypted port and old TLS versions are refused',
   await t.throwsAsync(curl(selectOne('http')));
   const args = ['-tls1_1', '-cipher', 'DEFAULT@SECLEVEL=0'];
   await t.throwsAsync(subjectOf(httpsPort(), ...args));
-  t.regex(await curl('--insecure', selectOne('https')), /\[\[1\]\]/, 'others are served');
+  t.regex(
+    await curl('--insecure', selectOne('https')),
+    /\[\[1\]\]/,
+    'newer TLS versions are accepted',
+  );
 });
 
 const PYTHON = `
@@ -94,7 +102,7 @@ function hasPsycopg(): boolean {
 
 test.serial('psycopg logs in over TLS with channel binding', async (t) => {
   if (!hasPsycopg()) {
-    t.log('psycopg is not there');
+    t.log('psycopg is not installed');
     t.pass();
     return;
   }
@@ -107,9 +115,13 @@ test.serial('psycopg logs in over TLS with channel binding', async (t) => {
   const verified = `sslmode=verify-full sslrootcert=${folder.file('first.crt')}`;
   t.is(await ask('sslmode=require'), 'True 1000');
   t.is(await ask(`${verified} channel_binding=require`), 'True 1000');
-  t.is(await ask('sslmode=require sslnegotiation=direct'), 'True 1000', 'without asking first');
+  t.is(
+    await ask('sslmode=require sslnegotiation=direct'),
+    'True 1000',
+    'TLS starts without an SSLRequest',
+  );
   t.is(await ask('sslmode=disable'), 'False 1000');
-  t.is(await ask('sslmode=prefer'), 'True 1000', 'clients that can choose encrypt');
+  t.is(await ask('sslmode=prefer'), 'True 1000', 'clients that may choose use encryption');
   await t.throwsAsync(ask('sslmode=disable channel_binding=require'), {
     message: /channel binding/,
   });
@@ -141,7 +153,7 @@ test.serial('a direct TLS handshake must negotiate the postgresql protocol', asy
       });
       socket.once('error', reject);
     });
-  t.true((await answerTo(['postgresql'])).startsWith('R'), 'it is asked for its password');
+  t.true((await answerTo(['postgresql'])).startsWith('R'), 'the server requests a password');
   t.regex(await answerTo([]), /^E.*08P01/s);
   await t.throwsAsync(answerTo(['http/1.1']), { message: /no application protocol/i });
 });
@@ -169,11 +181,15 @@ test.serial('a new certificate is used once certificate and key match', async (t
   copyFileSync(folder.file('second.crt'), folder.file('server.crt'));
   server.process.kill('SIGHUP');
   await until(() => server.log().includes('certificate_refused'), 'the refusal is logged');
-  t.deepEqual(await shown(), ['CN = first', 'CN = first'], 'a certificate without its key');
+  t.deepEqual(
+    await shown(),
+    ['CN = first', 'CN = first'],
+    'the certificate does not match its key',
+  );
   copyPair('second', 'server');
   await until(
     async () => (await shown()).every((subject) => subject === 'CN = second'),
-    'the second certificate is shown',
+    'the second certificate is presented',
   );
   t.regex(server.log(), /"event":"certificate_loaded","endpoint":"pg"/);
 });
@@ -185,12 +201,12 @@ test('a client that never starts its handshake does not delay shutdown', async (
   await new Promise((resolve) => silent.once('connect', resolve));
   await sleep(100);
   t.is(await own.stop(), 0);
-  t.regex(own.log(), /"event":"closed"/, 'the database was closed, not cut off');
+  t.regex(own.log(), /"event":"closed"/, 'the database was closed cleanly');
   t.notRegex(own.log(), /forced to stop/);
   silent.destroy();
 });
 
-test('the server does not start with an invalid certificate, and says why', async (t) => {
+test('the server does not start with an invalid certificate, and reports why', async (t) => {
   folder.make('third');
   const attempt = async (settings: readonly string[]): Promise<string> => {
     const root = ['--root', folder.file('root')];

@@ -243,12 +243,12 @@ async function stopTime(marker: string, ended: number): Promise<number | undefin
 function judgeTimes(): void {
   const [p50, p99] = [0.5, 0.99].map((share) => quantile(times, share));
   const figures = `p50 ${p50?.toFixed(0)} ms, p99 ${p99?.toFixed(0)} ms`;
-  harness.say(`${times.length} cancelled, ${early} done before; gone after ${figures}`);
+  harness.say(`${times.length} cancelled, ${early} completed before; ended after ${figures}`);
   for (const { ms, way, query } of slowest) {
     harness.say(`among the slowest: ${ms.toFixed(0)} ms, ${way}: ${query}`);
   }
   const late = times.length === 0 || (p99 ?? Infinity) > withinMs;
-  harness.judge(late ? `a query is gone after ${figures}, expected ${withinMs} ms` : undefined);
+  harness.judge(late ? `a query ended after ${figures}, expected ${withinMs} ms` : undefined);
 }
 
 /** Checks that nothing of the queries remains. */
@@ -257,11 +257,9 @@ async function judgeIdle(): Promise<void> {
   const ticks = cpuTicks(server);
   await sleep(IDLE_MS);
   const used = cpuTicks(server) - ticks;
-  harness.judge(
-    used > MAX_IDLE_TICKS ? `${used * 10} ms of processor in ${IDLE_MS} ms` : undefined,
-  );
+  harness.judge(used > MAX_IDLE_TICKS ? `${used * 10} ms of CPU time in ${IDLE_MS} ms` : undefined);
   const files = spilledFiles(server);
-  harness.judge(files > 0 ? `${files} temporary files stay` : undefined);
+  harness.judge(files > 0 ? `${files} temporary files remain` : undefined);
   const mib = (): number => Math.round((residentBytes(server) - before) / 1024 / 1024);
   const first = mib();
   const began = performance.now();
@@ -270,6 +268,6 @@ async function judgeIdle(): Promise<void> {
   }
   const waited = Math.round(performance.now() - began);
   harness.say(`${first} MiB more than before, ${mib()} MiB ${waited} ms later`);
-  harness.say(`${used * 10} ms of processor in ${IDLE_MS} ms of rest`);
+  harness.say(`${used * 10} ms of CPU time in ${IDLE_MS} ms of idleness`);
   harness.judge(first * 1024 * 1024 > GROWTH_BYTES ? `${first} MiB more than before` : undefined);
 }

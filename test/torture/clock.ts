@@ -32,7 +32,7 @@ const TOLERANCE_MS = 60_000;
 const harness: Harness = new Harness('clock', ['jumps']);
 const library = LIBRARIES.find((path) => existsSync(path));
 if (library === undefined) {
-  harness.skip('libfaketime is not here');
+  harness.skip('libfaketime is not installed');
 }
 const folder = await mkdtemp(join(tmpdir(), 'tidemark-clock-'));
 const root = join(folder, 'root');
@@ -81,7 +81,7 @@ async function jump(preload: string, timestamp: string): Promise<string | undefi
   const now = await exec(server, 'select cast(now() as long) from long_sequence(1)');
   const serverMs = Number(now.dataset[0]?.[0]) / 1000;
   if (Math.abs(serverMs - Date.parse(`${timestamp.replace(' ', 'T')}Z`)) > TOLERANCE_MS) {
-    return `${timestamp}: the server's clock says ${new Date(serverMs).toISOString()}`;
+    return `${timestamp}: the server's clock is at ${new Date(serverMs).toISOString()}`;
   }
   await write(random);
   const problem = await verify();

@@ -89,7 +89,7 @@ while (sent < total && harness.failures < 10) {
   harness.judge(await judgeTables().catch(String));
   memory.push(residentBytes(server));
   if (Math.floor(sent / 100_000) > Math.floor(Math.max(0, end - GROUP) / 100_000)) {
-    harness.say(`${sent} spoiled messages`);
+    harness.say(`${sent} mutated messages`);
   }
 }
 clearInterval(watchdog);
@@ -102,7 +102,7 @@ function report(): void {
   const grown = Math.max(...memory.slice(WARM_UP), 0) - (memory[WARM_UP - 1] ?? Infinity);
   const [first = 0, last = 0] = [memory[WARM_UP - 1], memory.at(-1)];
   const mib = (bytes: number): string => (bytes / 2 ** 20).toFixed(0);
-  harness.say(`${sent} spoiled messages over ${connections} connections`);
+  harness.say(`${sent} mutated messages over ${connections} connections`);
   harness.say(`memory: ${mib(first)} MiB after ${WARM_UP} groups, ${mib(last)} at the end`);
   const kinds = [...answers].sort(([one], [other]) => one.localeCompare(other));
   harness.say(`answers: ${kinds.map(([kind, count]) => `${kind} ${count}`).join(', ')}`);
@@ -304,7 +304,7 @@ async function cutOff(said: Script, random: Random): Promise<undefined> {
   socket.write(bytes.subarray(0, random.between(0, bytes.length)));
   await sleep(random.between(0, 5));
   socket.resetAndDestroy();
-  await within(closed, () => 'a cut connection ends');
+  await within(closed, () => 'an aborted connection ends');
   count('cut');
 }
 

@@ -136,7 +136,7 @@ async function repeat(state: { over: boolean }, write: () => Promise<void>): Pro
       counts.refused += 1;
       const { message } = error as Refused;
       if (!ABOUT_SPACE.test(message)) {
-        harness.fail(`the disk is full, and the error says: ${message}`);
+        harness.fail(`the disk is full, but the error is: ${message}`);
         return;
       }
       await sleep(20);

@@ -275,7 +275,7 @@ function wrongAnswer(bytes: Buffer): string | undefined {
     const body = bytes.toString('utf8', at + 5, at + 1 + length);
     if (type === 'E' && at + 1 + length <= bytes.length) {
       if (!/(?:^|\0)C[0-9A-Z]{5}\0/.test(body) || body.includes('\0CXX000\0')) {
-        return `an error of the server itself: ${body.replaceAll('\0', ' ')}`;
+        return `an internal error: ${body.replaceAll('\0', ' ')}`;
       }
     }
     answers.set(type, (answers.get(type) ?? 0) + 1);

@@ -28,7 +28,7 @@ export class Random {
   pick<T>(list: readonly T[]): T {
     const item = list[Math.floor(this.next() * list.length)];
     if (item === undefined) {
-      throw new Error('nothing to pick from');
+      throw new Error('nothing to choose from');
     }
     return item;
   }

@@ -76,10 +76,10 @@ async function cuts(): Promise<void> {
   await Promise.all(workers);
   const tables = await exec(server, "select table_name from tables() where table_name <> 'old'");
   harness.judge(
-    tables.dataset.length === 0 ? undefined : `tables are left: ${JSON.stringify(tables.dataset)}`,
+    tables.dataset.length === 0 ? undefined : `tables remain: ${JSON.stringify(tables.dataset)}`,
   );
   const staged = await leftFiles();
-  harness.judge(staged.length === 0 ? undefined : `files are left: ${staged.join(', ')}`);
+  harness.judge(staged.length === 0 ? undefined : `files remain: ${staged.join(', ')}`);
 }
 
 /** Returns the files in the staging directory. An aborted import may still be cleaning up. */

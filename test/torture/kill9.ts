@@ -91,7 +91,7 @@ async function runRound(round: number): Promise<void> {
   if (checkEvery > 0 && round % checkEvery === checkEvery - 1) {
     const check = runCli(['check', '--root', root]);
     const code = await exitCode(check.process);
-    harness.judge(code === 0 ? undefined : `round ${round}: check says ${check.out()}`);
+    harness.judge(code === 0 ? undefined : `round ${round}: check reports ${check.out()}`);
   }
 }
 
@@ -247,7 +247,7 @@ async function reader(server: TestServer, _: number, random: Random): Promise<vo
   );
   counts.queries += 1;
   if (dataset.length > 0) {
-    harness.fail(`a query saw a part of a batch: ${JSON.stringify(dataset[0])}`);
+    harness.fail(`a query saw a partial batch: ${JSON.stringify(dataset[0])}`);
   }
   await sleep(10);
 }

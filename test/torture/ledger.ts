@@ -179,7 +179,7 @@ function differs(batch: Batch, row: readonly unknown[]): string | undefined {
 }
 
 function repeated(seen: ReadonlySet<string>, name: string): string | undefined {
-  return seen.has(name) ? 'it is there twice' : undefined;
+  return seen.has(name) ? 'it exists twice' : undefined;
 }
 
 function key(table: string, client: number, batch: number): string {

@@ -136,7 +136,7 @@ async function comesBack(name: string): Promise<string | undefined> {
     await sleep(50);
   }
   const resident = mib(residentBytes(server));
-  return `${name}: ${resident} MiB and ${spilledFiles(server)} files stay, ${mib(before)} before`;
+  return `${name}: ${resident} MiB and ${spilledFiles(server)} files remain, ${mib(before)} before`;
 }
 
 /**
@@ -150,10 +150,10 @@ async function judgeConcurrent(): Promise<void> {
   for (const [index, outcome] of outcomes.entries()) {
     const expected = JSON.stringify(cases[index]?.expected);
     const wrong = outcome !== expected && !NAMED.test(outcome);
-    harness.judge(wrong ? `at once: expected ${expected}, found ${outcome}` : undefined);
+    harness.judge(wrong ? `concurrent queries: expected ${expected}, found ${outcome}` : undefined);
   }
   const over = watched.peak > before + pool * MIB + SLACK_BYTES;
-  harness.judge(over ? `at once: ${mib(watched.peak)} MiB` : undefined);
+  harness.judge(over ? `concurrent queries: ${mib(watched.peak)} MiB` : undefined);
   harness.judge(await comesBack('at once'));
 }
 

@@ -247,7 +247,9 @@ async function watchBatches(): Promise<void> {
       const all = `select batch, count() c, max(n) n from ${table}`;
       const query = `select * from (${all}) where c <> n limit 1`;
       const torn = await rows(server, query).catch(() => []);
-      harness.judge(torn.length === 0 ? undefined : `${table} in part: ${JSON.stringify(torn)}`);
+      harness.judge(
+        torn.length === 0 ? undefined : `${table} has partial batches: ${JSON.stringify(torn)}`,
+      );
     }
     await sleep(POLL_MS);
   }

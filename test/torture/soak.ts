@@ -86,7 +86,7 @@ harness.finish();
  * cancelled.
  */
 function tooLong(): never {
-  harness.fail(`statements run on ${LAST_ANSWERS_MS / 1000} s after the last was sent`);
+  harness.fail(`statements are still running ${LAST_ANSWERS_MS / 1000} s after the last was sent`);
   harness.finish();
 }
 
@@ -307,7 +307,9 @@ async function judgeRows(): Promise<void> {
   }
   const { dataset } = await exec(server, 'SELECT query FROM query_activity()');
   const left = dataset.map(([query]) => String(query)).filter((q) => !q.includes('query_activity'));
-  harness.judge(left.length === 0 ? undefined : `${left.length} queries run on: ${left[0] ?? ''}`);
+  harness.judge(
+    left.length === 0 ? undefined : `${left.length} queries are still running: ${left[0] ?? ''}`,
+  );
   harness.judge(spilledFiles(server) === 0 ? undefined : `${spilledFiles(server)} spilled files`);
 }
 
@@ -344,9 +346,11 @@ async function judgeDiskSpace(): Promise<void> {
     await sleep(100);
   }
   const left = rootMib();
-  harness.say(`room: ${full.toFixed(0)} MiB, ${left.toFixed(0)} MiB after the tables were dropped`);
+  harness.say(
+    `disk usage: ${full.toFixed(0)} MiB, ${left.toFixed(0)} MiB after the tables were dropped`,
+  );
   harness.judge(
-    left > EMPTY_ROOT_MIB ? `${left.toFixed(0)} MiB stay: ${largestFiles()}` : undefined,
+    left > EMPTY_ROOT_MIB ? `${left.toFixed(0)} MiB remain: ${largestFiles()}` : undefined,
   );
 }
 

@@ -333,7 +333,7 @@ export async function stopRound(pauseMs: number): Promise<readonly string[]> {
     }
   });
   await sleep(1_000 + pauseMs);
-  await until(() => begun.size === STREAMS || problems.length > 0, 'rows have come');
+  await until(() => begun.size === STREAMS || problems.length > 0, 'rows have arrived');
   isStopped = true;
   const started = performance.now();
   server.process.kill('SIGTERM');

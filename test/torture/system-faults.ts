@@ -57,7 +57,7 @@ const runs = harness.number('runs', 8);
 /** Number of runs in which the server reached the failing call. */
 let met = 0;
 if (!(await answers('strace', ['-V']))) {
-  harness.skip('strace is not here');
+  harness.skip('strace is not installed');
 }
 const folder = await mkdtemp(join(tmpdir(), 'tidemark-faults-'));
 const root = join(folder, 'root');
@@ -73,7 +73,7 @@ for (let run = 0; run < runs && harness.failures < 10; run++) {
   harness.judge(problem === undefined ? undefined : `run ${run}, ${what}: ${problem}`);
 }
 await rm(folder, { recursive: true, force: true });
-harness.say(`${met} of ${runs} runs met their fault`);
+harness.say(`${met} of ${runs} runs reached their fault`);
 harness.finish();
 
 function chooseFault(random: Random): Fault {

@@ -122,7 +122,7 @@ test.serial('the reason of an invalid view is shown only to readers of its query
   await until(async () => {
     const [[found]] = (await rows(server, ADMIN, reason)) as [[string | null]];
     return found !== null;
-  }, 'it says why');
+  }, 'the reason is listed');
   await run(
     server,
     'GRANT DROP LIVE VIEW ON other_live TO ann',

@@ -45,7 +45,7 @@ test('a non-numeric value stops the refresh until it is removed', async (t) => {
     t.regex(String(state), /failing|running/);
     t.true(Number(failures) > 0);
     t.is(`refresh failed and will be retried: ${String(error)}`, String(reasons[0]));
-    t.deepEqual(await rows(server, refreshed), finished, 'the last refresh that did well');
+    t.deepEqual(await rows(server, refreshed), finished, 'the last successful refresh');
     t.deepEqual([await sorted(server, 'sums'), await sorted(server, 'totals')], shown);
     // Other views continue to be refreshed.
     await current(server, 'counts');
@@ -77,7 +77,7 @@ test('each REFRESH retries a failed view immediately', async (t) => {
     await until(async () => (await failures()) === 5, 'it is tried');
     const began = performance.now();
     await run(server, 'REFRESH MATERIALIZED VIEW sums FULL');
-    await until(async () => (await failures()) === 6, 'it is tried once more');
+    await until(async () => (await failures()) === 6, 'it is retried once');
     await run(server, "UPDATE notes SET note = '2'", 'REFRESH MATERIALIZED VIEW sums FULL');
     await current(server, 'sums');
     t.true(performance.now() - began < 7_000, 'it waited');
@@ -133,7 +133,7 @@ test('dropping a lookup table invalidates the view that reads it', async (t) => 
     await run(server, 'DROP TABLE names', "INSERT INTO t VALUES ('2026-01-01T03:00', 1)");
     t.is(await invalid(server, 'named'), 'drop table operation');
     t.is((await job(server, 'named'))[0], 'stopped');
-    t.is((await rows(server, 'named')).length, 1, 'it keeps what it shows');
+    t.is((await rows(server, 'named')).length, 1, 'the view keeps its rows');
     await run(server, lookup, "INSERT INTO names VALUES (1, 'uno')");
     await run(server, 'REFRESH MATERIALIZED VIEW named FULL');
     await current(server, 'named');

@@ -220,7 +220,7 @@ async function end(
   await current(at, history);
   for (const [view, definition] of history.views) {
     const shown = await sorted(runner, `SELECT * FROM ${view} WHERE ts <= '${last}'`);
-    t.deepEqual(shown, kept.get(view), `${view} keeps what it showed: ${definition}`);
+    t.deepEqual(shown, kept.get(view), `${view} keeps its earlier rows: ${definition}`);
     const after = `WHERE ts > '${last}'`;
     const counted = await runner.rows(`SELECT count() FROM ${view} ${after}`);
     const wanted = await runner.rows(`SELECT count() FROM (${definition}) ${after}`);

@@ -265,9 +265,9 @@ test('a live view is listed with its clauses, and can be re-created from them', 
     const types = "SELECT table_type, matView, partitionBy FROM tables() WHERE table_name = 'v'";
     t.deepEqual(await rows(server, types), [['L', false, 'HOUR']]);
     t.deepEqual(await rows(server, 'SELECT view_name FROM materialized_views()'), []);
-    t.deepEqual((await rows(server, 'v')).length, 2, 'rows before the bound are left out');
+    t.deepEqual((await rows(server, 'v')).length, 2, 'rows before the lower bound are excluded');
     const jobs = "SELECT state FROM jobs() WHERE name = 'v'";
-    await until(async () => (await rows(server, jobs))[0]?.[0] === 'waiting', 'a job waits');
+    await until(async () => (await rows(server, jobs))[0]?.[0] === 'waiting', 'a waiting job');
     await run(server, 'DROP LIVE VIEW v', ddl);
     await live(server, 'v');
     t.deepEqual((await rows(server, 'v')).length, 2);
@@ -277,7 +277,7 @@ test('a live view is listed with its clauses, and can be re-created from them', 
       "INSERT INTO t VALUES ('2026-04-01','a',1.0,1)",
     );
     await until(async () => (await rows(server, jobs))[0]?.[0] === 'paused', 'the job is paused');
-    t.deepEqual((await rows(server, 'v')).length, 2, 'a suspended view stays as it is');
+    t.deepEqual((await rows(server, 'v')).length, 2, 'a suspended view is unchanged');
     await run(server, 'ALTER LIVE VIEW v RESUME WAL');
     await live(server, 'v');
     t.deepEqual((await rows(server, 'v')).length, 3);
@@ -482,13 +482,21 @@ test('rows of dropped partitions stay in the view across late rows and restarts'
     await run(server, "INSERT INTO t VALUES ('2026-03-03', 'a', 10.0, 1)");
     await live(server, 'v');
     const next = ['2026-03-03T00:00:00.000000Z', 'a', 10, 18, 5];
-    t.deepEqual(await rows(server, 'v'), [...shown, next], 'it goes on from where it was');
+    t.deepEqual(
+      await rows(server, 'v'),
+      [...shown, next],
+      'the aggregates continue from the retained state',
+    );
     server = await restart(server);
     await run(server, "INSERT INTO t VALUES ('2026-03-01T23:00:00Z', 'z', 1.0, 1)");
     await run(server, "INSERT INTO t VALUES ('2026-03-02T23:00:00Z', 'z', 2.0, 1)");
     await live(server, 'v');
     const before = "SELECT ts, s, x, total, number FROM v WHERE ts < '2026-03-01T23:00:00Z'";
-    t.deepEqual(await rows(server, before), shown.slice(0, 2), 'late rows leave it alone');
+    t.deepEqual(
+      await rows(server, before),
+      shown.slice(0, 2),
+      'late rows do not change earlier rows',
+    );
     t.deepEqual(await rows(server, "SELECT s, x, total FROM v WHERE s = 'z'"), [
       ['z', 1, 1],
       ['z', 2, 3],
@@ -497,12 +505,16 @@ test('rows of dropped partitions stay in the view across late rows and restarts'
     await run(server, 'TRUNCATE TABLE t');
     await run(server, "INSERT INTO t VALUES ('2026-03-04', 'a', 1.0, 1)");
     await live(server, 'v');
-    t.deepEqual((await rows(server, 'v')).slice(0, -1), kept, 'TRUNCATE takes nothing');
+    t.deepEqual(
+      (await rows(server, 'v')).slice(0, -1),
+      kept,
+      'TRUNCATE removes no rows of the view',
+    );
     await run(server, "INSERT INTO t VALUES ('2026-03-02T10:00:00.5Z', 'y', 1.0, 1)");
     await run(server, "UPDATE t SET x = 5.0 WHERE s = 'y'");
     await live(server, 'v');
     const late = await rows(server, "SELECT x FROM v WHERE s = 'y'");
-    t.deepEqual(late, [[5]], 'what came since then is followed');
+    t.deepEqual(late, [[5]], 'later changes are applied');
     t.deepEqual((await rows(server, 'v')).length, kept.length + 2);
     t.is(await status(server, 'v', 'active'), null);
     return server;
@@ -535,12 +547,12 @@ test('a view stops when its base table is incompatible, and resumes afterwards',
       await until(async () => (await status(server, 'v', 'invalid')) === reason, reason);
       const table = statement.startsWith('RENAME') ? 'u' : 't';
       await run(server, `INSERT INTO ${table}(ts, s) VALUES ('2026-03-09', 'q')`);
-      t.deepEqual(await rows(server, 'v'), shown, 'readable, as it was');
+      t.deepEqual(await rows(server, 'v'), shown, 'the invalid view is readable and unchanged');
       await run(server, repair);
       await live(server, 'v');
       const after = await rows(server, 'v');
-      t.deepEqual(after.slice(0, -1), shown, `${statement}: rows written before stay`);
-      t.is(after.at(-1)?.[0], '2026-03-09T00:00:00.000000Z', 'the gap is caught up');
+      t.deepEqual(after.slice(0, -1), shown, `${statement}: earlier rows are retained`);
+      t.is(after.at(-1)?.[0], '2026-03-09T00:00:00.000000Z', 'the missed row is added');
     }
     await run(server, 'DROP TABLE t');
     t.is(await status(server, 'v', 'invalid'), 'drop table operation');
@@ -590,7 +602,7 @@ test('a live view over a materialized view follows it until a full refresh', asy
   });
 });
 
-test('many keys, many rows per key and one timestamp over many commits work', async (t) => {
+test('views support many keys, many rows per key and one timestamp in many commits', async (t) => {
   t.timeout(300_000);
   await withServer(async (server) => {
     await run(

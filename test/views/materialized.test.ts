@@ -68,7 +68,7 @@ test('unsupported changes invalidate a view with the reason; FULL repairs it', a
       const shown = await rows(server, 'v');
       await run(server, statement);
       t.is(await invalid(server, 'v'), reason);
-      t.deepEqual(await rows(server, 'v'), shown, 'it stays readable');
+      t.deepEqual(await rows(server, 'v'), shown, 'the view is still readable');
       t.regex(await error(server, 'REFRESH MATERIALIZED VIEW v INCREMENTAL'), /is invalid/);
       if (/COLUMN|DROP TABLE/.test(statement)) {
         await run(server, 'DROP TABLE IF EXISTS t', TABLE, ROWS);
@@ -82,7 +82,11 @@ test('unsupported changes invalidate a view with the reason; FULL repairs it', a
       t.deepEqual(await rows(server, 'v'), await rows(server, query), statement);
       await run(server, `INSERT INTO ${base} VALUES ('2025-01-02', 'z', 1.0)`);
       await current(server, 'v');
-      t.deepEqual(await rows(server, 'v'), await rows(server, query), `${statement}, then rows`);
+      t.deepEqual(
+        await rows(server, 'v'),
+        await rows(server, query),
+        `${statement}, then an insert`,
+      );
     }
     await run(server, 'DROP MATERIALIZED VIEW v', 'DROP TABLE t', TABLE, ROWS);
     await run(server, 'CREATE MATERIALIZED VIEW v AS (SELECT ts, sum(x) x FROM t SAMPLE BY 1d)');
@@ -122,7 +126,7 @@ test('manual, range and full refreshes and limits work', async (t) => {
         }
       }
     };
-    t.deepEqual(await rows(server, 'v'), [], 'nothing before it is asked for');
+    t.deepEqual(await rows(server, 'v'), [], 'no rows before the lower bound');
     const days = [
       ['2024-01-01T00:00:00.000000Z', 6],
       ['2024-01-02T00:00:00.000000Z', 4],
@@ -140,7 +144,7 @@ test('manual, range and full refreshes and limits work', async (t) => {
     t.deepEqual(await refresh(''), all);
     await run(server, 'ALTER MATERIALIZED VIEW v SET REFRESH LIMIT 8 DAYS');
     await run(server, "INSERT INTO t VALUES ('2024-01-01T06:00:00Z', 'a', 100.0)");
-    t.deepEqual(await refresh('INCREMENTAL'), all, 'too old to count');
+    t.deepEqual(await refresh('INCREMENTAL'), all, 'rows before the refresh limit are ignored');
     t.deepEqual(await refresh('FULL'), [['2024-01-01T00:00:00.000000Z', 116], all[1]]);
     t.regex(
       await error(server, "REFRESH MATERIALIZED VIEW v RANGE FROM '2024-02-02' TO '2024-01-01'"),
@@ -219,7 +223,7 @@ test('the rows of a view cannot be changed directly', async (t) => {
       method: 'POST',
       body: 'v y=5 1704067200000000000\n',
     });
-    t.regex(await column.text(), refused, 'a new column by the line protocol');
+    t.regex(await column.text(), refused, 'a new column over the line protocol');
     t.deepEqual(await rows(server, 'v'), shown);
     t.regex(await error(server, 'DROP VIEW v'), /view name expected/);
     t.regex(await error(server, 'DROP MATERIALIZED VIEW t'), /materialized view name expected/);

@@ -70,7 +70,7 @@ async function released(mark: string): Promise<void> {
   await until(async () => (await running(mark)) === undefined, `${mark} is gone`);
   await until(
     async () => (await rows(server, 'SELECT epoch FROM snapshots()')).length === 1,
-    `${mark} holds nothing`,
+    `${mark} holds no resources`,
   );
 }
 
@@ -98,7 +98,7 @@ async function ends(
 ): Promise<void> {
   const out = await timed(server, of('by_timeout'), 300);
   t.regex(out.answer, /^(?:4|5)\d\d .*(?:timeout|time)/i, `${name}: timeout`);
-  t.true(out.ms < 300 + SOON_MS, `${name}: the time limit took ${out.ms} ms`);
+  t.true(out.ms < 300 + SOON_MS, `${name}: the timeout took ${out.ms} ms`);
   await released('by_timeout');
 
   const cancelled = post(of('by_cancel'));
@@ -107,7 +107,7 @@ async function ends(
   const began = performance.now();
   await run(server, `CANCEL QUERY ${String(id)}`);
   t.regex(await (await cancelled).text(), /cancelled/, `${name}: cancel`);
-  t.true(performance.now() - began < SOON_MS, `${name}: cancelling took long`);
+  t.true(performance.now() - began < SOON_MS, `${name}: cancellation took too long`);
   await released('by_cancel');
 
   const leaver = new AbortController();

@@ -54,7 +54,7 @@ test('views of plain rows and of the latest row per key follow every change', as
     await run(server, "INSERT INTO t VALUES ('2024-01-01T00:11:00Z', 'd', 9.0, 2)");
     await compare('after a kill');
     const kept = await rows(server, "SELECT partitionBy FROM tables() WHERE table_name = 'plain'");
-    t.deepEqual(kept, [['DAY']], 'the base hands off its partitions');
+    t.deepEqual(kept, [['DAY']], 'the view has the partitioning of its base');
     return server;
   });
 });
@@ -98,7 +98,7 @@ test('EXPIRE ROWS hides rows from every reader, and DROP EXPIRE shows them again
     const [[ddl]] = (await rows(server, 'SHOW CREATE MATERIALIZED VIEW v')) as [[string]];
     await run(server, 'DROP MATERIALIZED VIEW v', ddl);
     await current(server, 'v');
-    t.is((await rows(server, 'v')).length, 3, 'made again by its own text');
+    t.is((await rows(server, 'v')).length, 3, 'the view was re-created from its DDL');
     await run(server, 'ALTER MATERIALIZED VIEW v DROP EXPIRE');
     t.is((await rows(server, 'v')).length, 4);
     return server;
@@ -156,7 +156,7 @@ test('rows that are hidden permanently are removed; others are kept', async (t) 
     };
     const hidden = [`WHEN ${recent} > ts`, `WHEN ts <= ${recent}`];
     await run(server, `ALTER MATERIALIZED VIEW v SET EXPIRE ROWS ${hidden[0]} CLEANUP EVERY 1s`);
-    await until(async () => (await stored('v')) === 5, 'the rows are gone');
+    await until(async () => (await stored('v')) === 5, 'the rows are removed');
     t.is((await rows(server, 'v')).length, 5);
     // None of these policies hides a row permanently.
     for (const policy of [
@@ -169,18 +169,18 @@ test('rows that are hidden permanently are removed; others are kept', async (t) 
     ]) {
       await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS ${policy} CLEANUP EVERY 1s`);
       const before = await runs('w');
-      await until(async () => (await runs('w')) > before + 1, `${policy}: looked at`);
+      await until(async () => (await runs('w')) > before + 1, `${policy}: the job ran`);
       t.is(await stored('w'), 12, policy);
     }
     // A new policy has its own schedule, even while the job waits for its next run.
     await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS KEEP LATEST PARTITION BY tank`);
     await run(server, `ALTER MATERIALIZED VIEW w SET EXPIRE ROWS ${hidden[1]} CLEANUP EVERY 1s`);
-    await until(async () => (await stored('w')) === 5, 'the rows are gone');
+    await until(async () => (await stored('w')) === 5, 'the rows are removed');
     // A late row causes its bucket to be recomputed. The row is hidden and removed again.
     await run(server, "INSERT INTO t VALUES (dateadd('h', -5, now()), 'b', 1.0, 100)");
     await current(server, 'w');
     t.is((await rows(server, 'w')).length, 5);
-    await until(async () => (await stored('w')) === 5, 'the late row is gone');
+    await until(async () => (await stored('w')) === 5, 'the late row is removed');
     await run(server, 'ALTER MATERIALIZED VIEW w DROP EXPIRE');
     t.is((await rows(server, 'w')).length, 5);
     return server;

@@ -259,7 +259,7 @@ test('DROP, ALTER, TRUNCATE and shutdown during refreshes are safe', async (t) =
   await begin();
   const began = performance.now();
   t.is(await server.stop(), 0);
-  t.true(performance.now() - began < 10_000, 'a stop waited for a refresh');
+  t.true(performance.now() - began < 10_000, 'the shutdown waited for a refresh');
   t.notRegex(server.log(), /panic|refresh_failed.*internal/i);
 });
 
@@ -307,7 +307,7 @@ test('each of 300 views refreshes once per commit; idle views cost nothing', asy
     await run(server, `INSERT INTO t VALUES ('2026-01-01T0${hour}', ${hour})`);
     await settled();
   }
-  t.is((await runs()) - before, 3 * count, 'one refresh of each view for each commit');
+  t.is((await runs()) - before, 3 * count, 'one refresh per view and commit');
   // Of 900 refreshes only these read the base: those after the commit, those when the last view
   // releases the base, and those that had already started.
   const read = (await reads()) - readBefore;
@@ -337,7 +337,7 @@ test('each of 300 views refreshes once per commit; idle views cost nothing', asy
   await until(async () => {
     const now = await shown();
     return names.every((name) => (now.get(name) ?? 0) > (atFirst.get(name) ?? 0));
-  }, 'every view goes on while the base changes');
+  }, 'every view advances while the base changes');
   state.over = true;
   await writer;
   await settled();
@@ -351,5 +351,5 @@ test('each of 300 views refreshes once per commit; idle views cost nothing', asy
   const cpu = await cpuSeconds(server);
   await sleep(4_000);
   const idle = (await cpuSeconds(server)) - cpu;
-  t.true(idle < 0.2, `${idle} s of processor time in 4 s of idleness`);
+  t.true(idle < 0.2, `${idle} s of CPU time in 4 s of idleness`);
 });

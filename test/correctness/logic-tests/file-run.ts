@@ -167,7 +167,7 @@ export class FileRun {
       answer.flat().map(String).sort().join('\n');
     return known === undefined || values(known.rows) === values(rows)
       ? undefined
-      : `another answer than the query before with the label ${label}`;
+      : `different answer than the earlier query with the label ${label}`;
   }
 
   #refused(

@@ -159,7 +159,7 @@ function hashMismatch(
   for (const value of values) {
     hash.update(`${value}\n`);
   }
-  return hash.digest('hex') === digest ? undefined : 'another hash of the same number of values';
+  return hash.digest('hex') === digest ? undefined : 'different hash of the same number of values';
 }
 
 function expectedRows(

@@ -241,7 +241,7 @@ export function isAlive({ process: child }: TestServer): boolean {
 function tooSlow({ limit }: Case, lateMs: number, deafMs: number): string | undefined {
   const pingMs = limit === 'terms' ? READING_MS : PING_MS;
   return lateMs > STOP_MS + TICK_MS
-    ? `it went on for ${Math.round(lateMs)} ms of processor time after its limit`
+    ? `it used ${Math.round(lateMs)} ms of CPU time after its limit`
     : deafMs > pingMs + TICK_MS
       ? `others waited for ${Math.round(deafMs)} ms`
       : undefined;
@@ -262,12 +262,12 @@ function wrong(one: Case, { status, error, rows, isAbandoned }: Answer): string 
   if (isAbandoned === true) {
     // Only endless results are abandoned; all others have a known number of rows.
     const isEndless = one.limit === 'all' && one.statement.totals === null;
-    return isEndless ? undefined : 'more rows than it has';
+    return isEndless ? undefined : 'more rows than expected';
   }
   if (error !== undefined) {
     const inner = internalWord(error);
     return inner !== null
-      ? `the error speaks of the program: ${inner}`
+      ? `the error names an internal term: ${inner}`
       : status === 0
         ? 'there is no answer'
         : NAMED.test(error)

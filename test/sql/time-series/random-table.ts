@@ -120,10 +120,10 @@ export async function createTable(
   const stored = await readTable(url, name);
   const ids = stored.map(({ id }) => id).sort((one, other) => one - other);
   if (ids.some((id, index) => id !== index) || ids.length !== rows.length) {
-    throw new Error(`${name} does not hold the rows that were inserted`);
+    throw new Error(`${name} does not contain the inserted rows`);
   }
   if (stored.some(({ ts }, index) => index > 0 && ts < (stored[index - 1]?.ts ?? 0))) {
-    throw new Error(`${name} is not in the order of time`);
+    throw new Error(`${name} is not in time order`);
   }
   return stored;
 }
