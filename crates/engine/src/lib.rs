@@ -1,11 +1,12 @@
-//! The façade of the engine: opens a database, prepares and executes statements, appends rows,
-//! closes.
+//! The engine's public interface: opens a database, prepares and executes statements, appends rows,
+//! closes the database.
 //!
-//! This is the only entry point of the Rust code; `native` converts between it and JavaScript and
-//! contains no other logic. Everything that can fail returns an
-//! [`EngineError`](tidemark_types::EngineError); a panic anywhere below is converted to one.
+//! This is the only entry point to the Rust code. The crate `native` converts between it and
+//! JavaScript and contains no other logic. Every function that can fail returns an
+//! [`EngineError`](tidemark_types::EngineError); all panics are converted to one.
 //!
-//! Futures may be polled on any runtime: plans and workers run on the database's own runtime.
+//! Futures may be polled on any runtime, because plans and workers run on the database's own
+//! runtime.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

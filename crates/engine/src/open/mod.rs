@@ -1,4 +1,4 @@
-//! Opens a database: its root, its components, then its background jobs.
+//! Opens a database: first its root, then its components, then its background jobs.
 //!
 //! `settings` converts options into component settings; `root` prepares the directory and its
 //! tables.
@@ -38,7 +38,7 @@ use crate::views::cleanup_jobs::Cleanup;
 
 /// Interval at which the loop starts due jobs.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Divisor of process memory that limits decoded columns of Parquet partitions.
+/// Divisor of process memory that sets the limit for decoded columns of Parquet partitions.
 const DECODED_SHARE: u64 = 16;
 
 impl Database {
@@ -51,7 +51,7 @@ impl Database {
     }
 }
 
-/// Assembles the database from its components. Views are not refreshed yet.
+/// Assembles the database from its components. View refreshes have not started yet.
 fn assembled(options: &OpenOptions) -> EngineResult<Database> {
     failpoint::arm_from_environment()?;
     let count = options.workers.unwrap_or_else(settings::default_workers).max(1);

@@ -1,4 +1,4 @@
-//! The root directory: file system checks, subdirectories, and table changes at startup.
+//! The root directory: file system checks, subdirectories, and changes to tables at startup.
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +12,17 @@ use tidemark_vfs::{FileSystem, RealVfs, Vfs};
 use crate::runtime::log::{self, Level};
 use crate::runtime::registry::now_micros;
 
-/// Default directory below the root that `read_parquet` may read.
+/// Default directory, relative to the root, from which `read_parquet` may read.
 const IMPORT_DIRECTORY: &str = "import";
-/// Default directory below the root for COPY … TO.
+/// Default directory for COPY … TO, relative to the root.
 const EXPORT_DIRECTORY: &str = "export";
-/// Directory below the root for spilled rows.
+/// Directory for spilled rows, relative to the root.
 const SPILL_DIRECTORY: &str = "tmp";
-/// An operator is warned if the limits for open files or memory maps are below these.
+/// Limits for open files and memory maps below which the operator is warned.
 const FEW_FILES: u64 = 4_096;
 const FEW_MAPS: u64 = 65_530;
 
-/// Checks the root directory and restores it from a backup copy if requested.
+/// Checks the root directory. Restores it from a backup copy if that was requested.
 pub(super) fn checked(root: &Path) -> EngineResult<RealVfs> {
     let vfs = root_directory(root)?;
     restore_if_asked(&vfs)?;
@@ -37,7 +37,8 @@ fn root_directory(root: &Path) -> EngineResult<RealVfs> {
     })
 }
 
-/// Rejects a root on a file system without durability guarantees, and warns of future problems.
+/// Rejects a root on a file system without durability guarantees. Warns of settings that may cause
+/// problems later.
 fn check_machine(vfs: &RealVfs) -> EngineResult<()> {
     let root = vfs.root().display();
     let warn = |event: &'static str, notice: String| {
@@ -81,8 +82,8 @@ pub(super) fn default_spill_limit(vfs: &RealVfs) -> u64 {
     vfs.space().map_or(FALLBACK_BYTES, |space| space.free / 4)
 }
 
-/// Replaces the database with the copy made by CHECKPOINT CREATE if the file `_restore` exists. An
-/// interrupted restore resumes at the next start.
+/// If the file `_restore` exists, replaces the database with the copy made by CHECKPOINT CREATE.
+/// The next start resumes an interrupted restore.
 fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<()> {
     if tidemark_storage::restore_if_asked(vfs)? {
         log::write(Level::Warn, "engine", "restored", serde_json::json!({ "from": ".checkpoint" }));
@@ -102,7 +103,7 @@ pub(super) fn export_root(options: &OpenOptions) -> PathBuf {
 }
 
 /// Removes spill files left by a crashed process. The root is locked, so no other process uses
-/// them.
+/// these files.
 pub(super) fn spill_directory(root: &Path) -> EngineResult<PathBuf> {
     let spill = root.join(SPILL_DIRECTORY);
     match std::fs::remove_dir_all(&spill) {
@@ -119,14 +120,14 @@ fn directory(path: &Path) -> EngineResult<PathBuf> {
         .map_err(|error| EngineError::io(format_args!("cannot use {}", path.display()), &error))
 }
 
-/// Updates tables and views at startup, before they are used.
+/// Prepares tables and views at startup, before they are used.
 pub(super) fn prepare_tables(storage: &Storage) {
     report_damage(storage);
     set_table_types(storage);
     settle_views(storage);
 }
 
-/// Applies pending SET TYPE changes. If the write fails, it is retried at the next start.
+/// Applies pending SET TYPE changes. If the write fails, the next start retries it.
 fn set_table_types(storage: &Storage) {
     let due = due_table_types(&storage.snapshot());
     if due.is_empty() {
@@ -138,8 +139,8 @@ fn set_table_types(storage: &Storage) {
     }
 }
 
-/// Binds views of older versions to the objects they name. If the write fails, it is retried at the
-/// next start; until then the names are resolved.
+/// Binds views created by older versions to the objects that they name. If the write fails, the
+/// next start retries it; until then the names are resolved whenever the view is used.
 fn settle_views(storage: &Storage) {
     let context = BindContext { now_micros: now_micros(), ..BindContext::default() };
     let settle = || -> EngineResult<()> {

@@ -1,4 +1,4 @@
-//! Converts database options into component settings, with their defaults.
+//! Converts database options and their defaults into component settings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,21 +12,22 @@ use crate::runtime::metrics::Metrics;
 use crate::runtime::pool::SharedPool;
 use crate::views::progress::Refresher;
 
-/// Divisor of process memory that limits recent changes of followed tables.
+/// Divisor of process memory that sets the limit for recent changes of followed tables.
 const RECENT_CHANGES_SHARE: u64 = 64;
-/// Divisor of process memory that limits the state views retain between refreshes, and the maximum
-/// of that limit in bytes.
+/// Divisor of process memory that sets the limit for the state that views retain between refreshes,
+/// and the maximum of that limit in bytes.
 const VIEW_STATE_SHARE: u64 = 32;
 const VIEW_STATE_BYTES: usize = 256 << 20;
-/// Default time that a statement waits for admission, in milliseconds.
+/// Default time in milliseconds that a statement waits for admission.
 const QUEUE_WAIT_MS: u64 = 10_000;
 /// Default maximum number of statements waiting for admission.
 const QUEUE_LIMIT: usize = 256;
-/// Default divisor of the memory pool that limits one query.
+/// Default divisor of the memory pool that sets the limit for one query.
 const QUERY_SHARE: u64 = 4;
-/// Default divisor of process memory that limits rows which exist only in memory and the log.
+/// Default divisor of process memory that sets the limit for rows which exist only in memory and
+/// the log.
 const UNWRITTEN_SHARE: u64 = 8;
-/// Minimum of the default for concurrent queries.
+/// Minimum value of the default number of concurrent queries.
 const MIN_CONCURRENT_QUERIES: usize = 4;
 
 pub(super) fn storage_options(options: &OpenOptions, total: u64) -> StorageOptions {
@@ -68,7 +69,8 @@ fn verify(of: border::Verify) -> Verify {
     }
 }
 
-/// Creates the query memory pool: by default half of the memory, and a quarter of that per query.
+/// Creates the query memory pool. By default, it has half of the memory, and each query may use a
+/// quarter of the pool.
 pub(super) fn query_memory(options: &OpenOptions, total: u64) -> Arc<SharedPool> {
     let pool = options.memory_limit_bytes.unwrap_or(total / 2);
     let query = options.query_memory_limit_bytes.unwrap_or(pool / QUERY_SHARE);
@@ -105,7 +107,8 @@ pub(super) fn live_settings(options: &OpenOptions) -> LiveSettings {
     }
 }
 
-/// Creates the refresher of views and the database's counters, some of which the refresher updates.
+/// Creates the refresher of views together with the database's counters, because the refresher
+/// updates some of them.
 pub(super) fn refresher(
     options: &OpenOptions,
     workers: usize,

@@ -1,9 +1,9 @@
 //! Cache for repeated executions of a query: its binding, its plan, and the plan's results.
 //!
-//! A cached statement is one SQL text of one user; its queries differ only in parameter values, and
-//! sessions share it. All entries are valid only for the snapshot from which they were made. A
-//! cached plan pins that snapshot's files, so the first statement that sees a newer snapshot drops
-//! all older entries of all statements.
+//! A cached statement is one SQL text of one user, and sessions share it. Its queries differ only
+//! in parameter values. All entries are valid only for the snapshot from which they were made. A
+//! cached plan pins that snapshot's files. Therefore the first statement that uses a newer snapshot
+//! drops all older entries of all statements.
 
 mod plan;
 mod results;
@@ -23,7 +23,7 @@ pub(crate) use results::{Asked, CachedResult};
 
 use results::CachedBytes;
 
-/// Interval between checks for entries of older snapshots.
+/// Interval between checks for entries that belong to older snapshots.
 const FORGET_EVERY: Duration = Duration::from_millis(500);
 
 /// Cached state of a query.
@@ -41,7 +41,7 @@ pub(crate) struct QuerySlot {
 }
 
 impl QuerySlot {
-    /// Returns the entry if it belongs to this epoch.
+    /// Returns the entry, provided that it belongs to this epoch.
     pub(crate) fn get(&self, epoch: u64) -> Option<CachedQuery> {
         match &*self.cached.lock() {
             Some((cached_for, query)) if *cached_for == epoch => Some(query.clone()),
@@ -53,9 +53,9 @@ impl QuerySlot {
 /// The query cache of a database.
 #[derive(Debug, Default)]
 pub(crate) struct QueryCache {
-    /// The newest epoch any statement has seen.
+    /// The newest epoch that any statement has used.
     epoch: AtomicU64,
-    /// The non-empty entries.
+    /// All slots that have an entry.
     slots: Mutex<Vec<Weak<QuerySlot>>>,
     results: CachedBytes,
 }
@@ -68,7 +68,7 @@ impl QueryCache {
         cache
     }
 
-    /// Drops entries for older snapshots.
+    /// Drops entries that belong to older snapshots.
     pub(crate) fn advance(&self, epoch: u64) {
         if self.epoch.fetch_max(epoch, Ordering::AcqRel) >= epoch {
             return;
@@ -80,22 +80,22 @@ impl QueryCache {
         }
     }
 
-    /// Caches the query, unless a newer snapshot has been seen.
+    /// Caches the query, unless a statement has already used a newer snapshot.
     pub(crate) fn keep(&self, slot: &Arc<QuerySlot>, epoch: u64, query: CachedQuery) {
         let mut slots = self.slots.lock();
         if self.epoch.load(Ordering::Acquire) > epoch {
             return;
         }
         let before = slot.cached.lock().replace((epoch, query));
-        // An entry for the same epoch is already registered.
+        // The slot is already registered if it had an entry for the same epoch.
         if before.is_none_or(|(cached_for, _)| cached_for < epoch) {
             slots.push(Arc::downgrade(slot));
         }
     }
 }
 
-/// Drops plans for older snapshots even if no new statement does so, because they pin dropped
-/// files. Ends with the database.
+/// Drops plans for older snapshots, even without a new statement, because the plans pin dropped
+/// files. Ends when the database is closed.
 async fn forget_old(cache: Weak<QueryCache>, storage: Weak<Storage>) {
     let mut times = tokio::time::interval(FORGET_EVERY);
     loop {

@@ -1,4 +1,4 @@
-//! Cached plans, which are reused for the same or different parameter values.
+//! Cached plans, which are reused for the same or for different parameter values.
 
 use std::sync::Arc;
 
@@ -16,14 +16,14 @@ use super::QueryCache;
 use super::results::CachedResults;
 use super::symbols::NamedTest;
 
-/// A fully planned query.
+/// A query with its physical plan.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedQuery {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     pub(crate) columns: Vec<Field>,
     pub(crate) timestamp: Option<usize>,
-    /// The epoch in which all users get the same rows, which the query computes without reading any
-    /// table.
+    /// The epoch in which the query returns the same rows to all users without reading any table,
+    /// if any.
     pub(crate) constant_in: Option<u64>,
 }
 
@@ -31,13 +31,14 @@ pub(crate) struct PlannedQuery {
 #[derive(Debug)]
 pub(crate) struct CachedPlan {
     pub(crate) query: PlannedQuery,
-    /// For a query with parameters: how to adapt the plan, which was made for one set of values.
+    /// For a query with parameters: adapts the plan, which was made for specific values, to
+    /// different ones.
     pub(crate) values: Option<OtherValues>,
     pub(crate) results: CachedResults,
 }
 
-/// Adapts a plan to different parameter values. All parameters must occur in conditions of the
-/// query's WHERE.
+/// Adapts a plan to different parameter values. Requires that all parameters occur in conditions of
+/// the query's WHERE.
 #[derive(Debug)]
 pub(crate) struct OtherValues {
     pub(crate) conditions: Conditions,
@@ -63,7 +64,7 @@ impl CachedPlan {
         self.query.constant_in
     }
 
-    /// Returns the plan for its original values; `None` if it must be planned again.
+    /// Returns the plan for its original values; `None` if the query must be planned again.
     pub(crate) fn for_same_values(
         &self,
         session: &PlanSession,
@@ -74,15 +75,16 @@ impl CachedPlan {
         }
     }
 
-    /// Returns a copy to be executed. During an execution, operators attach state to their plan
-    /// nodes (build side of a join, spilled files). A cached plan is therefore never executed
-    /// itself: it would retain that state while it is cached.
+    /// Returns a copy of the plan for execution. During an execution, operators attach state to
+    /// their plan nodes (a join's build side, spilled files). The cached plan itself is never
+    /// executed, because it would then retain that state.
     pub(crate) fn to_execute(&self) -> EngineResult<PlannedQuery> {
         let plan = reset_plan_states(Arc::clone(self.plan())).map_err(from_datafusion)?;
         Ok(PlannedQuery { plan, ..self.query.clone() })
     }
 
-    /// Returns the plan adapted to different rows; `None` if the query must be planned again.
+    /// Returns the plan adapted to other ranges and predicates; `None` if the query must be planned
+    /// again.
     pub(crate) fn reading(
         &self,
         session: &PlanSession,
@@ -96,14 +98,13 @@ impl CachedPlan {
     }
 }
 
-/// Whether the plan contains a function that must be evaluated per execution: random values,
-/// sequences.
+/// Whether the plan contains a function that must be evaluated for each execution, such as random
+/// values or sequences.
 pub(crate) fn is_volatile(plan: &LogicalPlan) -> EngineResult<bool> {
     any_expression(plan, Expr::is_volatile)
 }
 
-/// Whether the plan computes a string or array whose length depends on a value from a row or
-/// parameter.
+/// Whether the plan computes a string or array whose length depends on a row or a parameter value.
 pub(crate) fn is_as_long_as_said(plan: &LogicalPlan) -> EngineResult<bool> {
     let is_long = |expr: &Expr| Ok(tidemark_functions::is_as_long_as_said(expr));
     any_expression(plan, |expr| expr.exists(is_long).unwrap_or(true))

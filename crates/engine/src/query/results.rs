@@ -1,9 +1,10 @@
-//! Results of a query, cached by parameter values.
+//! Query results, cached by parameter values.
 //!
-//! They are cached with the query's plan, which the next commit removes. This serves clients that
-//! poll for changes and repeat queries whose result has not changed. Only small results are cached,
-//! and only for values that occur a second time, so values that never recur are not copied. A query
-//! without parameters must itself be small, so that setup dominates its execution time.
+//! Results are cached with the query's plan and dropped with it at the next commit. This serves
+//! clients that poll and repeat queries whose result has not changed. Only small results are
+//! cached, and only when the same values occur a second time, so values that never recur are not
+//! copied. A query without parameters must itself be small, so that setup dominates its execution
+//! time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,14 +13,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use tidemark_border::{ExecuteOptions, RowFormat, Summary};
 
-/// Maximum number of value sets remembered per query, either with a cached result or as having
-/// occurred once.
+/// Maximum number of value sets stored per query. Each either has a cached result or has occurred
+/// only once.
 const MAX_VALUES: usize = 1024;
-/// Maximum bytes of a result plus the parameter values it is cached for.
+/// Maximum total size in bytes of a result and its parameter values.
 const MAX_RESULT_BYTES: usize = 4 * 1024;
-/// Maximum bytes of all cached results of a database.
+/// Maximum size in bytes of all cached results of a database.
 const MAX_BYTES: usize = 16 << 20;
-/// Bytes of a cache entry in addition to its values and result.
+/// Memory of a cache entry in bytes, in addition to its values and result.
 const ENTRY_BYTES: usize = 256;
 
 /// Cache key of a result: the parameter values, the selected rows and their encoding.
@@ -35,13 +36,13 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// Returns a copy of a parameter row for use as a cache key; `None` if it is too long for the
-    /// cache.
+    /// Returns a copy of a parameter row for use as a cache key; `None` if the row is too long to
+    /// be cached.
     pub(crate) fn values(row: &[u8]) -> Option<Vec<u8>> {
         (row.len() <= MAX_RESULT_BYTES).then(|| row.to_vec())
     }
 
-    /// Creates a key; `values` is the result of [`Self::values`].
+    /// Creates a key from `values`, which [`Self::values`] returned.
     pub(crate) fn new(values: Vec<u8>, options: &ExecuteOptions) -> Self {
         let ExecuteOptions { skip, take, count_all, last, first_chunk_rows, .. } = *options;
         let rows = options.rows.clone();
@@ -74,7 +75,7 @@ impl CachedBytes {
     }
 }
 
-/// The cached results of one query. They live as long as its cached plan.
+/// The cached results of one query. They are dropped together with its cached plan.
 #[derive(Debug)]
 pub(crate) struct CachedResults {
     known: Mutex<Known>,
@@ -83,7 +84,7 @@ pub(crate) struct CachedResults {
 
 #[derive(Debug, Default)]
 struct Known {
-    /// `None` for values that have occurred only once.
+    /// Results by key; `None` for values that have occurred only once.
     results: HashMap<Asked, Option<CachedResult>>,
     bytes: usize,
 }
@@ -98,7 +99,7 @@ impl CachedResults {
         self.known.lock().results.get(asked)?.clone()
     }
 
-    /// Caches a complete result, if it is small, when its values occur for the second time.
+    /// Caches a complete result if it is small and its values have occurred for the second time.
     pub(crate) fn put(&self, asked: Asked, (bytes, rows): (&[u8], u64), summary: Summary) {
         let values = asked.values.len();
         if bytes.len() + values > MAX_RESULT_BYTES {
@@ -187,7 +188,7 @@ mod tests {
         }
         let held = all.0.load(Ordering::Relaxed);
         assert!(held > MAX_BYTES - 4_000 && held <= MAX_BYTES, "{held}");
-        // Exceeds the value limit of one query.
+        // One more set of values than the limit for a query.
         put(&queries[0], b"more", 1);
         assert!(all.0.load(Ordering::Relaxed) < held - 1_000_000);
         drop(queries);

@@ -1,8 +1,8 @@
-//! The predicates of a cached plan other than time ranges, bound and lowered once with placeholders
-//! for the parameters. Each execution replaces the placeholders with its own values.
+//! The predicates of a cached plan other than time ranges. They are bound and lowered once, with
+//! placeholders for the parameters. Each execution replaces the placeholders with its own values.
 //!
-//! This applies only if a value merely names a symbol with which a column is compared. Values of
-//! any other kind (null, empty string, number, array) are bound again.
+//! This applies only if a parameter is used solely as the name of a symbol with which a column is
+//! compared. Values of any other kind (null, empty string, number, array) are bound again.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,18 +13,19 @@ use tidemark_ast::{BinaryOperator, Node, NodeId, Tree};
 use tidemark_operators::{from_datafusion, renamed};
 use tidemark_types::{EngineResult, ParameterValue};
 
-/// Maximum bytes of a name. Longer constants are shared among operators, not copied.
+/// Maximum length of a name in bytes. Longer constants are shared among operators and not copied.
 const MAX_NAME_BYTES: usize = 256;
 
-/// A plan's predicate over named symbols, compiled when values occur the second time.
+/// A plan's predicate with symbol names as parameters, compiled when the query runs with a second
+/// set of values.
 #[derive(Debug, Default)]
 pub(crate) struct NamedTest {
     runs: AtomicU64,
     test: OnceLock<Option<StandIns>>,
 }
 
-/// A compiled predicate with the placeholder string of each parameter; `None` for parameters that
-/// the predicate does not use.
+/// A compiled predicate, and for each parameter its placeholder string, or `None` if the predicate
+/// does not use the parameter.
 #[derive(Debug)]
 struct StandIns {
     test: Arc<dyn PhysicalExpr>,
@@ -32,12 +33,12 @@ struct StandIns {
 }
 
 impl NamedTest {
-    /// Returns placeholder strings for the parameters, if the predicate must be compiled now.
+    /// Returns placeholder strings for the parameters if the predicate must be compiled now.
     pub(crate) fn wanted(&self, parameters: usize) -> Option<Vec<String>> {
         if self.runs.fetch_add(1, Ordering::Relaxed) != 1 {
             return None;
         }
-        // A string that occurs in no query.
+        // Makes the placeholders differ from every string in a query.
         let salt = RandomState::new().build_hasher().finish();
         let text = |place| format!("\u{1}{salt:016x}.{place}");
         Some((0..parameters).map(text).collect())
@@ -55,12 +56,12 @@ impl NamedTest {
             Some((test, met)) => StandIns::new(tree, test, met, texts)?,
             None => None,
         };
-        // Ignored if another execution has stored one meanwhile.
+        // Fails if another execution has already stored a predicate, which is then used.
         let _ = self.test.set(stand_ins);
         Ok(())
     }
 
-    /// Returns the predicate for these values; `None` if the query must be bound with them.
+    /// Returns the predicate for these values; `None` if the query must be bound again.
     pub(crate) fn of(
         &self,
         values: &[ParameterValue<'_>],
@@ -87,7 +88,8 @@ impl NamedTest {
 }
 
 impl StandIns {
-    /// Returns `None` if a value may affect more than which symbol a column is compared with.
+    /// Returns the reusable predicate; `None` if a value may affect more than the symbol with which
+    /// a column is compared.
     fn new(
         tree: &Tree,
         test: Arc<dyn PhysicalExpr>,
@@ -115,8 +117,8 @@ impl StandIns {
     }
 }
 
-/// For each parameter, whether it is only ever an operand of `=` or `<>`. A list with one item may
-/// be an array.
+/// Returns, for each parameter, whether it is only used as an operand of `=` or `<>`. A list with
+/// one item does not count, because it may be an array.
 fn compared_alone(tree: &Tree, parameters: usize) -> Vec<bool> {
     let place = |id: &NodeId| match tree.get(*id) {
         Some(Node::Parameter { index }) => (*index as usize).checked_sub(1),
@@ -131,7 +133,7 @@ fn compared_alone(tree: &Tree, parameters: usize) -> Vec<bool> {
     for node in &tree.nodes {
         match node {
             Node::Parameter { index } => count(&mut all, (*index as usize).checked_sub(1)),
-            // A variable may have the value of a parameter.
+            // A variable may contain a parameter's value.
             Node::Variable { .. } => return vec![false; parameters],
             Node::Binary {
                 operator: BinaryOperator::Equal | BinaryOperator::NotEqual,
@@ -182,7 +184,7 @@ mod tests {
         Arc::new(BinaryExpr::new(one, Operator::Or, other))
     }
 
-    /// Builds a tree that compares each of `parameters` parameters with a column.
+    /// Builds a tree that compares `parameters` parameters with a column.
     fn tree(parameters: u32) -> Tree {
         let mut nodes = vec![];
         for index in 1..=parameters {
@@ -239,7 +241,7 @@ mod tests {
     #[test]
     fn only_parameters_used_just_as_a_symbol_name_are_replaced() {
         let of = |test: NamedTest| test.of(&values("a", "b")).unwrap().map(|test| test.to_string());
-        // The second parameter belongs to another condition, over time.
+        // The second parameter is in a different condition, on time.
         let test = kept(&tree(2), 1, |texts| named(&texts[0]));
         let [name, _] = values("a", "");
         let found = test.of(&[name, ParameterValue::Null]).unwrap().unwrap();

@@ -1,12 +1,13 @@
 //! Admission control: which statements run concurrently.
 //!
-//! A statement that reads many rows, or an unknown number of rows, needs a scheduling slot. If none
-//! is free, it waits in a queue that is limited in length and time. A cheap statement needs no
-//! slot, so a point query never waits behind heavy ones. A query whose client does not read its
-//! rows releases its slot meanwhile.
+//! A statement that reads many rows, or an unknown number of rows, needs a scheduling slot. If no
+//! slot is free, the statement waits in a queue with limits for length and time. A cheap statement
+//! needs no slot, so a point query never waits behind expensive queries. While a query waits for
+//! its client to read rows, it releases its slot.
 //!
-//! Users share the slots: the next one goes to the user with the fewest running statements. A user
-//! without a running statement gets an extra slot, as long as at most twice the normal number run.
+//! Users share the slots: the next free slot is granted to the user with the fewest running
+//! statements. A user without a running statement gets an extra slot, unless twice the normal
+//! number of statements are running.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -19,12 +20,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::runtime::resident::{Level, ResidentGuard};
 
-/// Maximum rows of a cheap statement: one batch of a scan, less than a millisecond.
+/// Maximum number of rows that a cheap statement reads. This is one scan batch, which takes less
+/// than a millisecond.
 pub(crate) const CHEAP_ROWS: usize = 64 * 1024;
-/// Interval at which a statement that waits for memory checks again.
+/// Interval between memory checks of a statement that waits for memory.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
-/// Maximum number of running statements, including those in extra slots, as a multiple of the
-/// normal number of slots.
+/// Maximum number of running statements, including extra slots, as a multiple of the normal number.
 const MAX_TIMES: usize = 2;
 
 /// Limits for running and waiting statements.
@@ -51,7 +52,7 @@ struct State {
     running: usize,
     /// Number of statements waiting for a slot or for memory.
     waiting: usize,
-    /// Users who have a slot or wait for one.
+    /// Users who have a slot or are waiting for one.
     users: HashMap<Arc<str>, User>,
     turns_given: u64,
 }
@@ -59,13 +60,13 @@ struct State {
 #[derive(Debug, Default)]
 struct User {
     running: usize,
-    /// Sequence number of the last slot granted to this user.
+    /// Sequence number of the slot most recently granted to this user.
     last: u64,
     queue: VecDeque<oneshot::Sender<Permit>>,
 }
 
 impl State {
-    /// Whether another statement may run for a user with this many running ones.
+    /// Whether a user with `running` running statements may run another one.
     fn has_turn(&self, limit: usize, running: usize) -> bool {
         self.running < limit || (running == 0 && self.running < MAX_TIMES * limit)
     }
@@ -83,8 +84,8 @@ impl Admission {
         Arc::new(Self { state: Mutex::default(), limits, memory })
     }
 
-    /// Waits for a slot. Fails with `Busy` if too many statements wait or the wait is too long, and
-    /// with `OutOfMemory` if memory stays low for that time.
+    /// Waits for a slot. Fails with `Busy` if too many statements are waiting or the wait takes too
+    /// long. Fails with `OutOfMemory` if memory remains low for that long.
     pub(crate) async fn admit(self: &Arc<Self>, user: &str) -> EngineResult<Turn> {
         let user: Arc<str> = user.into();
         let mut asked = None;
@@ -114,7 +115,7 @@ impl Admission {
         }
     }
 
-    /// Requests a slot, which is sent as soon as one is free.
+    /// Requests a slot. The receiver gets it as soon as it is granted.
     fn ask(self: &Arc<Self>, user: &Arc<str>) -> oneshot::Receiver<Permit> {
         let (sender, receiver) = oneshot::channel();
         self.state.lock().users.entry(Arc::clone(user)).or_default().queue.push_back(sender);
@@ -122,11 +123,12 @@ impl Admission {
         receiver
     }
 
-    /// Grants free slots to users with the fewest running statements, and among those to the user
-    /// served least recently.
+    /// Grants the free slots. Users with the fewest running statements come first, and among these
+    /// the user whose last grant is oldest.
     fn give(self: &Arc<Self>) {
         while let Some((sender, permit)) = self.next() {
-            // If the statement no longer waits, dropping the permit releases the slot.
+            // If the statement is no longer waiting, this drops the permit and thereby releases the
+            // slot.
             drop(sender.send(permit));
         }
     }
@@ -177,7 +179,7 @@ fn closed() -> EngineError {
     EngineError::new(ErrorCode::Closed, "the database is closed")
 }
 
-/// A position in the queue.
+/// A waiting statement's position in the queue.
 struct Place<'a>(&'a Admission);
 
 impl Drop for Place<'_> {
@@ -200,7 +202,7 @@ impl Drop for Permit {
             state.running -= 1;
             if let Some(user) = state.users.get_mut(&self.user) {
                 user.running -= 1;
-                // Statements that gave up waiting no longer count.
+                // Statements that have stopped waiting do not count.
                 user.queue.retain(|sender| !sender.is_closed());
             }
             state.forget_idle(&self.user);
@@ -209,11 +211,12 @@ impl Drop for Permit {
     }
 }
 
-/// Admission of a statement. Dropping it releases the scheduling slot.
+/// A statement's admission. Dropping it releases the scheduling slot.
 #[derive(Debug, Default)]
 pub(crate) struct Turn {
     permit: Option<Permit>,
-    /// Source of the slot and its user; `None` for statements that need no slot.
+    /// The admission control that granted the slot, and its user; `None` for statements that need
+    /// no slot.
     of: Option<(Arc<Admission>, Arc<str>)>,
 }
 
@@ -233,8 +236,8 @@ impl Turn {
         self.permit = None;
     }
 
-    /// Acquires a slot again. The wait has no time limit, because the statement's resources are
-    /// already in use.
+    /// Acquires a slot again. The wait has no time limit, because the statement already holds its
+    /// other resources.
     pub(crate) async fn resume(&mut self) -> EngineResult<()> {
         if let Some((admission, user)) = &self.of
             && self.permit.is_none()

@@ -17,23 +17,23 @@ use tokio::sync::Notify;
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-/// Stops a running query.
+/// Stops a running query, and reports whether it was stopped.
 #[derive(Debug, Clone, Default)]
 pub struct CancelToken {
     shared: Arc<Shared>,
 }
 
-/// Running; can be stopped.
+/// The statement is running and can be stopped.
 const RUNNING: u8 = 0;
-/// Stopped.
+/// The statement was stopped.
 const STOPPED: u8 = 1;
-/// Committing or committed.
+/// The statement is committing or has committed.
 const SETTLED: u8 = 2;
 
 #[derive(Debug, Default)]
 struct Shared {
     state: AtomicU8,
-    /// The reason; unset if a client requested the cancellation.
+    /// The reason for the cancellation; unset if a client requested it.
     why: OnceLock<EngineError>,
     /// Deadline of the statement.
     deadline: OnceLock<Deadline>,
@@ -41,24 +41,25 @@ struct Shared {
 }
 
 impl CancelToken {
-    /// Cancels the statement, unless it is committing. Lock-free; may be called from any thread,
-    /// any number of times.
+    /// Cancels the statement, unless it is committing. Lock-free; any thread may call it any number
+    /// of times.
     pub fn cancel(&self) {
         if self.change(RUNNING, STOPPED) {
             self.shared.wake.notify_waiters();
         }
     }
 
-    /// Cancels for a server-side reason; returns false if the statement is committing.
+    /// Cancels the statement for a reason on the server; returns false if the statement is
+    /// committing.
     pub(crate) fn stop(&self, why: EngineError) -> bool {
-        // The first reason is retained.
+        // Only the first reason is stored.
         let _ = self.shared.why.set(why);
         self.cancel();
         self.is_cancelled()
     }
 
-    /// Runs the commit, unless the statement was stopped. From then on nothing can stop the
-    /// statement, unless the commit fails.
+    /// Runs the commit, unless the statement has been stopped. From then on the statement cannot be
+    /// stopped, unless the commit fails.
     pub(crate) fn settle<T>(&self, commit: impl FnOnce() -> EngineResult<T>) -> EngineResult<T> {
         if !self.change(RUNNING, SETTLED) && self.is_cancelled() {
             return Err(self.error());
@@ -70,13 +71,14 @@ impl CancelToken {
         outcome
     }
 
-    /// Sets the deadline, for [`CancelToken::why_stopped`].
+    /// Sets the deadline that [`CancelToken::why_stopped`] checks.
     pub(crate) fn set_deadline(&self, deadline: Deadline) {
-        // A token is used for one execution only.
+        // Cannot fail, because a token is used for one execution only.
         let _ = self.shared.deadline.set(deadline);
     }
 
-    /// Returns why the statement must stop, if it was cancelled or its deadline has passed.
+    /// Returns the reason why the statement must stop: a cancellation or a missed deadline; `None`
+    /// if it may continue.
     pub(crate) fn why_stopped(&self) -> Option<EngineError> {
         let deadline = self.shared.deadline.get();
         let late = deadline.filter(|deadline| deadline.has_passed());
@@ -119,8 +121,8 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Creates a deadline `timeout_ms` after a start that was `elapsed_ms` ago; none if absent or
-    /// 0.
+    /// Creates a deadline `timeout_ms` after the statement's start, which was `elapsed_ms` ago. A
+    /// timeout that is absent or 0 means no deadline.
     pub(crate) fn of(timeout_ms: Option<u64>, elapsed_ms: u64) -> Self {
         let timeout_ms = timeout_ms.unwrap_or(0);
         let left = Duration::from_millis(timeout_ms.saturating_sub(elapsed_ms));
@@ -147,7 +149,7 @@ impl Deadline {
     }
 }
 
-/// Stops the binding and planning of a statement, which never await.
+/// Stops a statement during binding and planning, which never await.
 pub(crate) struct StatementStop {
     pub(crate) token: CancelToken,
     pub(crate) deadline: Deadline,
@@ -160,8 +162,8 @@ impl Stop for StatementStop {
     }
 }
 
-/// Runs `work` until it completes, is cancelled, or misses its deadline. Dropping the future stops
-/// it.
+/// Runs `work` until it completes, is cancelled, or misses its deadline. Dropping the future also
+/// stops `work`.
 pub(crate) async fn until_stopped<T>(
     token: &CancelToken,
     deadline: Deadline,
@@ -170,7 +172,7 @@ pub(crate) async fn until_stopped<T>(
     if token.is_cancelled() || (deadline.has_passed() && token.stop(deadline.error())) {
         return Err(token.error());
     }
-    // A query stopped within a step may fail with an error of that step.
+    // If the query was stopped, that reason replaces any error of the interrupted step.
     let done = |result: EngineResult<T>| {
         result.map_err(|error| {
             let late = deadline.has_passed() && token.stop(deadline.error());
@@ -178,12 +180,12 @@ pub(crate) async fn until_stopped<T>(
         })
     };
     let mut work = pin!(work);
-    // Work that completes in one poll needs neither a timer nor a waker.
+    // Work that is ready on the first poll needs neither a timer nor a waker.
     if let Poll::Ready(result) = futures::poll!(work.as_mut()) {
         return done(result);
     }
-    // Some callers poll a statement once and pass it on if it is pending. They must not be delayed
-    // by a second poll.
+    // Some callers poll a statement once and hand it to another task if it is pending. This yield
+    // spares them the delay of a second poll.
     yield_now().await;
     tokio::select! {
         biased;

@@ -1,4 +1,4 @@
-//! Converts panics to errors, at every entry point of the façade and in every worker.
+//! Converts panics to errors, at every public entry point of the engine and in every worker.
 
 use std::any::Any;
 use std::future::Future;
@@ -18,8 +18,8 @@ pub fn catch<T>(entry: &'static str, work: impl FnOnce() -> EngineResult<T>) -> 
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| Err(panicked(entry, &*payload)))
 }
 
-/// Runs `work` on a file from another program. A panic becomes the reader's error for an invalid
-/// file, and the panic message is logged.
+/// Runs `work` on a file written by another program. If it panics, returns the reader's error for
+/// an invalid file and logs the panic message.
 pub fn catch_unreadable<T>(
     entry: &'static str,
     unreadable: impl FnOnce(EngineError) -> EngineError,
@@ -40,8 +40,8 @@ pub async fn catch_async<T>(
     }
 }
 
-/// Runs `work` on a separate thread. Used for work that tasks on blocking threads wait for, because
-/// these tasks may occupy all blocking threads.
+/// Runs `work` on a separate thread. Tasks on blocking threads may occupy all of them, so work for
+/// which they wait must not need a blocking thread.
 pub fn run_apart<T: Send + 'static>(
     entry: &'static str,
     work: impl FnOnce() -> EngineResult<T> + Send + 'static,
@@ -56,7 +56,7 @@ async fn on_own_thread<T: Send + 'static>(
     let (sender, receiver) = tokio::sync::oneshot::channel();
     let thread = std::thread::Builder::new().name(format!("tidemark-{entry}"));
     let spawned = thread.spawn(move || {
-        // The receiver is gone if the statement was cancelled.
+        // The receiver is missing if the statement was cancelled.
         let _ = sender.send(catch(entry, work));
     });
     spawned.map_err(|error| EngineError::io("cannot start a thread", &error))?;
@@ -95,8 +95,9 @@ pub fn panicked(entry: &'static str, payload: &(dyn Any + Send)) -> EngineError 
     EngineError::new(ErrorCode::Internal, message)
 }
 
-/// Returns the error as shown to clients. An error message from a library is logged under an id,
-/// and the client gets that id instead. Every error that crosses the border passes through here.
+/// Returns the error to send to the client. If the error contains a library's message, logs that
+/// message under an id and returns the id instead. Every error that crosses the border passes
+/// through this function.
 #[must_use]
 pub fn outward(mut error: EngineError) -> EngineError {
     let Some(inner) = error.inner.take() else { return error };

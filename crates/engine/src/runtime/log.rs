@@ -1,4 +1,4 @@
-//! Passes log lines to TypeScript: queued without blocking and delivered in batches.
+//! Passes log lines to TypeScript. Lines are queued without blocking and delivered in batches.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,15 +7,15 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 pub use tidemark_border::{LogLevel as Level, LogLine};
 
-/// Maximum lines queued while no reader takes them; further lines are dropped and counted.
+/// Maximum number of queued lines. Further lines are dropped and counted.
 const MAX_QUEUED_LINES: usize = 10_000;
 
 #[derive(Default)]
 struct Lines {
     waiting: Vec<LogLine>,
-    /// Number of batches taken but not yet delivered.
+    /// Number of batches that a reader has taken but not delivered yet.
     on_their_way: usize,
-    /// Whether a reader takes lines.
+    /// Whether a reader is taking lines.
     is_read: bool,
 }
 
@@ -76,25 +76,25 @@ pub fn write(
     queue().write(LogLine { level, component, event, fields });
 }
 
-/// Waits for lines and takes them all. Called by one thread of the border, which calls
+/// Waits for lines and takes all of them. One thread of the border calls this function, and calls
 /// [`delivered`] once per batch.
 pub fn take_batch() -> Vec<LogLine> {
     queue().take_batch()
 }
 
-/// Records that a batch was delivered, or never will be.
+/// Records that a batch was delivered or will never be.
 pub fn delivered() {
     queue().delivered();
 }
 
-/// Waits until every line written so far is delivered, for at most `patience`, because lines still
-/// in transit are lost when the process exits. Returns false if some remain. Returns immediately if
-/// there is no reader.
+/// Waits until every line written so far is delivered, because undelivered lines are lost when the
+/// process exits. Waits at most `patience`; returns false if some lines remain. Returns immediately
+/// if there is no reader.
 pub fn wait_until_delivered(patience: Duration) -> bool {
     queue().wait_until_delivered(patience)
 }
 
-/// Number of lines lost because no reader took them in time.
+/// Number of lines dropped because no reader took them in time.
 pub fn dropped_lines() -> u64 {
     queue().dropped.load(Ordering::Relaxed)
 }

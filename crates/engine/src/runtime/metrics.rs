@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) struct Metrics {
     /// Number of statements executed.
     pub(crate) statements: Counter,
-    /// How many of these statements a connection handoff executed.
+    /// Number of executed statements that ran in a connection handoff.
     pub(crate) fast_path_statements: Counter,
-    /// How many of these statements were answered from a cached result.
+    /// Number of executed statements that returned a cached result.
     pub(crate) cached_results: Counter,
     /// Number of statements that failed.
     pub(crate) failures: Counter,
@@ -17,7 +17,7 @@ pub(crate) struct Metrics {
     pub(crate) rows_returned: Counter,
     /// Number of rows written.
     pub(crate) rows_written: Counter,
-    /// Number of times the changes of view base tables were read.
+    /// Number of times that the changes of a view's base table were read.
     pub(crate) view_base_reads: Counter,
     /// Bytes received by appenders.
     pub(crate) bytes_imported: Counter,
@@ -34,11 +34,11 @@ pub(crate) struct Gauges {
     pub(crate) query_memory_bytes: usize,
     /// Maximum bytes that queries may use.
     pub(crate) query_memory_limit_bytes: usize,
-    /// Bytes in temporary files of queries.
+    /// Size in bytes of the queries' temporary files.
     pub(crate) spilled_bytes: u64,
-    /// Resident bytes of the process, excluding mapped files.
+    /// Resident memory of the process in bytes, excluding mapped files.
     pub(crate) resident_bytes: u64,
-    /// Bytes of rows that exist only in memory and the log.
+    /// Size in bytes of rows that exist only in memory and the log.
     pub(crate) unwritten_bytes: u64,
     /// Number of rows written by checkpoints since startup.
     pub(crate) checkpointed_rows: u64,
@@ -63,7 +63,7 @@ impl Counter {
 }
 
 impl Metrics {
-    /// Returns the values under the names that TypeScript exposes, with units last.
+    /// Returns the values under the names that TypeScript exposes. Each name ends with its unit.
     pub(crate) fn to_json(&self, gauges: &Gauges) -> serde_json::Value {
         serde_json::json!({
             "statements_total": self.statements.get(),

@@ -1,4 +1,5 @@
-//! Revokes handoffs: on a cancel request, a change of permissions, or server shutdown.
+//! Revokes handoffs when a client requests a cancellation, permissions change, or the server shuts
+//! down.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use parking_lot::Mutex;
 
 use crate::runtime::cancel::CancelToken;
 
-/// First id of executions in handoffs, far above the ids assigned elsewhere.
+/// First id for executions in handoffs, far above the ids assigned elsewhere.
 const FIRST_EXECUTION: u64 = 1 << 48;
 
 /// All handoffs of a database.
@@ -47,11 +48,11 @@ impl Handoffs {
     }
 }
 
-/// Controls a handoff from outside.
+/// Revokes a handoff or stops its execution from another thread.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     is_recalled: AtomicBool,
-    /// Whether the client has closed its sending side.
+    /// Whether the client has closed its sending side of the connection.
     has_left: AtomicBool,
     /// Token of the running execution.
     running: Mutex<Option<CancelToken>>,
@@ -77,7 +78,7 @@ impl Control {
         self.has_left.store(true, Ordering::SeqCst);
     }
 
-    /// Stops the running execution if its client has left.
+    /// Stops the running execution if the client has closed its sending side.
     pub(crate) fn stop_if_left(&self) {
         if self.has_left.load(Ordering::SeqCst) {
             self.stop();

@@ -1,11 +1,11 @@
-//! Memory of running queries, and of rows waiting for COMMIT: one shared pool, with a limit per
-//! user and per query.
+//! Memory of running queries and of rows waiting for COMMIT: one shared pool, with limits per user
+//! and per query.
 //!
 //! The pool counts the memory that operators register. An operator that can spill does so when its
 //! query or all queries together have reached their limit. An operator that cannot spill fails its
-//! query with an error that reports the usage and the limits. Within a query, spilling operators
-//! evenly share the memory that the other operators leave free. They leave a reserve, because the
-//! operator that merges their sorted runs cannot spill.
+//! query with an error that reports the usage and the limits. Within a query, the spilling
+//! operators evenly share the memory that the other operators leave free. They leave a reserve,
+//! because the operator that merges their sorted runs cannot spill.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -19,9 +19,10 @@ use datafusion::execution::memory_pool::{
 use parking_lot::Mutex;
 use tidemark_operators::MEMORY;
 
-/// Spilling operators leave this fraction of a query's memory, given as a divisor, to the others.
+/// Divisor of a query's memory that yields the fraction which spilling operators leave to the other
+/// operators.
 const LEFT_SHARE: usize = 8;
-/// One user's queries leave this fraction of the pool, given as a divisor, to other users.
+/// Divisor of the pool that yields the fraction which the queries of one user leave to other users.
 const OTHERS_SHARE: usize = 4;
 
 /// The memory pool of all queries.
@@ -30,7 +31,7 @@ pub(crate) struct SharedPool {
     limit: usize,
     query_limit: usize,
     used: AtomicUsize,
-    /// Bytes used per user, while the user has queries.
+    /// Memory use in bytes per user, as long as the user has queries.
     users: Mutex<HashMap<String, Weak<AtomicUsize>>>,
 }
 
@@ -41,7 +42,7 @@ impl SharedPool {
         Arc::new(Self { limit, query_limit, used: AtomicUsize::new(0), users: Mutex::default() })
     }
 
-    /// Returns a pool for one more query of a user.
+    /// Returns a pool for a new query of a user.
     pub(crate) fn query(self: &Arc<Self>, user: &str) -> Arc<QueryPool> {
         let mut users = self.users.lock();
         let user = users.get(user).and_then(Weak::upgrade).unwrap_or_else(|| {
@@ -53,7 +54,7 @@ impl SharedPool {
         Arc::new(QueryPool { shared: Arc::clone(self), user, state: Mutex::default() })
     }
 
-    /// Maximum bytes for the queries of one user.
+    /// Maximum memory in bytes for all queries of one user.
     fn user_limit(&self) -> usize {
         (self.limit - self.limit / OTHERS_SHARE).max(self.query_limit)
     }
@@ -63,12 +64,12 @@ impl SharedPool {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Maximum bytes for all queries.
+    /// Maximum memory in bytes for all queries.
     pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Maximum bytes for one query.
+    /// Maximum memory in bytes for one query.
     pub(crate) fn query_limit(&self) -> usize {
         self.query_limit
     }
@@ -89,7 +90,7 @@ impl SharedPool {
 #[derive(Debug)]
 pub(crate) struct QueryPool {
     shared: Arc<SharedPool>,
-    /// Bytes used by all queries of its user.
+    /// Bytes used by all queries of the same user.
     user: Arc<AtomicUsize>,
     state: Mutex<Held>,
 }
@@ -111,7 +112,7 @@ impl Held {
 }
 
 impl QueryPool {
-    /// Whether the query's limit allows `additional` more bytes for an operator.
+    /// Whether the query's limit allows an operator to reserve `additional` more bytes.
     fn has_room(&self, held: &Held, reservation: &MemoryReservation, additional: usize) -> bool {
         let left = self.shared.query_limit.saturating_sub(held.fixed);
         if reservation.consumer().can_spill() {
@@ -122,7 +123,8 @@ impl QueryPool {
         }
     }
 
-    /// Reserves `bytes` within the user's limit and the pool; returns false if either is exceeded.
+    /// Reserves `bytes` within the limits of the user and the pool; returns false if either limit
+    /// would be exceeded.
     fn take(&self, bytes: usize) -> bool {
         let limit = self.shared.user_limit();
         let more = |used: usize| used.checked_add(bytes).filter(|used| *used <= limit);
@@ -202,7 +204,7 @@ impl MemoryPool for QueryPool {
     }
 }
 
-/// Converts to MiB, rounded up so that a request is never shown as 0.
+/// Converts bytes to MiB, rounding up so that no request is shown as 0.
 fn mib(bytes: usize) -> usize {
     bytes.div_ceil(1 << 20)
 }

@@ -17,7 +17,7 @@ use crate::runtime::lanes::Lanes;
 use crate::runtime::pool::{QueryPool, SharedPool};
 use crate::runtime::work::Work;
 
-/// A query that has allocated at most this many bytes is assumed to hold only its plan.
+/// A query that has allocated at most this many bytes is assumed to use memory only for its plan.
 const PLAN_BYTES: usize = 4 << 20;
 
 /// All running queries, by id.
@@ -30,9 +30,9 @@ pub(crate) struct QueryRegistry {
 
 #[derive(Debug)]
 struct Entry {
-    /// User and SQL text of the statement.
+    /// The statement's user and SQL text.
     of: Arc<StatementContext>,
-    /// SQL text of this execution, if it differs.
+    /// The SQL text of this execution, if it differs from the statement's.
     text: Option<String>,
     started_micros: i64,
     token: CancelToken,
@@ -41,8 +41,9 @@ struct Entry {
 }
 
 impl Entry {
-    /// Bytes that the query holds: those that its operators registered, or everything it allocated
-    /// if that is a lot. A query waiting for a scheduling slot holds its plan.
+    /// Returns the query's memory use in bytes: the bytes that its operators registered, or all
+    /// allocated bytes if these exceed the assumed plan size. A query that waits for a scheduling
+    /// slot uses memory for its plan.
     fn held(&self) -> usize {
         let taken = Some(self.work.account.held()).filter(|taken| *taken > PLAN_BYTES);
         self.memory.reserved().max(taken.unwrap_or(0))
@@ -56,8 +57,8 @@ impl Entry {
     }
 }
 
-/// A registry entry, removed when dropped. The execution can be cancelled, whether it is running or
-/// waiting for a scheduling slot.
+/// A registry entry for a running or waiting execution, which can be cancelled through it. Dropping
+/// the registration removes the entry.
 #[derive(Debug)]
 pub struct Registration {
     registry: Arc<QueryRegistry>,
@@ -69,16 +70,17 @@ pub struct Registration {
     pub(crate) deadline: Deadline,
     /// The query's memory pool.
     pub(crate) memory: Arc<QueryPool>,
-    /// State shared by its tasks.
+    /// State that the query's tasks share.
     pub(crate) work: Arc<Work>,
-    /// The snapshot that the query reads, held while it runs so that `snapshots()` shows it.
+    /// The snapshot that the query reads. Held while the query runs, so that `snapshots()` lists
+    /// it.
     snapshot: Option<Arc<Snapshot>>,
-    /// Number of mapped-file faults before the query began.
+    /// Number of mapped-file faults when the query began.
     pub(crate) faults: u64,
 }
 
 impl Registration {
-    /// Runs `work` until it completes, or the query is stopped or misses its deadline.
+    /// Runs `work` until it completes, the query is stopped, or the query misses its deadline.
     pub(crate) async fn until_stopped<T>(
         &self,
         work: impl Future<Output = EngineResult<T>>,
@@ -97,20 +99,21 @@ impl Registration {
         self.token.set_deadline(deadline);
     }
 
-    /// Holds the snapshot that the query reads.
+    /// Retains the snapshot that the query reads.
     pub(crate) fn hold(&mut self, snapshot: &Arc<Snapshot>) {
         self.snapshot = Some(Arc::clone(snapshot));
     }
 }
 
 impl QueryRegistry {
-    /// Creates an empty registry whose queries share this memory and these lanes.
+    /// Creates an empty registry. Its queries share this memory pool and this task queue.
     pub(crate) fn new(memory: Arc<SharedPool>, lanes: Arc<Lanes>) -> Self {
         Self { memory, lanes, running: Mutex::default() }
     }
 
-    /// Registers a query under this id or a free one. `text`: its SQL text, if it differs from the
-    /// statement's. Fails if a query with this id is running.
+    /// Registers a query under this id, or under a free id if none is given. `text` is the
+    /// execution's SQL text, if it differs from the statement's. Fails if a running query has the
+    /// same id.
     pub(crate) fn register(
         self: &Arc<Self>,
         id: Option<u64>,
@@ -150,8 +153,8 @@ impl QueryRegistry {
         found.map(|entry| entry.token.cancel()).is_some()
     }
 
-    /// Stops the query that holds the most memory, with this error. Returns false if no other
-    /// running query holds any.
+    /// Stops the query that uses the most memory, with this error. Returns false if no running
+    /// query uses any memory.
     pub(crate) fn stop_largest(&self, why: EngineError) -> bool {
         let running = self.running.lock();
         let running = running.values().filter(|entry| !entry.token.is_cancelled());
@@ -170,7 +173,7 @@ impl QueryRegistry {
         self.running.lock().iter().map(|(id, entry)| entry.describe(*id)).collect()
     }
 
-    /// Like [`Self::list`], and also returns for each query whether it was cancelled.
+    /// Like [`Self::list`], but also returns whether each query was cancelled.
     pub(crate) fn list_with_state(&self) -> Vec<(ActiveQuery, bool)> {
         let running = self.running.lock();
         let state = |(id, entry): (&u64, &Entry)| (entry.describe(*id), entry.token.is_cancelled());

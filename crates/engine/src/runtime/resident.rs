@@ -1,8 +1,8 @@
-//! Limits the resident memory of the process, because the pool does not count everything.
+//! Limits the resident memory of the process, because the pool does not count all memory.
 //!
-//! Above the low mark new queries wait and ingestion is slowed. Above the high mark the query that
-//! holds the most memory is stopped, and ingestion is rejected. Both end automatically. Mapped
-//! files do not count, because the kernel reclaims their pages when needed.
+//! Above the low mark, new queries wait and ingestion is slowed. Above the high mark, ingestion is
+//! rejected and the query that uses the most memory is stopped. Both measures end automatically.
+//! Mapped files do not count, because the kernel reclaims their pages when needed.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -16,8 +16,9 @@ use tokio::runtime::Handle;
 use crate::runtime::log;
 use crate::runtime::registry::QueryRegistry;
 
-/// Interval between measurements, normally and when memory use is high. Until the next measurement,
-/// memory that one thread has freed but retains counts as free and may be granted to other threads.
+/// Interval between measurements: the normal one, and the one for high memory use. Memory that a
+/// thread has freed but retains counts as free until the next measurement, so other threads may get
+/// it.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
 const MEASURE_MUCH_EVERY: Duration = Duration::from_millis(10);
 /// Minimum interval between log lines about the same level.
@@ -26,25 +27,25 @@ const LOG_EVERY: Duration = Duration::from_secs(1);
 /// have grown by the limit divided by `KEPT_SHARE`.
 const GIVE_BACK_EVERY: Duration = Duration::from_secs(1);
 const KEPT_SHARE: u64 = 8;
-/// Memory use is high above this percentage of the limit.
+/// Percentage of the limit above which memory use is high.
 const MUCH_PERCENT: u64 = 60;
-/// Minimum time between stopping two queries, because a stopped query needs some time to release
-/// its memory.
+/// Minimum time between stopping two queries, because a stopped query needs time to release its
+/// memory.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// New queries wait above this percentage of the limit.
+/// Percentage of the limit above which new queries wait.
 const LOW_PERCENT: u64 = 80;
-/// The largest query is stopped above this percentage of the limit.
+/// Percentage of the limit above which the largest query is stopped.
 const HIGH_PERCENT: u64 = 90;
 
-/// How much memory is in use.
+/// Level of memory use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Level {
-    /// Sufficient memory.
+    /// Memory is sufficient.
     Normal,
-    /// Too little memory to start new queries.
+    /// Memory is too low to start new queries.
     Low,
-    /// So little memory that a query must be stopped.
+    /// Memory is so low that a query must be stopped.
     High,
 }
 
@@ -61,8 +62,8 @@ impl ResidentGuard {
         Arc::new(Self { limit, resident: AtomicU64::new(0), level: AtomicU8::new(0) })
     }
 
-    /// Creates a guard that measures until the database is closed, and controls its queries and
-    /// unwritten rows.
+    /// Creates a guard that measures memory until the database is closed. It acts on the database's
+    /// queries and unwritten rows.
     pub(crate) fn watching(
         limit: u64,
         handle: &Handle,
@@ -102,7 +103,7 @@ impl ResidentGuard {
         level
     }
 
-    /// Returns the error for work that is not allowed to start.
+    /// Returns the error for work that may not start at present.
     pub(crate) fn refusal(&self) -> EngineError {
         let (resident, limit) = (self.resident() >> 20, self.limit >> 20);
         let message = format!("memory is low: the server holds {resident} of {limit} MiB");
@@ -119,12 +120,12 @@ impl ResidentGuard {
     }
 }
 
-/// Decides when threads must return memory that they have freed but retain: when this memory has
-/// grown by an eighth of `memory.limit` since they last returned it.
+/// Decides when threads must return memory that they have freed but retain. They do so when this
+/// memory has grown by an eighth of `memory.limit` since the last return.
 #[derive(Debug)]
 struct Kept {
     step: u64,
-    /// Minimum number of bytes retained at any time since threads last returned memory.
+    /// Minimum number of retained bytes observed since threads last returned memory.
     least: u64,
     asked: Option<Instant>,
 }
@@ -134,7 +135,7 @@ impl Kept {
         Self { step: limit / KEPT_SHARE, least: 0, asked: None }
     }
 
-    /// Whether threads must return memory, given the bytes they retain now.
+    /// Whether threads must return memory, given the number of bytes that they retain now.
     fn is_too_much(&mut self, kept: u64) -> bool {
         if self.asked.is_some_and(|at| at.elapsed() < GIVE_BACK_EVERY) {
             return false;
@@ -151,7 +152,7 @@ impl Kept {
     }
 }
 
-/// Wakes idle workers, because they return freed memory before they park again.
+/// Wakes idle workers, so that they return freed memory before they park again.
 fn wake_workers() {
     let handle = Handle::current();
     for _ in 0..handle.metrics().num_workers() {
@@ -201,24 +202,24 @@ async fn watch(guard: Arc<ResidentGuard>, registry: Weak<QueryRegistry>, storage
     }
 }
 
-/// Returns the resident bytes of the process without mapped files.
+/// Returns the resident memory of the process in bytes, without mapped files.
 pub(crate) fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     Some(kib_after(&status, "RssAnon:")? + kib_after(&status, "RssShmem:").unwrap_or(0))
 }
 
-/// Returns the resident bytes of the process including mapped files.
+/// Returns the resident memory of the process in bytes, including mapped files.
 pub(crate) fn process_bytes() -> Option<u64> {
     kib_after(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
 }
 
-/// Returns the number of bytes in a line `name  N kB`.
+/// Returns the number of bytes stated in a line `name  N kB`.
 fn kib_after(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(rest.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? * 1024)
 }
 
-/// Returns the memory available to the process: that of the machine, or less if a control group
+/// Returns the memory available to the process: the machine's memory, or less if a control group
 /// sets a lower limit.
 pub(crate) fn machine_memory() -> u64 {
     const FALLBACK_BYTES: u64 = 2 << 30;
@@ -231,7 +232,8 @@ pub(crate) fn machine_memory() -> u64 {
     limits.chain(machine).min().unwrap_or(FALLBACK_BYTES)
 }
 
-/// Returns the files that may contain the memory limit of our control group or its ancestors.
+/// Returns the files that may contain the memory limits of the process's control group and its
+/// ancestors.
 fn group_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

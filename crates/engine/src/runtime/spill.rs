@@ -1,5 +1,5 @@
-//! Spill files of a query. An operator may write megabytes before it can be stopped, so each write
-//! checks whether the query is still running.
+//! Spill files of a query. Between two checks for cancellation an operator may write megabytes, so
+//! each write also checks whether the query is still running.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,9 +23,9 @@ use crate::runtime::cancel::{CancelToken, Deadline};
 use crate::runtime::pool::SharedPool;
 use tidemark_operators::from_datafusion;
 
-/// Creates the environment shared by all queries: memory pool and spill directory, without object
-/// stores. Files are not read through object stores, and the default registry would link the stores
-/// of `DataFusion` into the addon.
+/// Creates the environment that all queries share: memory pool and spill directory, without object
+/// stores. Files are not read through object stores, and the default registry would link
+/// `DataFusion`'s stores into the addon.
 pub(crate) fn runtime_environment(
     memory: &Arc<SharedPool>,
     spill_root: PathBuf,
@@ -57,7 +57,7 @@ impl ObjectStoreRegistry for NoObjectStores {
     }
 }
 
-/// Returns the disk manager for one query. As long as the query may run, it creates files through
+/// Returns the disk manager for one query. While the query may run, it creates files through
 /// `shared`, whose limit applies.
 pub(crate) fn query_disk(
     shared: &Arc<DiskManager>,

@@ -1,8 +1,9 @@
-//! Work on behalf of a query, polled by a worker or run on a separate thread. A thread's
-//! allocations are charged to the query that it works for, and heavy work is scheduled fairly among
+//! Work on behalf of a query, which a worker polls or a separate thread runs. A thread's
+//! allocations are charged to the query for which it works. Heavy work is scheduled fairly among
 //! users.
 //!
-//! Tasks that a plan spawns are attributed automatically, through a tracing hook in `DataFusion`.
+//! Tasks spawned by a plan are attributed to its query automatically, through a tracing hook in
+//! `DataFusion`.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -22,12 +23,12 @@ thread_local! {
     static CURRENT: RefCell<Option<Arc<Work>>> = const { RefCell::new(None) };
 }
 
-/// State shared by all tasks of a query.
+/// State that all tasks of a query share.
 pub(crate) struct Work {
     pub(crate) account: Arc<Account>,
     lanes: Arc<Lanes>,
     user: Arc<str>,
-    /// Whether the work is heavy and must yield to other users.
+    /// Whether the work is heavy and must yield to other users' work.
     is_heavy: AtomicBool,
 }
 
@@ -47,31 +48,31 @@ impl Work {
         &self.user
     }
 
-    /// Marks the work as heavy: from now on it yields to other users.
+    /// Marks the work as heavy. From now on it yields to other users' work.
     pub(crate) fn set_heavy(&self) {
         self.is_heavy.store(true, Ordering::Relaxed);
     }
 
-    /// Wraps a future so that it is polled as this work.
+    /// Wraps a future so that each poll is attributed to this work.
     pub(crate) fn of<F: Future>(self: &Arc<Self>, work: F) -> Working<F> {
         Working { work: Arc::clone(self), lane: None, inner: Box::pin(work) }
     }
 
-    /// Runs a blocking function as this work.
+    /// Runs a blocking function and attributes it to this work.
     fn run<T>(self: &Arc<Self>, work: impl FnOnce() -> T) -> T {
         let _current = Doing::new(self);
         work()
     }
 }
 
-/// Guard: the thread works for a query while this exists.
+/// Guard: while it exists, the thread works for a query.
 struct Doing {
     _entered: account::Entered,
     before: Option<Arc<Work>>,
 }
 
-/// Returns memory that this thread freed for large queries that have ended. Called before the
-/// thread works for other queries, and before it parks.
+/// Returns memory that this thread freed for large queries which have since ended. Called before
+/// the thread works for another query and before it parks.
 pub(crate) fn give_back() {
     if account::has_to_give_back() {
         tidemark_vfs::give_back();
@@ -97,10 +98,10 @@ fn current() -> Option<Arc<Work>> {
     CURRENT.with_borrow(Clone::clone)
 }
 
-/// A future that runs as work of a query.
+/// A future that is attributed to a query's work.
 pub(crate) struct Working<F> {
     work: Arc<Work>,
-    /// Handle in the scheduler, if the work is heavy.
+    /// The task's handle in the scheduler, if the work is heavy.
     lane: Option<Lane>,
     inner: Pin<Box<F>>,
 }
@@ -132,7 +133,7 @@ impl<F: Future> Future for Working<F> {
     }
 }
 
-/// Wraps a future so that it runs as the current thread's work.
+/// Wraps a future so that it is attributed to the current thread's work.
 pub(crate) fn following<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let current = current();
     async move {
@@ -143,7 +144,7 @@ pub(crate) fn following<F: Future>(work: F) -> impl Future<Output = F::Output> {
     }
 }
 
-/// Wraps a future that a thread blocks on within its task: each poll starts a new time slice.
+/// Wraps a future on which a thread blocks within its task. Each poll starts a new time slice.
 pub(crate) fn waited_for<F: Future>(work: F) -> impl Future<Output = F::Output> {
     let mut work = Box::pin(work);
     std::future::poll_fn(move |context| {
@@ -152,7 +153,7 @@ pub(crate) fn waited_for<F: Future>(work: F) -> impl Future<Output = F::Output> 
     })
 }
 
-/// Wraps a function so that it runs as the current thread's work.
+/// Wraps a function so that it is attributed to the current thread's work.
 pub(crate) fn following_run<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     let current = current();
     move || match current {
@@ -161,7 +162,7 @@ pub(crate) fn following_run<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
     }
 }
 
-/// Attributes tasks of plans to the query that spawns them.
+/// Attributes the tasks of a plan to the query that spawned them.
 struct Follower;
 
 impl JoinSetTracer for Follower {
@@ -183,9 +184,9 @@ impl JoinSetTracer for Follower {
     }
 }
 
-/// Installs the hook for spawned tasks, once per process.
+/// Installs the hook for spawned tasks. Only the first call in the process has an effect.
 pub(crate) fn follow_tasks() {
-    // Fails if another database of this process has already installed the hook.
+    // Fails if another database in this process has already installed the hook.
     let _ = set_join_set_tracer(&Follower);
 }
 
@@ -197,7 +198,7 @@ mod tests {
     use super::*;
     use crate::runtime::workers::build_runtime;
 
-    /// Runs until `end`, one time slice per poll, and counts the polls.
+    /// Runs until `end`, for one time slice per poll, and counts the polls.
     async fn busy(end: Instant, polls: Arc<AtomicUsize>) {
         while Instant::now() < end {
             while !account::is_slice_over() {

@@ -8,12 +8,12 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::runtime::work;
 
-/// Stack size of a worker. Operators poll their inputs, so a query needs a stack frame per nesting
-/// level of its plan. This size suffices for the deepest plan that the plan size limit allows. Only
-/// touched pages use memory.
+/// Stack size of a worker. Operators poll their inputs, so a query needs a stack frame for each
+/// nesting level of its plan. This size suffices for the deepest plan within the plan size limit.
+/// Only touched pages use memory.
 pub(crate) const WORKER_STACK_BYTES: usize = 64 * 1024 * 1024;
 
-/// The runtime of a database, until the database is closed.
+/// The database's runtime, which exists until the database is closed.
 pub(crate) struct Workers {
     runtime: Mutex<Option<Runtime>>,
     handle: Handle,
@@ -35,11 +35,11 @@ impl Workers {
         Handle::try_current().is_ok_and(|current| current.id() == self.handle.id())
     }
 
-    /// Ends all tasks; waits at most `within`.
+    /// Ends all tasks, waiting at most `within`.
     pub(crate) fn stop(&self, within: Duration) {
         let Some(runtime) = self.runtime.lock().take() else { return };
         if self.is_current() {
-            // A task dropped the last reference; it cannot wait for its own end.
+            // If a task dropped the last reference, it cannot wait for its own end.
             runtime.shutdown_background();
         } else {
             runtime.shutdown_timeout(within);
@@ -47,9 +47,9 @@ impl Workers {
     }
 }
 
-/// Builds the worker threads: one per lane, plus one that polls tasks while they are requesting a
-/// lane. Without the extra thread these tasks would wait in the runtime's queue, which does not
-/// distinguish users.
+/// Builds the worker threads: one per lane, and one more that polls tasks while they request a
+/// lane. Without it, these tasks would wait in the runtime's queue, which does not distinguish
+/// users.
 pub(super) fn build_runtime(workers: usize) -> EngineResult<Runtime> {
     Builder::new_multi_thread()
         .worker_threads(workers.saturating_add(1))

@@ -47,7 +47,7 @@ pub(crate) type Parameters = Vec<ParameterValue<'static>>;
 /// Decoded parameter values of one execution.
 struct Values {
     parameters: Parameters,
-    /// The encoded values, if a result may be cached for them.
+    /// The encoded values, provided that a result may be cached for them.
     bytes: Option<Vec<u8>>,
 }
 
@@ -58,36 +58,36 @@ impl Values {
     }
 }
 
-/// A bound statement. Its first binding determines what it does. Each execution uses the newest
-/// snapshot, and reuses an earlier plan if that is still valid.
+/// A bound statement. The first binding determines its columns, parameters and accesses. Each
+/// execution uses the newest snapshot and reuses an earlier plan that is still valid.
 pub struct Statement {
     database: Arc<Database>,
     tree: Arc<Tree>,
     context: Arc<StatementContext>,
     shape: Shape,
-    /// Tables that the statement names, with table id and definition version.
+    /// Tables that the statement names, with table id and schema version.
     tables: Vec<(String, Option<TableVersion>)>,
-    /// Whether the description depends only on these tables.
+    /// Whether the statement's description depends only on these tables.
     is_stable: bool,
     slot: Arc<QuerySlot>,
-    /// Whether the execution time depends only on the statement's tables.
+    /// Whether the statement's execution time depends only on its tables.
     may_be_small: bool,
-    /// Whether the last execution took less time than waking a worker.
+    /// Whether the last execution took less time than it takes to wake a worker.
     was_small: AtomicBool,
     /// Number of rows that this plan reads.
     rows: AtomicUsize,
-    /// Bound rows of an INSERT, for its first execution.
+    /// Bound rows of an INSERT, used by its first execution.
     insert: Mutex<Option<BoundInsert>>,
     transaction: Option<Arc<Transaction>>,
 }
 
-/// Maximum tree nodes of a small statement.
+/// Maximum number of syntax tree nodes in a small statement.
 const SMALL_NODES: usize = 256;
 
-/// Table id and definition version; for a view 0 and a hash of its record.
+/// Table id and schema version; for a view, 0 and a hash of its record.
 type TableVersion = (TableId, u64);
 
-/// Properties of a statement that are described to clients.
+/// A statement's properties that are described to clients.
 #[derive(Debug)]
 struct Shape {
     kind: StatementKind,
@@ -119,7 +119,7 @@ impl Shape {
     }
 }
 
-/// A binding, and whether it stays valid as long as its snapshot is the newest.
+/// A binding, with whether it remains valid as long as its snapshot is the newest.
 struct Binding {
     bound: BoundStatement,
     is_stable: bool,
@@ -130,7 +130,7 @@ struct Binding {
 pub struct ExecuteReply {
     /// The first rows.
     pub chunk: Option<Chunk>,
-    /// Totals, if all rows are in `chunk`.
+    /// Totals of the result, if `chunk` contains all rows.
     pub summary: Option<Summary>,
     /// The remaining rows, if any.
     pub stream: Option<ResultStream>,
@@ -138,7 +138,7 @@ pub struct ExecuteReply {
     pub drawn: Vec<DrawnNumber>,
     /// The change that the rows belong to, for a change feed.
     pub change: Option<TableChange>,
-    /// The epoch in which every identical request gets this same reply, if there is one.
+    /// The epoch in which every identical request gets the same reply, if such an epoch exists.
     pub kept_for: Option<u64>,
 }
 
@@ -151,7 +151,7 @@ impl Statement {
         transaction: Option<Arc<Transaction>>,
     ) -> EngineResult<Self> {
         failpoint::hit("engine.prepare")?;
-        // Binding evaluates constants.
+        // Required because binding evaluates constants.
         let account = Account::new(database.memory.query_limit(), || None);
         let _entered = account.enter();
         let tree = Tree::from_json(tree)
@@ -218,8 +218,8 @@ impl Statement {
         (version(snapshot, &schema.name) == Some((schema.id, schema.version))).then_some(insert)
     }
 
-    /// Returns the newest epoch if preparing the statement again would certainly give the same
-    /// description, because it depends only on tables and these are unchanged.
+    /// Returns the newest epoch if a new preparation would certainly give the same description.
+    /// This is so if the description depends only on tables and these are unchanged.
     pub fn current_epoch(&self) -> Option<u64> {
         let snapshot = self.database.check_open().and_then(|()| self.database.snapshot()).ok()?;
         let is_current = self.is_stable
@@ -227,13 +227,13 @@ impl Statement {
         is_current.then(|| snapshot.epoch())
     }
 
-    /// Whether the next execution will probably finish before a worker could be woken. If so, a
-    /// caller may poll it once on its own thread.
+    /// Whether the next execution will probably finish before a worker could be woken. In that case
+    /// a caller may poll it once on its own thread.
     pub fn is_immediate(&self) -> bool {
         self.was_small.load(Ordering::Relaxed)
     }
 
-    /// Returns kind, columns, parameters and accesses.
+    /// Returns the statement's kind, columns, parameters and accesses.
     pub fn describe(&self) -> StatementDescription {
         let shape = &self.shape;
         StatementDescription {
@@ -258,8 +258,8 @@ impl Statement {
     }
 
     /// Returns the table's designated timestamp for an access to some of its columns, because some
-    /// permissions include it. Not needed for users without restrictions, nor for a view, which is
-    /// read with its owner's permissions.
+    /// permissions include it. Returns `None` for users without restrictions, and for views, which
+    /// are read with their owner's permissions.
     fn designated(&self, access: &Access) -> Option<String> {
         if access.columns.is_empty()
             || (self.context.visibility.is_none() && access.owner.is_none())
@@ -282,9 +282,9 @@ impl Statement {
         self.database.registry.register(*query_id, &self.context, text.clone())
     }
 
-    /// Executes the statement. The reply contains the first chunk, and a stream of the remaining
-    /// rows. On the database's own runtime the statement runs inline, otherwise as a task on that
-    /// runtime. `parameters` is one row of [`ParameterRows`].
+    /// Executes the statement. The reply contains the first chunk and a stream with the remaining
+    /// rows. On the database's own runtime the statement runs inline; on any other it runs as a
+    /// task on the database's runtime. `parameters` is a single row of [`ParameterRows`].
     pub async fn execute(
         self: &Arc<Self>,
         mut registration: Registration,
@@ -316,8 +316,8 @@ impl Statement {
         result
     }
 
-    /// Executes an INSERT for many parameter rows, in one commit. The rows are encoded as in Bind
-    /// messages; see [`ParameterRows`].
+    /// Executes an INSERT for many parameter rows in one commit. The rows are encoded as described
+    /// for [`ParameterRows`].
     pub async fn execute_batch(
         self: &Arc<Self>,
         parameter_rows: Vec<u8>,
@@ -332,7 +332,7 @@ impl Statement {
         task.await.map_err(|error| EngineError::internal(error.to_string()))?
     }
 
-    /// Binds the INSERT for COPY, with only parameters as values, and returns it with its
+    /// Binds the INSERT for a COPY, with a parameter for each value. Returns it together with its
     /// transaction block.
     pub fn for_copy(&self) -> EngineResult<CopyTarget> {
         let insert = self.insert_of_parameters(&self.snapshot()?)?;
@@ -375,8 +375,8 @@ impl Statement {
         Ok(insert)
     }
 
-    /// Returns the rows of an INSERT with expressions over parameters, bound once per parameter
-    /// row, and the sequence values of the last row.
+    /// Returns the rows of an INSERT with expressions over parameters, and the last row's sequence
+    /// values. The INSERT is bound once per parameter row.
     fn computed_rows(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -409,8 +409,8 @@ impl Statement {
         self.transaction.as_deref()
     }
 
-    /// Returns the newest snapshot, including the rows of the transaction block if the statement
-    /// reads.
+    /// Returns the newest snapshot. If the statement reads rows, the snapshot includes the
+    /// transaction block's rows.
     fn snapshot(&self) -> EngineResult<Arc<Snapshot>> {
         let Shape { kind, accesses, .. } = &self.shape;
         let writes_alone = *kind == StatementKind::Insert
@@ -422,9 +422,9 @@ impl Statement {
     }
 }
 
-/// Whether a statement stays small as long as its tables are small, so that it may run on the
-/// caller's thread and stack. This excludes views, which may change, PIVOT, where a query may
-/// produce any number of columns, and strings whose length depends on a number.
+/// Whether a statement remains small as long as its tables are small, so that it may run on the
+/// caller's thread and stack. This excludes views, which may change; PIVOT, where a query may
+/// produce any number of columns; and strings whose length depends on a number.
 fn is_small(tree: &Tree, bound: &BoundStatement) -> EngineResult<bool> {
     let has_pivot = |node: &Node| matches!(node, Node::Select(select) if select.pivot.is_some());
     if tree.nodes.len() > SMALL_NODES
@@ -437,7 +437,7 @@ fn is_small(tree: &Tree, bound: &BoundStatement) -> EngineResult<bool> {
     Ok(!PlanSize::of(plan)?.is_large() && !is_as_long_as_said(plan)?)
 }
 
-/// Binds a tree to a snapshot, in a statement's context.
+/// Binds a syntax tree to a snapshot in a statement's context.
 fn bind(
     database: &Database,
     tree: &Tree,

@@ -1,4 +1,4 @@
-//! Converts border types to the types of the crates below.
+//! Converts border types to types of the other crates.
 
 use tidemark_border::{ColumnSource, ParquetOptions, ResultColumn, RowFormat};
 use tidemark_catalog::Owner;
@@ -91,7 +91,7 @@ pub(crate) fn result_column(field: &Field) -> ResultColumn {
     ResultColumn { name: field.name.clone(), type_name, dimensions, oid, source }
 }
 
-/// Converts an access; `timestamp` is the table's designated timestamp, for users with restricted
+/// Converts an access. `timestamp` is the table's designated timestamp, for users with restricted
 /// visibility.
 pub(crate) fn described(access: &Access, timestamp: Option<String>) -> tidemark_border::Access {
     let owner =

@@ -36,29 +36,30 @@ use crate::statement::options::row_format;
 
 use super::{Binding, ExecuteReply, Parameters, Statement, Values, bind_context};
 
-/// Maximum number of attempts to find the rows, when other commits intervene.
+/// Maximum number of attempts to find the rows if other commits intervene.
 const MAX_ATTEMPTS: usize = 8;
 
 /// Rows per encoded batch of a RETURNING result.
 const ROWS_OF_ANSWER: usize = 8 * 1024;
 
-/// Maximum number of rows that a small statement reads. Reading and encoding them takes less than a
-/// millisecond.
+/// Maximum number of rows that a small statement reads. Reading and encoding this many rows takes
+/// less than a millisecond.
 const SMALL_ROWS: usize = 1024;
 
-/// Maximum number of rows for a small statement that took at most [`QUICK`] last time, because
-/// counting and summing rows is cheap.
+/// Maximum number of rows that a small statement reads if its last execution took at most
+/// [`QUICK`]. Such a statement only counts or sums rows, for example.
 const QUICK_ROWS: usize = 16 * 1024;
 const QUICK: Duration = Duration::from_micros(500);
 
-/// Maximum time of a small statement over few rows, because it may multiply rows or spend long
-/// computing on them.
+/// Maximum execution time of a small statement. A statement that reads few rows may still multiply
+/// them or compute for a long time.
 const LONG: Duration = Duration::from_millis(5);
 
-/// Maximum size of a constant result in bytes, because the caller caches it.
+/// Maximum size in bytes of a constant result, because the caller caches it.
 const MAX_CONSTANT_BYTES: usize = 16 * 1024;
 
-/// Maximum size of a small statement's result in bytes, because a few rows may have long cells.
+/// Maximum size in bytes of a small statement's result, because even a few rows may have long
+/// cells.
 const SMALL_BYTES: usize = 64 * 1024;
 
 impl Statement {
@@ -70,7 +71,7 @@ impl Statement {
     ) -> EngineResult<ExecuteReply> {
         failpoint::hit("engine.execute")?;
         if options.changes.is_some() {
-            // Boxed separately, because it would enlarge the future of every query.
+            // Boxed, because the inlined future would enlarge the future of every query.
             return Box::pin(self.run_change(registration, parameters, options)).await;
         }
         let snapshot = self.snapshot()?;
@@ -105,7 +106,7 @@ impl Statement {
         drop(snapshot);
         if let Some(table) = rewrite::target(&bound) {
             let plan = rewrite::plan(&bound)?;
-            // Boxed separately, because it would enlarge the future of every query.
+            // Boxed, because the inlined future would enlarge the future of every query.
             let rewrite = self.run_rewrite(table, plan, parameters, options, registration);
             return Box::pin(rewrite).await;
         }
@@ -130,14 +131,14 @@ impl Statement {
         }
     }
 
-    /// Whether caching results of a plan is worth the memory. A query without parameters that reads
-    /// and computes spends its time on execution, not on setup.
+    /// Whether caching the plan's results is worth the memory. It is not for a query without
+    /// parameters that spends its time on execution rather than on setup.
     fn caches_results(&self, plan: &CachedPlan) -> bool {
         let is_small = || plan.constant_in().is_some() || self.was_small.load(Ordering::Relaxed);
         plan.values.is_some() || is_small()
     }
 
-    /// Plans and runs a bound query. `keep_for`: the epoch for which the plan may be cached.
+    /// Plans and runs a bound query. `keep_for` is the epoch for which the plan may be cached.
     pub(crate) async fn run_bound(
         &self,
         query: BoundQuery,
@@ -166,8 +167,8 @@ impl Statement {
         Ok(ExecuteReply { kept_for, ..reply })
     }
 
-    /// Returns a cached plan adapted to these values, if they affect only the WHERE clause. Also
-    /// returns whether the selected rows stay the same until the next commit.
+    /// Returns a cached plan adapted to these values, provided that they affect only the WHERE
+    /// clause. Also returns whether the plan selects the same rows until the next commit.
     fn plan_for(
         &self,
         plan: &CachedPlan,
@@ -204,7 +205,7 @@ impl Statement {
     }
 
     /// Binds and lowers a cached plan's predicate other than time ranges, with placeholder strings
-    /// as values. Also returns how often parameters occur in it.
+    /// as values. Also returns the number of parameter occurrences in the predicate.
     fn test_of(
         &self,
         plan: &CachedPlan,
@@ -215,7 +216,7 @@ impl Statement {
         let mut context = bind_context(&self.database, &self.context)?;
         let values = texts.iter().map(|text| ParameterValue::Text(text.clone().into()));
         context.parameter_values = Some(values.collect());
-        // A predicate that fails with such values cannot be reused.
+        // If binding fails with placeholders, the predicate cannot be reused.
         let bound = Planner::test_alone(conditions, &self.tree, snapshot, &context).ok().flatten();
         let bound = bound.filter(|_| !context.is_volatile.load(Ordering::Relaxed));
         Ok(bound.and_then(|(test, met)| {
@@ -237,7 +238,7 @@ impl Statement {
         self.start(source, &self.shape.columns, None, options, running).await
     }
 
-    /// Runs a cached plan, and caches its result under `asked`.
+    /// Runs a cached plan and caches its result under the key `asked`.
     async fn run_planned(
         &self,
         query: PlannedQuery,
@@ -255,7 +256,7 @@ impl Statement {
         Ok(reply)
     }
 
-    /// Returns a cached result.
+    /// Returns the reply for a cached result.
     fn cached(&self, result: CachedResult, plan: &CachedPlan) -> ExecuteReply {
         let CachedResult { bytes, rows, mut summary } = result;
         self.database.metrics.rows_returned.add(rows);
@@ -267,12 +268,13 @@ impl Statement {
         ExecuteReply { chunk, summary, kept_for, ..ExecuteReply::default() }
     }
 
-    /// Plans a query, and caches the plan if it may run again.
+    /// Plans a query, and caches the plan if the query may run again.
     async fn plan(&self, query: BoundQuery, keep_for: Option<u64>) -> EngineResult<PlannedQuery> {
         let plan = physical_plan(&self.database, &query.plan).await?;
         self.leave_unless_small(plan.as_ref()).await;
         let BoundQuery { columns, timestamp, plan: logical, conditions, .. } = query;
-        // A transaction block sees its own rows, so nothing is shared.
+        // Inside a transaction block the query reads the block's own rows, so its plan is not
+        // shared.
         let keep_for = keep_for.filter(|_| self.transaction.is_none());
         let keep_for = match keep_for {
             Some(epoch) if !is_volatile(&logical)? && !has_values(&plan) => Some(epoch),
@@ -289,8 +291,8 @@ impl Statement {
         Ok(running)
     }
 
-    /// Moves to a task of the runtime if the statement, treated as small, was polled on the
-    /// caller's thread but is not small this time.
+    /// Continues on a task of the runtime if the statement was polled on the caller's thread as a
+    /// small one but is not small this time.
     async fn leave_unless_small(&self, plan: &dyn ExecutionPlan) {
         let rows = rows_read(plan).unwrap_or(usize::MAX);
         // The last execution time is a better estimate than the maximum number of rows that may be
@@ -307,8 +309,8 @@ impl Statement {
         self.transaction.is_none() && self.may_be_small
     }
 
-    /// Decides from duration and result size whether the statement counts as small next time. A
-    /// stopped or failed execution never counts as small.
+    /// Decides from execution time and result size whether the statement counts as small next time.
+    /// A stopped or failed execution never counts as small.
     fn learn(&self, took: Duration, bytes: usize) {
         let rows = self.rows.load(Ordering::Relaxed);
         let quick = if rows <= SMALL_ROWS { LONG } else { QUICK };
@@ -318,7 +320,7 @@ impl Statement {
     }
 
     pub(super) fn keep(&self, epoch: u64, query: CachedQuery) {
-        // A transaction block sees its own rows, so nothing is shared.
+        // Inside a transaction block the query reads the block's own rows, so nothing is shared.
         if self.transaction.is_none() {
             self.database.queries.keep(&self.slot, epoch, query);
         }
@@ -383,7 +385,7 @@ impl Statement {
         Ok(written(rows_affected, started))
     }
 
-    /// Runs a statement that changes cells of existing rows. The statement blocks the table's other
+    /// Runs a statement that changes cells of existing rows. It first blocks the table's other
     /// writers and is bound again after they have stopped.
     async fn run_rewrite(
         &self,
@@ -395,8 +397,8 @@ impl Statement {
     ) -> EngineResult<ExecuteReply> {
         let started = Instant::now();
         let work = async {
-            // The slot is acquired before the hold: a statement with a slot may wait for the hold,
-            // never the reverse.
+            // The slot is acquired before the table's writers are blocked. A statement with a slot
+            // may wait for the writers, but a statement that blocks them never waits for a slot.
             let turn = match plan {
                 Some(plan) => {
                     let plan = physical_plan(&self.database, plan).await?;
@@ -414,7 +416,8 @@ impl Statement {
                     return Err(replan());
                 }
                 match rewrite::apply(&self.database, bound, &hold, &registration).await {
-                    // A commit that was in progress when the hold began has changed the table.
+                    // A commit that was already in progress when the writers were blocked has
+                    // changed the table.
                     Err(error) if error.code == ErrorCode::Replan && attempts < MAX_ATTEMPTS => {}
                     outcome => {
                         drop(turn);
@@ -433,8 +436,8 @@ impl Statement {
         self.start(source, &self.shape.columns, None, options, running).await
     }
 
-    /// Like `bind_again`, but for a change feed. Also returns whether the binding stays valid while
-    /// the table's definition is unchanged.
+    /// Like `bind_again`, but for a change feed. Also returns whether the binding remains valid
+    /// while the table's definition is unchanged.
     pub(crate) fn bound_again(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -444,7 +447,8 @@ impl Statement {
         Ok((bound, is_stable))
     }
 
-    /// Binds to this snapshot. The binding must match the statement's description.
+    /// Binds the statement to this snapshot. Fails if the result does not match the statement's
+    /// description.
     fn bind_again(
         &self,
         snapshot: &Arc<Snapshot>,
@@ -470,7 +474,7 @@ fn written(rows_affected: u64, started: Instant) -> ExecuteReply {
     ExecuteReply { summary: Some(summary), ..ExecuteReply::default() }
 }
 
-/// Whether rows with these columns match the description.
+/// Whether rows with the columns `columns` match the described columns.
 fn reads_as(columns: &[Field], described: &[Field]) -> bool {
     columns.len() == described.len()
         && columns.iter().zip(described).all(|(one, other)| one.reads_as(other))
@@ -482,8 +486,8 @@ fn replan() -> EngineError {
     EngineError::new(ErrorCode::Replan, message)
 }
 
-/// Whether the permissions checked for `described` are sufficient for `bound`. Parameter values may
-/// turn a filter into a time range, so the columns may be in a different order.
+/// Whether the permissions checked for `described` are sufficient for `bound`. The columns may be
+/// in a different order, because parameter values may turn a filter into a time range.
 fn covers(described: &[Access], bound: &[Access]) -> bool {
     bound.iter().all(|access| {
         described.iter().any(|known| {

@@ -1,4 +1,4 @@
-//! Changed time ranges of base tables, read once for all views of the same base.
+//! Changed time ranges of base tables, read once for all views on the same base.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -27,8 +27,8 @@ impl Bases {
         Self { known: Mutex::default(), metrics: Arc::clone(metrics) }
     }
 
-    /// Returns the changes of a base; `None` if the base is not watched. The changes are read again
-    /// only if the base's record has changed.
+    /// Returns a base's changes; `None` if the base is not watched. Reads the changes again only if
+    /// the base's record has changed.
     pub(super) fn touched(&self, snapshot: &Snapshot, base: TableId) -> Option<Arc<Touched>> {
         let record = snapshot.touched_record(base)?;
         let mut known = self.known.lock();
@@ -43,15 +43,15 @@ impl Bases {
         Some(touched)
     }
 
-    /// Removes all bases except these.
+    /// Removes all bases that are not in `bases`.
     pub(super) fn keep(&self, bases: &HashSet<TableId>) {
         self.known.lock().retain(|base, _| bases.contains(base));
     }
 }
 
-/// Returns the change that watches a base and discards its changes up to transaction `through`.
-/// Returns `None` if the base is already watched and there is nothing to discard, so that its
-/// record stays the same.
+/// Returns the change that starts watching a base and discards its changes up to transaction
+/// `through`. Returns `None` if the base is already watched and has no changes to discard, so that
+/// its record is not rewritten.
 pub(super) fn watch(base: TableId, known: Option<&Touched>, through: u64) -> Option<Change> {
     let forgets = |touched: &Touched| touched.stretches.iter().any(|one| one.lsn <= through);
     known.is_none_or(forgets).then_some(Change::Watch { table: base, through })
