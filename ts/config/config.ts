@@ -96,7 +96,7 @@ export class Config {
   }
 
   get<T>(key: Key<T>): T {
-    // `loadConfig` parsed every key of the registry with the key's own `parse`.
+    // The cast is safe, because `loadConfig` parsed every key with the key's own `parse`.
     return this.#entries.get(key.name)?.value as T;
   }
 

@@ -44,7 +44,7 @@ function parseAnalysedLines(text: string): number {
   return Math.min(lines, ANALYSED_LINES_MAX);
 }
 
-/** Excludes characters that have a meaning in a pattern, a query string or a header. */
+/** Excludes characters that have a special meaning in patterns, query strings or headers. */
 const URL_PATH = /^(?:\/[A-Za-z0-9._~-]+)*\/?$/;
 
 function parsePath(text: string): string {

@@ -1,7 +1,7 @@
 /**
  * Caches the reply of a query that reads no rows of a table: `SELECT 1`, `SELECT count() FROM t`.
- * Until the next commit, every equal request has the same reply, so the engine is asked only for
- * its epoch.
+ * Until the next commit, every equal request has the same reply, so only the epoch is requested
+ * from the engine.
  */
 import type { ExecuteOptions, ExecuteReply } from './types.js';
 

@@ -474,7 +474,7 @@ class EngineResultStream implements ResultStream {
   }
 }
 
-/** Base class of appenders: any of them can be aborted. */
+/** Base class of all appenders, which provides their common `abort`. */
 class Input {
   protected readonly native: NativeAppender;
 
@@ -487,7 +487,7 @@ class Input {
   }
 }
 
-/** Appenders that receive bytes. */
+/** Base class of appenders that receive bytes. */
 class Chunks extends Input {
   async write(chunk: Buffer): Promise<AppendProgress> {
     return await this.queued(chunk, null);

@@ -2,10 +2,12 @@
  * Encodes rows of parameter values for the engine; `crates/ingest` decodes them. The header
  * describes the encoding of the values. It contains a count (16 bits), and for each value its
  * format (8 bits, 0 is text) and type (32 bits, 0 is unspecified). Values beyond this count are
- * text. The rows follow, as in Bind messages. Each row starts with its number of values (16 bits).
- * Each value consists of its length in bytes (32 bits, -1 for null) and its bytes.
+ * text.
+ *
+ * The rows follow, as in Bind messages. Each row starts with its number of values (16 bits). Each
+ * value consists of its length in bytes (32 bits, -1 for null) and its bytes.
  */
-/** Parameter values as strings, in the parameter's own type; `null` is SQL NULL. */
+/** Parameter values as strings, each in the format of its parameter's type; `null` is SQL NULL. */
 export type ParameterValues = readonly (string | null)[];
 
 const FIRST_BYTES = 1_024;

@@ -1,8 +1,9 @@
 /**
  * One JSON line per event: time, level, component, event and fields. Secrets are masked, control
- * characters are escaped (logs are read in terminals), and long lines are truncated. Levels:
- * `error` requires action, `warn` reports degraded service, `info` lifecycle events, and `debug`
- * statements.
+ * characters are escaped (logs are read in terminals), and long lines are truncated.
+ *
+ * Levels: `error` requires action, `warn` reports degraded service, `info` lifecycle events, and
+ * `debug` statements.
  */
 
 const LOG_LEVELS = ['error', 'warn', 'info', 'debug'] as const;

@@ -1,5 +1,6 @@
 /**
- * A statement that the server executes itself. It is parsed when prepared and executed when run.
+ * A statement that the server executes itself. Preparing the statement parses it; executing it
+ * performs its action.
  */
 import { DatabaseError } from '../engine/error.js';
 import type {
@@ -13,7 +14,7 @@ import type {
   StatementDescription,
 } from '../engine/types.js';
 
-/** The action of the statement, and the values of its single row. */
+/** The action of the statement, which returns the values of its single row. */
 export interface OwnAction {
   readonly accesses: readonly Access[];
   readonly notice?: string;

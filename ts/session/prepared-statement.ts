@@ -56,7 +56,10 @@ type Execute = RowOptions | ((description: StatementDescription) => RowOptions);
 /** The requested rows and their format. */
 export type RowOptions = Omit<ExecuteOptions, 'timeoutMs' | 'elapsedMs' | 'queryId' | 'text'>;
 
-/** Whether the error, or its position, may differ for the original SQL text with its literals. */
+/**
+ * Whether the original SQL text with its literals may cause a different error, or the same error at
+ * a different position.
+ */
 export function isOfText(error: unknown): boolean {
   return errorMeaning(asDatabaseError(error).code).isOfText;
 }

@@ -1,7 +1,9 @@
 /**
- * Hides passwords and tokens in statements from users who can see other users' statements. The
- * syntax tree locates them, because the parser recognises a password regardless of quotes, comments
- * and line ends. In SQL text that cannot be parsed, everything that may be a password is hidden.
+ * Hides passwords and tokens in statements from users who can see other users' statements.
+ *
+ * The syntax tree locates them, because the parser recognises a password regardless of quotes,
+ * comments and line ends. In SQL text that cannot be parsed, everything that may be a password is
+ * hidden.
  */
 import {
   type AccessStatement,

@@ -1,4 +1,4 @@
-/** Schema detection of files during binding, limited by the statement's timeout. */
+/** Detects the schema of files during binding, within the statement's timeout. */
 import { DatabaseError } from '../engine/error.js';
 import type { StatementContext, TextAsk, TextShape } from '../engine/types.js';
 import { timedOut } from './time-bounds.js';

@@ -7,7 +7,7 @@ import type { MessageReader } from './message-reader.js';
 
 /** Format code that tells the engine that a value came from the columnar protocol. */
 const COLUMNAR = 2;
-/** Bytes of the start and end offsets of the single value. */
+/** Size of the value's start and end offsets, in bytes. */
 const OFFSETS_BYTES = 8;
 const ELEMENT_BYTES = 8;
 const LENGTH_BYTES = 4;

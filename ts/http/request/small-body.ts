@@ -47,7 +47,8 @@ async function readForm(context: HttpContext, limitBytes: number): Promise<void>
   }
   const bytes = await readBytes(context, limitBytes);
   if (type.startsWith('application/x-www-form-urlencoded')) {
-    // Parsed like the query string: strict UTF-8, and the last value of a repeated name wins.
+    // Form fields are parsed like the query string: they must be valid UTF-8, and the last value of
+    // a repeated name wins.
     parameters.addEncoded(bytes.toString('latin1'));
   } else if (bytes.length > 0) {
     throw new BodyError(415, 'expected application/x-www-form-urlencoded or multipart/form-data');
@@ -102,10 +103,13 @@ let library: { readonly koaBody: KoaBody } | undefined;
 const NEXT = (): Promise<void> => Promise.resolve();
 
 const NOTHING = { json: false, text: false, urlencoded: false, multipart: false };
-/** Parsers by limit. */
+/** Parsers by size limit. */
 const bytesParsers = new Map<number, Parse>();
 
-/** Without an encoding, koa-body treats the body as text. */
+/**
+ * Returns a parser for bytes. Its encoding is empty, because koa-body decodes the body as text if
+ * no encoding is specified.
+ */
 function bytesParser(make: KoaBody, limitBytes: number): Parse {
   let parse = bytesParsers.get(limitBytes);
   if (parse === undefined) {

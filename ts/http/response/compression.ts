@@ -1,4 +1,4 @@
-/** Response compression: streamed, or in one step for short responses. */
+/** Response compression: as a stream, or in one step for short responses. */
 import type { IncomingMessage } from 'node:http';
 import type { Transform } from 'node:stream';
 import { promisify } from 'node:util';

@@ -39,7 +39,7 @@ const INBOUND_BYTES = 1_048_576;
 /** Maximum bytes of buffered replies before they are written without a flush. */
 const OUTBOUND_BYTES = 65_536;
 const AUTH_MESSAGE_BYTES = 65_536;
-/** Delay before a refused login is answered, whatever the reason for the refusal. */
+/** Delay before a refused login is answered, regardless of the reason for the refusal. */
 const REFUSAL_DELAY_MS = 200;
 
 export interface ConnectionServices {

@@ -10,7 +10,7 @@ export type ConversationState =
   | 'ready'
   /** Executions of an INSERT are buffered until a different message arrives. */
   | 'waiting'
-  /** After an error of the extended protocol, until Sync. */
+  /** An error occurred in the extended protocol; messages are skipped until Sync. */
   | 'skipping'
   /** The client sends the data of a COPY. */
   | 'copying'

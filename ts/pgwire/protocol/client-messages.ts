@@ -129,7 +129,7 @@ class BodyReader {
     }
   }
 
-  /** Skips `count` bytes, which must exist; returns their start. */
+  /** Skips `count` bytes and returns their start; throws if fewer bytes remain. */
   pass(count: number): number {
     if (count < 0 || this.remaining < count) {
       throw cutShort();

@@ -1,9 +1,10 @@
 /**
  * Batches consecutive executions of an INSERT. They are buffered until a different message arrives
  * (Sync, Flush, another statement), and then sent to the engine together, in one commit. Replies to
- * messages in between are buffered too, so that all replies are sent in message order. A pipeline
- * may contain thousands of messages that differ only in their values. Messages that repeat the
- * previous ones are accepted as bytes, without decoding: see `repeats`.
+ * messages in between are buffered too, so that all replies are sent in message order.
+ *
+ * A pipeline may contain thousands of messages that differ only in their values. Messages that
+ * repeat the previous ones are accepted as bytes, without decoding: see `repeats`.
  */
 import { DatabaseError, ParameterBatch } from '../../session/index.js';
 import { BoundValues } from './bound-values.js';

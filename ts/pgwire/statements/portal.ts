@@ -31,7 +31,7 @@ export interface PortalRun {
   readonly rows: number;
 }
 
-/** Row limit for the engine if the client sets none. */
+/** Row limit of a client that requests all rows. */
 const ROWS_ALL = 0;
 
 const NOTHING = Buffer.alloc(0);

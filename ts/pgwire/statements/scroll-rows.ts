@@ -14,7 +14,7 @@ const ROW_BYTES = 4;
 
 let totalBytes = 0;
 
-/** Rows that arrived together, and the offset of each. */
+/** Rows that were added together, and the offset of each row. */
 interface RowBlock {
   /** Number of the first row, counted from 1. */
   readonly first: number;
