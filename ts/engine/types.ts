@@ -111,10 +111,7 @@ export interface Statement {
   execute(parameters: Parameters, options: ExecuteOptions): Promise<ExecuteReply>;
   /** Executes an INSERT for many parameter rows, in one native call and one commit. */
   executeBatch(rows: ParameterBatch): Promise<BatchReply>;
-  /**
-   * Resolves when the chunk is queued, which applies back-pressure. Copies the chunk before it
-   * returns.
-   */
+  /** Opens an appender for COPY data: one value per parameter of an INSERT. */
   openCopy(form: CopyForm): Promise<CopyAppender>;
   /**
    * Whether preparing the statement again would yield the same description; false if this is not
@@ -125,7 +122,10 @@ export interface Statement {
 }
 
 export interface Appender {
-  /** Resolves when queued, which applies back-pressure. The chunk is copied before this returns. */
+  /**
+   * Resolves when the chunk is queued, which applies back-pressure. Copies the chunk before it
+   * returns.
+   */
   write(chunk: Buffer): Promise<AppendProgress>;
   /** Ends the current CSV file and starts the next one, for the same table and commit. */
   nextText(csv: CsvTextSpec): Promise<TextReport>;

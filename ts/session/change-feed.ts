@@ -100,7 +100,7 @@ export class ChangeFeed {
     this.#rows = { format: 'json', quoteLargeNumbers };
   }
 
-  /** Closes the feed, whatever it waits for. */
+  /** Closes the feed, even if it is waiting. */
   close(): void {
     this.#isClosed = true;
     this.#statement.cancel();
@@ -148,7 +148,9 @@ export class ChangeFeed {
     return { change, reply, description };
   }
 
-  /** Closes the feed, even if it is waiting. */
+  /**
+   * Yields the rows of a step. The step counts as reported once its last rows have been yielded.
+   */
   async *chunks({ change, reply }: FeedStep): AsyncGenerator<FeedChunk> {
     const before = this.position;
     let rows = before?.rows ?? 0;

@@ -54,9 +54,9 @@ export interface Guard {
   authorise(principal: Principal, accesses: readonly Access[]): void;
   /** The catalog entries that `principal` may see; `undefined` means all entries. */
   visibility(principal: Principal): Visibility | undefined;
-  /** The accesses of a statement to the server itself, as opposed to tables. */
+  /** A number that changes when the visibility changes; 0 for users who see everything. */
   visibilityVersion(principal: Principal): number;
-  /** Permissions that a statement's accesses to the server itself require. */
+  /** The accesses of a statement to the server itself, as opposed to tables. */
   serverAccesses(tree: object): readonly Access[];
   /** Whether a statement reads users or permissions. */
   readsLists(tree: object): boolean;

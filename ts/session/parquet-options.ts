@@ -24,7 +24,7 @@ const CODECS: ReadonlyMap<string, LevelRange | null> = new Map([
 
 type Mutable<T> = { -readonly [Name in keyof T]: T[Name] };
 
-/** Reports an invalid parameter. */
+/** Returns the options, or an error message. */
 export function parquetOptions(read: ReadOption): ParquetOptions | string {
   try {
     const options: Mutable<ParquetOptions> = { ...codecAndLevel(read) };
@@ -58,7 +58,7 @@ export function parquetOptions(read: ReadOption): ParquetOptions | string {
   }
 }
 
-/** An invalid parameter. */
+/** Reports an invalid parameter. */
 class Refusal extends Error {}
 
 function codecAndLevel(read: ReadOption): ParquetOptions {

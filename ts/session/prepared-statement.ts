@@ -287,10 +287,7 @@ export class PreparedStatement {
     return this.#binding;
   }
 
-  /**
-   * Returns the options for an execution that starts now; throws if it must not start. The members
-   * are listed individually, because spreading an object takes several times as long.
-   */
+  /** The current binding's description. */
   #current(): StatementDescription {
     const { statement, terms } = this.#bound();
     const { description } = statement;
@@ -324,8 +321,8 @@ export class PreparedStatement {
   }
 
   /**
-   * Options for an execution that starts now; throws if it must not start. They are listed member
-   * by member, because spreading and adding members takes several times as long.
+   * Returns the options for an execution that starts now; throws if it must not start. The members
+   * are listed individually, because spreading an object takes several times as long.
    */
   #options(
     { queryId, isCancelled }: Execution,

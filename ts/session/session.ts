@@ -48,9 +48,9 @@ interface SessionHostOptions {
   readonly server?: Readonly<Partial<Record<ServerKind, ServerStatements>>>;
   /** Absent without access control. */
   readonly guard?: Guard;
-  /** Detects the schema of text files; absent if no text files can be read. */
+  /** Absent if the database is embedded without a server. */
   readonly operations?: Operations;
-  /** Schema detection of text files; absent if none can be read. */
+  /** Detects the schema of text files; absent if no text files can be read. */
   readonly detectTextShape?: TextShapeDetector;
   /** Timeout for statements for which the client sets none. */
   readonly defaultTimeoutMs?: number;

@@ -1,7 +1,7 @@
 /**
  * POST /live: streams the results of several queries on one connection as server-sent events. A
- * result is sent again whenever it changes. Each query runs repeatedly and read-only, with its
- * user's permissions. All streams of a user share its executions.
+ * result is sent again only when it has changed. Each query runs repeatedly and read-only, with its
+ * user's permissions. All streams of a user share the executions of a query.
  */
 import { KEYS } from '../../config/index.js';
 import {
