@@ -1,4 +1,4 @@
-//! Measures how many megabytes of trades per second the CSV reader parses.
+//! Measures the throughput of the CSV reader for trades, in megabytes per second.
 //!
 //! `cargo run --release --example csv_speed`
 #![allow(clippy::print_stdout, clippy::expect_used)]
@@ -33,8 +33,8 @@ fn trades() -> String {
     text
 }
 
-/// CPU time of this thread, so that load on the machine does not distort the result. If the system
-/// does not report it, wall-clock time.
+/// Returns this thread's CPU time, so that load on the machine does not distort the result. Returns
+/// wall-clock time if the system does not report CPU time.
 fn processor_time(start: Instant) -> Duration {
     let nanos = std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()

@@ -1,6 +1,6 @@
-//! Values of a self-typed protocol: which column type a value creates, and how values are assigned
-//! to existing columns. Nothing is lost except digits of floating-point numbers, and the part of a
-//! timestamp that is finer than the column's unit.
+//! Values of a protocol that sends types with the values: which column type a value creates, and
+//! how values are assigned to existing columns. An assignment loses nothing except digits of
+//! floating-point numbers, and the part of a timestamp that is finer than the column's unit.
 
 use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -40,13 +40,13 @@ impl Instant {
     }
 }
 
-/// A value of a self-typed protocol.
+/// A value of a protocol that sends types with the values.
 #[derive(Debug)]
 pub(crate) enum Value<'b> {
     Symbol(Cow<'b, [u8]>),
     Text(Cow<'b, [u8]>),
     Integer(i64),
-    /// A double, with its source string if it arrived as a string.
+    /// A double. If it was sent as a string, also that string.
     Double(f64, Option<&'b [u8]>),
     Long256(&'b [u8]),
     /// Digits without the type suffix.
@@ -55,7 +55,7 @@ pub(crate) enum Value<'b> {
     Boolean(bool),
     Instant(Instant),
     Array(u8, &'b [u8]),
-    /// A null, which fits any type that has nulls.
+    /// A null, which any nullable type accepts.
     Null,
     NullArray,
 }
@@ -79,7 +79,7 @@ impl Value<'_> {
     }
 }
 
-/// The reason why a value cannot be assigned to a column.
+/// The reason for which a value cannot be assigned to a column.
 #[derive(Debug)]
 pub(crate) enum Problem {
     /// The column's type accepts no values of this kind.
@@ -98,7 +98,7 @@ impl From<EngineError> for Problem {
 
 type Put = Result<(), Problem>;
 
-/// Appends a value. If this fails, the column may or may not contain an extra cell.
+/// Appends a value. On failure, the column may contain an extra cell.
 #[inline]
 pub(crate) fn put(column: &mut ColumnBuilder, value: &Value<'_>) -> Put {
     match (&mut *column, value) {
@@ -148,8 +148,8 @@ pub(crate) fn put(column: &mut ColumnBuilder, value: &Value<'_>) -> Put {
     }
 }
 
-/// Formats a value other than a string as a symbol: digits without the type suffix, and booleans as
-/// clients write them.
+/// Formats a value other than a string as a symbol. Numbers lose their type suffix; booleans are
+/// written as clients write them.
 #[cold]
 fn symbol_text(value: &Value<'_>) -> Result<Option<String>, Problem> {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_| Problem::Utf8);
@@ -167,12 +167,12 @@ fn symbol_text(value: &Value<'_>) -> Result<Option<String>, Problem> {
     })
 }
 
-/// The smallest 64-bit integer represents null.
+/// Returns null for the smallest 64-bit integer, which represents null.
 fn not_null(value: i64) -> Option<i64> {
     (value != i64::MIN).then_some(value)
 }
 
-/// Converts to INT; null stays null. INT's own minimum is rejected because it would be read as
+/// Converts to INT; null remains null. The minimum of INT is rejected, because it would be read as
 /// null.
 fn int(value: i64) -> Result<Option<i32>, Problem> {
     let Some(value) = not_null(value) else { return Ok(None) };
@@ -262,7 +262,7 @@ pub(crate) fn instant(column: &mut ColumnBuilder, value: Instant) -> Put {
     Ok(())
 }
 
-/// An empty string is null in columns that do not hold strings.
+/// An empty string becomes null in columns whose type is not a string type.
 fn text(column: &mut ColumnBuilder, text: &[u8]) -> Put {
     match column {
         ColumnBuilder::Char(_)
@@ -328,8 +328,8 @@ fn unscaled(column: &mut ColumnBuilder, value: i256, scale: u8) -> Put {
             Ok(())
         }
         ColumnBuilder::Float(_) | ColumnBuilder::Double(_) => {
-            // The value is parsed from its decimal text, which yields the nearest floating-point
-            // number.
+            // The value is parsed from its decimal notation, which yields the nearest
+            // floating-point number.
             let text = format!("{value}e-{scale}");
             let value: f64 = fast_float2::parse(&text).map_err(|_| Problem::Value)?;
             floating(column, value)
@@ -338,7 +338,7 @@ fn unscaled(column: &mut ColumnBuilder, value: i256, scale: u8) -> Put {
     }
 }
 
-/// Changes the scale of a number; `None` if significant digits would be lost.
+/// Changes the scale of a decimal; `None` if significant digits would be lost.
 fn rescaled(value: i256, from: u8, to: u8) -> Option<i256> {
     let factor = i256::from_i128(10).checked_pow(u32::from(from.abs_diff(to)))?;
     if to >= from {

@@ -18,7 +18,7 @@ use crate::instant::InstantReader;
 use crate::symbol::SymbolTexts;
 use crate::value_text::{self, Read};
 
-/// Values with a validity bitmap, which is only allocated once a null occurs.
+/// Values with a validity bitmap, which is allocated when the first null occurs.
 #[derive(Debug)]
 pub(crate) struct Nullable<T> {
     values: Vec<T>,
@@ -61,7 +61,7 @@ impl<T: Copy + Default> Nullable<T> {
         self.push_nulls(1);
     }
 
-    /// Appends a parsed value; returns `false` if the string was not a value.
+    /// Appends a parsed value; returns `false` if the string was not a valid value.
     #[inline]
     fn push_read(&mut self, value: Read<T>) -> bool {
         match value {
@@ -124,7 +124,7 @@ pub(crate) enum ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    /// Creates a builder for values of `field`, parsed with this pattern.
+    /// Creates a builder for values of `field`, which are parsed with `pattern`.
     pub(crate) fn new(field: &Field, pattern: Option<&str>) -> EngineResult<Self> {
         let sql_type = field.sql_type;
         let instant = |unit| {
@@ -167,13 +167,13 @@ impl ColumnBuilder {
     }
 
     /// Whether every UTF-8 string is a value of this type. Such columns are filled last in each
-    /// row, so a dropped row has not reached them yet.
+    /// row, so a row that is dropped earlier has no values in them.
     pub(crate) fn takes_any_text(&self) -> bool {
         matches!(self, Self::Text(_) | Self::Symbol { .. })
     }
 
-    /// Parses and appends a non-empty string. Returns `false`, without appending, if it is not a
-    /// value of the type.
+    /// Parses and appends a non-empty string. If the string is not a value of the type, returns
+    /// `false` without appending anything.
     #[inline]
     pub(crate) fn append(&mut self, text: &[u8]) -> EngineResult<bool> {
         Ok(match self {
@@ -219,7 +219,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Appends null, or false or 0 for types without null.
+    /// Appends null. For types without null, appends false or 0.
     pub(crate) fn append_null(&mut self) {
         self.append_nulls(1);
     }
@@ -270,7 +270,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Removes values from row `rows` on. Never needed for columns that accept any text.
+    /// Removes the values from row `rows` on. Never needed for columns that accept every string.
     pub(crate) fn truncate(&mut self, rows: usize) {
         match self {
             Self::Boolean(values) => values.truncate(rows),
@@ -292,8 +292,7 @@ impl ColumnBuilder {
         }
     }
 
-    /// Returns the collected values as an array and resets the builder. The builder keeps its
-    /// symbols.
+    /// Returns the collected values as an array and resets the builder, which retains its symbols.
     pub(crate) fn finish(&mut self) -> EngineResult<ArrayRef> {
         Ok(match self {
             Self::Boolean(values) => {
@@ -331,7 +330,8 @@ impl ColumnBuilder {
     }
 }
 
-/// Returns a column that has no input values: all nulls, or the type's substitute for null.
+/// Returns a column without input values. It contains only nulls, or the type's default for types
+/// without null.
 #[must_use]
 pub fn absent_column(sql_type: SqlType, rows: usize) -> ArrayRef {
     match sql_type {
@@ -369,7 +369,7 @@ where
     Ok(Arc::new(array))
 }
 
-/// Widths match `SqlType::arrow_type`.
+/// The array widths match `SqlType::arrow_type`.
 fn geohash_array(bits: u8, values: &mut Nullable<i64>) -> ArrayRef {
     let (values, nulls) = values.take();
     let rows = values.into_iter();
@@ -388,7 +388,7 @@ fn narrow<A: ArrowPrimitiveType>(
     Arc::new(PrimitiveArray::<A>::new(values.collect(), nulls))
 }
 
-/// Widths match `SqlType::arrow_type`; the values are within the precision.
+/// The array widths match `SqlType::arrow_type`; the values do not exceed the precision.
 fn decimal_array(precision: u8, scale: u8, values: &mut Nullable<i256>) -> EngineResult<ArrayRef> {
     let (values, nulls) = values.take();
     let rows = values.into_iter();

@@ -1,4 +1,4 @@
-//! Selects the buckets of a materialized view to compute: those that changed.
+//! Selects the buckets of a materialized view that must be computed because they changed.
 
 use std::sync::Arc;
 
@@ -33,7 +33,8 @@ impl Refresh<'_> {
         let closed = if closed == i64::MAX {
             closed
         } else {
-            // If a bucket extends past the end of a period, it is shown once the bucket has ended.
+            // A bucket that extends past the end of a period is shown only after the bucket has
+            // ended.
             let closed = closed.saturating_mul(scale);
             rows.shape.spec.around(closed, closed).0
         };
@@ -50,8 +51,8 @@ impl Refresh<'_> {
         Ok(Done::Again)
     }
 
-    /// Whether the entire view must be computed: because that was requested, the changes are
-    /// unknown, or the view shows periods that have not ended.
+    /// Whether the entire view must be computed. This is so if a client requested it, if the
+    /// changes are unknown, or if the view shows periods that have not ended.
     fn is_full(&self, rows: &BucketRows, what: &Due, closed: i64) -> bool {
         let shows_later = self.state.shown_until.is_none_or(|until| until > closed);
         match what {
@@ -65,13 +66,14 @@ impl Refresh<'_> {
         }
     }
 
-    /// Whether there is nothing to record either, such as the completion of a request.
+    /// Whether the refresh also has nothing to record, such as the completion of a request.
     fn is_nothing(&self, what: &Due) -> bool {
         let leaves_out = self.view.period.is_some();
         *what == Due::Changed && self.state.request.is_none() && (self.is_shown() || leaves_out)
     }
 
-    /// Returns the complete buckets to compute, ascending and disjoint; `None` if they are unknown.
+    /// Returns the complete buckets to compute, in ascending order and disjoint; `None` if they are
+    /// unknown.
     fn ranges(
         &self,
         rows: &BucketRows,
@@ -89,8 +91,7 @@ impl Refresh<'_> {
                 }
             }
         }
-        // A row of the view represents its entire bucket, even if the last rows of the bucket were
-        // deleted.
+        // A view row represents its entire bucket, even if the bucket's last rows were deleted.
         let shown = table.time_bounds();
         let shown = shown.map(|(first, last)| (first, rows.shape.spec.around(last, last).1 - 1));
         let Some(bounds) = bounds(&rows.base, shown) else { return Some(Vec::new()) };
@@ -116,7 +117,7 @@ impl Refresh<'_> {
         Some(fewer(ranges))
     }
 
-    /// Returns the timestamp from which late rows are still considered, in the base's unit.
+    /// Returns the timestamp, in the base's unit, before which late rows are ignored.
     fn first_shown(&self, rows: &BucketRows) -> i64 {
         let now = now_micros();
         let limit = match self.view.limit_hours_or_months {
@@ -128,7 +129,7 @@ impl Refresh<'_> {
         rows.shape.spec.around(limit, limit).0
     }
 
-    /// Invalidates the live views over this view, because this view is recomputed entirely.
+    /// Invalidates the live views over this view, because the entire view is recomputed.
     fn end_live_views(&self, changes: &mut Vec<Change>) -> EngineResult<()> {
         for other in IncrementalView::all(self.snapshot) {
             if other.base != self.view.table || other.live.is_none() {
@@ -178,8 +179,8 @@ impl Refresh<'_> {
         Ok(())
     }
 
-    /// Returns the plan for the rows of some buckets, with the aggregation state to resume from and
-    /// to retain.
+    /// Returns the plan for the rows of some buckets. Also returns the aggregation state to resume
+    /// from and to retain.
     fn planned(
         &self,
         rows: BucketRows,
@@ -192,8 +193,8 @@ impl Refresh<'_> {
         let read = |plan, ranges: &[TimeRange]| {
             if is_all { Ok(plan) } else { Planner::within_times(plan, base, ranges) }
         };
-        // A range refresh does not change the position of the view, and the retained groups belong
-        // to that position.
+        // The retained groups belong to the view's position, and a refresh of a range does not
+        // change this position.
         if is_behind {
             return Ok((read(rows.plan, ranges)?, None));
         }

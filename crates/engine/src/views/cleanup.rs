@@ -1,7 +1,7 @@
-//! EXPIRE ROWS: every CLEANUP EVERY interval, removes rows that a policy hides permanently.
+//! EXPIRE ROWS: at every CLEANUP EVERY interval, removes the rows that a policy hides permanently.
 //!
-//! These are rows before a time that only advances. Rows hidden by other policies may be shown
-//! again, so they are retained.
+//! A policy hides rows permanently if they are older than a time that only advances. Other policies
+//! may show hidden rows again, so these rows are retained.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -53,7 +53,7 @@ impl Scheduled<Database> for Cleanup {
                         job.succeeded();
                         job.rest(every);
                     }
-                    // The view was refreshed meanwhile.
+                    // A concurrent refresh changed the view's state.
                     Err(EngineError { code: ErrorCode::Replan, .. }) => {}
                     Err(error) => job.failed(error),
                 }
@@ -62,7 +62,7 @@ impl Scheduled<Database> for Cleanup {
     }
 }
 
-/// Removes the rows that a view hides permanently, in one commit with the view's state.
+/// Removes the rows that a view hides permanently. The same commit updates the view's state.
 async fn clean(
     database: &Arc<Database>,
     snapshot: &Arc<Snapshot>,

@@ -1,4 +1,4 @@
-//! Jobs that remove rows which EXPIRE ROWS hides permanently.
+//! Jobs that remove the rows which EXPIRE ROWS hides permanently.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,13 +25,13 @@ pub(crate) struct Cleanup {
 #[derive(Debug, Default)]
 pub(super) struct CleanupJob {
     pub(super) progress: JobProgress,
-    /// The policy as last seen.
+    /// The policy as it was last recorded.
     policy: Option<ExpirePolicy>,
 }
 
 impl CleanupJob {
-    /// Records the current policy. After a policy is changed, nothing is removed until its interval
-    /// has passed once, so that a mistake can be undone.
+    /// Records the current policy. After a change of the policy, no rows are removed until the new
+    /// interval has passed once, so that a mistake can be undone.
     pub(super) fn know(&mut self, policy: &ExpirePolicy) {
         if self.policy.as_ref() != Some(policy) {
             self.policy = Some(policy.clone());
@@ -40,11 +40,11 @@ impl CleanupJob {
     }
 }
 
-/// The views with a policy, for one version of the records.
+/// The views with a policy, as of one version of the records.
 type Known = (RecordsVersion, Arc<Vec<IncrementalView>>);
 
 impl Cleanup {
-    /// Returns the views with a policy. The views are read again only if one was created, altered
+    /// Returns the views with a policy. Reads the views again only if a view was created, altered
     /// or dropped.
     pub(super) fn with_policy(&self, snapshot: &Snapshot) -> Arc<Vec<IncrementalView>> {
         let version = snapshot.records_version(RecordKind::MaterializedView.name());

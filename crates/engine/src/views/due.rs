@@ -1,4 +1,4 @@
-//! Determines the work that a materialized view needs.
+//! Determines the next refresh of a materialized view.
 
 use tidemark_catalog::{
     Every, IncrementalState, IncrementalView, RefreshPeriod, RefreshRequest, RefreshTrigger,
@@ -8,31 +8,32 @@ use tidemark_types::calendar::MICROS_PER_DAY;
 
 use crate::runtime::registry::now_micros;
 
-/// The work to do.
+/// The kind of refresh to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
-    /// Compute everything.
+    /// Computes all rows.
     Full,
-    /// Compute everything after resolving the names in the query again.
+    /// Resolves the names in the query again and computes all rows.
     Rebuild,
-    /// Compute the changes since the last refresh.
+    /// Computes the changes since the last refresh.
     Changed,
-    /// Compute a time range, whether or not it changed.
+    /// Computes a time range, regardless of changes.
     Range(i64, i64),
 }
 
 /// Result of a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Done {
-    /// There was nothing to commit.
+    /// The refresh had nothing to commit.
     Nothing,
-    /// The refresh read only rows that no earlier refresh had read and that no later one will read.
+    /// The refresh only read rows that no earlier refresh had read and that no later refresh will
+    /// read.
     Once,
     /// The refresh read or wrote some rows again.
     Again,
 }
 
-/// Returns the end of the last complete period. When it changes, there is new work.
+/// Returns the end of the last complete period. When this end advances, the view needs a refresh.
 pub(super) fn clock(view: &IncrementalView) -> i64 {
     match &view.period {
         None => 0,
@@ -40,8 +41,8 @@ pub(super) fn clock(view: &IncrementalView) -> i64 {
     }
 }
 
-/// Returns the work that a view needs; `None` if it is up to date. `touched` is the last
-/// transaction that changed its base, if the base is watched.
+/// Returns the refresh that a view needs; `None` if the view is up to date. `touched` is the last
+/// transaction that changed the base, if the base is watched.
 pub(super) fn due(
     view: &IncrementalView,
     state: &IncrementalState,
@@ -79,8 +80,8 @@ pub(super) fn due(
     (is_time && has_changed).then_some(Due::Changed)
 }
 
-/// Whether a timer has ticked since a given timestamp; without a timestamp, whether it has ticked
-/// at all.
+/// Whether a timer has ticked since a given timestamp. Without a timestamp, whether the timer has
+/// ticked at all.
 fn ticked(view: &IncrementalView, every: Every, since: Option<i64>, now_micros: i64) -> bool {
     if now_micros < view.start_micros {
         return false;
@@ -91,8 +92,8 @@ fn ticked(view: &IncrementalView, every: Every, since: Option<i64>, now_micros: 
     tick >= view.start_micros && since.is_none_or(|since| since < tick)
 }
 
-/// Returns the first base timestamp that a view with periods does not show yet, in microseconds:
-/// the end of the last complete period.
+/// Returns the first base timestamp, in microseconds, that a view with periods does not show yet.
+/// This is the end of the last complete period.
 pub(super) fn closed_until(view: &IncrementalView, buckets: &BucketSpec, now_micros: i64) -> i64 {
     match &view.period {
         None => i64::MAX,
@@ -114,7 +115,8 @@ fn calendar(every: Every, zone: Option<&str>) -> BucketSpec {
     BucketSpec { alignment, ..BucketSpec::new(every.count, unit) }
 }
 
-/// Returns the length of an interval in microseconds; approximate for months and years.
+/// Returns the length of an interval in microseconds. For months and years the length is
+/// approximate.
 fn micros_of(every: Every) -> i64 {
     match every.unit {
         'M' => (30 * MICROS_PER_DAY).saturating_mul(i64::from(every.count)),

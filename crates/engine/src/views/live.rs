@@ -1,10 +1,10 @@
-//! Selects the rows of a live view to compute: those that changed.
+//! Selects the rows of a live view that must be computed because they changed.
 //!
-//! A row added, removed or changed in the base affects later rows of the view, up to a certain
-//! reach ([`tidemark_planner::LiveReach`]). All affected rows are recomputed and replaced, so late
-//! rows, changes and deletions need no special rules. Rows appended at the end resume from the
-//! functions' state after the last row, which stays in memory between refreshes. Late rows resume
-//! from an earlier state.
+//! A row that is added, removed or changed in the base affects later rows of the view up to a
+//! certain reach ([`tidemark_planner::LiveReach`]). All affected rows are recomputed and replaced,
+//! so late rows, changes and deletions need no special rules. For rows appended at the end, the
+//! window functions resume from their state after the last row, which stays in memory between
+//! refreshes. For late rows, they resume from an earlier state.
 
 use tidemark_catalog::{IncrementalState, IncrementalView, LiveView};
 use tidemark_operators::KeptWindows;
@@ -16,35 +16,35 @@ use super::due::Done;
 use super::live_state::Kept;
 use super::refresh::{Filling, Refresh, Span, bounds, fewer};
 
-/// Maximum number of time ranges that the base retired but that show rows again.
+/// Maximum number of time ranges that the base retired and that contain rows again.
 const MAX_REVIVED: usize = 1_024;
 
 type LiveViewRows = IncrementalRows<LiveReach>;
 
-/// Ranges of the base and the view that a refresh reads and writes.
+/// Base ranges that a refresh reads, and view ranges that it writes.
 struct Work {
-    /// Ranges of the base to read.
+    /// Base ranges to read.
     read: Vec<TimeRange>,
-    /// Ranges of the view to compute.
+    /// View ranges to compute.
     shown: Vec<TimeRange>,
-    /// Ranges of the view to replace.
+    /// View ranges to replace.
     cleared: Vec<TimeRange>,
-    /// Changed ranges that lie within ranges the base retired.
+    /// Changed ranges within ranges that the base retired.
     revived: Vec<Span>,
-    /// The function state to resume from, if any.
+    /// The window function state to resume from, if any.
     resumed: Option<Kept>,
-    /// Whether rows that are already shown are replaced.
+    /// Whether the refresh replaces rows that the view already shows.
     is_repair: bool,
-    /// Whether all rows are computed.
+    /// Whether the refresh computes all rows.
     is_full: bool,
 }
 
-/// A function state to resume from.
+/// A window function state to resume from.
 struct Resumed {
     kept: Kept,
     /// First timestamp to read.
     from: i64,
-    /// Whether rows that are already shown are replaced.
+    /// Whether the refresh replaces rows that the view already shows.
     is_repair: bool,
 }
 
@@ -66,7 +66,7 @@ impl Refresh<'_> {
         }
     }
 
-    /// Resumes an invalid view whose base once again has everything that the view reads.
+    /// Revives an invalid view whose base again contains everything that the view reads.
     async fn revive(self, rows: LiveViewRows) -> EngineResult<Done> {
         let seed_target = self.touched.as_ref().map(|touched| touched.last);
         let view = IncrementalView { sources: rows.sources, ..self.view.clone() };
@@ -74,7 +74,7 @@ impl Refresh<'_> {
         self.put(state, Some(view.put()?)).await.map(|()| Done::Again)
     }
 
-    /// Computes changed rows; `bound` is the first timestamp that the view shows.
+    /// Computes the changed rows. `bound` is the first timestamp that the view shows.
     async fn follow(self, rows: LiveViewRows, bound: i64) -> EngineResult<Done> {
         if self.is_shown() && self.state.seed_target.is_none() {
             return Ok(Done::Nothing);
@@ -85,8 +85,8 @@ impl Refresh<'_> {
         Ok(if is_first { Done::Once } else { Done::Again })
     }
 
-    /// Returns the time ranges that the base retired, and those parts in which rows have arrived
-    /// since.
+    /// Returns the time ranges that the base retired, and the parts of these ranges to which rows
+    /// have since been added.
     fn retired(&self) -> (Vec<Span>, Vec<Span>) {
         let Some(touched) = &self.touched else { return (Vec::new(), Vec::new()) };
         let span = |stretch: &tidemark_storage::TouchedStretch| (stretch.first, stretch.last);
@@ -101,8 +101,8 @@ impl Refresh<'_> {
         let all = TimeRange { lo: bound, hi: i64::MAX };
         let (retired, revived) = self.retired();
         let Some(changed) = self.changed() else {
-            // A range retired before the first refresh has no rows in the view that must be
-            // preserved.
+            // The view has no rows to preserve in a range that was retired before the first
+            // refresh.
             let is_first = self.state.position.is_none();
             let frozen = if is_first { Vec::new() } else { without(&retired, &revived) };
             let cleared = TimeRange::difference(&[all], &ranges(&frozen));
@@ -159,8 +159,8 @@ impl Refresh<'_> {
         Work { read, shown, cleared, ..work }
     }
 
-    /// Restricts changed ranges to the time bounds of base and view, and to timestamps from `bound`
-    /// on.
+    /// Restricts the changed ranges to the time bounds of base and view, and to timestamps at or
+    /// after `bound`.
     fn within_data(&self, rows: &LiveViewRows, changed: Vec<Span>, bound: i64) -> Vec<Span> {
         let table = self.snapshot.table_by_id(self.view.table);
         let shown = table.and_then(|table| table.time_bounds());
@@ -169,8 +169,8 @@ impl Refresh<'_> {
         changed.into_iter().map(clamp).filter(|(first, last)| first <= last).collect()
     }
 
-    /// Takes the retained state, unless it includes rows at or after `first` other than those at
-    /// the base's last timestamp.
+    /// Takes the retained state. If it includes rows after `first`, rewinds it, or returns `None`
+    /// if that is impossible.
     fn resumable(&self, rows: &LiveViewRows, first: i64) -> Option<Resumed> {
         let kept = self.refresher.with(self.view.table, |progress| progress.kept.take())??;
         let touched = self.touched.as_ref()?;
@@ -182,19 +182,22 @@ impl Refresh<'_> {
         }
         let mut put_away = touched.retired.iter().filter(|one| one.lsn > kept.begun);
         if put_away.next().is_some() {
-            // Earlier states include rows that a repair excludes.
+            // Earlier states include rows that the base has since retired, so a repair must not use
+            // them.
             kept.windows.forget_marks();
         }
         let is_in_order = touched.disordered <= kept.position || first == i64::MAX;
         if !is_in_order || first < kept.windows.end() {
-            // If the effect ends before the last row, the later rows of the view remain valid.
+            // Resuming is useful only if the change affects rows up to the last one. Otherwise the
+            // later rows of the view remain valid.
             let last = rows.base.time_bounds()?.1;
             let reaches_end = rows.shape.until(first) >= last;
             let from = reaches_end.then(|| kept.windows.rewind(first)).flatten();
             let from = from.filter(|from| *from > rows.shape.since(first))?;
             return Some(Resumed { kept, from, is_repair: true });
         }
-        // Retired rows at the last timestamp no longer exist, so they must not be skipped.
+        // If the rows at the last timestamp were retired, they no longer exist and must not be
+        // skipped.
         let last = kept.windows.end();
         let is_gone = touched
             .retired
@@ -219,7 +222,7 @@ impl Refresh<'_> {
         let reads_on =
             work.read.last().is_some_and(|range| range.lo <= last_time && range.hi > last_time);
         let keeps = rows.shape.is_one_pass() && reads_on;
-        // Only from this point on is it certain that the functions have seen their entire lookback.
+        // From this timestamp on, the functions have certainly read their entire lookback.
         let first_shown = match work.shown.last() {
             Some(range) if !rows.shape.is_endless() => range.lo,
             _ => i64::MIN,
@@ -266,7 +269,7 @@ impl Refresh<'_> {
     }
 }
 
-/// Returns the status of a repair.
+/// Returns the report on a repair.
 fn repair_of(rows: &LiveViewRows, work: &Work) -> LiveRepair {
     let column = rows.base.schema().timestamp_column();
     let is_nanos = column.is_some_and(|column| column.sql_type == SqlType::TimestampNs);
@@ -290,7 +293,7 @@ fn repair_of(rows: &LiveViewRows, work: &Work) -> LiveRepair {
     }
 }
 
-/// Converts spans to ranges; adjacent ones are merged.
+/// Converts spans to ranges and merges adjacent ranges.
 fn ranges(spans: &[Span]) -> Vec<TimeRange> {
     let range = |(first, last): &Span| TimeRange { lo: *first, hi: last.saturating_add(1) };
     TimeRange::union(spans.iter().map(range).collect())
@@ -301,7 +304,7 @@ fn spans(ranges: &[TimeRange]) -> Vec<Span> {
     ranges.iter().map(|range| (range.lo, range.hi.saturating_sub(1))).collect()
 }
 
-/// Subtracts `others` from the spans.
+/// Subtracts `others` from `some`.
 fn without(some: &[Span], others: &[Span]) -> Vec<Span> {
     spans(&TimeRange::difference(&ranges(some), &ranges(others)))
 }

@@ -1,21 +1,21 @@
-//! State of a live view between its refreshes.
+//! State that a live view retains between its refreshes.
 
 use tidemark_catalog::{IncrementalState, IncrementalView};
 use tidemark_operators::KeptWindows;
 use tidemark_planner::{Misfit, Planner};
 use tidemark_storage::Snapshot;
 
-/// Reason why a live view over a materialized view is permanently invalid.
+/// Reason for which a live view over a materialized view becomes permanently invalid.
 pub(super) const REBUILT: &str = "full refresh of the base materialized view";
 
-/// State of a live view's window functions after the last shown row.
+/// The state of a live view's window functions after the last shown row.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// The base's transaction to which the state corresponds.
+    /// The base transaction to which the state corresponds.
     pub(super) position: u64,
-    /// Transaction at which the state was first computed, from all rows of the base at that time.
+    /// The transaction at which the state was first computed, from all base rows at that time.
     pub(super) begun: u64,
-    /// Version of the base's definition with which the state was computed.
+    /// The base's schema version when the state was computed.
     pub(super) version: u64,
     pub(super) windows: KeptWindows,
 }
@@ -26,8 +26,8 @@ impl Kept {
     }
 }
 
-/// Whether the recorded validity of a view is outdated: an invalid view could resume, or a valid
-/// view no longer matches its base.
+/// Whether the recorded validity of a view is outdated. This is so if an invalid view could resume,
+/// or if a valid view no longer matches its base.
 pub(super) fn is_other(
     view: &IncrementalView,
     state: &IncrementalState,

@@ -1,8 +1,8 @@
 //! Refreshes materialized and live views.
 //!
-//! One task examines commits for the time ranges of base tables that changed
+//! A single task examines commits for changed time ranges of base tables
 //! ([`tidemark_storage::Touched`]), once per base regardless of its number of views. Each view with
-//! changes gets a task of its own; a view has at most one at a time. The task computes the changed
+//! changes gets its own task, and at most one task at a time. This task computes the changed
 //! buckets and commits them together with the transaction that they reflect. Writers and readers
 //! never wait for it.
 
@@ -35,21 +35,21 @@ use self::due::{Done, Due, clock, due};
 use self::progress::{Progress, Refresher};
 use self::refresh::Refresh;
 
-/// Interval at which the clock is checked when nothing is committed.
+/// Interval between clock checks while nothing is committed.
 const WATCH_CLOCK_EVERY: Duration = Duration::from_millis(250);
-/// A view that is refreshed on each change rests for this multiple of its refresh time. This limits
-/// the share of a core that it uses, however fast its base changes.
+/// Rest period of a view that is refreshed on each change, as a multiple of its refresh time. It
+/// limits the fraction of a core that the view uses, however fast its base changes.
 const REST: u32 = 4;
-/// Maximum rest after a refresh.
+/// Maximum rest period after a refresh.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
-/// Maximum rest after a refresh that read each row only once. Because those rows must be read
-/// sooner or later, such a refresh rests only as long as it ran.
+/// Maximum rest period after a refresh that read each row only once. Those rows must be read sooner
+/// or later, so such a refresh rests only for as long as it ran.
 const MAX_PAUSE_ONCE: Duration = Duration::from_millis(100);
-/// How much rest may be postponed, so that the first changes after an idle time are shown
+/// Maximum total rest that may be postponed, so that the first changes after an idle time are shown
 /// immediately.
 const REST_CREDIT: Duration = Duration::from_millis(100);
 
-/// A refresh about to start.
+/// A refresh that is about to start.
 struct Next {
     snapshot: Arc<Snapshot>,
     view: Arc<IncrementalView>,
@@ -58,8 +58,8 @@ struct Next {
 }
 
 impl Refresher {
-    /// Starts the refreshes that are due, up to the concurrency limit. The others follow in the
-    /// order in which they became due.
+    /// Starts the due refreshes, up to the concurrency limit. The others start later, in the order
+    /// in which they became due.
     fn look(self: &Arc<Self>, database: &Arc<Database>, snapshot: &Arc<Snapshot>) {
         let mut views = self.views.lock();
         let mut there = HashSet::new();
@@ -80,7 +80,7 @@ impl Refresher {
         self.begin(database);
     }
 
-    /// Returns the work that a view needs, if the view may be refreshed now.
+    /// Returns the refresh that a view needs, if the view may be refreshed now.
     fn wanted(
         &self,
         progress: &mut Progress,
@@ -124,11 +124,12 @@ impl Refresher {
         }
     }
 
-    /// Takes the first waiting view and marks it as running, if it still needs work.
+    /// Takes the first waiting view. Marks it as running if it still needs a refresh.
     fn next(&self, database: &Database) -> Option<Next> {
         let id = self.ready.lock().pop_front()?;
         let mut views = self.views.lock();
-        // The lock blocks threads that determine which change records are still needed.
+        // Held while the refresh starts, because other threads determine which change records are
+        // still needed.
         let snapshot = database.snapshot().ok()?;
         let progress = views.get_mut(&id)?;
         progress.is_ready = false;
@@ -177,7 +178,7 @@ impl Refresher {
                 let last = touched.map_or(0, |touched| touched.last);
                 progress.idle_at = (done == Done::Nothing).then(|| (last, clock(&view)));
             }
-            // The view's record changed meanwhile; the next attempt uses the new one.
+            // The view's record changed during the refresh. The next refresh uses the new record.
             Err(EngineError { code: ErrorCode::Replan, .. }) => {}
             Err(error) => {
                 progress.live.failures += 1;

@@ -1,5 +1,5 @@
-//! Aggregation state retained between refreshes of a materialized view: the groups of the open
-//! bucket for rows before a watermark. The next refresh reads from the watermark on.
+//! Aggregation state that a materialized view retains between refreshes: the open bucket's groups
+//! for rows before a watermark. The next refresh reads from the watermark on.
 
 use tidemark_catalog::{IncrementalState, IncrementalView};
 use tidemark_operators::KeptGroups;
@@ -9,16 +9,16 @@ use tidemark_storage::{TimeRange, Touched};
 /// The retained groups of a view.
 #[derive(Debug)]
 pub(super) struct OpenGroups {
-    /// The base's transaction to which the groups correspond.
+    /// The base transaction to which the groups correspond.
     position: u64,
-    /// Version of the base's definition with which the groups were computed.
+    /// The base's schema version when the groups were computed.
     version: u64,
-    /// Last timestamp of the base.
+    /// The base's last timestamp.
     last_time: i64,
-    /// Approximately how far before its last timestamp the base still receives rows. The watermark
-    /// lags by this much.
+    /// Approximate distance from the base's last timestamp within which late rows still arrive. The
+    /// watermark lags by this distance.
     lateness: i64,
-    /// First timestamp of the buckets to which the groups belong.
+    /// First timestamp of the groups' buckets.
     from: i64,
     groups: KeptGroups,
 }
@@ -29,15 +29,15 @@ pub(super) struct Reading<'a> {
     pub(super) state: &'a IncrementalState,
     pub(super) rows: &'a IncrementalRows<Buckets>,
     pub(super) touched: Option<&'a Touched>,
-    /// The buckets to compute; empty if all are computed.
+    /// The buckets to compute; empty if all buckets are computed.
     pub(super) ranges: &'a [TimeRange],
     pub(super) is_all: bool,
     pub(super) lsn: u64,
 }
 
 impl Reading<'_> {
-    /// Whether groups of the view may be retained: its rows depend only on the base, and only the
-    /// rows determine which buckets are shown.
+    /// Whether the view's groups may be retained. This requires that its rows depend only on the
+    /// base, and that only the rows determine which buckets are shown.
     fn may_keep(&self) -> bool {
         let Self { view, rows, .. } = self;
         !rows.shape.is_whole
@@ -46,7 +46,8 @@ impl Reading<'_> {
             && view.limit_hours_or_months == 0
     }
 
-    /// Returns the range left to read, if the groups include all rows before it.
+    /// Returns the range that remains to be read, provided that the groups include all rows before
+    /// it.
     fn rest(&self, known: &OpenGroups, first: i64) -> Option<TimeRange> {
         let touched = self.touched?;
         let [range] = self.ranges else { return None };
@@ -55,13 +56,13 @@ impl Reading<'_> {
             && known.version == self.rows.base.schema().version
             && !is_put_away;
         let mark = known.groups.marked()?;
-        // After a clock change, more buckets may have to be computed together.
+        // After a clock change, the buckets to compute together may begin earlier.
         let is_same = range.lo == known.from && first >= mark;
         (is_current && is_same).then_some(TimeRange { lo: mark, hi: range.hi })
     }
 
-    /// Returns the ranges to read, and the groups to resume from and then retain. `new` creates
-    /// empty groups.
+    /// Returns the ranges to read, and the groups to resume from and to retain afterwards. `new`
+    /// creates empty groups.
     pub(super) fn plan(
         &self,
         known: Option<OpenGroups>,
@@ -79,12 +80,12 @@ impl Reading<'_> {
         let changed = self.touched.zip(self.state.position);
         let changed = changed.and_then(|(touched, position)| touched.after(position));
         let first = changed.and_then(|spans| spans.first().map(|span| span.0)).unwrap_or(last);
-        // How late rows arrived in the open bucket, in this refresh and in earlier ones.
+        // How late the open bucket's rows arrived, in this refresh and in earlier ones.
         let (late, before) = known.as_ref().map_or((0, 0), |known| {
             let late = known.last_time.saturating_sub(first).max(0);
             (if first < known.from { 0 } else { late }, known.lateness)
         });
-        // Late rows tend to recur, so the watermark is set back far enough for most of them.
+        // Late rows tend to recur, so the watermark lags far enough to cover most of them.
         let lateness = late.saturating_mul(2).max(before - before / 8);
         let rest = known.as_ref().and_then(|known| self.rest(known, first));
         let read_from = rest.map_or(open.lo, |rest| rest.lo);

@@ -1,4 +1,4 @@
-//! Progress of views while the database is open.
+//! Progress of all views while the database is open.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,37 +18,37 @@ use crate::jobs::progress::JobProgress;
 use crate::jobs::{JobKind, JobReport, JobState};
 use crate::runtime::metrics::Metrics;
 
-/// A refresh is shown as running only after this time, because views that are refreshed on each
-/// change start one many times a second.
+/// Time after which a refresh is shown as running. Views that are refreshed on each change start
+/// many refreshes per second.
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 /// The job kind in `jobs()`.
 const REFRESH: &str = "refresh";
-/// Minimum number of concurrent refreshes, so that a long one does not delay the others.
+/// Minimum number of concurrent refreshes, so that a long refresh does not delay all others.
 const MIN_AT_ONCE: usize = 2;
 
-/// State of the views of an open database.
+/// State of all views in an open database.
 #[derive(Debug)]
 pub(crate) struct Refresher {
     pub(super) views: Mutex<HashMap<TableId, Progress>>,
-    /// Changes of their base tables.
+    /// Changes of the base tables.
     pub(super) bases: Bases,
-    /// The epoch examined last, and when.
+    /// The last examined epoch, and when it was examined.
     pub(super) looked: Mutex<(u64, Instant)>,
-    /// Views that need a refresh and wait for a slot.
+    /// Views that need a refresh and wait for a refresh slot.
     pub(super) ready: Mutex<VecDeque<TableId>>,
-    /// Whether materialized views, and live views, are refreshed.
+    /// Whether materialized views are refreshed, and whether live views are.
     is_enabled: bool,
     is_live_enabled: bool,
     /// Limits the number of concurrent refreshes.
     pub(super) turns: Arc<Semaphore>,
-    /// Memory for state retained between refreshes.
+    /// Memory for the state that views retain between refreshes.
     pub(super) memory: Arc<StateMemory>,
 }
 
 /// Progress of one view.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
-    /// The bytes of the definition's record, and the decoded definition.
+    /// The encoded definition as stored in its record, and the decoded definition.
     pub(super) known: Option<(Vec<u8>, Arc<IncrementalView>)>,
     /// Whether the view waits for a refresh slot.
     pub(super) is_ready: bool,
@@ -56,25 +56,26 @@ pub(super) struct Progress {
     pub(super) running: Option<u64>,
     /// Progress of the view's refresh job.
     pub(super) job: JobProgress,
-    /// For a live view: the version of its base's definition that the view was found to match.
+    /// For a live view: the schema version of its base with which the view was found to match.
     pub(super) fits: Option<u64>,
-    /// For a live view: function state, while no refresh uses it.
+    /// For a live view: the window function state, while no refresh uses it.
     pub(super) kept: Option<Kept>,
-    /// For a materialized view: groups of the open bucket, while no refresh uses them.
+    /// For a materialized view: the open bucket's groups, while no refresh uses them.
     pub(super) groups: Option<OpenGroups>,
-    /// For a live view: repairs and number of failed refreshes.
+    /// For a live view: its repairs and the number of failed refreshes.
     pub(super) live: ViewProgress,
-    /// Since when the view's refreshes have been failing.
+    /// Time of the first refresh failure since the last success.
     pub(super) failing_since: Option<Instant>,
-    /// Number of refresh requests at the time of the last failed refresh.
+    /// Number of refresh requests when the last refresh failed.
     pub(super) failed_requests: u64,
-    /// The transaction and period end for which the last refresh found nothing to do.
+    /// The transaction and the period end for which the last refresh had nothing to do.
     pub(super) idle_at: Option<(u64, i64)>,
 }
 
 impl Refresher {
     /// `follows`: whether materialized views are refreshed, and whether live views are.
-    /// `most_bytes`: maximum bytes of state that all views together retain between refreshes.
+    /// `most_bytes`: maximum size in bytes of the state that all views together retain between
+    /// refreshes.
     pub(crate) fn new(
         follows: (bool, bool),
         workers: usize,
@@ -109,7 +110,7 @@ impl Refresher {
         }
     }
 
-    /// Reads or changes the progress of a view; returns `None` if the view no longer exists.
+    /// Reads or changes a view's progress; returns `None` if the view no longer exists.
     pub(super) fn with<T>(
         &self,
         view: TableId,
@@ -126,26 +127,26 @@ impl Refresher {
         }
     }
 
-    /// Returns the transaction up to which no view over a base needs changes any more, given that
-    /// the view `own` has reached the given position.
+    /// Returns the transaction up to which no view over a base needs changes any more. The view
+    /// `own` is assumed to have reached the given position.
     pub(super) fn consumed(&self, snapshot: &Snapshot, base: TableId, own: (TableId, u64)) -> u64 {
         let views = self.views.lock();
-        // All views in the snapshot were examined before any of them started.
+        // Every view in the snapshot was examined before any refresh started.
         let others = views.iter().filter(|(id, progress)| {
             let view = progress.known.as_ref().map(|(_, view)| view);
             **id != own.0 && view.is_some_and(|view| view.base == base)
         });
         let positions = others.filter_map(|(id, progress)| {
             let state = IncrementalState::of(snapshot, *id);
-            // An invalid view, or one that has shown nothing yet, will read everything. A live
-            // view, however, resumes at its position.
+            // A view that is invalid or was never refreshed will read everything, unless it is a
+            // live view, which resumes at its position.
             let follows = state.invalid.is_none() || is_live(snapshot, *id);
             state.position.filter(|_| follows).or(progress.running)
         });
         positions.fold(own.1, u64::min)
     }
 
-    /// Whether the view has finished its rest.
+    /// Whether the view's rest period is over.
     pub(super) fn has_rested(&self) -> bool {
         self.views.lock().values().any(|progress| progress.job.has_rested())
     }
@@ -188,8 +189,8 @@ impl JobKind for Refresher {
 }
 
 impl Progress {
-    /// Whether the recorded validity of a live view is outdated. This is checked when the view is
-    /// invalid, and when the base's definition has changed.
+    /// Whether the recorded validity of a live view is outdated. Checked if the view is invalid or
+    /// the base's definition has changed.
     pub(super) fn is_other(
         &mut self,
         view: &IncrementalView,
@@ -205,7 +206,7 @@ impl Progress {
         is_other
     }
 
-    /// Makes a failed view retry immediately if a client requests a refresh.
+    /// If a client requests a refresh, makes a failed view retry immediately.
     pub(super) fn heed_request(&mut self, snapshot: &Snapshot, view: TableId) {
         let is_failing = self.job.failure().is_some();
         if is_failing && IncrementalState::of(snapshot, view).requests > self.failed_requests {
@@ -213,7 +214,7 @@ impl Progress {
         }
     }
 
-    /// Returns the definition, which is decoded again if its record has changed.
+    /// Returns the definition. Decodes it again if its record has changed.
     pub(super) fn definition(
         &mut self,
         snapshot: &Snapshot,

@@ -1,6 +1,6 @@
 //! One refresh of a view: computes the changed rows and commits them together with the transaction
-//! that they reflect. The two kinds of views differ in how they select rows and in their inputs;
-//! see `buckets.rs` and `live.rs`.
+//! that they reflect. Materialized and live views differ in how they select rows and in their
+//! inputs; see `buckets.rs` and `live.rs`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,13 +25,15 @@ use crate::runtime::cancel::StatementStop;
 use crate::runtime::guard;
 use crate::runtime::registry::{Registration, now_micros};
 
-/// Ids of refresh queries, which are distinct from those of client queries and exact in JavaScript.
+/// Ids of refresh queries. They differ from the ids of client queries, and JavaScript numbers
+/// represent them exactly.
 static NEXT_QUERY: AtomicU64 = AtomicU64::new(1 << 52);
 
-/// Maximum number of ranges that are computed separately. If there are more, some are merged.
+/// Maximum number of ranges that are computed separately. If there are more ranges, some are
+/// merged.
 const MAX_RANGES: usize = 256;
 
-/// First and last timestamp, both inclusive.
+/// First and last timestamp. Both are inclusive.
 pub(super) type Span = (i64, i64);
 
 /// A running refresh.
@@ -46,23 +48,23 @@ pub(super) struct Refresh<'a> {
     pub(super) began_micros: i64,
 }
 
-/// Rows and state that a refresh writes.
+/// Rows and state to be written by a refresh.
 pub(super) struct Filling {
     pub(super) plan: LogicalPlan,
-    /// The base table read by the plan.
+    /// The base table that the plan reads.
     pub(super) base: TableId,
     /// Whether the rows replace all existing rows.
     pub(super) is_full: bool,
-    /// Ranges of the view that the rows replace, unless `is_full`.
+    /// View ranges that the rows replace, unless `is_full` is set.
     pub(super) cleared: Vec<TimeRange>,
-    /// The resulting state of the view, except for the refresh times.
+    /// The view's state after the refresh, except for the refresh times.
     pub(super) state: IncrementalState,
     pub(super) more: Vec<Change>,
 }
 
 impl Refresh<'_> {
-    /// Brings the view up to date with the snapshot. If its query no longer resolves, the view
-    /// becomes invalid. After any other error the caller waits and retries.
+    /// Brings the view up to date with the snapshot. If a name in its query no longer resolves, the
+    /// view becomes invalid. After any other error the caller waits and retries.
     pub(super) async fn run(self, what: &Due) -> EngineResult<Done> {
         match &self.view.live {
             None => self.refresh_buckets(what).await,
@@ -70,7 +72,7 @@ impl Refresh<'_> {
         }
     }
 
-    /// Returns the rows of the view's query; `None` if this made the view invalid.
+    /// Returns the rows of the view's query; `None` if the view became invalid instead.
     pub(super) async fn rows<S: ViewShape>(
         &self,
         by_names: bool,
@@ -80,7 +82,7 @@ impl Refresh<'_> {
             Ok(rows) => return Ok(Some(rows)),
             Err(error) => error,
         };
-        // If a live view is already invalid for this reason, it is retried and keeps the reason.
+        // A live view that is already invalid for this reason is retried and retains the reason.
         let is_known =
             self.view.live.is_some() && self.state.invalid.as_ref() == Some(&error.message);
         if !is_lasting(&error) || is_known {
@@ -89,7 +91,7 @@ impl Refresh<'_> {
         self.invalidate(error.message).await.map(|()| None)
     }
 
-    /// Commits a new state, and optionally a change that belongs to it.
+    /// Commits a new state, optionally together with a related change.
     pub(super) async fn put(
         &self,
         state: IncrementalState,
@@ -124,7 +126,7 @@ impl Refresh<'_> {
         self.state.position.is_some_and(|position| position >= last)
     }
 
-    /// Commits the rows of a plan with their state; returns their number.
+    /// Commits a plan's rows together with their state; returns the number of rows.
     pub(super) async fn fill(
         &self,
         table: &Arc<TableSnapshot>,
@@ -168,7 +170,7 @@ impl Refresh<'_> {
     }
 }
 
-/// Whether the query will keep failing until a table or the view is changed.
+/// Whether the query will fail until a table or the view is changed.
 fn is_lasting(error: &EngineError) -> bool {
     matches!(
         error.code,
@@ -180,7 +182,7 @@ fn is_lasting(error: &EngineError) -> bool {
     )
 }
 
-/// Returns the time bounds that enclose both the base and the view.
+/// Returns time bounds that enclose both the base and the view.
 pub(super) fn bounds(base: &TableSnapshot, shown: Option<Span>) -> Option<Span> {
     let bounds = [base.time_bounds(), shown].into_iter().flatten();
     bounds.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
@@ -202,7 +204,7 @@ async fn write(
     Ok(written)
 }
 
-/// Merges ranges across the smallest gaps until at most `MAX_RANGES` remain.
+/// Merges ranges across the smallest gaps until at most `MAX_RANGES` ranges remain.
 pub(super) fn fewer(mut ranges: Vec<TimeRange>) -> Vec<TimeRange> {
     while ranges.len() > MAX_RANGES {
         let gaps = ranges.windows(2).map(|pair| pair[1].lo.saturating_sub(pair[0].hi));

@@ -10,12 +10,12 @@ use tidemark_engine::{Database, EngineError, EngineResult, ExecuteOptions, State
 
 use crate::parser::parse;
 
-/// No parameter types, followed by one row without values.
+/// Encoded parameters: no types, and one row without values.
 const NO_PARAMETERS: [u8; 4] = [0; 4];
-/// The `D` byte and the message length.
+/// Length in bytes of the `D` byte and the message length.
 const MESSAGE_HEADER_BYTES: usize = 5;
 
-/// A database that exists while its test file runs.
+/// A database that exists while one test file runs.
 pub(crate) struct Opened {
     database: Arc<Database>,
     _root: TempDir,
@@ -25,7 +25,7 @@ impl Opened {
     pub(crate) fn new() -> EngineResult<Self> {
         let root = TempDir::with_prefix("tidemark-cases-")
             .map_err(|error| EngineError::io("cannot make a temporary folder", &error))?;
-        // No data is needed after the test file has ended.
+        // The data is not needed after the test file has ended.
         let options = serde_json::json!({
             "root": root.path(), "commitMode": "nosync", "workers": 2, "diskReserveBytes": 0,
             "processMemoryBytes": 4_u64 << 30,
@@ -43,7 +43,7 @@ pub(crate) struct Session {
     database: Arc<Database>,
 }
 
-/// Error of a statement, with its position if known: `7: message`.
+/// A statement error, with its position if known: `7: message`.
 #[derive(Debug)]
 pub(crate) struct Refusal(pub(crate) String);
 
@@ -64,7 +64,7 @@ impl From<EngineError> for Refusal {
     }
 }
 
-/// Column types by sqllogictest letter.
+/// Column types, each with a letter of the sqllogictest format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Boolean,
@@ -175,8 +175,8 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> [u8; N] {
     taken
 }
 
-/// Formats a cell on one line for sqllogictest. Blanks that the runner would collapse or trim are
-/// shown as dots.
+/// Formats a cell on one line for sqllogictest. Spaces that the test runner would collapse or trim
+/// are shown as dots.
 fn cell(bytes: &mut &[u8]) -> String {
     let Ok(length) = usize::try_from(i32::from_be_bytes(take(bytes))) else {
         return "NULL".to_owned();

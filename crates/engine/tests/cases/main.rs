@@ -39,8 +39,8 @@ fn files() -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-/// Rejects expected errors whose pattern does not cover the entire message, because such patterns
-/// match too much.
+/// Rejects an expected error whose pattern does not cover the entire message, because such a
+/// pattern matches too much.
 fn check_patterns(file: &Path) -> Result<(), Failed> {
     for record in parse_file::<Kind>(file)? {
         let (expected, loc) = match &record {
@@ -75,7 +75,7 @@ fn complete(file: &Path) -> Result<(), Box<dyn Error>> {
     let opened = Opened::new()?;
     let mut runner = Runner::new(|| async { Ok(opened.session()) });
     let validate = strict_column_validator::<Kind>;
-    // An expected error without a pattern would match any error and would never be updated.
+    // Without a pattern, an expected error would match any error and would never be updated.
     rewrite_patterns(
         file,
         |pattern| if pattern.is_empty() { "^$".into() } else { pattern.into() },

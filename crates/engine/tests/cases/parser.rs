@@ -1,5 +1,5 @@
-//! Parses SQL into syntax trees in a JavaScript interpreter, with the parser from `ts/sql` that
-//! `npm run generate` bundles.
+//! Parses SQL into syntax trees in a JavaScript interpreter. The parser from `ts/sql` was bundled
+//! by `npm run generate`.
 
 use rquickjs::{CatchResultExt, Context, Function, Runtime};
 
@@ -7,8 +7,8 @@ use crate::database::Refusal;
 
 const SOURCE: &str = include_str!("parser.generated.js");
 
-/// Provides the `TextDecoder` of browsers and Node.js that the parser needs; it rejects invalid
-/// UTF-8.
+/// Provides the `TextDecoder` API that the parser expects from browsers and Node.js. It rejects
+/// invalid UTF-8.
 const DECODER: &str = "
     globalThis.TextDecoder = class {
       decode(bytes) {
@@ -17,7 +17,8 @@ const DECODER: &str = "
       }
     };";
 
-/// Returns the syntax tree as JSON after `=`, or the error with its position after `!`.
+/// Returns either `=` followed by the syntax tree as JSON, or `!` followed by the error and its
+/// position.
 const READ: &str = "
     function read(text) {
       try {

@@ -7,9 +7,9 @@ use super::spec::CopyColumn;
 use crate::parameters::binary_value;
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
-/// Bytes of the signature, the flags and the length of the extension.
+/// Size in bytes of the signature, the flags and the extension's length.
 const HEADER_BYTES: usize = SIGNATURE.len() + 8;
-/// Flags that a reader must understand to read the data.
+/// Flags that a reader must understand in order to read the data.
 const CRITICAL_FLAGS: u32 = 0xffff_0000;
 
 #[derive(Debug)]
@@ -65,7 +65,7 @@ impl BinaryForm {
         Ok(Progress::To(at))
     }
 
-    /// Reads the row at `at` and returns its end; `None` while it is incomplete.
+    /// Reads the row at `at` and returns its end; `None` if the row is incomplete.
     fn row(
         &mut self,
         bytes: &[u8],
@@ -91,7 +91,7 @@ impl BinaryForm {
         Ok(Some(end))
     }
 
-    /// Returns the end of the values that begin at `at`.
+    /// Returns the end of the row whose values begin at `at`.
     fn end_of_row(&mut self, bytes: &[u8], mut at: usize) -> Result<Option<usize>, CopyFailure> {
         for _ in 0..self.oids.len() {
             let Some(length) = number(bytes, at).map(i32::from_be_bytes) else { return Ok(None) };
@@ -121,7 +121,7 @@ impl BinaryForm {
     }
 }
 
-/// Returns the end of the header; `None` while it is incomplete.
+/// Returns the end of the header; `None` if the header is incomplete.
 fn header(bytes: &[u8]) -> Result<Option<usize>, EngineError> {
     let word = |at| number(bytes, at).map_or(0, u32::from_be_bytes);
     if bytes.len() < HEADER_BYTES {

@@ -1,4 +1,4 @@
-//! Values of one column, in the type in which they arrived.
+//! Values of one column, in the type in which they were sent.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ const UUID_BYTES: i32 = 16;
 #[derive(Debug)]
 pub(super) enum Cells {
     Text(StringViewBuilder),
-    /// `PostgreSQL`'s boolean words, converted to `true` and `false`.
+    /// Boolean words of `PostgreSQL`, converted to `true` and `false`.
     Truth(StringViewBuilder),
     Symbol {
         texts: SymbolTexts,
@@ -112,7 +112,8 @@ impl Cells {
         Ok(())
     }
 
-    /// Returns the first `rows` values and their type; an incomplete row after them is discarded.
+    /// Returns the first `rows` values and their type. Discards the values of an incomplete row
+    /// after them.
     pub(super) fn finish(&mut self, rows: usize) -> EngineResult<(SqlType, ArrayRef)> {
         let (sql_type, cells): (_, ArrayRef) = match self {
             Self::Text(cells) | Self::Truth(cells) => (SqlType::Varchar, Arc::new(cells.finish())),

@@ -1,4 +1,4 @@
-//! Records of the CSV format.
+//! Parses records of the CSV format.
 
 use memchr::{memchr_iter, memchr2, memchr3};
 
@@ -58,7 +58,7 @@ pub(super) fn record(
 #[derive(Debug)]
 pub(super) struct Unterminated;
 
-/// A line may also end in CR LF.
+/// A line may end in CR LF instead of LF.
 fn without_return(bytes: &[u8], start: usize, end: usize) -> usize {
     end - usize::from(end > start && bytes[end - 1] == b'\r')
 }
@@ -74,7 +74,7 @@ struct Part<'a> {
 }
 
 impl Part<'_> {
-    /// Reads to the end of the value. Returns the range of its text and the position of the
+    /// Reads to the end of the value. Returns the range of its content, and the position of the
     /// delimiter or line end after it.
     fn quoted(
         &mut self,
@@ -87,7 +87,7 @@ impl Part<'_> {
         texts.extend_from_slice(&bytes[self.from..self.at]);
         let mut index = self.at;
         loop {
-            // After an opening quote.
+            // Continues after an opening quote.
             index += 1;
             loop {
                 let Some(found) = memchr2(quote, escape, &bytes[index.min(bytes.len())..]) else {
@@ -113,7 +113,7 @@ impl Part<'_> {
                     index += 1;
                 }
             }
-            // After a closing quote.
+            // Continues after a closing quote.
             let rest = &bytes[index..];
             let found = memchr3(delimiter, b'\n', quote, rest);
             let end = index + found.unwrap_or(rest.len());

@@ -90,7 +90,7 @@ impl LineForm {
         Ok(if self.is_over { Progress::Over } else { Progress::To(at) })
     }
 
-    /// Parses the record at `at`; `None` while it is incomplete.
+    /// Parses the record at `at`; `None` if the record is incomplete.
     fn record(
         &mut self,
         bytes: &[u8],
@@ -131,7 +131,7 @@ impl LineForm {
         rows.ended(self.line, record.len(), sink)
     }
 
-    /// Appends the values of the record, which begins at `at`, to their columns.
+    /// Appends the record's values to their columns. The record begins at `at`.
     fn add(&mut self, record: &str, at: usize, rows: &mut Rows) -> Result<(), EngineError> {
         let null = self.marks.null.as_slice();
         let texts = &mut self.texts;
@@ -193,7 +193,7 @@ impl LineForm {
 }
 
 /// Whether a line that begins with a backslash ends the data. Returns `None` for any other line,
-/// and `false` while this is undecided.
+/// and `false` while more bytes are needed to decide.
 fn ends_data(line: &[u8], is_last: bool) -> Option<bool> {
     let Some(rest) = line.strip_prefix(END_OF_DATA) else {
         return (END_OF_DATA.starts_with(line) && !is_last).then_some(false);
@@ -205,7 +205,8 @@ fn ends_data(line: &[u8], is_last: bool) -> Option<bool> {
     }
 }
 
-/// Parses the text-format record at `at`; a backslash before a line end continues the record.
+/// Parses the text-format record at `at`. A backslash before a line end continues the record on the
+/// next line.
 fn escaped_record(
     bytes: &[u8],
     at: usize,

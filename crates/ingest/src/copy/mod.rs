@@ -1,9 +1,9 @@
-//! Converts the data of `COPY … FROM STDIN` to columns of values as they arrived: strings, symbols
-//! or binary values. The INSERT path assigns them to their columns, so the result is the same as
-//! for these values in a VALUES list.
+//! Converts the data of `COPY … FROM STDIN` to columns of values in the types in which they were
+//! sent: strings, symbols or binary values. The INSERT path assigns the values to the table's
+//! columns, so the result is the same as for these values in a VALUES list.
 //!
-//! Data may arrive in chunks of any size. An incomplete row is buffered, and parsed again when its
-//! size has doubled.
+//! The data may arrive in chunks of any size. An incomplete row is buffered, and parsed again when
+//! the buffer has doubled in size.
 
 mod binary;
 mod cells;
@@ -27,7 +27,7 @@ pub struct CopyReader {
     form: Form,
     rows: Rows,
     pending: Vec<u8>,
-    /// Size that the pending data must reach before it is worth parsing again.
+    /// Size of the pending data at which it is parsed again.
     enough: usize,
 }
 
@@ -38,7 +38,7 @@ enum Form {
 }
 
 impl CopyReader {
-    /// Creates a reader for data in this format.
+    /// Creates a reader for data with these options.
     #[must_use]
     pub fn new(spec: CopySpec) -> Self {
         let is_binary = spec.format == CopyFormat::Binary;
@@ -81,7 +81,7 @@ impl CopyReader {
         let read = match read {
             Ok(read) => read,
             Err(failure) => {
-                // The rows before this point may contain an earlier error.
+                // Rows before this position may contain an earlier error, which is reported first.
                 self.rows.flush(sink)?;
                 return Err(failure);
             }

@@ -1,13 +1,13 @@
-//! Batches of parsed rows, and errors that end the reading.
+//! Batches of parsed rows, and errors that stop the reader.
 
 use arrow_array::ArrayRef;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 
 use super::cells::Cells;
 
-/// Maximum rows of a batch.
+/// Maximum number of rows in a batch.
 const BATCH_ROWS: usize = 16_384;
-/// A batch is full once it has this many bytes, regardless of its rows.
+/// Size in bytes at which a batch is complete, regardless of its number of rows.
 const BATCH_BYTES: usize = 8 << 20;
 /// Maximum size of a row in bytes.
 pub(super) const MAX_ROW_BYTES: usize = 64 << 20;
@@ -15,14 +15,14 @@ pub(super) const MAX_ROW_BYTES: usize = 64 << 20;
 /// A batch of parsed rows.
 #[derive(Debug, Clone)]
 pub struct CopyBatch {
-    /// Line at which each row begins, from 1; for binary data, the row number.
+    /// For each row, the line at which it begins, counted from 1. For binary data, the row number.
     pub lines: Vec<u64>,
-    /// Type and values of each column, as they arrived.
+    /// For each column, the type and values in which it was sent.
     pub columns: Vec<(SqlType, ArrayRef)>,
 }
 
 impl CopyBatch {
-    /// Returns a range of the rows.
+    /// Returns a range of the batch's rows.
     #[must_use]
     pub fn slice(&self, start: usize, rows: usize) -> Self {
         let part = |(sql_type, cells): &(SqlType, ArrayRef)| (*sql_type, cells.slice(start, rows));
@@ -34,7 +34,7 @@ impl CopyBatch {
 /// The error that ends a COPY, and its position.
 #[derive(Debug)]
 pub struct CopyFailure {
-    /// Line number, or row number for binary data; `None` if no line caused the error.
+    /// Line number, or row number for binary data; `None` if no specific line caused the error.
     pub line: Option<u64>,
     /// The error.
     pub error: Box<EngineError>,
@@ -46,27 +46,27 @@ impl From<EngineError> for CopyFailure {
     }
 }
 
-/// Result of a reading step.
+/// Result of a parsing step.
 pub type CopyResult = Result<(), CopyFailure>;
 
-/// Receives parsed rows.
+/// Callback for parsed rows.
 pub(super) type Sink<'a> = &'a mut dyn FnMut(CopyBatch) -> CopyResult;
 
-/// Progress of a reading step.
+/// Progress of a parsing step.
 pub(super) enum Progress {
-    /// Everything up to this position was read; the remainder is incomplete.
+    /// All input up to this position was read; the remaining input is incomplete.
     To(usize),
-    /// The data have ended; the remainder is ignored.
+    /// The data has ended; the remaining input is ignored.
     Over,
 }
 
-/// Rows being collected into a batch.
+/// Rows that are being collected into a batch.
 #[derive(Debug)]
 pub(super) struct Rows {
     pub(super) columns: Vec<Cells>,
     lines: Vec<u64>,
     bytes: usize,
-    /// Rows passed on so far, plus those in the current batch.
+    /// Number of rows passed on so far, including those in the current batch.
     pub(super) read: u64,
 }
 
@@ -75,7 +75,7 @@ impl Rows {
         Self { columns, lines: Vec::new(), bytes: 0, read: 0 }
     }
 
-    /// Completes a row whose values have been appended.
+    /// Completes a row after its values have been appended.
     pub(super) fn ended(&mut self, line: u64, bytes: usize, sink: Sink<'_>) -> CopyResult {
         self.lines.push(line);
         self.read += 1;
@@ -86,7 +86,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Passes on the complete rows. The values of a row that failed are discarded.
+    /// Passes on the complete rows. Discards the values of a row that failed.
     pub(super) fn flush(&mut self, sink: Sink<'_>) -> CopyResult {
         if self.lines.is_empty() {
             return Ok(());

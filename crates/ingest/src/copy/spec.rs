@@ -10,7 +10,7 @@ pub struct CopySpec {
     pub format: CopyFormat,
     /// How the first line is handled.
     pub header: CopyHeader,
-    /// Columns, in the order of the values.
+    /// Columns in the order of the values.
     pub columns: Vec<CopyColumn>,
 }
 
@@ -37,7 +37,7 @@ pub enum CopyFormat {
 pub struct LineMarks {
     /// The byte between values.
     pub delimiter: u8,
-    /// String that represents null.
+    /// The string that represents null.
     pub null: Vec<u8>,
 }
 
