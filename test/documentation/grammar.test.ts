@@ -25,7 +25,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 /** Sentences for each statement. */
 const SENTENCES = 300;
 /** Sentences for each alternative of each rule. */
-const SENTENCES_WITH_CHOICE = 3;
+const SENTENCES_WITH_CHOICE = 10;
 /** The rules that no other rule refers to. */
 const STARTS = ['statement', 'interval_string'];
 /** Rules that only list statements. */
