@@ -1,8 +1,7 @@
 /**
- * Queries that differ only in the literals in their WHERE clause are treated as one query with
- * parameters, whose tree, binding and plan are created only once. `crates/ast/src/literals.rs`
- * determines which literals become parameters, both for sessions here and for connections handed
- * off to the engine.
+ * Treats queries that differ only in the literals of their WHERE clause as one query with
+ * parameters. Its tree, binding and plan are created only once. `crates/ast/src/literals.rs`
+ * determines which literals become parameters, for sessions as well as for handed-off connections.
  */
 import { native, type NativeLifted } from './addon.js';
 import { decodedSync } from './decode.js';

@@ -150,7 +150,7 @@ export class ParameterBatch {
     return rows;
   }
 
-  /** A row with the first `width` values of the first row, followed by these strings. */
+  /** Returns a row with the first `width` values of the first row, followed by these strings. */
   extended(width: number, texts: readonly string[]): ParameterBatch {
     const own = Array.from({ length: width }, (_, index) => this.bytesAt(index));
     const batch = new ParameterBatch(this.headerOf(width));

@@ -213,7 +213,7 @@ export type Visibility = border.Visibility;
 
 export type EngineMetrics = border.Observed['numbers'];
 
-/** A transaction: until `commit`, its inserts are visible only to statements prepared in it. */
+/** A transaction, whose inserts are visible only to statements prepared in it until `commit`. */
 export interface Transaction {
   /** Resolves to the new epoch; `null` if there was nothing to commit. */
   commit(): Promise<bigint | null>;

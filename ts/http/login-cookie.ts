@@ -3,7 +3,10 @@ import { SESSION_COOKIE, SESSION_SECONDS } from '../auth/index.js';
 import { countHeader } from './request/origin-guard.js';
 import type { HttpContext, HttpServices } from './route.js';
 
-/** The session token of a request; `null` if it has several cookies, which are ambiguous. */
+/**
+ * Returns the session token of a request; `null` if the request has no session cookie, or several,
+ * which are ambiguous.
+ */
 export function sessionToken(context: HttpContext): string | null {
   const header = context.headers.cookie ?? '';
   if (header === '' || countHeader(context.req, 'cookie') > 1) {

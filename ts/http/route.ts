@@ -88,7 +88,9 @@ export interface RequestState {
   statement: RequestStatement | null;
 }
 
-/** A request and its response, as steps and routes see them: Koa's context or an `Exchange`. */
+/**
+ * The interface of a request and its response for steps and routes: Koa's context or an `Exchange`.
+ */
 export interface HttpContext {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;

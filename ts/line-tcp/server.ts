@@ -242,7 +242,7 @@ function readOptions(
   };
 }
 
-/** Keys from the file and those of stored users. Throws `KeyFileError`. */
+/** Returns the keys from the file and the keys of stored users. Throws `KeyFileError`. */
 function currentKeys({ config, root, directory }: LineTcpServices): KeyStore | null {
   const path = config.get(KEYS.lineTcpKeys);
   const refusal = lineTcpRefusal(config);

@@ -36,7 +36,7 @@ interface Terms {
    * sequence values.
    */
   readonly isListing: boolean;
-  /** The statement's accesses to the server itself, as opposed to tables. */
+  /** The statement's accesses to the server itself rather than to tables. */
   readonly serverAccesses: readonly Access[];
   /** Operations that the server performs at every execution; `null` if there are none. */
   readonly operated: Omit<Operated, 'tree'> | null;

@@ -56,7 +56,7 @@ export interface Guard {
   visibility(principal: Principal): Visibility | undefined;
   /** A number that changes when the visibility changes; 0 for users who see everything. */
   visibilityVersion(principal: Principal): number;
-  /** The accesses of a statement to the server itself, as opposed to tables. */
+  /** Returns a statement's accesses to the server itself rather than to tables. */
   serverAccesses(tree: object): readonly Access[];
   /** Whether a statement reads users or permissions. */
   readsLists(tree: object): boolean;

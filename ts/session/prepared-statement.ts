@@ -431,7 +431,7 @@ export class PreparedStatement {
 
   /**
    * Binds the statement again. A client that already received the columns must not get different
-   * ones. If binding fails, the next execution tries again.
+   * columns. If binding fails, the next execution tries again.
    */
   async #rebind({ mayChange, bounds }: Rebinding): Promise<void> {
     const described = this.description;

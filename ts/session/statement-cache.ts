@@ -35,7 +35,7 @@ export interface ParsedStatement {
   readonly shows: string | null;
   /** The temporary table that the statement creates, if any. */
   readonly temporary: TemporaryTable | null;
-  /** The statement's accesses to the server itself, as opposed to tables. */
+  /** The statement's accesses to the server itself rather than to tables. */
   readonly accesses: readonly Access[];
   /** The parameterised query that the other members describe; `null` if they describe `text`. */
   readonly lifted: LiftedQuery | null;
@@ -47,7 +47,7 @@ interface TreeQuestions {
   readsLists(tree: object): boolean;
   /** Whether the tree creates a view. */
   makesView(tree: object): boolean;
-  /** The accesses of a tree to the server itself, as opposed to tables. */
+  /** Returns a tree's accesses to the server itself rather than to tables. */
   serverAccesses(tree: object): readonly Access[];
 }
 

@@ -2,7 +2,7 @@
 import { DatabaseError } from '../engine/error.js';
 import type { Tree } from '../sql/index.js';
 
-/** A table or view that is dropped with its session. */
+/** A table or view that is dropped at the end of its session. */
 export interface TemporaryTable {
   readonly name: string;
   readonly isView: boolean;

@@ -3,7 +3,7 @@ import { DatabaseError } from '../engine/error.js';
 import type { StatementContext, TextAsk, TextShape } from '../engine/types.js';
 import { timedOut } from './time-bounds.js';
 
-/** Detects how to read text files; aborts with `signal`. */
+/** Detects how to read text files; `signal` aborts the detection. */
 export type TextShapeDetector = (request: TextAsk, signal: AbortSignal) => Promise<TextShape>;
 
 interface Limits {

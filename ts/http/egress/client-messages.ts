@@ -1,6 +1,6 @@
 /**
- * Client messages of the columnar protocol (QWP) for reading: QUERY_REQUEST, CANCEL and CREDIT.
- * Nothing is copied; a length is accepted only if that many bytes remain.
+ * Decodes a client's messages for queries over the columnar protocol (QWP): QUERY_REQUEST, CANCEL
+ * and CREDIT. Nothing is copied; a length is accepted only if that many bytes remain.
  */
 import { isUtf8 } from 'node:buffer';
 

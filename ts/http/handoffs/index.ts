@@ -1,4 +1,7 @@
-/** Decides which connections may be handed off to the engine, and keeps the state of each. */
+/**
+ * Decides which connections may be handed off to the engine, and stores the state of each
+ * connection.
+ */
 import type { Socket } from 'node:net';
 
 import { type Authenticator, readCredentials } from '../../auth/index.js';

@@ -57,7 +57,7 @@ function writeBeforeBody(context: HttpContext, status: number, body: string | Bu
   };
   const stop = watchBody(req, MAX_IDLE_MS, end);
   const late = setTimeout(end, MAX_MS).unref();
-  // Emitted when the body has ended, or the client is gone.
+  // Emitted when the body has ended or the client has disconnected.
   req.once('close', end);
   req.resume();
 }

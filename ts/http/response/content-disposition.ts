@@ -1,4 +1,4 @@
-/** `Content-Disposition: attachment` with an unambiguous file name. */
+/** Creates a `Content-Disposition: attachment` header with an unambiguous file name. */
 
 const MAX_NAME_LENGTH = 200;
 

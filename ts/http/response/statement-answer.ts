@@ -94,7 +94,9 @@ export function refuse(context: HttpContext, message: string, position = 0): voi
   answer(context, 400, JSON_TYPE, body);
 }
 
-/** Returns the statement of a request; `null` if it has none and the error was sent. */
+/**
+ * Returns the statement of a request. If the request has none, sends an error and returns `null`.
+ */
 export function readStatement(context: HttpContext, keepAlive: string): string | null {
   const { parameters } = context.state;
   const text = noteStatement(context);

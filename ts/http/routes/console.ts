@@ -1,5 +1,5 @@
 /**
- * The console's files, with ETag, ranges, and compression on request. The page has a content
+ * Serves the console's files, with ETag, ranges, and compression on request. The page has a content
  * security policy.
  */
 import { type FileCoding, FILE_CODINGS } from '../response/file-compression.js';

@@ -1,7 +1,7 @@
 /**
  * POST /write and /api/v2/write: the line protocol. A request is one commit across all its tables.
- * 204 means that every row is as durable as configured; any other status means that no row was
- * written.
+ * Status 204 means that every row is as durable as configured; any other status means that no row
+ * was written.
  */
 import { randomBytes } from 'node:crypto';
 

@@ -321,8 +321,7 @@ export class Conversation {
     this.copies.abandon().catch(() => undefined);
     this.notifications.close();
     this.block.rollback();
-    // Errors are ignored. If the server is stopping, the drop may fail, but no client could receive
-    // the error.
+    // Errors are ignored, because no client could receive them while the server is stopping.
     this.temporary.dropAll().catch(() => undefined);
     this.portals.closeAll();
     this.statements.closeAll();

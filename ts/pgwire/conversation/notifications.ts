@@ -28,7 +28,7 @@ const MAX_UNSENT = 10_000;
 /** Interval between login checks on a connection that only listens. */
 const POLL_MS = 1_000;
 
-/** The connection interface for notifications. */
+/** The connection interface that notifications need. */
 export interface Line {
   /** Whether the connection is idle: no statement is running or has begun. */
   isIdle(): boolean;

@@ -18,9 +18,9 @@ export type ConversationState =
   | 'closed';
 
 export type Step =
-  /** Handled immediately, because a pipeline may contain thousands of such messages. */
+  /** Handles the message immediately, because a pipeline may contain thousands of such messages. */
   | 'now'
-  /** Handled after the previous messages. */
+  /** Handles the message after the previous messages. */
   | 'run'
   /** Runs the buffered inserts first, and then looks up the step for the message again. */
   | 'settle'
@@ -29,7 +29,7 @@ export type Step =
   | 'query'
   /** Ends the batch. */
   | 'sync'
-  /** COPY data, its end, or a message that is invalid during COPY. */
+  /** Processes COPY data, its end, or a message that is invalid during COPY. */
   | 'copy'
   /** Ends the conversation. */
   | 'end';

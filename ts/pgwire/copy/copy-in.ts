@@ -174,7 +174,7 @@ export class CopyIn {
   }
 }
 
-/** The data format for the engine. */
+/** Converts the options to the engine's description of the data format. */
 function formOf(
   options: CopyOptions,
   columns: readonly string[],

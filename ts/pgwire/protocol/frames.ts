@@ -105,8 +105,8 @@ export class FrameReader implements FrameRange {
   }
 
   /**
-   * The first chunk, merged with later ones if necessary, so that `count` contiguous bytes follow
-   * `consumed`.
+   * Returns the first chunk, merged with later chunks if necessary, so that `count` contiguous
+   * bytes follow `consumed`.
    */
   private gathered(count: number): Buffer {
     const first = this.chunks[0];
