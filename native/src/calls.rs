@@ -33,7 +33,7 @@ where
     env.spawn_future(async move { guarded(entry, work).await.map_err(to_napi) })
 }
 
-/// Wraps a future so that panics become errors. A failpoint may also end it.
+/// Wraps a future so that panics become errors. A failure point may also end it.
 pub(crate) async fn guarded<T>(
     entry: &'static str,
     work: impl Future<Output = EngineResult<T>>,

@@ -37,7 +37,7 @@ static ALLOCATOR: CountingAllocator<MiMalloc> = CountingAllocator(MiMalloc);
 /// How long closing a database waits for its log lines to be delivered.
 const LOG_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Arms failpoints before the first call; [`open_database`] reports a malformed list.
+/// Arms failure points before the first call; [`open_database`] reports a malformed list.
 #[napi_derive::module_init]
 fn arm_failure_points() {
     drop(failpoint::arm_from_environment());
@@ -236,7 +236,7 @@ impl NativeDatabase {
         })
     }
 
-    /// Commits records; those without a value are deleted. Returns the new epoch.
+    /// Commits records; records without a value are deleted. Returns the new epoch.
     #[napi(catch_unwind)]
     pub fn commit_records<'env>(
         &self,
@@ -398,10 +398,10 @@ const LONG_ROW_BYTES: usize = 4 << 20;
 impl NativeChunk {
     /// Copies the bytes to the JavaScript heap, which is collected as it fills. If JavaScript
     /// referenced Rust memory instead, that memory would be freed only at the next collection,
-    /// whenever that is.
+    /// which may be much later.
     ///
     /// While 10 M rows are read at full speed, 19 MiB are held as JSON and 1 MiB as CSV; without
-    /// copying it was 29 and 25 MiB. A long row is passed without copying, because copying 64 MiB
+    /// copying, it was 29 and 25 MiB. A long row is passed without copying, because copying 64 MiB
     /// blocks the JavaScript thread for more than 50 ms.
     fn new(env: &Env, Chunk { bytes, rows }: Chunk) -> napi::Result<Self> {
         let bytes = match bytes.len() {
@@ -413,7 +413,7 @@ impl NativeChunk {
 }
 
 /// Result of `execute`: the first rows, and either the summary (JSON) or a stream of the remaining
-/// rows. Reading the stream gives the same type: rows or, at the end, the summary.
+/// rows. Reading the stream returns the same type, with rows or, at the end, the summary.
 #[napi(object, object_from_js = false)]
 pub struct NativeReply {
     /// The first rows.
@@ -426,7 +426,7 @@ pub struct NativeReply {
     pub drawn: Option<String>,
     /// The change that the rows belong to, as JSON, for a change feed.
     pub change: Option<String>,
-    /// The epoch in which every identical request gets this same reply, if there is one.
+    /// The epoch in which every identical request receives this reply, if there is one.
     pub kept_for: Option<f64>,
 }
 
@@ -445,7 +445,7 @@ impl NativeReply {
 
 #[napi]
 impl NativeStatement {
-    /// Returns the newest epoch if preparing the statement again would certainly give the same
+    /// Returns the newest epoch if preparing the statement again would certainly return the same
     /// description.
     #[napi(catch_unwind)]
     pub fn current_epoch(&self) -> napi::Result<Option<f64>> {
@@ -553,7 +553,7 @@ pub struct NativeAppender {
 #[napi]
 impl NativeAppender {
     /// Queues bytes and returns the progress as JSON. The bytes are copied before this returns.
-    /// `memory`: the buffer that holds the bytes; it is detached and freed. If given a WebSocket
+    /// `memory` is the buffer that holds the bytes; it is detached and freed. If given a WebSocket
     /// instead of bytes, reads the messages that it has queued and returns a `MessagesProgress`.
     #[napi(catch_unwind)]
     pub fn write<'env>(
@@ -590,8 +590,8 @@ impl NativeAppender {
     }
 
     /// Commits and returns the report as JSON. For line protocol and the columnar protocol, the
-    /// first call returns the planned changes. `split`: replaces a plan for several commits with a
-    /// plan for the first one.
+    /// first call returns the planned changes. With `split`, a plan for several commits is replaced
+    /// with a plan for the first one.
     #[napi(catch_unwind)]
     pub fn finish<'env>(
         &self,
@@ -640,16 +640,16 @@ pub struct NativeReceived<'env> {
 
 #[napi]
 impl NativeWebSocket {
-    /// `most_message_bytes` limits the message size. `keeps`: whether messages are queued for an
-    /// appender.
+    /// `most_message_bytes` limits the message size. `keeps` specifies whether messages are queued
+    /// for an appender.
     #[napi(constructor, catch_unwind)]
     pub fn new(most_message_bytes: u32, keeps: bool) -> Self {
         let reader = WebSocketReader::new(most_message_bytes as usize);
         Self { reader, kept: keeps.then(Arc::default) }
     }
 
-    /// Processes received bytes. Their memory is freed immediately; otherwise it would trigger
-    /// garbage collections.
+    /// Processes received bytes. Their memory is freed immediately, because it would otherwise
+    /// trigger garbage collections.
     #[napi(catch_unwind)]
     pub fn receive<'env>(
         &mut self,
@@ -664,7 +664,7 @@ impl NativeWebSocket {
                 (Vec::new(), kept.left())
             }
             None => {
-                // Copied to memory that JavaScript collects as it fills.
+                // Copies messages to memory that JavaScript collects as it fills.
                 let message = |bytes: &_| BufferSlice::copy_from(env, bytes);
                 let messages = received.messages.iter().map(message);
                 (messages.collect::<napi::Result<_>>()?, (0, 0))

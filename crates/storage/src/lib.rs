@@ -3,18 +3,19 @@
 //! A commit is one record in the log, written and (in `sync` mode) synced before it is visible.
 //! Small commits are kept in memory as sorted runs until a checkpoint turns them into immutable
 //! segments. Bulk writes go straight to segments and log one record that adopts them. Readers hold
-//! a [`Snapshot`]: an immutable value that shares all unchanged data with other snapshots. It never
-//! blocks writers and is never blocked by them. `docs/format.md` describes every byte on disk.
+//! a [`Snapshot`], an immutable value that shares all unchanged data with other snapshots. Readers
+//! never block writers and are never blocked by them. `docs/format.md` describes every byte on
+//! disk.
 //!
-//! Modules: `disk` (files, names, free space), `log` (transactions as bytes, group commit),
+//! Modules: `disk` (files, names, free space), `log` (encoding of transactions, group commit),
 //! `segment` (columns on disk), `table` (one table within a snapshot), `mutation` (the changes of a
 //! transaction, and their preparation), `compaction` (checkpoints and other work in parallel to
 //! transactions), `recovery` (opening, replay, damage, check, backup). `state` applies a
 //! transaction to a `snapshot`; `manifest` records a state on disk; `storage` connects all of
 //! these.
 //!
-//! This crate knows no SQL, no `DataFusion`, no async runtime and no network. All file access goes
-//! through [`tidemark_vfs::Vfs`], so that the crash tests run exactly this code.
+//! This crate depends neither on SQL and `DataFusion` nor on an async runtime or the network. All
+//! file access goes through [`tidemark_vfs::Vfs`], so that the crash tests run exactly this code.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

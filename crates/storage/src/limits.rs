@@ -1,4 +1,4 @@
-//! Size limits. They apply to new changes: stored data stays readable under lower limits.
+//! Size limits for new changes. Stored data remains readable if the limits are lowered.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
@@ -57,7 +57,7 @@ fn longest_array(cells: &ArrayRef) -> EngineResult<usize> {
     Ok(lengths.max().unwrap_or(0))
 }
 
-/// Bytes of the longest string or BINARY value; 0 for other types.
+/// Returns the length of the longest string or BINARY value in bytes; 0 for other types.
 fn longest_cell(cells: &ArrayRef) -> usize {
     let between = |offsets: &[i64]| offsets.windows(2).map(|pair| pair[1] - pair[0]).max();
     match cells.data_type() {

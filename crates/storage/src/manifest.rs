@@ -1,6 +1,6 @@
-//! The manifest: the content of the database at one transaction. A base lists everything; an edit
-//! lists the changes since its parent. Files are written once and never modified; `CURRENT` names
-//! the newest and is replaced only by renaming.
+//! The manifest records the content of the database at one transaction. A base lists everything; an
+//! edit lists the changes since its parent. Manifest files are never modified. `CURRENT` names the
+//! newest one and is replaced only by renaming.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -55,17 +55,17 @@ pub(crate) struct Manifested {
     pub(crate) kept: Vec<String>,
 }
 
-/// The current manifest and the previous one. If a file of the current one is damaged, the previous
-/// one and its log yield the same state. They share no file, so that no single damaged file affects
-/// both: an edit's parent is the manifest two before it.
+/// The current manifest and the previous one. If a file of the current manifest is damaged, the
+/// previous manifest and its log yield the same state. The two share no file, so that no single
+/// damaged file affects both. For this reason, an edit's parent is the manifest two before it.
 #[derive(Debug)]
 pub(crate) struct Generations {
     pub(crate) current: Manifested,
-    /// Kept until the next manifest is current. After a start only its files are known, so the next
-    /// manifest is a base.
+    /// Retained until the next manifest is current. After a start, only its files are known, so the
+    /// next manifest is a base.
     pub(crate) previous: Option<Previous>,
     next_number: u64,
-    /// Number of generations kept: 1 or 2.
+    /// Number of retained generations: 1 or 2.
     keep: u32,
 }
 
@@ -79,7 +79,7 @@ pub(crate) struct Previous {
 }
 
 impl Previous {
-    /// Whether any of its files exists: a copied root contains only the current generation.
+    /// Whether any of its files exists. A copied root contains only the current generation.
     pub(crate) fn is_there(&self, manifests: &[u64]) -> bool {
         self.chain.iter().any(|number| manifests.contains(number))
     }
@@ -98,7 +98,7 @@ impl Generations {
         previous.unwrap_or(self.current.first_log).min(self.current.first_log)
     }
 
-    /// Whether a manifest belongs to a kept generation.
+    /// Whether a manifest belongs to a retained generation.
     pub(crate) fn needs(&self, number: u64) -> bool {
         let previous = self.previous.iter().flat_map(|previous| &previous.chain);
         self.current.chain.iter().chain(previous).any(|kept| *kept == number)
@@ -155,8 +155,8 @@ impl Generations {
         out.blob(&body.bytes);
         out.u32(crc32c::crc32c(&out.bytes));
         write_whole(vfs, &manifest(number), &out.bytes)?;
-        // The manifest's name is durable before the pointer, and the pointer's content before its
-        // name.
+        // The manifest's name is durable before the pointer is written, and the pointer's content
+        // before it is renamed.
         write_pointer(vfs, number)?;
         next.chain = parent.map(|parent| parent.chain.clone()).unwrap_or_default();
         next.chain.push(number);
@@ -167,7 +167,7 @@ impl Generations {
         Ok(NextManifest { manifested: next, keeps })
     }
 
-    /// Makes the next manifest current. After an error it is unknown which manifest is current.
+    /// Makes the next manifest current. After an error, it is unknown which manifest is current.
     /// Returns the numbers of manifests that no generation needs any longer.
     pub(crate) fn switch(&mut self, vfs: &dyn Vfs, next: NextManifest) -> EngineResult<Vec<u64>> {
         use_pointer(vfs)?;
@@ -215,7 +215,7 @@ fn use_pointer(vfs: &dyn Vfs) -> EngineResult<()> {
 #[derive(Debug)]
 pub(crate) struct NextManifest {
     manifested: Manifested,
-    /// Whether the current manifest is kept as the previous generation.
+    /// Whether the current manifest is retained as the previous generation.
     keeps: bool,
 }
 
@@ -223,7 +223,7 @@ pub(crate) struct NextManifest {
 #[derive(Debug)]
 pub(crate) struct Loaded {
     pub(crate) generations: Generations,
-    /// Why the manifest that `CURRENT` names was not used, if so.
+    /// Why the manifest that `CURRENT` names was not used; `None` if it was used.
     pub(crate) fallen_back: Option<EngineError>,
 }
 
@@ -264,7 +264,7 @@ pub(crate) fn load(
     Ok(ready((loaded, None), Some(error)))
 }
 
-/// Lets `CURRENT` name an existing manifest, which may never have been synced.
+/// Makes `CURRENT` name an existing manifest, which may never have been synced.
 fn repoint(vfs: &dyn Vfs, number: u64) -> EngineResult<()> {
     let path = manifest(number);
     let file = vfs.open(&path, OpenMode::Write);
@@ -319,7 +319,7 @@ pub(crate) fn read_current(vfs: &dyn Vfs) -> EngineResult<u64> {
         let text = std::str::from_utf8(&bytes).ok()?;
         let (name, crc) = text.strip_suffix('\n')?.split_once(' ')?;
         let number: u64 = name.strip_prefix("manifest.")?.parse().ok()?;
-        // Compares the checksum as text, not as a number, so that every bit counts.
+        // Compares the checksum as a string and not as a number, so that every bit counts.
         let expected = format!("{:08x}", crc32c::crc32c(name.as_bytes()));
         (expected == crc && number > 0).then_some(number)
     };
@@ -591,7 +591,7 @@ fn read_table(
     Ok(())
 }
 
-/// The name and path of a new dictionary file.
+/// Returns the path of a new dictionary file.
 pub(crate) fn symbols_path(table: TableId, column: u32, number: u64) -> String {
     format!("{}/{}", table_dir(table), symbols_name(column, number))
 }

@@ -1,6 +1,6 @@
-//! Memory of committed rows that are in no segment yet. Writers are slowed before it runs short and
-//! refused when it does. They resume once a checkpoint has written the rows. A monitor of the whole
-//! process may request the same.
+//! Memory of committed rows that are not in a segment yet. Writes are slowed as this memory runs
+//! low and refused when it runs out, until a checkpoint has written the rows. A monitor of the
+//! whole process may also slow or refuse writes.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -30,7 +30,8 @@ pub enum Pressure {
 /// Memory in use, and its limit.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// Log bytes that no checkpoint has written to segments; about as many are in memory.
+    /// Log bytes that no checkpoint has written to segments. The rows in memory have about the same
+    /// size.
     unwritten: AtomicU64,
     /// Writes are slowed above half of this limit and refused above it.
     limit: u64,
@@ -91,8 +92,8 @@ impl Memory {
         outside.max(self.own())
     }
 
-    /// Admits a write that takes memory. Delays or refuses it while memory is short. `make_room`
-    /// requests a checkpoint.
+    /// Admits a write that allocates memory. Delays or refuses it while memory is short.
+    /// `make_room` requests a checkpoint.
     pub(crate) fn admit(&self, make_room: impl Fn()) -> EngineResult<()> {
         let mut began = None;
         loop {
@@ -136,7 +137,7 @@ mod tests {
     fn writes_are_throttled_then_refused_then_accepted_again() {
         let memory = Memory::new(100, true);
         memory.add(49);
-        memory.admit(|| panic!("there is enough")).unwrap();
+        memory.admit(|| panic!("memory is sufficient")).unwrap();
         memory.add(1);
         let began = Instant::now();
         memory.admit(|| ()).unwrap();
@@ -151,7 +152,11 @@ mod tests {
             memory.remove(90);
         };
         memory.admit(make_room).unwrap();
-        assert_eq!((asked.get(), memory.unwritten()), (1, 10), "it passes once there is room");
+        assert_eq!(
+            (asked.get(), memory.unwritten()),
+            (1, 10),
+            "the write is accepted once memory is free"
+        );
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The state committed at one time, immutable and sharing everything unchanged; and the list of
-//! snapshots that readers still hold, which keep old files from being removed.
+//! Snapshots: immutable committed states that share all unchanged data. Also lists the snapshots
+//! that readers still hold, which prevent the removal of old files.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Weak};
@@ -30,11 +30,11 @@ impl PartialEq for RecordsVersion {
     }
 }
 
-/// The state committed at one time.
+/// The committed state at one point in time.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot {
     pub(crate) epoch: u64,
-    /// Last transaction that it contains.
+    /// Last transaction in the snapshot.
     pub(crate) lsn: u64,
     /// Lower bound of the next table's identifier.
     pub(crate) next_table: TableId,
@@ -45,7 +45,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Number that rises with every published commit.
+    /// Number that increases with every published commit.
     pub fn epoch(&self) -> u64 {
         self.epoch
     }
@@ -122,13 +122,13 @@ pub(crate) fn put_table(snapshot: &mut Snapshot, mut table: TableSnapshot) {
 /// A snapshot that readers hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PinnedSnapshot {
-    /// Its [`Snapshot::epoch`].
+    /// The snapshot's [`Snapshot::epoch`].
     pub epoch: u64,
-    /// Last transaction in it.
+    /// Last transaction in the snapshot.
     pub lsn: u64,
-    /// When it became the newest snapshot, in microseconds since 1970.
+    /// Time at which it became the newest snapshot, in microseconds since 1970.
     pub published_micros: i64,
-    /// Number of readers that hold it.
+    /// Number of readers that hold the snapshot.
     pub readers: usize,
     /// Microseconds since a newer snapshot replaced it.
     pub age_micros: i64,
@@ -167,7 +167,7 @@ impl Pins {
         let mut known = self.0.lock();
         let superseded_micros = now_micros();
         let published_micros = std::mem::replace(&mut known.newest_micros, superseded_micros);
-        // The caller holds one reference.
+        // One of the references belongs to the caller.
         if Arc::strong_count(old) > 1 {
             // Removes dropped snapshots before the list would have to grow.
             if known.pins.len() == known.pins.capacity() {
@@ -214,7 +214,8 @@ impl Snapshot {
         let known = self.pins.0.lock();
         let older = known.pins.iter().filter_map(|pin| {
             let snapshot = pin.snapshot.upgrade()?;
-            // One reference is ours. If it is the only one, the snapshot was dropped meanwhile.
+            // One reference belongs to this function. If it is the only one, the snapshot was
+            // dropped meanwhile.
             let readers = Arc::strong_count(&snapshot) - 1;
             let (epoch, lsn) = (snapshot.epoch(), snapshot.lsn());
             (readers > 0).then(|| PinnedSnapshot {

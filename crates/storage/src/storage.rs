@@ -57,8 +57,8 @@ struct Writer {
     log: Log,
     /// Runs up to this transaction are being written by a checkpoint.
     frozen_lsn: u64,
-    /// Files that no table references, with the transaction since which this is so; the manifest
-    /// may still name them.
+    /// Files that no table references, with the transaction that removed the last reference. The
+    /// manifest may still list them.
     removed: Vec<(u64, Arc<StoredFile>)>,
     /// Files that only the previous generation needs.
     kept: Vec<Arc<StoredFile>>,
@@ -95,13 +95,14 @@ pub struct Storage {
     memory: Memory,
     /// Whether some files are needed only by the previous generation.
     holds_older: AtomicBool,
-    /// Changes of followed tables by the latest commits; updated before a snapshot shows them.
+    /// Changes to followed tables by the latest commits; updated before the commits are visible in
+    /// a snapshot.
     recent: Mutex<RecentCommits>,
-    /// When a running checkpoint should stop unfinished.
+    /// Time at which a running checkpoint should stop unfinished.
     ends: Mutex<Option<Instant>>,
 }
 
-/// End of the written log: its files, and the valid bytes of each.
+/// End of the written log: its files, and the number of valid bytes in each.
 #[derive(Debug)]
 pub(crate) struct LogPosition {
     pub(crate) files: Vec<(u64, u64)>,
@@ -121,7 +122,7 @@ pub(crate) struct Wanted {
     pub(crate) checkpoint: bool,
     /// Time since which a checkpoint would free disk space; `None` if it would free none.
     pub(crate) frees: Option<Instant>,
-    /// Tables whose files may hold invisible data.
+    /// Tables whose files may contain invisible data.
     pub(crate) shrinks: BTreeSet<TableId>,
     pub(crate) flush: bool,
     pub(crate) stop: bool,
@@ -136,18 +137,18 @@ impl FileNumbers for Numbers<'_> {
 }
 
 impl Storage {
-    /// Returns everything committed so far. Never blocks.
+    /// Returns the latest committed state. Never blocks.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.published.load_full()
     }
 
-    /// Options with which it was opened.
+    /// Options with which the storage was opened.
     pub fn options(&self) -> &StorageOptions {
         &self.options
     }
 
     /// Number of rows that checkpoints wrote to segments since the start: new rows, and older rows
-    /// rewritten because they were merged or joined with them.
+    /// that were merged or combined with them.
     pub fn folded_rows(&self) -> u64 {
         self.folded_rows.load(Ordering::Relaxed)
     }
@@ -180,14 +181,14 @@ impl Storage {
     }
 
     /// Commits all changes together. Returns when they are as durable as the commit mode requires
-    /// and every new snapshot shows them. Commits that wait at the same time share one write and
+    /// and visible in every new snapshot. Commits that wait at the same time share one write and
     /// one sync.
     pub fn commit(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
         let prepared = self.prepare(changes)?;
         self.commit_prepared(prepared)
     }
 
-    /// Commits on behalf of the holder of a table's write hold, without waiting for that hold.
+    /// Commits on behalf of the holder of a table's write lock, without waiting for that lock.
     pub(crate) fn commit_past_holds(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
         let prepared = self.prepare(changes)?;
         self.refuse_growth(&prepared)?;
@@ -200,7 +201,7 @@ impl Storage {
 
     pub(crate) fn commit_prepared(&self, work: Vec<Prepared>) -> EngineResult<CommitReceipt> {
         if work.is_empty() {
-            // An empty record is not logged: it would read like the end of the log.
+            // An empty record is not logged, because it would look like the end of the log.
             self.refuse_when_closed()?;
             let snapshot = self.snapshot();
             return Ok(CommitReceipt { lsn: snapshot.lsn, epoch: snapshot.epoch });
@@ -242,8 +243,8 @@ impl Storage {
         parquet_file::set_decoded_bytes(most);
     }
 
-    /// Drops partitions that have expired by the clock, by their time to live or a storage policy.
-    /// Tables with blocked writers are skipped until the next time.
+    /// Drops partitions that have expired by the clock, under their time to live or a storage
+    /// policy. Tables with blocked writers are skipped until the next time.
     pub(crate) fn expire(&self) -> EngineResult<()> {
         let by_clock = self.options.ttl_by_clock;
         for table in self.snapshot().tables() {
@@ -269,7 +270,7 @@ impl Storage {
         self.memory.admit(|| self.request_checkpoint())
     }
 
-    /// Fails if this many more bytes would leave too little disk space.
+    /// Fails if writing this many bytes would leave too little disk space.
     pub(crate) fn refuse_beyond(&self, bytes: u64) -> EngineResult<()> {
         self.space.refuse_beyond(self.vfs.system(), bytes)
     }
@@ -284,7 +285,7 @@ impl Storage {
         work(&generations)
     }
 
-    /// Makes everything committed so far durable; returns it, and the end of its log.
+    /// Makes everything committed so far durable. Returns its snapshot and the end of its log.
     pub(crate) fn log_position(&self) -> EngineResult<(Arc<Snapshot>, LogPosition)> {
         let mut writer = self.writer.lock();
         self.flush_locked(&mut writer)?;
@@ -366,7 +367,7 @@ impl Storage {
                 ticket.finish(outcome.clone().map(|()| CommitReceipt { lsn, epoch }));
             }
         }
-        // The conflicting change may be in this group, so the next attempt must see it.
+        // Reported last: the next attempt must see a conflicting change in this group.
         for (ticket, error) in refused {
             ticket.finish(Err(error));
         }
@@ -469,7 +470,7 @@ impl Storage {
         self.refused.lock().get_or_insert(error);
     }
 
-    /// Refuses all further writes: the state on disk is unknown until the next start.
+    /// Refuses all further writes, because the state on disk is unknown until the next start.
     fn go_read_only(&self, cause: &EngineError) {
         let error = EngineError::new(
             ErrorCode::ReadOnly,

@@ -1,4 +1,4 @@
-//! A bulk write syncs its first files while it writes the others.
+//! A bulk write syncs its first files while it writes the remaining ones.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

@@ -106,7 +106,7 @@ fn read(table: &TableSnapshot, slices: &[Slice]) -> Vec<(i64, Row)> {
 
 fn rows_of(table: &TableSnapshot) -> Vec<Row> {
     let rows = read(table, &table.slices().unwrap());
-    assert!(rows.is_sorted_by(|a, b| a.0 < b.0), "identifiers ascend");
+    assert!(rows.is_sorted_by(|a, b| a.0 < b.0), "identifiers are ascending");
     assert_eq!(rows.len() as u64, table.row_count().unwrap());
     rows.into_iter().map(|(_, row)| row).collect()
 }
@@ -380,8 +380,8 @@ fn random_changes_match_the_model_during_checkpoints() {
                     storage.checkpoint().unwrap();
                 }
             });
-            // Stops them even after a failed comparison, because the scope waits for the
-            // checkpoints.
+            // Stops the checkpoints even after a failed comparison, because the scope waits for
+            // them.
             let _stop = StopAtEnd(&stop);
             for _ in 0..120 {
                 step(&storage, &mut model, &mut random);
@@ -486,7 +486,7 @@ fn checkpoints_do_not_abort_a_bulk_update() {
         });
         let mut bulk = hold.begin_update(Arc::clone(&found.base), schema, vec![3]).unwrap();
         bulk.push(&found.rows[..150], &[found.values[1].slice(0, 150)]).unwrap();
-        // Gives the checkpoint some work.
+        // Creates work for the checkpoint.
         let kind = "k".to_owned();
         let record = Change::PutRecord { kind, key: "n".to_owned(), value: vec![1] };
         storage.commit(vec![record]).unwrap();
@@ -604,12 +604,12 @@ fn ttl_drops_only_whole_partitions() {
     append(&storage, &[(3 * DAY, 4, None, None)]);
     assert_eq!(days(&storage), [1, 2, 3]);
     append(&storage, &[(5, 5, None, None)]);
-    assert_eq!(days(&storage), [1, 2, 3], "a late row is over at once");
+    assert_eq!(days(&storage), [1, 2, 3], "a late row expires immediately");
     let mut schema = TableSchema::clone(table(&storage).schema());
     schema.ttl_hours_or_months = 24;
     storage.commit(vec![Change::ReplaceSchema(schema)]).unwrap();
-    assert_eq!(days(&storage), [2, 3], "a shorter time takes effect at once");
-    // A row in the far future does not expire data that is still young by the clock.
+    assert_eq!(days(&storage), [2, 3], "a shorter time to live applies immediately");
+    // A row in the far future does not expire data that is still recent according to the clock.
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let today = now.as_micros() as i64 / DAY;
     append(&storage, &[(today * DAY, 6, None, None)]);
@@ -618,7 +618,7 @@ fn ttl_drops_only_whole_partitions() {
     assert_eq!(days(&storage), [today, today + 400]);
     drop(storage);
     assert_eq!(days(&open(&directory)), [today, today + 400]);
-    // Without the clock only the newest row counts.
+    // Without the clock, only the newest row determines expiry.
     let storage = open_with(&directory, false);
     append(&storage, &[((today + 400) * DAY, 8, None, None)]);
     assert_eq!(days(&storage), [today + 400, today + 400]);
@@ -646,13 +646,13 @@ fn a_cancelled_bulk_update_leaves_no_files() {
     let begin = || hold.begin_update(Arc::clone(&found.base), None, vec![2, 3]).unwrap();
     let mut bulk = begin();
     bulk.push(&found.rows, &found.values).unwrap();
-    assert!(files().len() > before.len(), "it writes as it goes");
+    assert!(files().len() > before.len(), "portions are written before the end");
     let error = bulk.push(&found.rows[..1], &found.values).unwrap_err();
     assert_eq!(error.code, ErrorCode::Internal);
     drop(bulk);
     assert_eq!(files(), before);
     assert_eq!(rows_of(&table(&storage)), rows);
-    // Rows added meanwhile are not lost: the update must find its rows again.
+    // Rows added meanwhile are not lost, because the update must find its rows again.
     let mut bulk = begin();
     bulk.push(&found.rows, &found.values).unwrap();
     drop(hold);

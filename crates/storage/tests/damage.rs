@@ -1,5 +1,5 @@
-//! Damage on real files: isolated, named, never read as data. Also backups that can be restored,
-//! and a full disk.
+//! Damage in real files is isolated, reported by name and never read as data. Also tests backups
+//! that can be restored, and a full disk.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -45,7 +45,7 @@ fn create(storage: &Storage, name: &str) -> u64 {
     storage.snapshot().table(name).unwrap().schema().id
 }
 
-/// Rows of one day. Every identifier is odd, so that an invented zero is never one of them.
+/// Rows of one day. Every identifier is odd, so that an invented zero is never a valid identifier.
 fn batch(day: i64, rows: i64) -> RecordBatch {
     let times = (0..rows).map(|row| Some(day * DAY + row)).collect::<TimestampMicrosecondArray>();
     let ids = (0..rows).map(|row| Some(2 * row + 1)).collect::<Int64Array>();
@@ -183,24 +183,25 @@ fn checking_an_unused_root_finds_damage_in_every_file_and_changes_nothing() {
     assert_eq!(check_root(&vfs).unwrap(), []);
 }
 
-/// Cuts a segment file under running readers: they get an error, never a zero, and the process
-/// survives.
+/// Truncates a segment file while readers use it. They get an error and never a zero, and the
+/// process survives.
 #[test]
-fn a_cut_segment_is_an_error_and_never_a_zero() {
+fn reading_a_truncated_segment_fails_and_never_returns_zeros() {
     if std::env::var_os(CHILD).is_some() {
         return cut_segments();
     }
     let mut command = Command::new(std::env::current_exe().unwrap());
-    let test = "a_cut_segment_is_an_error_and_never_a_zero";
+    let test = "reading_a_truncated_segment_fails_and_never_returns_zeros";
     command.args(["--exact", test, "--test-threads", "1", "--nocapture"]).env(CHILD, "1");
     let output = command.output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{} {text}", output.status);
 }
 
-/// A file cut within a page raises no fault there: the rest of the page reads as zeros.
+/// A file that is truncated within a page raises no fault in that page, because the rest of the
+/// page reads as zeros.
 #[test]
-fn a_segment_cut_within_a_page_fails_the_next_reader() {
+fn reading_a_segment_truncated_within_a_page_fails() {
     const ROWS: i64 = 20_000;
     for missing in [1, 20, 4_000, 5_000, 100_000] {
         let directory = tempfile::tempdir().unwrap();
@@ -298,7 +299,8 @@ fn a_backup_made_during_writes_is_a_consistent_root() {
         scope.spawn(|| {
             let mut day = 0;
             while !stop.load(Ordering::Acquire) {
-                // Both tables in one commit: a copy contains both or neither.
+                // Changes both tables in one commit, so that a copy contains both changes or
+                // neither.
                 let snapshot = storage.snapshot();
                 let changes = ["t", "u"].map(|name| {
                     let table = snapshot.table(name).unwrap();
@@ -341,7 +343,7 @@ fn a_backup_made_during_writes_is_a_consistent_root() {
 }
 
 #[test]
-fn writes_stop_before_the_disk_is_full_and_resume_by_themselves() {
+fn writes_stop_before_the_disk_is_full_and_resume_automatically() {
     let vfs = SimVfs::new(1);
     let options =
         StorageOptions { disk_watermark_bytes: Some(64 << 10), disk_reserve_bytes: 0, ..options() };
@@ -367,7 +369,7 @@ fn writes_stop_before_the_disk_is_full_and_resume_by_themselves() {
     assert_eq!(sum(&storage, "t").unwrap(), 100);
     storage.commit(vec![Change::Truncate(table)]).unwrap();
     vfs.heal();
-    // A little above the watermark is not enough.
+    // Free space slightly above the watermark is not sufficient.
     vfs.plant(SimFault::Full { bytes: used + (80 << 10) });
     std::thread::sleep(std::time::Duration::from_millis(120));
     assert_eq!(append(&storage, "t", 1, 1).unwrap_err().code, ErrorCode::DiskFull);

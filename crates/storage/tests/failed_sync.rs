@@ -1,5 +1,5 @@
-//! A failed sync never counts as a success, and the database recovers by itself: data that may be
-//! lost is written to other files, in every commit mode and without a restart.
+//! A failed sync never counts as a success, and the database recovers automatically. Data that may
+//! be lost is written to other files, in every commit mode and without a restart.
 
 #![allow(
     clippy::unwrap_used,
@@ -65,7 +65,7 @@ fn bulk(storage: &Arc<Storage>, table: u64, first: i64) {
     bulk.finish().unwrap();
 }
 
-/// Number of rows of a table, after reading all of them.
+/// Reads all rows of a table and returns their number.
 fn rows(storage: &Storage, name: &str) -> EngineResult<usize> {
     let mut count = 0;
     for slice in storage.snapshot().table(name).unwrap().slices()? {
@@ -75,7 +75,8 @@ fn rows(storage: &Storage, name: &str) -> EngineResult<usize> {
     Ok(count)
 }
 
-/// Every possible state after a power loss opens without damage and with these rows.
+/// Checks that every possible state after a power loss opens without damage and contains this
+/// number of rows.
 fn survives_power_loss(vfs: &SimVfs, mode: CommitMode, expected: usize) {
     for seed in 0..40 {
         let storage = open(&vfs.power_loss(seed), mode);
@@ -94,7 +95,7 @@ fn a_failed_log_sync_is_repaired_and_writes_continue() {
         append(&storage, "t", 0).unwrap();
         storage.flush().unwrap();
         fail_sync(&vfs, ".log");
-        // In `sync` mode the commit itself fails, and leaves nothing.
+        // In `sync` mode, the commit itself fails and leaves no rows.
         let acknowledged = append(&storage, "t", 100).is_ok();
         assert_eq!(acknowledged, mode != CommitMode::Sync);
         storage.flush().unwrap();
@@ -140,7 +141,8 @@ fn a_checkpoint_does_not_rely_on_a_log_whose_sync_failed() {
     storage.checkpoint().unwrap();
     assert!(vfs.sync_has_failed());
     survives_power_loss(&vfs, mode, 20);
-    // The previous generation lacks the data of the failed sync: it must not serve as a fallback.
+    // The previous generation lacks the data of the failed sync, so it must not serve as a
+    // fallback.
     let manifests: Vec<String> =
         vfs.files().into_iter().filter(|path| path.starts_with("db/manifest.")).collect();
     assert_eq!(manifests.len(), 2, "{manifests:?}"); // An edit and its base.

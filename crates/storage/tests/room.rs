@@ -1,5 +1,5 @@
-//! Freed space: whatever is dropped is free within seconds, without another write or a restart,
-//! even on a full disk.
+//! The space of dropped data is free within seconds, without another write or a restart, even on a
+//! full disk.
 
 #![allow(clippy::unwrap_used, clippy::case_sensitive_file_extension_comparisons, reason = "a test")]
 
@@ -19,7 +19,7 @@ const DAY: i64 = 86_400_000_000;
 const ROWS: i64 = 4_000;
 /// The second day.
 const LAST: i64 = 2;
-/// Time limit for freeing everything.
+/// Time limit for freeing all space.
 const SOON: Duration = Duration::from_secs(5);
 
 fn options() -> StorageOptions {
@@ -106,7 +106,7 @@ fn wait_until(what: &str, limit: Duration, is_done: impl Fn() -> bool) {
     }
 }
 
-/// Every operation that frees bytes of a table.
+/// All operations that free a table's bytes.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     DropTable,
@@ -228,7 +228,7 @@ fn space_of_dropped_data_is_freed_without_another_write() {
         storage.checkpoint().unwrap();
         storage.advance_generations().unwrap();
         let before = bytes_below(&disk, "db/t/");
-        // Files that a reader already holds are kept until that reader is dropped.
+        // Files that a reader already holds are retained until that reader is dropped.
         let reader = matches!(way, Way::Truncate).then(|| storage.snapshot());
         way.go(&storage, table).unwrap();
         if matches!(way, Way::Update | Way::LateRows) {
@@ -237,7 +237,10 @@ fn space_of_dropped_data_is_freed_without_another_write() {
         }
         if let Some(reader) = reader {
             std::thread::sleep(Duration::from_millis(2_500));
-            assert!(bytes_below(&disk, "db/t/") * 2 > before, "{way:?} under a reader");
+            assert!(
+                bytes_below(&disk, "db/t/") * 2 > before,
+                "{way:?}: a reader's files are removed"
+            );
             let slices = reader.table("t").unwrap().slices().unwrap();
             let left: usize = slices.iter().map(tidemark_storage::Slice::rows).sum();
             assert_eq!(left as i64, 2 * ROWS + 50);
@@ -249,7 +252,7 @@ fn space_of_dropped_data_is_freed_without_another_write() {
         });
         let fewer = match way {
             Way::DropTable => Some(1),
-            Way::Truncate | Way::DeleteAll => Some(before / 2), // Symbols stay.
+            Way::Truncate | Way::DeleteAll => Some(before / 2), // Symbols are retained.
             Way::DropPartition | Way::EndOfLife | Way::DeletePartition | Way::DeleteSome => {
                 Some(before * 3 / 4)
             }
@@ -278,7 +281,7 @@ fn a_start_deletes_files_dropped_by_the_previous_process() {
     storage.commit(vec![Change::DropTable(table)]).unwrap();
     let disk = disk.kill(1);
     let storage = open(&disk, options());
-    wait_until("the files are there", SOON, || bytes_below(&disk, "db/t/") == 0);
+    wait_until("the files still exist", SOON, || bytes_below(&disk, "db/t/") == 0);
     drop(storage);
 }
 
@@ -357,11 +360,12 @@ fn transactions_that_free_space_succeed_on_a_full_disk_and_writes_resume() {
         append(&storage, other, 0, 50).unwrap();
         assert!(disk.files().contains(&"db/reserve".to_owned()));
         fill(&disk, 0);
-        std::thread::sleep(Duration::from_millis(120)); // The disk is asked at most so often.
+        // The free space is queried at most this often.
+        std::thread::sleep(Duration::from_millis(120));
         let refused = append(&storage, other, 0, 1_000).unwrap_err();
         assert_eq!(refused.code, ErrorCode::DiskFull, "{refused}");
         way.go(&storage, table).unwrap_or_else(|error| panic!("{way:?}: {error}"));
-        wait_until(&format!("{way:?}: writers do not go on"), SOON, || {
+        wait_until(&format!("{way:?}: writes do not resume"), SOON, || {
             append(&storage, other, 0, 10).is_ok()
         });
         wait_until("the reserve is not held", SOON, || {
@@ -391,7 +395,8 @@ fn a_row_delete_on_a_full_disk_fits_the_reserve_or_reports_why_not() {
     bulk.finish().unwrap();
     storage.checkpoint().unwrap();
     fill(&disk, 0);
-    std::thread::sleep(Duration::from_millis(120)); // The disk is asked at most so often.
+    // The free space is queried at most this often.
+    std::thread::sleep(Duration::from_millis(120));
     let delete = |of: &dyn Fn(usize) -> bool| {
         let base = storage.snapshot().table_by_id(table).unwrap();
         let ids = row_ids(&storage, table).into_iter().enumerate();
@@ -409,7 +414,7 @@ fn a_row_delete_on_a_full_disk_fits_the_reserve_or_reports_why_not() {
     assert!(refused.message.contains("KiB of log"), "{refused}");
     assert_eq!(rows(&storage, table), 999_000);
     Way::Truncate.go(&storage, table).unwrap();
-    wait_until("writers do not go on", SOON, || append(&storage, other, 0, 10).is_ok());
+    wait_until("writes do not resume", SOON, || append(&storage, other, 0, 10).is_ok());
     assert_eq!(storage.check(None).unwrap(), []);
 }
 
@@ -456,7 +461,7 @@ fn reused_log_files_free_their_space_when_generations_advance() {
 
 /// Each start used to leave its preallocated log space.
 #[test]
-fn repeated_restarts_take_no_additional_space() {
+fn repeated_restarts_use_no_additional_space() {
     for (clean, writes) in [(true, true), (false, true), (false, false)] {
         let mut disk = SimVfs::new(1);
         disk.plant(SimFault::Full { bytes: 64 << 20 });

@@ -1,4 +1,4 @@
-//! Recovers a damaged table without its damaged data, which is reported exactly; also the
+//! Recovers a damaged table without its damaged data, which is reported exactly. Also tests the
 //! verification modes of segments.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
@@ -49,7 +49,7 @@ fn create(storage: &Storage) -> u64 {
     storage.snapshot().table("t").unwrap().schema().id
 }
 
-/// Rows of one day; every identifier is odd, the symbol names the day.
+/// Returns the rows of one day. Every identifier is odd, and the symbol names the day.
 fn batch(day: i64, rows: i64) -> RecordBatch {
     let mut symbols = StringDictionaryBuilder::<Int32Type>::new();
     (0..rows).for_each(|_| symbols.append_value(format!("day {day}")));
@@ -135,7 +135,7 @@ fn skipping_a_damaged_segment_makes_the_table_writable_again() {
     assert_eq!(storage.skip_damage(table).unwrap(), lost);
     assert_eq!(storage.snapshot().damages(), []);
     assert_eq!(storage.lost_parts(table).unwrap(), []);
-    // In-memory rows of the same partition are kept.
+    // In-memory rows of the same partition are retained.
     let expected = (2_000_025, days(&[0, 1, 2]));
     assert_eq!(content(&storage).unwrap(), expected);
     assert!(!segments[1].exists());
@@ -162,7 +162,7 @@ fn skipped_damage_does_not_reappear_from_the_previous_generation() {
     storage.checkpoint().unwrap();
     storage.close().unwrap();
     drop(storage);
-    // The newest manifest is damaged: the previous one knows of no damage either.
+    // Damages the newest manifest. The previous one contains no record of damage either.
     let current = std::fs::read_to_string(directory.path().join("db/CURRENT")).unwrap();
     let newest = current.split(' ').next().unwrap();
     flip(&directory.path().join("db").join(newest), 20);
@@ -173,7 +173,7 @@ fn skipped_damage_does_not_reappear_from_the_previous_generation() {
 }
 
 #[test]
-fn skip_can_remove_entire_and_detached_partitions() {
+fn skipping_damage_can_remove_entire_and_detached_partitions() {
     let directory = tempdir().unwrap();
     let storage = open(&directory);
     let table = create(&storage);
@@ -264,12 +264,12 @@ fn segments_are_verified_at_start_on_first_read_or_never() {
         bulk(&storage, table, 0);
         storage.close().unwrap();
         drop(storage);
-        // Within the identifiers, which follow the timestamps.
+        // This offset is within the identifiers, which follow the timestamps.
         flip(&files(directory.path(), ".seg")[0], 64 + 8_000 + 64);
         let storage = open_with(&directory, verify);
         assert_eq!(storage.snapshot().damages().len(), usize::from(found_at_start), "{verify:?}");
         assert_eq!(content(&storage).is_ok(), wrong_is_read, "{verify:?}");
-        // A check verifies everything, whatever the mode.
+        // A check verifies everything in every mode.
         assert_eq!(storage.check(Some(table)).unwrap().len(), 1, "{verify:?}");
         assert_eq!(storage.snapshot().damages().len(), 1, "{verify:?}");
     }

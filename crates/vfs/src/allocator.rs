@@ -8,15 +8,15 @@ use tidemark_types::account::note_allocation;
 #[derive(Debug)]
 pub struct CountingAllocator<A>(pub A);
 
-/// Returns to the system the memory that this thread has freed and mimalloc still retains. The time
-/// depends on the thread's pages: some milliseconds for gigabytes.
+/// Returns to the system the memory that this thread has freed and mimalloc still retains. The
+/// duration depends on the thread's pages, and is some milliseconds for gigabytes.
 pub fn give_back() {
     // SAFETY: it takes no pointers and may be called by any thread at any time, even if another
     // allocator is in use.
     unsafe { libmimalloc_sys::mi_collect(true) }
 }
 
-/// A size as a signed difference: no layout is larger than `isize::MAX`.
+/// Converts a size to a signed difference. No layout is larger than `isize::MAX`.
 fn signed(bytes: usize) -> i64 {
     bytes as i64
 }

@@ -159,7 +159,7 @@ fn install() {
     });
 }
 
-/// The signal handler. It uses only atomics, one system call, and no memory of other owners.
+/// The signal handler. It uses only atomics, one system call, and no memory that other code owns.
 extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel passes a valid `siginfo_t` to a handler installed with SA_SIGINFO.
     let address = unsafe { (*info).si_addr() } as usize;

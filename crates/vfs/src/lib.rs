@@ -1,11 +1,11 @@
 //! The file layer: every access of the engine to a disk goes through [`Vfs`].
 //!
 //! [`RealVfs`] writes with `pwrite`, syncs with `fdatasync` and maps immutable files read-only.
-//! [`SimVfs`] keeps files in memory, tracks what was not synced, and builds every disk state that a
-//! power loss may legally leave. [`CheckedKeys`] turns integers from a map into dictionary arrays
-//! and checks them only once.
+//! [`SimVfs`] keeps files in memory, tracks unsynced data, and builds every disk state that a power
+//! loss may legally leave. [`CheckedKeys`] converts integers from a map to dictionary arrays and
+//! checks them only once.
 //!
-//! Only this crate and `kernels` contain `unsafe`. It knows nothing of tables.
+//! Only this crate and `kernels` contain `unsafe`. This crate contains no table logic.
 
 #![warn(missing_docs)]
 
@@ -63,7 +63,7 @@ pub struct DirEntry {
     pub is_dir: bool,
 }
 
-/// An open file. Reads and writes take an offset, so threads can share it freely.
+/// An open file. Reads and writes specify an offset, so threads can share the file freely.
 pub trait VfsFile: Send + Sync + Debug {
     /// Reads up to `buffer.len()` bytes; fewer only at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
@@ -90,7 +90,7 @@ pub struct Space {
     pub total: u64,
 }
 
-/// A held lock; dropping it releases the lock.
+/// A lock that is released when this value is dropped.
 pub trait VfsLock: Send + Sync + Debug {}
 
 /// A file system below one root directory. Paths are relative, separated by `/`.
@@ -100,9 +100,9 @@ pub trait Vfs: Send + Sync + Debug {
     /// Maps the first `len` bytes of an immutable file, which must have exactly that length. The
     /// buffer starts at a page boundary and keeps the map alive.
     fn map(&self, path: &str, len: u64) -> io::Result<Buffer>;
-    /// Makes a file's content durable, and makes later reads return what the disk has. If a sync by
-    /// another process failed, the page cache may hold bytes that never reached the disk, and that
-    /// no later sync writes.
+    /// Makes a file's content durable, and makes later reads return the disk's content. If a sync
+    /// by another process failed, the page cache may hold bytes that never reached the disk, and
+    /// that no later sync writes.
     fn settle(&self, path: &str) -> io::Result<()>;
     /// Makes the names in a directory durable.
     fn sync_dir(&self, path: &str) -> io::Result<()>;
@@ -112,12 +112,12 @@ pub trait Vfs: Send + Sync + Debug {
     fn remove_dir(&self, path: &str) -> io::Result<()>;
     /// Renames a file, replacing the target, or a directory with its content.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
-    /// Removes a file's name. Maps of it stay readable.
+    /// Removes a file's name. Existing maps of the file remain readable.
     fn unlink(&self, path: &str) -> io::Result<()>;
     /// Returns the entries of a directory, sorted by name.
     fn list(&self, path: &str) -> io::Result<Vec<DirEntry>>;
-    /// Takes the exclusive lock on a file, and creates the file. Fails with `RootLocked` if another
-    /// process holds the lock.
+    /// Acquires the exclusive lock on a file, and creates the file. Fails with `RootLocked` if
+    /// another process holds the lock.
     fn lock(&self, path: &str) -> EngineResult<Box<dyn VfsLock>>;
     /// Returns an unguessable number, for salts and temporary names. Reproducible in the
     /// simulation.

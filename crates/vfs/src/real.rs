@@ -98,7 +98,7 @@ impl VfsFile for RealFile {
     fn allocate(&self, len: u64) -> io::Result<()> {
         match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), 0, len) {
             Ok(()) => Ok(()),
-            // Some file systems cannot allocate; then the write itself reports a full disk.
+            // If the file system cannot allocate space, the write itself reports a full disk.
             Err(rustix::io::Errno::OPNOTSUPP) => {
                 if self.len()? < len {
                     self.file.set_len(len)?;

@@ -16,14 +16,14 @@ use crate::{DirEntry, OpenMode, Space, Vfs, VfsFile, VfsLock};
 /// Faults, and the operation from which they apply. Only changing operations are counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SimFault {
-    /// The power fails at operation `at`: it and all later ones return an error. The operation
-    /// itself may have reached the disk.
+    /// The power fails at operation `at`. This operation and all later ones return an error, but
+    /// the operation itself may have reached the disk.
     PowerLoss {
         /// Number of the operation.
         at: u64,
     },
     /// The first sync of a path that contains `path`, after operation `at`, fails. Some of the
-    /// unsynced data is on the disk, the remainder never reaches it.
+    /// unsynced data is on the disk, and the remainder never reaches it.
     FailSync {
         /// Substring of the path.
         path: String,
@@ -35,18 +35,18 @@ pub enum SimFault {
         /// Substring of the path.
         path: String,
     },
-    /// Syncs of files whose path contains `path` do nothing: a planted fault.
+    /// Planted fault: syncs of files whose path contains `path` do nothing.
     SkipSync {
         /// Substring of the path.
         path: String,
     },
-    /// Syncs of a directory do nothing: a planted fault.
+    /// Planted fault: syncs of a directory do nothing.
     SkipDirSync {
         /// The directory; with a trailing `/`, all directories below it instead.
         path: String,
     },
-    /// Writes to one path go directly to another, and the rename that should replace it does
-    /// nothing: a planted fault.
+    /// Planted fault: writes to one path go directly to another, and the rename that should replace
+    /// it does nothing.
     InPlace {
         /// The written path.
         from: String,
@@ -231,7 +231,7 @@ impl SimVfs {
     }
 
     /// Returns a disk state that a power loss now may leave, chosen by `seed`. Planted skips of
-    /// syncs stay in force; this file system is unchanged.
+    /// syncs remain in effect; this file system is unchanged.
     #[must_use]
     pub fn power_loss(&self, seed: u64) -> Self {
         let state = self.state.lock();
@@ -263,7 +263,7 @@ impl SimVfs {
         Ok(())
     }
 
-    /// Returns the disk after the process was killed: with all its writes, synced or not.
+    /// Returns the disk as it is after the process is killed, with all writes, synced or not.
     #[must_use]
     pub fn kill(&self, seed: u64) -> Self {
         let state = self.state.lock();

@@ -1,9 +1,9 @@
-//! Content of a simulated disk: the durable content of each file and the writes since, the durable
-//! names in each directory and the changes since.
+//! Content of a simulated disk: the durable content of each file and later writes, and the durable
+//! names in each directory and later changes.
 //!
-//! A power loss keeps any subset of the unsynced data: of the 64-byte sectors in each write, and of
-//! the name changes. A file has the length that it had after any one of the writes; bytes in
-//! between are zeros or junk. Deliberately, that is more than real file systems lose.
+//! A power loss keeps any subset of the unsynced data: any 64-byte sectors of each write, and any
+//! of the name changes. A file has the length that it had after any one of the writes; bytes in
+//! between are zeros or junk. This deliberately loses more than real file systems do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
-/// Bytes that a disk writes completely or not at all.
+/// Number of bytes that a disk writes completely or not at all.
 const SECTOR: usize = 64;
 
 pub(crate) type Inode = u64;
@@ -65,7 +65,7 @@ impl NameChange {
     }
 }
 
-/// Files of a directory. Directories themselves are names in the set of the disk.
+/// Files of a directory. The directories themselves are listed in [`SimDisk`].
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SimDirectory {
     pub(crate) current: BTreeMap<String, Inode>,
@@ -114,13 +114,13 @@ impl SimFile {
     }
 
     pub(crate) fn truncate(&mut self) {
-        // Only temporary files are emptied while durable. Modelled as immediately durable, which
-        // loses more than it keeps.
+        // Only temporary files are emptied while durable. Emptying a file is modelled as
+        // immediately durable, which loses more data than necessary.
         *self = Self::default();
     }
 
-    /// Writes everything since the last sync to the disk, except what a failed sync dropped: the
-    /// kernel treats those pages as clean.
+    /// Writes all changes since the last sync to the disk, except pages that a failed sync dropped,
+    /// because the kernel treats those as clean.
     pub(crate) fn sync(&mut self) {
         let durable = Arc::make_mut(&mut self.durable);
         for (offset, data) in self.unsynced.drain(..) {
@@ -132,14 +132,15 @@ impl SimFile {
         }
     }
 
-    /// A failed sync: the process still sees its writes, but only some of them reach the disk.
+    /// Simulates a failed sync: the process still sees its writes, but only some of them reach the
+    /// disk.
     pub(crate) fn drop_unsynced(&mut self, rng: &mut ChaCha8Rng) {
         self.unsynced.retain(|_| rng.random());
         self.sync();
     }
 
-    /// Drops the cache: reads return what the disk has, and writes that will never reach it are
-    /// lost.
+    /// Drops the cache, so that reads return the disk's content. Writes that will never reach the
+    /// disk are lost.
     pub(crate) fn forget_cache(&mut self) {
         if self.unsynced.is_empty() {
             self.current = Arc::clone(&self.durable);

@@ -5,18 +5,18 @@ use arrow_array::StringViewArray;
 use arrow_buffer::{Buffer, NullBuffer};
 use arrow_schema::ArrowError;
 
-/// Number of strings processed together: their views fit the first-level cache.
+/// Number of strings processed together. Their views fit into the first-level cache.
 pub const PIECE_TEXTS: usize = 1024;
 /// Maximum length of a string stored in its view.
 pub const INLINE_BYTES: u32 = 12;
 /// High bit of each byte, which no ASCII character has.
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
-/// Bytes between the strings that may be read with them.
+/// Bytes between the strings that may be read along with them.
 const GAP_BYTES: usize = 4 << 10;
 /// Maximum bytes of strings processed together.
 const MAX_BYTES: usize = 4 << 20;
 
-/// Location of the bytes of some strings, except strings stored in their views.
+/// Byte range of some strings, except strings stored in their views.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stretch<'a> {
     /// Start of `bytes` in their buffer.
@@ -27,7 +27,7 @@ pub struct Stretch<'a> {
 
 /// Result of one pass over views.
 struct Found {
-    /// All bits of prefixes and of strings stored in views.
+    /// Bitwise OR of all prefixes and of all strings stored in views.
     bits: u64,
     /// Lowest and highest buffer index; first and last byte of long strings.
     buffers: (u32, u32),
@@ -58,7 +58,7 @@ fn look(views: &[u128]) -> Found {
     found
 }
 
-/// All bits of the strings, if all are stored in their views.
+/// Returns the bitwise OR of the strings, if all are stored in their views.
 fn inline_bits(views: &[u128]) -> Option<u64> {
     let (mut all, mut lens) = (0, 0);
     for &view in views {
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(stretch(&sound, &buffers()).unwrap().bytes, text);
         let array = column(sound.clone(), buffers(), None).unwrap();
         assert_eq!(array.value(2), "23456789abcdef");
-        // Beyond the buffer, in a nonexistent buffer, with too few nulls.
+        // Views beyond the buffer and in a nonexistent buffer, then a column with too few nulls.
         for view in [long(0, 1, text), long(1, 0, text), long(0, u32::MAX, text)] {
             assert!(!are_ascii(&[view], &buffers()));
             assert_eq!(stretch(&[view], &buffers()), None);

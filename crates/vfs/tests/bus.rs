@@ -1,5 +1,5 @@
-//! Cuts a mapped file: the process survives, and no invented byte goes unnoticed. Each test is a
-//! separate process, so that a signal ends no other test.
+//! Truncates a mapped file. The process survives, and every invented byte is noticed. Each test is
+//! a separate process, so that a signal ends no other test.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -32,9 +32,9 @@ fn write(directory: &std::path::Path, name: &str) {
 }
 
 #[test]
-fn a_cut_file_is_noticed() {
+fn truncation_of_a_mapped_file_is_noticed() {
     if !is_child() {
-        assert!(run_as_child("a_cut_file_is_noticed").success());
+        assert!(run_as_child("truncation_of_a_mapped_file_is_noticed").success());
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -54,8 +54,8 @@ fn a_cut_file_is_noticed() {
                         let last = is_cut.load(Ordering::Acquire);
                         let wrong = map.iter().filter(|byte| **byte != FILL).count();
                         let is_noticed = wrong == 0 || is_faulted(&map.slice(PAGE));
-                        // During the cut, a kernel with large folios may show zeros in a page that
-                        // it has not removed yet: the same bytes fault after the cut.
+                        // During the truncation, a kernel with large folios may show zeros in a
+                        // page that it has not removed yet. The same bytes fault afterwards.
                         assert!(is_noticed || !last, "round {round}");
                         if last {
                             break;
@@ -82,7 +82,7 @@ extern "C" fn previous_handler(_: libc::c_int) {
     unsafe { libc::_exit(KEPT_BY_PREVIOUS) };
 }
 
-/// Reads a foreign map whose file was cut while mapped.
+/// Reads a foreign map whose file was truncated while mapped.
 fn touch_a_foreign_map() {
     let directory = tempfile::tempdir().unwrap();
     let vfs = RealVfs::new(directory.path()).unwrap();
@@ -100,9 +100,9 @@ fn touch_a_foreign_map() {
 }
 
 #[test]
-fn other_addresses_go_to_the_handler_before() {
+fn faults_at_other_addresses_reach_the_previous_handler() {
     if !is_child() {
-        let status = run_as_child("other_addresses_go_to_the_handler_before");
+        let status = run_as_child("faults_at_other_addresses_reach_the_previous_handler");
         assert_eq!(status.code(), Some(KEPT_BY_PREVIOUS));
         return;
     }
@@ -116,9 +116,9 @@ fn other_addresses_go_to_the_handler_before() {
 }
 
 #[test]
-fn without_a_handler_before_the_signal_ends_the_process() {
+fn without_a_previous_handler_the_signal_ends_the_process() {
     if !is_child() {
-        let status = run_as_child("without_a_handler_before_the_signal_ends_the_process");
+        let status = run_as_child("without_a_previous_handler_the_signal_ends_the_process");
         assert_eq!(status.signal(), Some(libc::SIGBUS));
         return;
     }

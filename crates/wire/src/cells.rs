@@ -1,4 +1,4 @@
-//! Cells that look the same in every format: identifiers, addresses, geohashes, arrays.
+//! Cells that are encoded identically in every format: identifiers, addresses, geohashes, arrays.
 
 use arrow_buffer::IntervalMonthDayNano;
 use tidemark_types::period::Period;

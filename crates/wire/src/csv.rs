@@ -25,7 +25,7 @@ pub(crate) struct CsvRows {
     states: Vec<CellState>,
 }
 
-/// State of a column that is kept from row to row.
+/// State of a column that is retained across rows.
 #[derive(Debug)]
 struct CellState {
     instants: InstantWriter,
@@ -93,7 +93,7 @@ fn bare<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>,
     }
 }
 
-/// Writes `value` in quotes; its text contains no quotes.
+/// Writes `value` in quotes. Its text must contain no quotes.
 #[inline]
 fn quoted<T>(out: &mut Vec<u8>, value: Option<T>, write: impl FnOnce(&mut Vec<u8>, T)) {
     if let Some(value) = value {
@@ -132,7 +132,8 @@ fn push_cell(
             });
         }
         Column::Text(values) => bare(out, values.get(row), push_string),
-        // Never null by type; but a join may produce a null, which is written as false or 0.
+        // These types are never null, but a join may produce a null, which is written as false or
+        // 0.
         Column::Boolean(values) => {
             let is_true = values.is_valid(row) && values.value(row);
             out.extend_from_slice(if is_true { b"true" } else { b"false" });
@@ -173,12 +174,12 @@ fn push_rare_cell(out: &mut Vec<u8>, column: &Column<'_>, row: usize, delimiter:
             let valid = nulls.is_none_or(|nulls| nulls.is_valid(row)).then_some(());
             quoted(out, valid, |out, ()| cells::push_interval(out, [*lo, *hi], row));
         }
-        // BINARY has no text form here, as observed; NULL is an empty field.
+        // As observed in QuestDB, BINARY has no text form here; NULL is an empty field.
         _ => {}
     }
 }
 
-/// CHAR is bare, as observed, unless that would break the line.
+/// As observed in QuestDB, CHAR is bare, unless that would break the line.
 fn push_bare_char(out: &mut Vec<u8>, unit: u16, delimiter: u8) {
     let breaks = [b'"', b'\r', b'\n', delimiter].map(u16::from).contains(&unit);
     if !breaks {
@@ -189,7 +190,7 @@ fn push_bare_char(out: &mut Vec<u8>, unit: u16, delimiter: u8) {
     push_string(out, std::str::from_utf8(&text).unwrap_or_default());
 }
 
-/// Writes a quoted field, inner quotes doubled, everything else raw.
+/// Writes a quoted field. Inner quotes are doubled; everything else is written unchanged.
 fn push_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut rest = text.as_bytes();

@@ -1,4 +1,4 @@
-//! Requests memory before a buffer of encoded rows grows: a row with many columns may be very long,
+//! Requests memory before a buffer of encoded rows grows. A row with many columns may be very long,
 //! and an escaped string takes up to six times its length.
 
 use tidemark_types::{EngineResult, account};

@@ -12,7 +12,7 @@ pub struct RequestPattern {
     pub before: Vec<u8>,
     /// The remainder of the request line, and the headers.
     pub after: Vec<u8>,
-    /// Maximum bytes of a request; longer ones do not match.
+    /// Maximum bytes of a request; longer requests do not match.
     pub longest: usize,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct JsonRows {
     any_row: bool,
 }
 
-/// State of a column that is kept from row to row.
+/// State of a column that is retained across rows.
 #[derive(Debug)]
 struct CellState {
     instants: InstantWriter,
@@ -133,7 +133,8 @@ fn push_cell(
             });
         }
         Column::Text(values) => or_null(out, values.get(row), push_string),
-        // Never null by type; but a join may produce a null, which is written as false or 0.
+        // These types are never null, but a join may produce a null, which is written as false or
+        // 0.
         Column::Boolean(values) => {
             let is_true = values.is_valid(row) && values.value(row);
             out.extend_from_slice(if is_true { b"true" } else { b"false" });

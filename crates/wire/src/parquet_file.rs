@@ -65,17 +65,17 @@ pub enum Codec {
     Brotli,
 }
 
-/// Maximum dictionary bytes of a numeric column. Beyond it most values are unique, and looking up
-/// each value takes longer than writing it.
+/// Maximum dictionary bytes of a numeric column. In larger dictionaries, most values are unique,
+/// and looking up each value takes longer than writing it.
 const NUMBER_DICTIONARY_BYTES: usize = 64 * 1024;
 /// Maximum dictionary bytes of a numeric column if the first rows show repeated values and the
-/// codec is slow: indices are a quarter of the bytes to compress.
+/// codec is slow. The codec then compresses indices, which have a quarter of the size.
 const LONG_DICTIONARY_BYTES: usize = 256 * 1024;
 /// Number of rows at the start that are sampled for repeated values.
 const SAMPLE_ROWS: usize = 4096;
 
-/// Number of columns above which none is delta-encoded: parquet-rs allocates a megabyte per such
-/// column, however few rows it has.
+/// Number of columns above which none is delta-encoded, because parquet-rs allocates a megabyte per
+/// such column, regardless of its number of rows.
 const MAX_DELTA_COLUMNS: usize = 128;
 
 /// Options of a Parquet file.
@@ -95,7 +95,8 @@ pub struct ParquetOptions {
     pub version: u8,
     /// Whether arrays are written as bytes of shape and elements instead of nested lists.
     pub raw_arrays: bool,
-    /// Partitions that get separate files; with NONE there is one file.
+    /// Time unit of the partitions that are written to separate files. With NONE, there is one
+    /// file.
     pub partition_by: PartitionBy,
 }
 
@@ -158,7 +159,7 @@ impl ParquetFile {
         })
     }
 
-    /// Chooses dictionary sizes from the first rows, before any byte of the file is handed out.
+    /// Chooses dictionary sizes from the first rows, before any byte of the file is returned.
     fn settle(&mut self, batch: &RecordBatch) -> EngineResult<()> {
         let Some(options) = self.unsettled.take() else { return Ok(()) };
         let timestamp = self.ascending.map(|(column, _)| column);
@@ -256,7 +257,7 @@ fn is_slow(options: &ParquetOptions) -> bool {
     }
 }
 
-/// Whether numbers repeat as often as they would with a dictionary of the maximum size.
+/// Whether numbers repeat as often as in a column whose dictionary has the maximum size.
 fn values_repeat(column: &ArrayRef) -> bool {
     let rows = column.len().min(SAMPLE_ROWS);
     let data = column.slice(0, rows).to_data();
@@ -375,7 +376,7 @@ fn compression(options: &ParquetOptions) -> EngineResult<Compression> {
     })
 }
 
-/// Returns the schema with the UUID logical type, which Arrow's 16 bytes do not imply.
+/// Returns the schema with the UUID logical type, which Arrow's 16-byte type does not imply.
 fn with_uuids(fields: &[Field], converted: &SchemaDescriptor) -> EngineResult<SchemaDescriptor> {
     let columns = fields
         .iter()
@@ -458,7 +459,7 @@ fn without_nulls(array: &ArrayRef) -> Option<ArrayRef> {
     Some(Arc::new(Int16Array::from_iter_values(filled)))
 }
 
-/// Converts values that only the dialect can read to their text.
+/// Converts values that only the dialect can read to strings.
 fn text_column(field: &Field, array: &ArrayRef) -> EngineResult<ArrayRef> {
     let column = Column::new(field.sql_type, array.as_ref()).ok_or_else(|| {
         EngineError::internal(format!("column \"{}\" has type {}", field.name, array.data_type()))

@@ -55,7 +55,7 @@ impl PgRows {
                 format!("invalid format code {code}: expected 0 or 1"),
             ));
         }
-        // BINARY has no text form: its RowDescription reports binary whatever was requested.
+        // BINARY has no text form, so its RowDescription reports binary for every requested format.
         let binary = fields
             .iter()
             .zip(&codes)
@@ -113,7 +113,7 @@ impl PgRows {
     }
 }
 
-/// Writes at `at` the number of following bytes, minus `header`.
+/// Writes the number of bytes after `at`, minus `header`, at that offset.
 fn put_length(out: &mut [u8], at: usize, header: usize) -> EngineResult<()> {
     let length = i32::try_from(out.len() - at - header).map_err(|_| {
         EngineError::new(
@@ -125,8 +125,8 @@ fn put_length(out: &mut [u8], at: usize, header: usize) -> EngineResult<()> {
     Ok(())
 }
 
-/// Appends length and value of a cell of the most common types in binary. Appends nothing and
-/// returns `false` for other types.
+/// Appends the length and the binary value of a cell if its type is one of the most common ones.
+/// For other types, appends nothing and returns `false`.
 #[inline]
 fn push_sized(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     match column {
@@ -159,7 +159,7 @@ fn push_sized_text(out: &mut Vec<u8>, text: Option<&str>) {
     out.extend_from_slice(text.unwrap_or_default().as_bytes());
 }
 
-/// A timestamp in Postgres's epoch.
+/// Returns a timestamp relative to Postgres's epoch.
 fn since_2000(micros: i64) -> [u8; 8] {
     micros.wrapping_sub(POSTGRES_EPOCH_MICROS).to_be_bytes()
 }
@@ -215,7 +215,7 @@ fn push_text(
     }
 }
 
-/// Types whose binary form is their text (and BINARY, which is raw in both).
+/// Appends a cell whose binary form is its text, or a BINARY cell, which is raw in both forms.
 fn push_text_only(out: &mut Vec<u8>, column: &Column<'_>, row: usize) -> bool {
     let raw = |out: &mut Vec<u8>, text: &str| out.extend_from_slice(text.as_bytes());
     match column {

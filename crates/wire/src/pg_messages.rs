@@ -13,15 +13,16 @@ const EXECUTE: &[u8] = b"E\0\0\0\x09\0\0\0\0\0";
 const SYNC: &[u8] = b"S\0\0\0\x04";
 /// Bytes of a message's type and length.
 const HEADER_BYTES: usize = 5;
-/// Maximum bytes of a Bind. Longer ones do not match, and need not be complete to be rejected.
+/// Maximum bytes of a Bind. Longer messages do not match, and are rejected even if they are
+/// incomplete.
 const LONGEST: usize = 128 * 1024;
 
 /// A Bind without its values, which are between `head` and `tail`.
 #[derive(Debug, Clone)]
 pub struct BindPattern {
-    /// Body up to the count of the values: names, and formats of the values.
+    /// Message body up to the number of values: names, and formats of the values.
     pub head: Vec<u8>,
-    /// Body after the values: formats of the result.
+    /// Message body after the values: formats of the result.
     pub tail: Vec<u8>,
     /// Whether each value is text.
     pub is_text: Vec<bool>,
@@ -68,7 +69,7 @@ pub fn next_message<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<
 
 /// Result of a comparison with expected bytes.
 enum Found<'b> {
-    /// The bytes match; these bytes follow.
+    /// The bytes match, and these bytes follow them.
     Whole(&'b [u8]),
     /// The bytes match so far, but are incomplete.
     Part,
@@ -113,7 +114,8 @@ fn run<'b>(bytes: &'b [u8], patterns: &[BindPattern]) -> PgMessage<'b> {
     }
 }
 
-/// Whether these are exactly this many values, and all text values are UTF-8 without zero bytes.
+/// Whether the bytes are exactly one value per entry of `is_text`, and all text values are UTF-8
+/// without zero bytes.
 fn are_values(bytes: &[u8], is_text: &[bool]) -> bool {
     let Some((count, mut rest)) = bytes.split_first_chunk() else { return false };
     if usize::from(u16::from_be_bytes(*count)) != is_text.len() {

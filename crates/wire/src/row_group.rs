@@ -11,8 +11,8 @@ use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowColumnWriter, compute_
 use parquet::errors::ParquetError;
 use tidemark_types::{EngineError, EngineResult};
 
-/// Maximum threads per file: each holds the windows and tables of its codec, 45 MiB for ZSTD 9
-/// (measured).
+/// Maximum number of threads per file. Each thread holds the windows and tables of its codec, 45
+/// MiB for ZSTD 9 (measured).
 const MAX_THREADS: usize = 4;
 
 /// Number of rows from which threads are worthwhile.
@@ -59,7 +59,7 @@ impl RowGroup {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape that map_err takes")]
+#[expect(clippy::needless_pass_by_value, reason = "the signature that map_err requires")]
 pub(crate) fn failed(error: ParquetError) -> EngineError {
     EngineError::internal(format!("writing Parquet failed: {error}"))
 }

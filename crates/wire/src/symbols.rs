@@ -6,13 +6,13 @@ use arrow_schema::DataType;
 
 use crate::columns::Text;
 
-/// Maximum dictionary size, in multiples of the rows seen, for escaping the whole dictionary.
+/// Maximum ratio of dictionary size to rows seen at which the whole dictionary is escaped.
 const ESCAPE_WHOLE_ROWS: usize = 4;
 
 /// Escaped strings of one column's dictionary.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTexts {
-    /// The dictionary of these strings; holding it keeps its address from being reused.
+    /// The dictionary of these strings. Holding it prevents its address from being reused.
     dictionary: Option<ArrayRef>,
     rows_seen: usize,
     ends: Vec<usize>,
@@ -64,7 +64,8 @@ impl SymbolTexts {
     pub(crate) fn get(&self, key: usize) -> Option<&[u8]> {
         let end = *self.ends.get(key)?;
         let start = if key == 0 { 0 } else { self.ends[key - 1] };
-        // No escaped string is empty (it has its quotes): an empty one is a null dictionary value.
+        // Escaped strings have quotes and are never empty, so an empty entry is a null dictionary
+        // value.
         (start < end).then(|| &self.bytes[start..end])
     }
 }

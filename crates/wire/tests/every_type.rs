@@ -139,7 +139,7 @@ fn encode_text(format: RowFormat) -> String {
 }
 
 #[test]
-fn json_rows_have_the_expected_text() {
+fn json_rows_have_the_expected_format() {
     let text = encode_text(RowFormat::Json { quote_large_numbers: false, columns: None });
     let values = concat!(
         r#"[true,-1,2,"c",3,4,1.5,1.0E10,"2024-01-02T03:04:05.678Z","#,
@@ -202,8 +202,8 @@ fn parquet_writes_no_dictionary_for_unique_values() {
     let reader = reader.unwrap();
     let bytes_per_row =
         |column: usize| reader.metadata().row_group(0).column(column).compressed_size() / ROWS;
-    assert!(bytes_per_row(0) < 1, "times are differences");
-    assert!(bytes_per_row(1) <= 9, "not 8 bytes and an index");
+    assert!(bytes_per_row(0) < 1, "timestamps are stored as differences");
+    assert!(bytes_per_row(1) <= 9, "values take 8 bytes without an index");
     assert!(bytes_per_row(2) < 2, "an index");
 }
 
@@ -225,7 +225,7 @@ fn csv_rows_have_the_expected_format() {
 }
 
 #[test]
-fn csv_of_an_empty_result_is_only_a_header() {
+fn csv_of_an_empty_result_contains_only_a_header() {
     let fields = [Field::new("say \"hi\"", SqlType::Int)];
     let mut out = Vec::new();
     let format = RowFormat::Csv { delimiter: b';', header: true };
@@ -338,7 +338,7 @@ fn pg_format_codes_must_match_the_column_count() {
 }
 
 #[test]
-fn parquet_reads_back_equal_with_each_codec() {
+fn parquet_files_read_back_equal_with_each_codec() {
     let (fields, batch) = fields_and_batch();
     for (codec, version) in [
         (Codec::Uncompressed, 1),
@@ -410,7 +410,8 @@ fn check_parquet_values(read: &RecordBatch) {
 #[test]
 fn the_arena_equals_the_fixture_that_typescript_reads() {
     let arena = encode(RowFormat::Arrow);
-    // Relative to the crate directory, where cargo runs tests: clones share compiled binaries.
+    // A relative path, because clones share compiled binaries. Cargo runs tests in the crate
+    // directory.
     let path = "../../test/wire/every-type.arena";
     if std::env::var_os("UPDATE_FIXTURES").is_some() {
         std::fs::write(path, &arena).unwrap();

@@ -1,5 +1,5 @@
-//! The storage's background thread. It flushes in `async` mode, and runs checkpoints that are due
-//! or that free disk space.
+//! The storage's background thread. It flushes the log in `async` mode and runs checkpoints that
+//! are due or that free disk space.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use crate::compaction::shrink::Shrink;
 use crate::snapshot::now_micros;
 use crate::storage::{Background, Storage};
 
-/// Maximum sleep: bounds how late a time-driven checkpoint starts.
+/// Maximum sleep time. It limits how late a time-driven checkpoint starts.
 const POLL: Duration = Duration::from_millis(250);
 
 /// Retry interval of a failed checkpoint.
@@ -24,10 +24,10 @@ const EXPIRY_WORK: &str = "expiry";
 /// Interval of the time-to-live check.
 const EXPIRY: Duration = Duration::from_secs(2);
 
-/// Delay between a drop and the checkpoint that frees its space: more drops may follow.
+/// Delay between a drop and the checkpoint that frees its space, because more drops may follow.
 const FREE_AFTER: Duration = Duration::from_millis(500);
-/// A checkpoint that frees space starts only after this multiple of the previous checkpoint's
-/// duration, but waits at most [`MAX_PAUSE`].
+/// Minimum pause before a checkpoint that frees space, as a multiple of the previous checkpoint's
+/// duration. The pause is at most [`MAX_PAUSE`].
 const REST: u32 = 4;
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
@@ -71,8 +71,8 @@ fn run(
             (std::mem::take(&mut wanted.checkpoint), std::mem::take(&mut wanted.shrinks))
         };
         let Some(storage) = storage.upgrade() else { return };
-        // Errors surface in the next commit: flush and checkpoint refuse writes if necessary.
-        // Otherwise the next round retries.
+        // Errors surface in the next commit, because flush and checkpoint reject writes if
+        // necessary. Otherwise the next round retries.
         if flush_at.is_some_and(|at| at <= Instant::now()) {
             flush_at = None;
             let _ = storage.flush();
@@ -88,12 +88,12 @@ fn run(
 }
 
 impl Storage {
-    /// Kinds of background work, by the names of [`Storage::work_reports`].
+    /// Kinds of background work, named as in [`Storage::work_reports`].
     pub const WORK: [&str; 2] = [CHECKPOINT_WORK, EXPIRY_WORK];
 
     /// Pauses or resumes a kind of background work; reopening the storage also resumes it. Returns
-    /// false for an unknown kind. Checkpoints still run where memory, log or disk would fill up
-    /// without them.
+    /// false for an unknown kind. A paused checkpoint still runs if memory, log or disk would
+    /// otherwise fill up.
     pub fn pause_work(&self, kind: &str, is_paused: bool) -> bool {
         let Some(kind) = Self::WORK.into_iter().find(|known| *known == kind) else {
             return false;
@@ -106,7 +106,7 @@ impl Storage {
         self.background().reports.lock().get(kind).is_some_and(|report| report.is_paused)
     }
 
-    /// Reports of the background work by kind: `checkpoint`, `expiry`.
+    /// Returns the status of each kind of background work: `checkpoint` and `expiry`.
     pub fn work_reports(&self) -> Vec<(&'static str, WorkReport)> {
         let reports = self.background().reports.lock();
         reports.iter().map(|(kind, report)| (*kind, report.clone())).collect()
@@ -151,8 +151,8 @@ impl Pace {
             (self.ended, self.took) = (Instant::now(), began.elapsed());
             self.failed = (!is_done).then_some(began);
         }
-        // The previous generation expires by time, so that the space only it uses is freed soon,
-        // even if no other checkpoint follows.
+        // The previous generation expires after a fixed time. Space that only it uses is therefore
+        // freed soon, even if no other checkpoint follows.
         if storage.holds_older() && (low || self.ended.elapsed() >= AGE) && self.may_try() {
             let began = Instant::now();
             self.failed = storage.advance_generations().is_err().then_some(began);
@@ -163,8 +163,8 @@ impl Pace {
         let space = storage.space();
         let mends = storage.is_suspended() || space.is_spent() || (low && space.promised() > 0);
         let frees = storage.frees_since().is_some_and(|since| {
-            // Limits the share of time for checkpoints that free space, however often something is
-            // dropped.
+            // Limits the fraction of time spent on checkpoints that free space, regardless of how
+            // many drops there are.
             let rested = self.ended.elapsed() >= (self.took * REST).min(MAX_PAUSE);
             low || (since.elapsed() >= FREE_AFTER && rested)
         });

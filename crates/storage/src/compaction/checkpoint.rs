@@ -1,12 +1,13 @@
-//! Checkpoint: writes in-memory rows to segments, names them in a new manifest, and frees the log
-//! before it.
+//! Checkpoint: writes in-memory rows to segments, lists the segments in a new manifest, and frees
+//! the log before it.
 //!
 //! Each step requires the previous one to be durable, in every commit mode:
-//! 1. freeze: the log continues in a new file; the snapshot up to here is written
+//! 1. freeze: continue the log in a new file, and take the snapshot that will be written
 //! 2. write and sync new segments and dictionaries, then sync their directories
-//! 3. write and sync the manifest, then its name; write and sync the pointer, then its rename
-//! 4. only then: the segments replace the runs in the running state, files that no manifest names
-//!    are doomed, log files before the new one are freed
+//! 3. write and sync the manifest, then its directory entry; write and sync the pointer, then
+//!    rename it and sync the rename
+//! 4. only then: replace the runs in the running state with the segments, doom files that no
+//!    manifest lists, and free log files before the new one
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use crate::table::partition::Partition;
 use crate::table::piece::Piece;
 use crate::table::schema::{TableId, TableSchema};
 
-/// Names for new files.
+/// Provides the numbers in the names of new files.
 pub(crate) trait FileNumbers {
     fn next(&self) -> u64;
 }
@@ -40,7 +41,7 @@ pub(crate) trait FileNumbers {
 #[derive(Debug)]
 pub(crate) struct Frozen {
     pub(crate) snapshot: Arc<Snapshot>,
-    /// Files that no table names any longer.
+    /// Files that no table uses any longer.
     pub(crate) removed: Vec<Arc<StoredFile>>,
     /// Adopted segments that were never synced.
     pub(crate) unsynced: Vec<Arc<Segment>>,
@@ -68,22 +69,22 @@ struct Folded {
     after: Arc<Partition>,
 }
 
-/// Everything a checkpoint wrote.
+/// Output of a checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
-    /// The state up to the freeze, without runs.
+    /// The state as of the freeze, with segments in place of the runs.
     pub(crate) snapshot: Snapshot,
     folded: Vec<Folded>,
     symbol_files: SymbolFiles,
-    /// Rows written.
+    /// Number of rows written.
     pub(crate) rows: u64,
     /// Files to remove if the manifest does not become current.
     created: Vec<Arc<StoredFile>>,
 }
 
-/// Syncs adopted segments that were not synced yet. After a failed sync the kernel marks lost pages
-/// as written, so a retry proves nothing. Such segments are distrusted from then on, and the next
-/// checkpoint writes them to other files.
+/// Syncs adopted segments that were not synced yet. After a failed sync, the kernel marks lost
+/// pages as written, so a successful retry means nothing. Such segments are no longer trusted, and
+/// the next checkpoint writes them to other files.
 pub(crate) fn sync_adopted(vfs: &dyn Vfs, unsynced: &[Arc<Segment>]) -> EngineResult<()> {
     let mut outcome = Ok(());
     let mut synced = Vec::with_capacity(unsynced.len());
@@ -129,7 +130,7 @@ pub(crate) fn sync_logs(vfs: &dyn Vfs, unsynced: &[Arc<dyn VfsFile>]) -> EngineR
     if unsynced.is_empty() { Ok(()) } else { sync_dir(vfs, LOG) }
 }
 
-/// Makes the names of files in the tables' directories durable.
+/// Syncs the table directories, so that the names of the new files are durable.
 fn sync_directories<'a>(vfs: &dyn Vfs, paths: impl Iterator<Item = &'a str>) -> EngineResult<()> {
     let directories: BTreeSet<&str> =
         paths.filter_map(|path| path.rsplit_once('/')).map(|(directory, _)| directory).collect();
@@ -139,12 +140,12 @@ fn sync_directories<'a>(vfs: &dyn Vfs, paths: impl Iterator<Item = &'a str>) -> 
     if directories.is_empty() { Ok(()) } else { sync_dir(vfs, TABLES) }
 }
 
-/// Context of the writes of a checkpoint.
+/// Context for a checkpoint's writes.
 pub(crate) struct Job<'a> {
     pub(crate) vfs: &'a Arc<Disk>,
     pub(crate) options: &'a StorageOptions,
     pub(crate) numbers: &'a dyn FileNumbers,
-    /// Whether disk space is low: then nothing is rewritten that can stay unchanged.
+    /// Whether disk space is low. If so, data that may stay unchanged is not rewritten.
     pub(crate) lean: bool,
     /// Whether the checkpoint should stop early.
     pub(crate) stop: &'a dyn Fn() -> bool,
@@ -234,8 +235,8 @@ fn write_table(job: &Job<'_>, table: &TableSnapshot, prepared: &mut Prepared) ->
     Ok(())
 }
 
-/// Like [`fold`], but if a segment is damaged, keeps all segments and folds only the runs, so that
-/// other tables are still checkpointed.
+/// Like [`fold`], but if a segment is damaged, retains all segments and folds only the runs, so
+/// that other tables are still checkpointed.
 fn fold_sound(
     job: &Job<'_>,
     table: &TableSnapshot,
@@ -319,7 +320,7 @@ fn copies_of_distrusted(partition: &Partition) -> EngineResult<Option<Partition>
     Ok(Some(Partition::new(segments, partition.runs.clone(), partition.changed)))
 }
 
-/// Writes and syncs a segment; the caller sets name, bounds and transaction.
+/// Writes and syncs a segment. The caller sets its name, bounds and transaction.
 fn write(
     vfs: &Arc<Disk>,
     path: &str,
@@ -340,7 +341,7 @@ fn write(
 }
 
 impl Prepared {
-    /// Removes the written files, which no manifest names.
+    /// Removes the files written so far, which no manifest lists.
     pub(crate) fn discard(self) {
         for file in &self.created {
             file.doom();
@@ -392,10 +393,11 @@ impl Prepared {
     }
 
     /// Step 4: replaces the frozen runs of the running state with the segments. Tables and
-    /// partitions that changed in another way meanwhile keep their state.
+    /// partitions that have been changed in another way since the freeze keep their state.
     pub(crate) fn install(&self, running: &mut Snapshot) -> Installed {
         let mut installed = Installed::default();
-        // Each table is taken out once, however many of its partitions were folded.
+        // Each table is taken out of the state only once, regardless of how many partitions were
+        // folded.
         for folded in self.folded.chunk_by(|a, b| a.table == b.table) {
             let id = folded.first().map_or(0, |folded| folded.table);
             let mut table = table_of(running, id).ok();
@@ -419,8 +421,8 @@ impl Prepared {
                 put_table(running, table);
             }
         }
-        // A table unchanged since the freeze is shared with the manifest, so that the next edit
-        // skips it.
+        // A table that has not changed since the freeze is shared with the manifest, so that the
+        // next edit skips it.
         for table in self.snapshot.tables() {
             let id = table.schema().id;
             let same = running.tables.get(&id).is_some_and(|other| other.same_content(table));
@@ -445,9 +447,9 @@ impl Prepared {
 /// Files to remove later, after a checkpoint.
 #[derive(Debug, Default)]
 pub(crate) struct Installed {
-    /// Files that only the new manifest names; removed after the next checkpoint.
+    /// Files that only the new manifest lists; removed after the next checkpoint.
     pub(crate) manifest_only: Vec<Arc<StoredFile>>,
-    /// Paths of files that the running state uses and the new manifest does not name.
+    /// Paths of files that the running state uses and the new manifest does not list.
     pub(crate) in_use: HashSet<String>,
 }
 

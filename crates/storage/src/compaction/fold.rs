@@ -1,22 +1,22 @@
 //! Decides which runs and segments of a partition a checkpoint rewrites, and in which row order.
 //!
-//! Runs must be written to disk. A segment is rewritten only if it pays, so that the write cost per
-//! row is bounded for every order of arrival:
+//! Runs must be written to disk. A segment is rewritten only if the benefit justifies the cost, so
+//! that the write cost per row is bounded for every arrival order:
 //!
-//! - A segment that newer rows overlap is merged with them once it has at most [`MERGE_RATIO`]
-//!   times as many rows. Until then the newer rows become an overlapping segment, and readers merge
-//!   the two. So a merge rewrites at most `MERGE_RATIO` old rows per new row, and at most about
-//!   eight segments overlap at any time.
-//! - Neighbours in time are joined if their sizes are similar. So such a join rewrites a row only
-//!   when its segment grows by half.
-//! - More than [`SMALL_SEGMENTS`] small segments are joined whatever their sizes, which rewrites at
-//!   most [`SMALL_ROWS`] old rows. So at most `9 + 2 * rows / SMALL_ROWS` segments that do not
-//!   overlap remain.
+//! - A segment that overlaps newer rows is merged with them once it has at most [`MERGE_RATIO`]
+//!   times as many rows. Until then, the newer rows become an overlapping segment, and readers
+//!   merge the two. A merge therefore rewrites at most `MERGE_RATIO` old rows per new row, and at
+//!   most about eight segments overlap at any time.
+//! - Adjacent segments are combined if their sizes are similar. A row is therefore rewritten only
+//!   if its segment grows by at least half.
+//! - If there are more than [`SMALL_SEGMENTS`] small segments, they are combined regardless of
+//!   their sizes, which rewrites at most [`SMALL_ROWS`] old rows. At most `9 + 2 * rows /
+//!   SMALL_ROWS` segments that do not overlap therefore remain.
 //!
 //! When disk space is low and a fold is lean, no segment is rewritten for these reasons.
 //!
-//! Rows that replace others by DEDUP keys are always merged with them, and patched segments are
-//! always rewritten. Parquet files stay until their rows are changed or replaced.
+//! Rows that replace earlier rows by DEDUP keys are always merged with them, and patched segments
+//! are always rewritten. Parquet files are retained until their rows are changed or replaced.
 
 use std::sync::Arc;
 
@@ -30,9 +30,10 @@ use crate::table::piece::living;
 use crate::table::piece::{Piece, order_of};
 use crate::table::schema::ColumnSchema;
 
-/// Segments with fewer rows are small; many small segments of a partition are joined.
+/// Segments with fewer rows count as small. If a partition has many small segments, they are
+/// combined.
 const SMALL_ROWS: usize = 64 << 10;
-/// Maximum number of small segments that a partition keeps.
+/// Maximum number of small segments per partition.
 const SMALL_SEGMENTS: usize = 8;
 /// Maximum number of a segment's rows that are rewritten per new row in its time range.
 const MERGE_RATIO: usize = 8;
@@ -40,7 +41,7 @@ const MERGE_RATIO: usize = 8;
 /// One segment of the folded partition.
 #[derive(Debug)]
 pub(crate) enum Output {
-    /// A segment that stays unchanged.
+    /// A segment that remains unchanged.
     Kept(Arc<Segment>),
     /// A segment to be written.
     Written {
@@ -60,14 +61,14 @@ struct Group {
     rows: usize,
     bounds: (i64, i64),
     lsn: u64,
-    /// Whether it must be written: it is not a single unchanged segment on disk.
+    /// Whether the group must be written because it is not a single unchanged segment on disk.
     dirty: bool,
-    /// Whether it should be joined with a neighbour.
+    /// Whether the group should be combined with a neighbour.
     joins: bool,
-    /// Whether it consists of in-memory runs only.
+    /// Whether the group consists of in-memory runs only.
     fresh: bool,
-    /// Last timestamp of the kept segments that this group overlaps, if any. Such a group is never
-    /// joined, and is cut at this timestamp.
+    /// Last timestamp of the retained segments that this group overlaps, if any. A group with such
+    /// an overlap is never combined with a neighbour, and it is split at this timestamp.
     overlaps_until: Option<i64>,
 }
 
@@ -104,7 +105,7 @@ impl Group {
     }
 }
 
-/// Plans the segments of the folded partition. `lean` keeps every segment that can be kept.
+/// Plans the segments of the folded partition. `lean` retains every segment that need not change.
 pub(crate) fn plan_fold(
     partition: &Partition,
     timestamp: Option<&ColumnSchema>,
@@ -144,8 +145,8 @@ pub(crate) fn plan_fold(
 }
 
 /// Returns the segments in an overlapping cluster that are not worth merging with the newer rows
-/// that lie between their rows. `cluster` is in arrival order. The merged rows follow the kept
-/// segments in arrival order, so a segment can be kept only with all older ones that it overlaps.
+/// between their rows. `cluster` is in arrival order. The merged rows follow the retained segments
+/// in arrival order, so a segment can be retained only with all older segments that it overlaps.
 fn worth_keeping(
     pieces: &[Piece],
     cluster: &[usize],
@@ -170,10 +171,10 @@ fn worth_keeping(
         let over_kept = kept.iter().any(|&newer| meet(pieces[newer].bounds(), bounds));
         let is_clean = matches!(piece, Piece::Segment(segment) if !segment.must_be_written(lean));
         if over_kept && !is_clean {
-            return Ok(Vec::new()); // It has to be written, and then all of them.
+            return Ok(Vec::new()); // It must be written, so all segments are merged.
         }
         let inside = merged.iter().map(|times: &ScalarBuffer<i64>| rows_within(times, bounds));
-        // A small segment, if kept, would prevent all older segments that it overlaps from being
+        // Retaining a small segment would prevent all older segments that it overlaps from being
         // merged.
         let all = merged.iter().map(ScalarBuffer::len).sum();
         let slight = piece.rows() < SMALL_ROWS.min(all);
@@ -194,7 +195,7 @@ fn worth_keeping(
             kept.push(index);
         }
     }
-    // Restores the arrival order: segments of one transaction keep theirs.
+    // Restores the arrival order, including the order of segments from the same transaction.
     kept.reverse();
     Ok(kept)
 }
@@ -204,9 +205,9 @@ fn rows_within(times: &[i64], (first, last): (i64, i64)) -> usize {
     times.partition_point(|&ts| ts <= last) - times.partition_point(|&ts| ts < first)
 }
 
-/// Separates the Parquet files that stay unchanged. Rows that were only added later are stored
-/// beside the files. Once rows of a file were changed or replaced, all files become native, so that
-/// native segments are always newer than Parquet files.
+/// Separates the Parquet files that remain unchanged. If rows were only added, they are stored next
+/// to the files. Once rows of a file were changed or replaced, all files are converted to native
+/// segments, so that native segments are always newer than Parquet files.
 fn apart(pieces: Vec<Piece>, lean: bool) -> (Vec<Arc<Segment>>, Vec<Piece>) {
     let is_parquet = |piece: &&Piece| matches!(piece, Piece::Segment(s) if s.is_parquet());
     let changed = pieces.iter().filter(is_parquet).any(|file| {
@@ -230,8 +231,8 @@ fn apart(pieces: Vec<Piece>, lean: bool) -> (Vec<Arc<Segment>>, Vec<Piece>) {
     (kept, others)
 }
 
-/// Joins a group that is written anyway with neighbours of similar size. Also joins neighbours that
-/// share its border timestamp and would otherwise be on the wrong side of it.
+/// Combines each group that must be written anyway with neighbours of similar size. Also combines
+/// neighbours with a common boundary timestamp that would otherwise be in the wrong order.
 fn join_neighbours(groups: Vec<Group>, many: bool, lean: bool, segment_rows: usize) -> Vec<Group> {
     let small = if many { SMALL_ROWS } else { 0 };
     let limits = limits(&groups);
@@ -259,20 +260,20 @@ fn join_neighbours(groups: Vec<Group>, many: bool, lean: bool, segment_rows: usi
     joined
 }
 
-/// Returns for each group the latest transaction that may be joined to it. Joining a later one
+/// Returns, for each group, the latest transaction that may be added to it. A later transaction
 /// would move the group's rows behind rows with an equal timestamp in the next group, if that group
-/// is not joined.
+/// is not added as well.
 fn limits(groups: &[Group]) -> Vec<u64> {
     let mut limits = vec![u64::MAX; groups.len()];
-    // Earliest start of all following groups, and the limit it sets.
+    // Earliest start of all following groups, and the limit that results from it.
     let mut next = (i64::MAX, u64::MAX);
     for (limit, group) in limits.iter_mut().zip(groups).rev() {
         let (first, last) = group.bounds;
         if next.0 == last {
             *limit = next.1;
         }
-        // A group that can be joined is joined when necessary; then the limit of the group after it
-        // applies.
+        // A group that can be combined is combined when necessary. In that case, the limit of the
+        // group after it applies.
         let own = if group.overlaps_until.is_some() { group.lsn } else { *limit };
         if first < next.0 {
             next = (first, own);
@@ -311,7 +312,7 @@ fn write_group(
         sources.iter().map(|piece| piece.timestamps(timestamp)).collect::<Result<_, _>>()?;
     let slices: Vec<&[i64]> = times.iter().map(|times| &times[..]).collect();
     let mut late = order_of(&sources, &slices)?;
-    // New rows after all kept segments should not appear to overlap them.
+    // New rows after all retained segments should not appear to overlap them.
     let tail = group.overlaps_until.map(|until| cut_after(&mut late, &slices, until));
     let tail = tail.unwrap_or_default();
     for order in split(late, segment_rows).into_iter().chain(split(tail, segment_rows)) {
@@ -339,7 +340,7 @@ fn cut_after(order: &mut Vec<Stretch>, times: &[&[i64]], until: i64) -> Vec<Stre
     tail
 }
 
-/// Splits a row order into portions of at most `rows` rows, none of them empty.
+/// Splits a row order into non-empty portions of at most `rows` rows.
 pub(crate) fn split(order: Vec<Stretch>, rows: usize) -> Vec<Vec<Stretch>> {
     if !order.is_empty() && order.iter().map(|stretch| stretch.len).sum::<usize>() <= rows {
         return vec![order];

@@ -1,6 +1,6 @@
-//! Rewrites files with invisible data: cells of dropped columns, and deleted rows that a checkpoint
-//! lacked the disk space to remove. The background thread rewrites their partitions one at a time,
-//! as CONVERT PARTITION does.
+//! Rewrites files with invisible data. Such data is cells of dropped columns, and deleted rows that
+//! a checkpoint lacked the disk space to remove. The background thread rewrites the partitions one
+//! at a time, as CONVERT PARTITION does.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use crate::table::TableSnapshot;
 use crate::table::partition::Partition;
 use crate::table::schema::TableId;
 
-/// A partition is rewritten if at least one in this many bytes of its files is invisible.
+/// A partition is rewritten if its invisible bytes are at least its file size divided by this.
 const WORTH_SHARE: u64 = 32;
 /// Maximum number of partitions examined per call of `go_on`.
 const LOOKED_AT: usize = 256;
-/// Delay before a failed rewrite is retried: disk space may be low, or the table has a writer.
+/// Delay before a failed rewrite is retried. A rewrite fails if disk space is low or the table has
+/// a writer.
 const LATER: Duration = Duration::from_millis(500);
 
-/// Partitions still to be examined. States: idle → examining (partitions in the queue) → idle. A
+/// Queue of partitions to be examined. States: idle → examining (partitions in the queue) → idle. A
 /// partition that could not be written is examined again later.
 #[derive(Debug, Default)]
 pub(crate) struct Shrink {
@@ -31,7 +32,7 @@ pub(crate) struct Shrink {
     not_before: Option<Instant>,
 }
 
-/// Whether files of the table may contain dropped columns.
+/// Whether the table's files may contain dropped columns.
 fn has_lost_columns(table: &TableSnapshot) -> bool {
     (table.schema().columns.len() as u32 + 1) < table.head.next_column
 }
@@ -46,8 +47,8 @@ impl Shrink {
         !self.queue.is_empty() && self.not_before.is_none_or(|at| Instant::now() >= at)
     }
 
-    /// Examines a few partitions. `changed` are tables whose definition changed since the last
-    /// call, or whose files still contain deleted rows.
+    /// Examines a few partitions. `changed` lists tables whose definition changed since the last
+    /// call or whose files still contain deleted rows.
     pub(crate) fn go_on(&mut self, storage: &Arc<Storage>, changed: BTreeSet<TableId>) {
         self.again.extend(changed);
         if self.not_before.is_some_and(|at| Instant::now() < at) {
@@ -84,7 +85,7 @@ impl Shrink {
 }
 
 impl Storage {
-    /// The tables whose files may hold invisible data.
+    /// Returns the tables whose files may contain invisible data.
     pub(crate) fn tables_to_shrink(&self) -> BTreeSet<TableId> {
         let snapshot = self.snapshot();
         let tables = snapshot.tables().filter(|table| {
@@ -94,7 +95,7 @@ impl Storage {
         tables.map(|table| table.schema().id).collect()
     }
 
-    /// Rewrites a partition if worthwhile; returns whether it did.
+    /// Rewrites a partition if that is worthwhile, and returns whether it was rewritten.
     fn shrink(self: &Arc<Self>, table: TableId, floor: i64) -> EngineResult<bool> {
         let Some(found) = self.snapshot().table_by_id(table) else { return Ok(false) };
         let Some(partition) = found.partition(floor) else { return Ok(false) };
@@ -116,7 +117,7 @@ impl Storage {
     }
 }
 
-/// Bytes in a file that are invisible in its table.
+/// Returns the number of bytes in a file that are invisible in its table.
 fn unseen_bytes(segment: &Arc<Segment>, table: &TableSnapshot) -> EngineResult<u64> {
     let beside = segment.bytes_beside(&table.schema().columns)?;
     let dead = segment.dead().map_or(0, |dead| dead.count() as u64);

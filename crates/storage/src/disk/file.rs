@@ -1,4 +1,4 @@
-//! A file that is kept as long as it is referenced.
+//! A file that exists as long as it is referenced.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -42,8 +42,8 @@ impl StoredFile {
         self.path.rsplit_once('/').map_or(&self.path, |(_, name)| name)
     }
 
-    /// Records a failed sync: the disk may never receive what the page cache shows, and no later
-    /// sync reports it. The content must be written to another file.
+    /// Records a failed sync. The data in the page cache may never reach the disk, and no later
+    /// sync reports that. The content must be written to another file.
     pub(crate) fn distrust(&self) {
         self.distrusted.store(true, Ordering::Release);
     }
@@ -52,7 +52,7 @@ impl StoredFile {
         self.distrusted.load(Ordering::Acquire)
     }
 
-    /// Marks the file for removal. Only allowed once no manifest and no log names it.
+    /// Marks the file for removal. Only allowed once no manifest and no log references the file.
     pub(crate) fn doom(&self) {
         self.doomed.store(true, Ordering::Release);
     }
@@ -82,8 +82,8 @@ pub(crate) fn read_known(vfs: &dyn Vfs, path: &str) -> EngineResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Writes a new file and syncs its content; its name becomes durable when the directory is synced.
-/// Removes a file that cannot be written completely.
+/// Writes a new file and syncs its content. Its name becomes durable when the directory is synced.
+/// Removes the file if it cannot be written completely.
 pub(crate) fn write_whole(vfs: &dyn Vfs, path: &str, bytes: &[u8]) -> EngineResult<()> {
     let failed = |error: std::io::Error| EngineError::io(path, &error);
     let file = vfs.open(path, OpenMode::Replace).map_err(failed)?;

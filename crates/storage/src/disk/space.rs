@@ -1,9 +1,10 @@
-//! Disk space: writes stop before the disk is full and resume by themselves once space is free. A
-//! reserve lets transactions that free space be logged, and the checkpoint after them finish.
+//! Disk space: writes stop before the disk is full and resume automatically once space is free. A
+//! reserve ensures that transactions that free space can be logged, and that the checkpoint after
+//! them can finish.
 //!
 //! States of the reserve: held (a file occupies its bytes) → spent (released for a commit or a
 //! checkpoint that found no other space) → held again once space is free. While it is spent, writes
-//! that grow data are refused: the space is for transactions that free some.
+//! that grow data are refused, because the space is meant for transactions that free space.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -22,12 +23,12 @@ const RESUME_TENTHS: u64 = 14;
 /// Default watermark: this percentage of the disk, but at most `WATERMARK_BYTES`.
 const WATERMARK_PERCENT: u64 = 5;
 const WATERMARK_BYTES: u64 = 1 << 30;
-/// The reserve takes at most the disk size divided by this.
+/// The reserve's size is at most the disk size divided by this.
 const RESERVE_SHARE: u64 = 32;
-/// A checkpoint is due once the log exceeds the free space divided by this: its output must fit,
-/// however fast the disk fills.
+/// A checkpoint is due once the log exceeds the free space divided by this, so that its output fits
+/// regardless of how fast the disk fills up.
 const LOG_SHARE: u64 = 8;
-/// Minimum log bytes before low free space makes a checkpoint due.
+/// Minimum log size in bytes before low free space makes a checkpoint due.
 const MIN_LOG_BYTES: u64 = 1 << 20;
 
 /// Tracks the free disk space.
@@ -37,7 +38,7 @@ pub(crate) struct Space {
     /// is less.
     watermark: Option<u64>,
     reserve: u64,
-    /// Bytes that the next checkpoint must rewrite; nothing else may take this space.
+    /// Number of bytes that the next checkpoint must rewrite; nothing else may use this space.
     promised: AtomicU64,
     state: Mutex<State>,
 }
@@ -45,9 +46,9 @@ pub(crate) struct Space {
 #[derive(Debug)]
 struct State {
     asked: Option<Instant>,
-    /// Free bytes at the last query; `None` if the disk did not answer.
+    /// Free bytes at the last query; `None` if the query failed.
     free: Option<u64>,
-    /// Whether too little space was free.
+    /// Whether free space was too low at the last query.
     low: bool,
     /// Bytes missing from the reserve, to be allocated again.
     missing: u64,
@@ -133,7 +134,7 @@ impl Space {
         self.promised.load(Ordering::Relaxed)
     }
 
-    /// Maximum log bytes before a checkpoint is due.
+    /// Returns the log size in bytes above which a checkpoint is due.
     pub(crate) fn most_log(&self, vfs: &dyn Vfs, wanted: u64) -> u64 {
         let mut state = self.state.lock();
         self.look(vfs, &mut state);
@@ -141,7 +142,7 @@ impl Space {
         wanted.min(share)
     }
 
-    /// Allocates the reserve if it is not held and fits above the watermark. Best effort.
+    /// Allocates the reserve if it is not held and fits above the watermark. Errors are ignored.
     pub(crate) fn reserve(&self, vfs: &dyn Vfs) {
         let Ok(space) = vfs.space() else { return };
         let bytes = self.reserve.min(space.total / RESERVE_SHARE);

@@ -1,15 +1,15 @@
 //! The log: one sequence of transactions for all tables, written in groups.
 //!
-//! A group is one frame: header, records, zeros up to the next block. It starts on its own block,
-//! so that writing it never touches an acknowledged block. The first transaction number of a file
-//! voids that number and all later ones in older files. After a failed write or a torn tail the log
-//! continues in a new file, and whatever the old file contains beyond is ignored.
+//! A group is one frame that consists of header, records, and zeros up to the next block. It starts
+//! at a block boundary, so that writing it never touches an acknowledged block. The first
+//! transaction number of a file voids that number and all later ones in older files. After a failed
+//! write or a torn tail, the log continues in a new file, and the rest of the old file is ignored.
 //!
 //! States of a file: current (appended to) → full or failed (kept until a checkpoint covers it) →
-//! spare (renamed into the next current file; its old groups carry an old salt). A power loss may
-//! keep the old groups and lose the new header. So a file becomes spare only if the checkpoint
-//! contains all its transactions. A file that was found at start, or that failed, may contain
-//! numbers that were assigned again since, and is removed.
+//! spare (renamed to become the next current file; its old groups have an old salt). A power loss
+//! may keep the old groups and lose the new header. A file therefore becomes spare only if the
+//! checkpoint contains all its transactions. A file that was found at start or that failed is
+//! removed instead, because it may contain transaction numbers that have since been reassigned.
 
 pub(crate) mod codec;
 pub(crate) mod queue;
@@ -33,7 +33,7 @@ use crate::table::schema::TableId;
 
 /// Maximum number of spare files kept for reuse.
 const SPARE_FILES: usize = 2;
-/// Bytes of zeros written ahead after the first group of a file.
+/// Number of zero bytes written ahead after the first group of a file.
 const MIN_AHEAD: u64 = 16 << 10;
 /// Spare files, and zeros ahead of the log, may use at most the free space divided by this.
 const AHEAD_SHARE: u64 = 64;
@@ -42,7 +42,7 @@ fn is_full(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// A group being collected.
+/// A group that is being assembled.
 #[derive(Debug)]
 pub(crate) struct Group {
     bytes: Encoder,
@@ -106,7 +106,7 @@ impl Group {
         Ok(())
     }
 
-    /// Completes the group for a log file. It may be sealed again for another file.
+    /// Completes the group for a log file. The group may be completed again for another file.
     fn seal(&mut self, salt: u64, synced_lsn: u64) {
         let end = *self.sealed.get_or_insert(self.bytes.bytes.len());
         self.bytes.bytes.truncate(end);
@@ -173,7 +173,7 @@ struct Current {
     salt: u64,
     /// Offset of the next group.
     offset: u64,
-    /// End of the blocks that the file already has on disk.
+    /// End offset of the blocks that are already written in the file.
     written_to: u64,
     capacity: u64,
     /// Whether the directory entry is durable.
@@ -194,11 +194,11 @@ pub(crate) struct Log {
     /// Older files with unsynced groups.
     unsynced: Vec<Arc<dyn VfsFile>>,
     spare: Vec<u64>,
-    /// The first file of this process.
+    /// Number of the first file that this process created.
     first_own: u64,
     /// Files in which a write failed.
     failed: BTreeSet<u64>,
-    /// Last transaction that a failed sync may have lost. Until a checkpoint contains it nothing
+    /// Last transaction that a failed sync may have lost. Until a checkpoint contains it, nothing
     /// later is durable, because replay ends at the gap.
     hole: Option<u64>,
     /// Last transaction written, and last transaction known to be durable.
@@ -239,8 +239,8 @@ impl Log {
         self.current.as_ref().map_or(self.next_number, |current| current.number)
     }
 
-    /// Writes a group with the durability of the commit mode. After a failure the file is not
-    /// reused: the first number of the next file voids what reached the disk.
+    /// Writes a group with the durability of the commit mode. After a failure, the file is not
+    /// reused, and the first number of the next file voids the data that reached the disk.
     pub(crate) fn write(&mut self, group: &mut Group) -> EngineResult<()> {
         let written = self.try_write(group);
         if written.is_err() && self.planted == Some(PlantedFault::ReuseFailedLog) {
@@ -248,8 +248,8 @@ impl Log {
         } else if written.is_err() {
             self.abandon();
             self.written_lsn = group.first_lsn - 1;
-            // The next file's header voids what reached the disk. If that fails too, the next write
-            // retries.
+            // The next file's header voids the data that reached the disk. If that fails too, the
+            // next write retries.
             let _ = self.rotate(group.first_lsn, 0);
         }
         written
@@ -272,8 +272,8 @@ impl Log {
         let end = current.offset + len;
         if prewrite > 0 && end > current.written_to && end < current.capacity {
             let room = self.vfs.space().map_or(prewrite, |space| space.free / AHEAD_SHARE);
-            // At most as much as the file already contains: a short-lived process leaves small
-            // files.
+            // Writes ahead at most as many bytes as the file already contains, so that a
+            // short-lived process leaves small files.
             let ahead = prewrite.min(room).min(end.max(MIN_AHEAD));
             let upto = (end + ahead).min(current.capacity);
             match current.file.write_at(&vec![0; (upto - end) as usize], end) {
@@ -296,7 +296,7 @@ impl Log {
         Ok(())
     }
 
-    /// Syncs everything written. After a failure only a checkpoint makes it durable.
+    /// Syncs all written groups. After a failure, only a checkpoint makes them durable.
     pub(crate) fn flush(&mut self) -> EngineResult<()> {
         let synced = self.sync_files();
         if synced.is_err() && self.planted != Some(PlantedFault::ReuseFailedLog) {
@@ -315,7 +315,8 @@ impl Log {
         }
     }
 
-    /// Whether transactions may be missing on disk that only a checkpoint can make durable.
+    /// Whether transactions may be missing on disk, so that only a checkpoint can make them
+    /// durable.
     pub(crate) fn has_hole(&self) -> bool {
         self.hole.is_some()
     }
@@ -363,8 +364,8 @@ impl Log {
         }
     }
 
-    /// Continues in a new file, unless the current one has no group yet: a checkpoint that fails
-    /// repeatedly on a full disk must not leave a file each time.
+    /// Continues in a new file, unless the current one has no group yet. Otherwise, a checkpoint
+    /// that fails repeatedly on a full disk would leave a file each time.
     pub(crate) fn begin_file(&mut self, first_lsn: u64) -> EngineResult<()> {
         let is_new =
             |current: &Current| current.offset == LOG_BLOCK && current.first_lsn == first_lsn;
@@ -394,7 +395,7 @@ impl Log {
         };
         let header = FileHeader { number, first_lsn, salt: self.vfs.entropy() };
         if let Err(error) = file.write_at(&header.encode(), 0) {
-            // Without a header the file is ignored.
+            // A remaining file is ignored because it has no header.
             let _ = self.vfs.unlink(&path);
             return Err(failed(error));
         }
@@ -423,16 +424,16 @@ impl Log {
             if is_sound && self.spare.len() < spares {
                 self.spare.push(number);
             } else {
-                // A file that remains is not read again: its number is below the manifest's first
-                // log file.
+                // A file that remains is not read again, because its number is below the manifest's
+                // first log file.
                 let _ = self.vfs.unlink(&log_file(number));
             }
         }
     }
 
-    /// Removes the spare files, and truncates the current file to its header if it is a reused one.
-    /// They are not needed soon, because nothing was written since the last checkpoint; otherwise
-    /// this does nothing. `first` is the first file that a start would read.
+    /// If nothing was written since the last checkpoint, removes the spare files, and truncates the
+    /// current file to its header if it is a reused file. `first` is the first file that a start
+    /// would read.
     pub(crate) fn release_spares(&mut self, first: u64) {
         if self.bytes_since_checkpoint > 0 {
             return;
@@ -451,7 +452,7 @@ impl Log {
         }
     }
 
-    /// The same file without the groups of its previous use.
+    /// Returns the same file without the groups from its previous use.
     fn emptied(&self, current: &Current) -> std::io::Result<Current> {
         let &Current { number, first_lsn, offset, capacity, named, .. } = current;
         let file = self.vfs.open(&log_file(number), OpenMode::Replace)?;

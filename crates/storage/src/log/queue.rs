@@ -1,8 +1,8 @@
 //! Group commit: transactions that wait at the same time are written, and synced, together.
 //!
-//! The first to arrive leads: it takes the log, writes for all waiting transactions, and passes the
-//! lead to the first that arrived meanwhile. The others sleep until their outcome is known; none
-//! waits for the log only to learn it.
+//! The first transaction to arrive becomes the leader. It locks the log, writes all waiting
+//! transactions, and passes the lead to the first transaction that arrived meanwhile. The others
+//! sleep until their outcome is known; none of them needs the log lock for that.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use tidemark_types::{EngineError, EngineResult};
 use crate::mutation::change::CommitReceipt;
 use crate::mutation::prepare::Prepared;
 
-/// Maximum time a leader waits for the members of the previous group: short compared with a sync,
-/// but enough for them to return with their next transaction.
+/// Maximum time a leader waits for the members of the previous group. It is short compared with a
+/// sync, but long enough for them to return with their next transaction.
 const GATHER: Duration = Duration::from_micros(500);
 
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    /// Takes the changes to write. Later calls return nothing.
+    /// Removes and returns the changes to write. Later calls return nothing.
     pub(crate) fn take_work(&self) -> Vec<Prepared> {
         std::mem::take(&mut *self.work.lock())
     }
@@ -48,7 +48,7 @@ impl Ticket {
         self.changed.notify_one();
     }
 
-    /// Sleeps until it leads or is done. Returns whether it leads.
+    /// Sleeps until the transaction leads or is done. Returns whether it leads.
     fn wait(&self) -> bool {
         let mut state = self.state.lock();
         while matches!(*state, State::Waits) {
@@ -65,7 +65,8 @@ struct Inner {
     led: bool,
     /// Number of transactions in the current group.
     taken: usize,
-    /// Number of transactions in the last group, plus those waiting at its end.
+    /// Number of transactions in the last group, plus the transactions that were waiting when it
+    /// ended.
     expected: usize,
 }
 
@@ -107,7 +108,7 @@ impl CommitQueue {
         }
     }
 
-    /// The next transaction of the group.
+    /// Returns the next transaction for the group.
     pub(crate) fn take(&self) -> Option<Arc<Ticket>> {
         let mut inner = self.inner.lock();
         let ticket = inner.waiting.pop_front()?;
@@ -115,7 +116,7 @@ impl CommitQueue {
         Some(ticket)
     }
 
-    /// Waits briefly for as many transactions as last time.
+    /// Waits briefly for the expected number of transactions.
     pub(crate) fn gather(&self) {
         let end = Instant::now() + GATHER;
         let mut inner = self.inner.lock();
@@ -127,7 +128,7 @@ impl CommitQueue {
     }
 }
 
-/// The lead. Dropping it passes the lead on, even if the leader panics.
+/// The role of the leader. Dropping it passes the lead on, even if the leader panics.
 struct Turn<'a>(&'a CommitQueue);
 
 impl Drop for Turn<'_> {

@@ -1,4 +1,4 @@
-//! Reads the log: files, groups, records, and what is known about damaged records.
+//! Reads the log: files, groups, records, and the tables that damaged records change.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -70,15 +70,15 @@ impl GroupHeader {
 pub(crate) struct FoundRecord {
     /// Byte range in the frame; `None` if the record is damaged.
     pub(crate) bytes: Option<Range<usize>>,
-    /// Tables that it changes; empty if unknown.
+    /// Tables that the record changes; empty if unknown.
     pub(crate) tables: Vec<TableId>,
 }
 
-/// A group found in a file: its header is valid, its records are not checked yet.
+/// A group found in a file. Its header is valid, but its records are not checked yet.
 #[derive(Debug)]
 pub(crate) struct FoundGroup {
     pub(crate) header: GroupHeader,
-    /// Whether other bytes lie between it and the previous group.
+    /// Whether unreadable bytes lie between this group and the previous one.
     pub(crate) after_hole: bool,
     offset: u64,
 }
@@ -94,8 +94,8 @@ pub(crate) struct LogFile {
 }
 
 impl LogFile {
-    /// Finds all groups by their headers. Returns `None` for a file without a header and without a
-    /// group after transaction `after_lsn`: it holds nothing.
+    /// Finds all groups by their headers. Returns `None` if the file has neither a header nor a
+    /// group after transaction `after_lsn`, and thus contains nothing to replay.
     pub(crate) fn scan(
         vfs: &dyn Vfs,
         number: u64,
@@ -109,9 +109,9 @@ impl LogFile {
         let mut block = vec![0; LOG_BLOCK as usize];
         let count = file.read_at(&mut block, 0).map_err(failed)?;
         let header = FileHeader::decode(&block[..count]).filter(|head| head.number == number);
-        // A file is first synced with its header and its first group. So a file without a header
-        // either contains nothing that matters or is damaged. In the second case its groups provide
-        // the salt. The old groups in a reused file precede everything that replay needs.
+        // The first sync of a file covers its header and its first group. A file without a header
+        // is therefore either irrelevant or damaged. If it is damaged, its groups provide the salt.
+        // The old groups in a reused file precede everything that replay needs.
         let mut salt = header.map(|header| header.salt);
         let ignore_crc = planted == Some(PlantedFault::IgnoreLogChecksum);
         let ignore_salt = planted == Some(PlantedFault::IgnoreLogSequence);
@@ -162,7 +162,7 @@ impl LogFile {
     }
 }
 
-/// A zero checksum matches an empty record: a header may survive without its records.
+/// An empty record would match a zero checksum, and a header may survive without its records.
 fn holds(record: &[u8], crc: u32, ignore_crc: bool) -> bool {
     ignore_crc || (!record.is_empty() && crc32c::crc32c(record) == crc)
 }
@@ -192,7 +192,7 @@ fn by_directory(
     Some(records)
 }
 
-/// Format 1.0: one damaged record hides the other records of its group.
+/// Format 1.0: after a damaged record, the other records of its group cannot be located.
 fn by_walking(frame: &[u8], header: &GroupHeader, ignore_crc: bool) -> Option<Vec<FoundRecord>> {
     let mut position = GROUP_HEADER_BYTES;
     let mut records = Vec::new();

@@ -100,7 +100,7 @@ pub(crate) fn encode_op(op: &Op, out: &mut Encoder, forget_symbols: bool) -> Eng
     Ok(())
 }
 
-/// Encodes a step that only names a table.
+/// Encodes a step that consists of a table identifier only.
 fn encode_table(kind: u8, table: TableId, out: &mut Encoder) {
     out.u8(kind);
     out.u64(table);
@@ -330,7 +330,7 @@ fn encode_column(
 
 fn decode_column(input: &mut Decoder<'_>, rows: usize) -> EngineResult<(u32, SqlType, ColumnData)> {
     let (id, sql_type) = (input.u32()?, input.json()?);
-    // `Buffer::from` copies to memory aligned for any Arrow type.
+    // `Buffer::from` copies into memory that is aligned for any Arrow type.
     let validity = match input.u8()? {
         0 => None,
         _ => Some(Buffer::from(input.blob()?)),

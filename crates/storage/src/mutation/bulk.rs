@@ -1,4 +1,5 @@
-//! Bulk writes: rows go to segments in a staging directory; one record adopts them all.
+//! Bulk writes: rows are written to segments in a staging directory, and one record adopts all of
+//! these segments.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,12 +45,12 @@ impl StagedPartition {
     }
 }
 
-/// Files that are synced one after the other, while the next ones are written.
+/// Files that are synced one after the other, while the next files are written.
 #[derive(Debug, Default)]
 struct Syncs {
     /// Thread that syncs the files; ends with the last file or at the first failure.
     running: Option<SyncThread>,
-    /// Files to sync at the end, without such a thread.
+    /// Files to sync at the end if there is no such thread.
     files: Vec<Arc<dyn VfsFile>>,
 }
 
@@ -68,7 +69,7 @@ impl Syncs {
             self.running = thread.ok().map(|thread| SyncThread { files, thread });
         }
         match &self.running {
-            // If the thread has ended, its own failure is reported.
+            // Ignores the send error: if the thread has ended, its own failure is reported.
             Some(running) => drop(running.files.send(file)),
             None => self.files.push(file),
         }
@@ -224,14 +225,14 @@ impl BulkWriter {
         &self.schema
     }
 
-    /// Adds rows: columns in the order of the definition, rows in any order.
+    /// Adds rows. The columns are in the order of the definition; the rows can be in any order.
     pub fn push(&mut self, batch: RecordBatch) -> EngineResult<()> {
         self.storage.refuse_when_full()?;
         let rows = match self.upsert {
             Some(_) => sorted_rows(&self.schema, &batch, self.storage.options())?,
             None => checked_rows(&self.schema, &batch, self.storage.options())?,
         };
-        drop(batch); // sorting copied the columns that it moved
+        drop(batch); // Sorting has copied the columns that it moved.
         let count = rows.count;
         let columns = self.cells(rows.columns)?;
         let times = match self.schema.timestamp {
@@ -302,8 +303,9 @@ impl BulkWriter {
             || self.rows > most_rows.max(1) / share
     }
 
-    /// Writes the largest partitions until half of the memory is free. Rows within the lag of the
-    /// newest row stay if that frees enough: other rows may still arrive between them.
+    /// Writes the largest partitions until half of the memory is free. Rows within the newest row's
+    /// lag remain in memory if the others free enough, because more rows may still arrive between
+    /// them.
     fn shed(&mut self) -> EngineResult<()> {
         let lag = self.newest.saturating_sub(self.schema.o3_max_lag());
         for keep_from in [Some(lag), None] {
@@ -318,8 +320,8 @@ impl BulkWriter {
         Ok(())
     }
 
-    /// Takes a partition's rows out of memory, except those from `keep_from` on. Takes none if most
-    /// rows would stay.
+    /// Removes a partition's rows before `keep_from` from memory and returns them. Removes none if
+    /// most rows would remain.
     fn take_partition(
         &mut self,
         floor: i64,
@@ -391,8 +393,7 @@ impl BulkWriter {
         floors.into_iter().try_for_each(|floor| self.write_partition(floor, None))
     }
 
-    /// Moves the segments to the paths that the record expects. Until it is logged they are
-    /// orphans.
+    /// Moves the segments to the paths in the record. They are orphans until the record is logged.
     fn move_to_table(&mut self, synced: bool) -> EngineResult<()> {
         if self.segments.is_empty() {
             return Ok(());
@@ -437,7 +438,7 @@ impl BulkWriter {
         changes
     }
 
-    /// Whether a partition got segments that overlap in time, which a checkpoint should join.
+    /// Whether a partition received segments that overlap in time, which a checkpoint should merge.
     fn has_overlaps(&self) -> bool {
         if self.schema.timestamp.is_none() {
             return false;

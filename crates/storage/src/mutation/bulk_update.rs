@@ -1,10 +1,11 @@
-//! Bulk updates: an UPDATE, or a type change of a column, of more rows than memory should hold.
+//! Bulk updates: an UPDATE or a column type change that affects more rows than should be in memory
+//! at once.
 //!
-//! New cells arrive in row order. Each partition is written portion by portion to new segments,
-//! with old and new cells together. A portion has as many rows as a segment may have, or new cells
-//! of [`PORTION_BYTES`]. Before each portion the query is checked for cancellation. One record then
-//! replaces the whole content of the partitions with the new segments, as a conversion does. A
-//! crash before that record leaves files that nothing references.
+//! New cells arrive in row order. Each partition is written to new segments in portions, with old
+//! and new cells together. A portion ends when it has the maximum number of rows per segment, or
+//! [`PORTION_BYTES`] of new cells. Before each portion, the query is checked for cancellation. One
+//! record then replaces the whole content of the partitions with the new segments, as a conversion
+//! does. A crash before that record leaves files that nothing references.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,7 +48,7 @@ pub struct BulkUpdate {
     schema: TableSchema,
     /// Positions of the changed columns in that definition.
     columns: Vec<usize>,
-    /// Dictionary of each symbol column among them, and the greatest key used.
+    /// Dictionary of each changed symbol column, and the greatest key used.
     symbols: BTreeMap<u32, (Arc<SymbolStore>, i32)>,
     last_row: i64,
     open: Option<OpenPartition>,
@@ -81,17 +82,17 @@ struct Pending {
 pub struct WrittenUpdate(BulkUpdate);
 
 impl WrittenUpdate {
-    /// Commits all cells, and the new definition with them, in one transaction. It writes only a
-    /// record, so its duration does not depend on the number of rows.
+    /// Commits all cells and the new definition in one transaction. Only one record is written, so
+    /// the duration does not depend on the number of rows.
     pub fn commit(self) -> EngineResult<CommitReceipt> {
         self.0.commit()
     }
 }
 
 impl WriteHold {
-    /// Starts to change the cells of `columns`. These are positions in `replace`, the table's next
-    /// definition, or in the definition of `base` if there is none. Fails with `Replan`, here or at
-    /// the end, if the table differs from `base`.
+    /// Starts an update of the cells in `columns`. These are positions in `replace`, the table's
+    /// next definition, or in the definition of `base` if there is no new definition. Fails with
+    /// `Replan`, here or at the end, if the table differs from `base`.
     pub fn begin_update(
         &self,
         base: Arc<TableSnapshot>,
@@ -131,7 +132,8 @@ impl WriteHold {
 }
 
 impl BulkUpdate {
-    /// Adds new cells, one per row and column. Rows ascend and follow all rows added before.
+    /// Adds new cells, one per row and column. The rows must be ascending and follow all rows added
+    /// before.
     pub fn push(&mut self, rows: &[i64], values: &[ArrayRef]) -> EngineResult<()> {
         let ascending = rows.is_sorted_by(|a, b| a < b);
         if !ascending || rows.first().is_some_and(|&row| row <= self.last_row) {
@@ -212,7 +214,7 @@ impl BulkUpdate {
         let partitions = self.base.partitions();
         let found = partitions.get(ordinal);
         let (floor, partition) = found.ok_or_else(|| EngineError::internal("no such row"))?;
-        // New keys must not bring back rows that the old ones replaced.
+        // New keys must not make rows reappear that the old keys replaced.
         let rekeyed = |index: &usize| partition.upserts_by(self.schema.columns[*index].id);
         let settled = if self.columns.iter().any(rekeyed) {
             Arc::new(partition.resolved(self.base.schema())?)

@@ -1,4 +1,4 @@
-//! CONVERT PARTITION as a step of a transaction: other files replace the content of a partition.
+//! CONVERT PARTITION as a step of a transaction: new files replace a partition's content.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ impl PartitionFormat {
 pub(crate) struct Conversion {
     /// The table from which the rows were read.
     pub(crate) base: Arc<TableSnapshot>,
-    /// Version of the definition with which they were written.
+    /// Version of the definition with which the rows were written.
     pub(crate) schema_version: u64,
     /// Start timestamps and new segments of the partitions.
     pub(crate) parts: Vec<(i64, Vec<SegmentMeta>)>,
@@ -91,7 +91,7 @@ pub(crate) fn apply_convert(
         let segments: Vec<_> =
             metas.iter().map(|meta| Segment::new(context.vfs, &directory, meta.clone())).collect();
         let new = Partition::new(segments, Vec::new(), context.lsn);
-        // Replaced rows are not written.
+        // Replaced rows are not written, so the number of rows can change.
         table.rows = table.rows - old.rows() + new.rows();
         table.hot.insert(*floor, Arc::new(new));
     }

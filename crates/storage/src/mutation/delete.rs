@@ -1,8 +1,8 @@
 //! DELETE: removes rows.
 //!
-//! As with new cells, the log names the rows by their positions in the partition's order of time
-//! and arrival. An in-memory run is rebuilt without them. A segment keeps its file and gets a list
-//! of [`DeadRows`], which readers skip and the next checkpoint leaves out.
+//! As in an UPDATE, the log identifies rows by their positions in the partition's order of time and
+//! arrival. An in-memory run is rebuilt without the deleted rows. A segment keeps its file and
+//! receives a list of [`DeadRows`], which readers skip and the next checkpoint omits.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,22 +25,23 @@ use crate::table::schema::{ColumnSchema, TableId};
 use crate::table::time_range::TimeRange;
 use crate::table::{TableSnapshot, place_of};
 
-/// A segment is not worth a rewrite if fewer than one in this many of its rows are deleted.
+/// A segment is rewritten only if the number of deleted rows is at least its row count divided by
+/// this.
 const FEW_SHARE: u64 = 32;
 
 /// Rows of a table to delete.
 #[derive(Debug, Clone)]
 pub struct Delete {
-    /// The table in which the rows were found. If rows were added or removed since, the commit
-    /// fails with `Replan`, and the rows must be found again.
+    /// The table in which the rows were found. If rows have been added or removed since then, the
+    /// commit fails with `Replan`, and the rows must be found again.
     /// [`Storage::hold_writes`](crate::Storage::hold_writes) prevents that.
     pub base: Arc<TableSnapshot>,
     /// Identifiers of the rows in `base` ([`Slice::row_ids`](crate::Slice::row_ids)), ascending.
     pub rows: Vec<i64>,
 }
 
-/// Deleted rows of one partition: its start timestamp, then first row and number of rows of each
-/// range in the partition's order.
+/// Deleted rows of one partition: the partition's start timestamp, then the first row and row count
+/// of each range in the partition's row order.
 pub(crate) type DeletePart = (i64, Vec<(u64, u64)>);
 
 /// A deletion in its logged form.
@@ -100,7 +101,7 @@ pub(crate) fn apply_delete(
         let partition = table.partition(*floor);
         let partition = partition.ok_or_else(|| EngineError::internal("no such partition"))?;
         let new = if partition.upserts() {
-            // A deleted row must not bring back the rows it replaced.
+            // The rows that a deleted row replaced must not reappear.
             let resolved = partition.resolved(&head.schema)?;
             without(&resolved, head.schema.timestamp_column(), rows, context.lsn)?
         } else {
@@ -121,8 +122,8 @@ pub(crate) fn apply_delete(
     Ok(())
 }
 
-/// Estimates the bytes of deleted rows in the partition's files, in proportion to the row count. A
-/// segment with few of them is not worth a rewrite.
+/// Estimates the bytes of deleted rows in the partition's files, in proportion to the row count.
+/// Omits segments with few deleted rows, which are not worth a rewrite.
 fn dead_bytes(partition: &Partition) -> u64 {
     let of = |segment: &Arc<Segment>| {
         let (rows, dead) = (segment.rows() as u64, segment.dead()?.count() as u64);
@@ -131,7 +132,7 @@ fn dead_bytes(partition: &Partition) -> u64 {
     partition.segments.iter().filter_map(of).sum()
 }
 
-/// Returns the partition without these rows, as transaction `lsn` leaves it.
+/// Returns the partition without these rows, as of transaction `lsn`.
 fn without(
     partition: &Partition,
     timestamp: Option<&ColumnSchema>,

@@ -1,8 +1,8 @@
 //! Rows of a bulk write that wait in memory, in arrival order.
 //!
-//! The late rows of a batch are stored apart from its ordered rows. Both ascend in time, so the
-//! cost of a merge depends on the number of late rows. Ordered rows are copied once, when they are
-//! written; until then only their positions are known.
+//! A batch's late rows are stored separately from its ordered rows. Both are in ascending time
+//! order, so the cost of a merge depends on the number of late rows. Ordered rows are copied once,
+//! when they are written. Until then, only their positions are stored.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::table::merge::Stretch;
 use crate::table::schema::{ColumnSchema, TableSchema};
 use crate::table::upsert::{self, UpsertKeys, upsert_order};
 
-/// If more than one in this many rows is late, all rows are sorted: one row far ahead makes all
-/// others late.
+/// If more than one in this many rows is late, all rows are sorted, because a single row far ahead
+/// in time makes all following rows late.
 const LATE_SHARE: usize = 4;
 
 /// Rows of one batch, ascending in time if the table has a designated timestamp.
 #[derive(Debug, Clone)]
 pub(crate) struct StagedRows {
-    /// Columns in the order of the definition; shared with other rows of the batch.
+    /// Columns in the definition's order; shared with other rows of the batch.
     columns: Arc<[ColumnData]>,
-    /// Positions of these rows in `columns`, in their order.
+    /// Positions of these rows in `columns`, in row order.
     places: Vec<Range<usize>>,
-    /// Their timestamps; empty without a designated timestamp.
+    /// Timestamps of these rows; empty without a designated timestamp.
     times: ScalarBuffer<i64>,
     rows: usize,
 }
@@ -56,7 +56,7 @@ pub(crate) fn ascending(
         return Ok(vec![StagedRows::sorted(columns, &times)]);
     }
     let order = late.iter().map(|&row| Stretch { source: 0, start: row, len: 1 });
-    // Copies in storage order, which the processor can prefetch.
+    // Copies in storage order, which the CPU can prefetch.
     let copies = gathered(schema, std::slice::from_ref(&&*columns), &order.collect::<Vec<_>>())?;
     let late_times: Vec<i64> = late.iter().map(|&row| times[row]).collect();
     let order =
@@ -66,8 +66,8 @@ pub(crate) fn ascending(
     Ok(vec![in_order, StagedRows::sorted(copies, &late_times)])
 }
 
-/// Splits rows into ranges of ordered rows, which are not older than any before them, and late
-/// rows.
+/// Splits rows into ranges of ordered rows and a list of late rows. An ordered row is not older
+/// than any row before it.
 fn in_order_and_late(times: &[i64]) -> (Vec<Range<usize>>, Vec<usize>) {
     let room = times.len() / 16;
     let (mut in_order, mut late) = (Vec::with_capacity(room), Vec::with_capacity(room));
@@ -103,7 +103,7 @@ fn gathered(
 }
 
 impl StagedRows {
-    /// Rows that are already ascending.
+    /// Stages rows that are already in ascending order.
     fn whole(columns: Arc<[ColumnData]>, rows: usize, times: ScalarBuffer<i64>) -> Self {
         Self { columns, places: std::iter::once(0..rows).collect(), times, rows }
     }
@@ -127,12 +127,13 @@ impl StagedRows {
         self.rows
     }
 
-    /// The last timestamp; the smallest integer without a designated timestamp.
+    /// Returns the last timestamp, or the smallest integer without a designated timestamp.
     pub(crate) fn newest(&self) -> i64 {
         self.times.last().copied().unwrap_or(i64::MIN)
     }
 
-    /// Bytes in memory, including the batch's other rows, which stay in memory with these.
+    /// Bytes in memory, including the batch's other rows, which are retained together with these
+    /// rows.
     pub(crate) fn memory_bytes(&self) -> usize {
         let cells = self.columns.iter().map(ColumnData::byte_size).sum::<usize>();
         // With a single range, the timestamps share the memory of the timestamp column.
@@ -151,7 +152,7 @@ impl StagedRows {
         cuts.into_iter().map(|(floor, rows)| (floor, self.part(&mut walk, rows))).collect()
     }
 
-    /// Splits the rows into those before a timestamp and those from it on. Copies nothing.
+    /// Splits the rows into those before timestamp `from` and those at or after it. Copies nothing.
     pub(crate) fn split(&self, from: i64) -> [Self; 2] {
         let cut = self.times.partition_point(|&ts| ts < from);
         let mut walk = Walk::of(self);
@@ -171,7 +172,7 @@ impl StagedRows {
     }
 }
 
-/// A single pass over the positions of rows.
+/// A single forward pass over the row positions.
 struct Walk<'a> {
     places: std::slice::Iter<'a, Range<usize>>,
     /// Remainder of the current range.
@@ -185,7 +186,7 @@ impl<'a> Walk<'a> {
         Self { places: rows.places.iter(), place: 0..0, passed: 0 }
     }
 
-    /// Passes the positions of these rows to `sink`. The walk must not have passed any of them.
+    /// Calls `sink` with the positions of these rows, none of which may have been visited before.
     fn visit(&mut self, rows: Range<usize>, mut sink: impl FnMut(Range<usize>)) {
         while self.passed < rows.end {
             if self.place.is_empty() {
@@ -205,8 +206,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns the order of all rows to keep, numbered within each source. Sources are in arrival
-/// order.
+/// Returns the order of all rows to keep. Row numbers are relative to their source, and sources are
+/// in arrival order.
 pub(crate) fn common_order(
     sources: &[StagedRows],
     schema: &TableSchema,
@@ -236,7 +237,7 @@ pub(crate) fn common_order(
     })
 }
 
-/// Maps a row order, portion by portion, to positions of cells.
+/// Converts a row order to cell positions, one portion at a time.
 pub(crate) struct Placing<'a> {
     sources: &'a [StagedRows],
     walks: Vec<Walk<'a>>,
@@ -247,8 +248,8 @@ impl<'a> Placing<'a> {
         Self { sources, walks: sources.iter().map(Walk::of).collect() }
     }
 
-    /// Returns the positions of the next rows in the order, and their first and last timestamp:
-    /// zeros without a designated timestamp.
+    /// Returns the positions of the next rows in the order, with their first and last timestamps.
+    /// Both timestamps are zero without a designated timestamp.
     pub(crate) fn next(&mut self, order: &[Stretch]) -> (Vec<Stretch>, (i64, i64)) {
         let mut places: Vec<Stretch> = Vec::with_capacity(order.len());
         for &Stretch { source, start, len } in order {
@@ -263,7 +264,7 @@ impl<'a> Placing<'a> {
     }
 }
 
-/// Copies all rows to keep from several sources, so that the memory of their batches can be freed.
+/// Copies the rows to keep from several sources, so that the memory of their batches can be freed.
 pub(crate) fn copied(
     sources: &[StagedRows],
     schema: &TableSchema,

@@ -1,8 +1,8 @@
 //! CHECKPOINT CREATE: copies the database within the root in seconds, without blocking other work.
 //!
-//! Immutable files are hard-linked instead of copied. The manifest is the one of the last
-//! checkpoint; the log is copied up to the time of the call. The copy is a complete root: to
-//! restore, start on it or on a copy of it.
+//! Immutable files are hard-linked instead of copied. The manifest is that of the last checkpoint,
+//! and the log is copied up to the time of the call. The copy is a complete root. To restore it,
+//! start on the copy or on a copy of it.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,8 @@ pub const BACKUP_FOLDER: &str = BACKUP;
 const COPY_BYTES: usize = 4 << 20;
 
 impl Storage {
-    /// Creates the copy in `.checkpoint` below the root. Fails if a copy exists: release it first.
+    /// Creates the copy in `.checkpoint` below the root. Fails if a copy exists; release that copy
+    /// first.
     pub fn create_backup(&self) -> EngineResult<()> {
         let vfs = self.vfs().system();
         if self.has_backup()? {
@@ -33,9 +34,9 @@ impl Storage {
                 .with_hint("run CHECKPOINT RELEASE to remove it"));
         }
         remove_all(vfs, BACKUP_NEW)?;
-        // The log copy would take disk space that transactions need in order to free space.
+        // The log copy would occupy disk space that transactions need in order to free space.
         self.space().refuse_when_low(vfs)?;
-        // Then the log to copy is short, and no data is only in memory.
+        // After the checkpoint, the log to copy is short, and no data is only in memory.
         self.checkpoint()?;
         let copied = self.with_generations(|generations| {
             let (snapshot, position) = self.log_position()?;
@@ -74,10 +75,10 @@ impl Storage {
     }
 }
 
-/// Replaces the database by the copy if the file `_restore` requests it, and keeps the replaced
-/// database in `db.replaced`. Returns whether it did. An interrupted restore continues at the next
-/// start: the copy is not touched before the database is moved away, and `_restore` stays until the
-/// end. Fails with `RootLocked` while the root is in use.
+/// Replaces the database with the copy if the file `_restore` requests it, and moves the replaced
+/// database to `db.replaced`. Returns whether it was replaced. An interrupted restore continues at
+/// the next start, because the copy is not touched before the database is moved away, and
+/// `_restore` is removed last. Fails with `RootLocked` while the root is in use.
 pub fn restore_if_asked(vfs: &dyn Vfs) -> EngineResult<bool> {
     if !has(vfs, "", RESTORE)? {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! The check: reads all data and verifies every checksum, without changing anything.
+//! The integrity check: reads all data and verifies every checksum, without changing anything.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ impl Findings {
         self.damages.push(Damage { table_id: 0, table: String::new(), what });
     }
 
-    /// Records a finding of damage; any other error ends the check.
+    /// Records damage as a finding; any other error ends the check.
     fn take<T>(&mut self, found: EngineResult<T>) -> EngineResult<Option<T>> {
         match found {
             Ok(value) => Ok(Some(value)),
@@ -137,7 +137,7 @@ impl Findings {
 
 impl Storage {
     /// Reads every file of a table, or of the whole root, and verifies every checksum. Commits and
-    /// queries continue. A table found damaged counts as damaged from then on.
+    /// queries continue. A table with damage is marked as damaged from then on.
     pub fn check(&self, table: Option<TableId>) -> EngineResult<Vec<Damage>> {
         let mut findings = Findings::default();
         let vfs = self.vfs();
@@ -150,7 +150,7 @@ impl Storage {
             }
             return Ok(findings.damages);
         }
-        // Checkpoints cannot change the files meanwhile.
+        // Prevents checkpoints from changing the files meanwhile.
         self.with_generations(|generations| {
             let snapshot = self.snapshot();
             if read_format(vfs.system())?.is_none() {

@@ -32,9 +32,9 @@ pub(crate) struct Replay<'a> {
     pub(crate) options: &'a StorageOptions,
     pub(crate) listings: &'a Listings,
     pub(crate) snapshot: Snapshot,
-    /// Descriptions of what could not be replayed.
+    /// Descriptions of the transactions that could not be replayed.
     pub(crate) lost: Vec<String>,
-    /// Files that the manifest names and replayed transactions removed.
+    /// Files that the manifest lists but replayed transactions removed.
     pub(crate) removed: Vec<Arc<StoredFile>>,
     unsynced: Vec<Arc<Segment>>,
     /// Data that the next checkpoint must rewrite.
@@ -43,7 +43,7 @@ pub(crate) struct Replay<'a> {
     pub(crate) recent: RecentCommits,
     /// Last transaction that any group reports as durable.
     claimed_lsn: u64,
-    /// Transaction whose unsynced segments did not survive, if any: the log ends before it.
+    /// First transaction whose unsynced segments did not survive, if any. The log ends before it.
     stopped: Option<u64>,
     /// Whether replay must leave the root unchanged.
     read_only: bool,
@@ -73,7 +73,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Syncs nothing: the root is only inspected.
+    /// Disables syncs, for a root that is only inspected.
     pub(crate) fn read_only(self) -> Self {
         Self { read_only: true, ..self }
     }
@@ -83,7 +83,7 @@ impl<'a> Replay<'a> {
         let mut files = Vec::new();
         for &number in logs.iter().filter(|&&number| number >= first_log) {
             // The log may be only in the page cache, even permanently after a failed sync. New
-            // commits build on it, so it is made durable before it is read.
+            // commits build on the log, so it is made durable before it is read.
             self.settle(&log_file(number))?;
             let (after, planted) = (self.snapshot.lsn, self.options.planted);
             files.extend(LogFile::scan(self.vfs.system(), number, after, planted)?);
@@ -119,11 +119,11 @@ impl<'a> Replay<'a> {
         }
         if first > self.snapshot.lsn + 1 && !lenient {
             if !self.is_claimed(first - 1) {
-                return Ok(()); // Behind a torn end.
+                return Ok(()); // After a torn end.
             }
             self.lose_upto(first);
         } else if group.after_hole && !lenient && !self.is_claimed(header.end_lsn() - 1) {
-            return Ok(()); // Nothing is ever written behind a torn end.
+            return Ok(()); // Nothing is ever written after a torn end.
         }
         let (frame, records) = file.read(group)?;
         let torn = records.is_empty() || records.iter().any(|record| record.bytes.is_none());
@@ -195,10 +195,10 @@ impl<'a> Replay<'a> {
             if let Op::Update(UpdateOp { table, .. }) | Op::Delete(DeleteOp { table, .. }) = op
                 && self.snapshot.is_missing_records(*table)
             {
-                continue; // It names rows by their places, which are others now.
+                continue; // Its row positions are no longer valid.
             }
             if self.is_of_lost_definition(op) {
-                continue; // Its cells would be seen under other columns, or not at all.
+                continue; // Its cells would appear in other columns, or not at all.
             }
             let mut context = ApplyContext {
                 vfs: self.vfs,

@@ -2,9 +2,9 @@
 //!
 //! Segments are given up as a whole: their rows are lost, and rows that they had replaced by DEDUP
 //! keys may reappear. A lost symbol keeps its key and gets a placeholder string, so that rows with
-//! equal symbols stay equal. Lost transactions stay lost; the table no longer refuses writes
-//! because of them. Finally a checkpoint without a fallback generation is written, because the
-//! previous generation still names the damaged files.
+//! equal symbols stay equal. Lost transactions are not recovered, but the table no longer refuses
+//! writes because of them. Finally, a checkpoint without a fallback generation is written, because
+//! the previous generation still references the damaged files.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ pub struct LostPart {
     pub partition: String,
     /// Number of lost rows; 0 if unknown.
     pub rows: u64,
-    /// First and last timestamp of these rows, in the table's unit; zeros without a designated
-    /// timestamp.
+    /// First and last timestamp of these rows, in the table's unit. Both are zero without a
+    /// designated timestamp.
     pub bounds: (i64, i64),
     /// The file and its damage.
     pub what: String,
@@ -54,8 +54,9 @@ impl Storage {
         Ok(lost_parts(&snapshot, &found))
     }
 
-    /// Gives up the damaged data of a table and returns a description of it. The table is sound
-    /// afterwards and accepts writes again. Meanwhile commits to it wait, readers do not.
+    /// Gives up the damaged data of a table and returns a description of it. Afterwards, the table
+    /// is intact and accepts writes again. During the call, commits to the table wait, but readers
+    /// do not.
     pub fn skip_damage(self: &Arc<Self>, table: TableId) -> EngineResult<Vec<LostPart>> {
         let _hold = self.hold_writes(table);
         let lost = self.lost_parts(table)?;

@@ -1,5 +1,5 @@
-//! Stored form of a column: an optional validity bitmap and one or more bodies of bytes. Segments
-//! and log records share it. A body is the buffer of the Arrow array, so a mapped column needs no
+//! Stored form of a column in segments and log records: an optional validity bitmap and one or more
+//! bodies of bytes. A body is the buffer of the Arrow array, so a mapped column needs no
 //! conversion.
 
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, SqlType};
 use crate::segment::cell_layout::Layout;
 use crate::segment::column::ColumnData;
 
-/// Bytes of string data after which a column starts another body: Arrow's views address 2 GiB.
+/// Bytes of string data after which a column starts another body, because Arrow views address at
+/// most 2 GiB.
 pub(crate) const TEXT_BODY_BYTES: u64 = 1 << 30;
 
 /// A column's bytes.
@@ -43,7 +44,7 @@ pub(crate) struct ArrayParts {
     pub(crate) values: Vec<f64>,
 }
 
-/// Splits a column into its bodies. Fixed widths and bits are not copied.
+/// Splits a column into its bodies. Fixed-width and bit columns are not copied.
 pub(crate) fn parts(sql_type: SqlType, cells: &ColumnData) -> EngineResult<Parts> {
     let array = cells.array();
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
@@ -102,7 +103,7 @@ fn view_len(view: u128) -> usize {
     view as u32 as usize
 }
 
-/// Returns a view whose string is at `offset` of body `buffer`.
+/// Returns the view with its string at `offset` in body `buffer`.
 pub(crate) fn move_view(view: u128, buffer: u32, offset: u32) -> u128 {
     const KEPT: u128 = u64::MAX as u128; // length and prefix
     (view & KEPT) | (u128::from(buffer) << 64) | (u128::from(offset) << 96)
@@ -112,7 +113,7 @@ pub(crate) fn is_long(view: u128) -> bool {
     view_len(view) > 12
 }
 
-/// Copies the strings of an array into one body, without unused bytes, and its views.
+/// Copies an array's strings into one body without unused bytes, and copies its views.
 fn compact_text(array: &StringViewArray, views: &mut Vec<u128>, bytes: &mut Vec<u8>) {
     let buffers = array.data_buffers();
     for (row, &view) in array.views().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! New cells for existing rows: the result of an UPDATE until a checkpoint writes it out.
+//! New cells for existing rows: the result of an UPDATE until a checkpoint writes it to a segment.
 
 use std::sync::OnceLock;
 
@@ -75,7 +75,7 @@ pub(crate) fn patched(
 }
 
 /// Merges the rows of `lower` and `upper`; `upper` wins where both have a row. Returns the cells to
-/// take (source 0 or 1), and the positions of the merged rows.
+/// read (source 0 or 1), and the positions of the merged rows.
 fn layered(lower: &[Placed], upper: &[Placed]) -> (Vec<Stretch>, Vec<Placed>) {
     let mut all: Vec<(usize, Placed)> = upper.iter().map(|placed| (1, *placed)).collect();
     let mut above = upper.iter().peekable();

@@ -14,8 +14,8 @@ use crate::table::symbols::{SymbolFile, SymbolStore};
 /// Number of files of one dictionary above which they are rewritten as one.
 const MAX_FILES: usize = 8;
 
-/// Writes symbols `0..len` and returns their files: the existing ones and a new one, or one for
-/// all. `new_path` names the new file.
+/// Writes symbols `0..len` and returns their files. These are the existing files and a new one, or
+/// one file for all symbols. `new_path` names the new file.
 pub(crate) fn write_symbols(
     vfs: &Arc<Disk>,
     store: &SymbolStore,
@@ -28,7 +28,7 @@ pub(crate) fn write_symbols(
     if first_key >= len && !anew {
         return Ok(None);
     }
-    // A damaged file is kept unchanged: after a rewrite its lost strings would look intact.
+    // A damaged file is not rewritten, because its lost strings would then look intact.
     if anew || (files.len() >= MAX_FILES && store.damage().is_none()) {
         files.clear();
         first_key = 0;

@@ -1,4 +1,4 @@
-//! Writes a segment one column after another, each directly from its source.
+//! Writes a segment column by column, each directly from its source.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Context of the steps of a transaction.
+//! Context for the steps of a transaction.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::table::schema::TableSchema;
 use crate::table::symbols::{NewSymbols, SymbolDictionary, SymbolStore};
 use crate::table::{TableHead, TableSnapshot};
 
-/// Inputs of the state machine in addition to the transaction, and its results.
+/// Inputs of the state machine other than the transaction, and its results.
 #[derive(Debug)]
 pub(crate) struct ApplyContext<'a> {
     pub(crate) vfs: &'a Arc<Disk>,
@@ -21,7 +21,7 @@ pub(crate) struct ApplyContext<'a> {
     /// Runs up to this transaction are being written to segments and must not change.
     pub(crate) frozen_lsn: u64,
     pub(crate) run_rows: usize,
-    /// Files that no table names any longer.
+    /// Files that no table uses any longer.
     pub(crate) removed: &'a mut Vec<Arc<StoredFile>>,
     /// Segments that were adopted without being synced.
     pub(crate) unsynced: &'a mut Vec<Arc<Segment>>,
@@ -62,7 +62,7 @@ pub(crate) fn new_symbols(
     (end > first_key).then(|| NewSymbols { column, first_key, texts: store.texts(first_key, end) })
 }
 
-/// Returns the head of a table with this definition; keeps its existing dictionaries.
+/// Returns the head of a table with this definition and the table's existing dictionaries.
 pub(crate) fn head_of(
     schema: TableSchema,
     known: &HashMap<u32, Arc<SymbolDictionary>>,
@@ -88,7 +88,7 @@ pub(crate) fn grow_symbols(table: &mut TableSnapshot, new: &[NewSymbols]) -> Eng
     let mut head = TableHead::clone(&table.head);
     for symbols in new {
         let Some(dictionary) = head.symbols.get_mut(&symbols.column) else {
-            continue; // The column was dropped; its rows cannot be seen.
+            continue; // The column was dropped, so its cells are invisible.
         };
         dictionary.store().extend(symbols.first_key, &symbols.texts)?;
         let end = symbols.first_key + symbols.texts.len() as u32;

@@ -1,10 +1,13 @@
 //! Followed tables: the data that change feeds report.
 //!
-//! A table is followed after a [`Change::Follow`](crate::Change::Follow). Two things are stored for
-//! it. A record contains the touched time ranges and their transactions, as for a watched table,
-//! but including removed partitions. It can report changes since any position, however old, as time
-//! ranges. And memory contains the changes of the latest commits, within a limit; these changes are
-//! reported commit by commit. Replay rebuilds both from the log.
+//! A table is followed after a [`Change::Follow`](crate::Change::Follow). Two kinds of data are
+//! stored for it, and replay rebuilds both from the log:
+//!
+//! - A record contains the touched time ranges and their transactions, as for a watched table, but
+//!   including removed partitions. It can report changes since any position, however old, as time
+//!   ranges.
+//! - The changes of the latest commits are kept in memory up to a limit, and are reported commit by
+//!   commit.
 
 use tidemark_types::EngineResult;
 
@@ -25,7 +28,8 @@ const COMMIT_BYTES: usize = 256;
 const EVER: Span = (i64::MIN, i64::MAX);
 
 impl Snapshot {
-    /// Time ranges of a table touched since it has been followed; `None` if it is not followed.
+    /// Returns the time ranges that have been touched since the table has been followed; `None` if
+    /// it is not followed.
     #[must_use]
     pub fn followed(&self, table: TableId) -> Option<Touched> {
         let bytes = self.record(FOLLOWED_RECORDS, &table.to_string())?;
@@ -49,7 +53,7 @@ pub(crate) fn follow(snapshot: &mut Snapshot, table: TableId, lsn: u64) {
     }
 }
 
-/// Determines the changes of a step to the rows of a followed table, before it is applied.
+/// Determines which changes a step will make to the rows of a followed table.
 pub(crate) fn step(snapshot: &Snapshot, op: &Op, lsn: u64) -> EngineResult<Option<FollowedStep>> {
     let Some(id) = op.table() else { return Ok(None) };
     if snapshot.record(FOLLOWED_RECORDS, &id.to_string()).is_none() {
@@ -85,7 +89,7 @@ pub(crate) fn step(snapshot: &Snapshot, op: &Op, lsn: u64) -> EngineResult<Optio
     Ok(Some(FollowedStep { table: id, commit }))
 }
 
-/// Whether a step adds, removes or changes rows, unless it is empty.
+/// Whether a step of this kind adds, removes or changes rows if it is not empty.
 fn touches_rows(op: &Op) -> bool {
     match op {
         Op::Append(append) => append.rows > 0,
@@ -96,9 +100,9 @@ fn touches_rows(op: &Op) -> bool {
     }
 }
 
-/// Whether rows are later than all existing rows, so that DEDUP keys replace none.
+/// Whether rows are later than all existing rows, so that they replace none by DEDUP keys.
 fn is_later(table: &TableSnapshot, op: &Op, spans: &[Span]) -> bool {
-    // With several segments, one may replace rows of another.
+    // With several segments, one segment may replace rows of another.
     let is_one = !matches!(op, Op::Adopt(adopt) if adopt.segments.len() > 1);
     let ends = [table.hot.last_key_value(), table.cold.last_key_value()];
     let last = ends.into_iter().flatten().max_by_key(|(floor, _)| **floor);
@@ -116,7 +120,7 @@ fn bytes_of(added: &Added) -> usize {
     }
 }
 
-/// Records that a transaction is lost: any row of the table may differ.
+/// Records that a transaction is lost, so that any row of the table may differ.
 pub(crate) fn note_lost(snapshot: &mut Snapshot, table: TableId, lsn: u64) {
     if let Some(mut touched) = snapshot.followed(table) {
         touched.add(EVER, lsn);
@@ -124,7 +128,7 @@ pub(crate) fn note_lost(snapshot: &mut Snapshot, table: TableId, lsn: u64) {
     }
 }
 
-/// Records the changes of a step, after it was applied.
+/// Records a step's changes after it was applied.
 pub(crate) fn note(snapshot: &mut Snapshot, step: FollowedStep, context: &mut ApplyContext<'_>) {
     let Some(mut touched) = snapshot.followed(step.table) else { return };
     for span in &step.commit.spans {

@@ -80,7 +80,7 @@ pub(crate) struct Append {
 pub(crate) struct Adopt {
     pub(crate) table: TableId,
     pub(crate) symbols: Vec<NewSymbols>,
-    /// Whether the segments were synced before this was logged.
+    /// Whether the segments were synced before the step was logged.
     pub(crate) synced: bool,
     /// Partitions and segments, in arrival order.
     pub(crate) segments: Vec<(i64, SegmentMeta)>,

@@ -1,4 +1,4 @@
-//! Changes of followed tables by the latest commits, in memory within a limit.
+//! Changes to followed tables by the latest commits, kept in memory up to a limit.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,31 +18,31 @@ pub(crate) enum Added {
     Segments(Vec<(i64, String)>),
 }
 
-/// Changes of a step to the rows of a followed table.
+/// Changes that a step makes to the rows of a followed table.
 #[derive(Debug)]
 pub(crate) struct FollowedStep {
     pub(crate) table: TableId,
     pub(crate) commit: FollowedCommit,
 }
 
-/// Changes of a transaction to the rows of a followed table.
+/// Changes that a transaction makes to the rows of a followed table.
 #[derive(Debug, Clone)]
 pub(crate) struct FollowedCommit {
     pub(crate) lsn: u64,
     /// Version of the table's definition.
     pub(crate) schema_version: u64,
-    /// Time ranges that it touched.
+    /// Touched time ranges.
     pub(crate) spans: Vec<Span>,
-    /// Number of rows that it added.
+    /// Number of added rows.
     pub(crate) rows: u64,
-    /// The added rows; `None` if it also changed other rows.
+    /// The added rows; `None` if the transaction also changed other rows.
     pub(crate) added: Option<Vec<Added>>,
     /// Approximate bytes in memory.
     pub(crate) bytes: usize,
 }
 
 impl FollowedCommit {
-    /// First and last timestamp that it touched.
+    /// First and last touched timestamp.
     pub(crate) fn bounds(&self) -> Span {
         let first = self.spans.iter().map(|span| span.0).min().unwrap_or(i64::MAX);
         let last = self.spans.iter().map(|span| span.1).max().unwrap_or(i64::MIN);
@@ -62,7 +62,7 @@ impl FollowedCommit {
     }
 }
 
-/// Changes of followed tables by the latest commits.
+/// Changes to followed tables by the latest commits.
 #[derive(Debug)]
 pub(crate) struct RecentCommits {
     most_bytes: usize,
@@ -107,13 +107,13 @@ impl RecentCommits {
         }
     }
 
-    /// Records that a transaction is lost: commits up to it are no longer complete.
+    /// Records that a transaction is lost, so that commits up to it are no longer complete.
     pub(crate) fn lose(&mut self, lsn: u64) {
         *self = Self::since(lsn.max(self.since), self.most_bytes);
     }
 
-    /// Returns the commits to a table after one transaction and up to another, in order; `None` if
-    /// some of them were removed.
+    /// Returns a table's commits after one transaction and up to another, in order; `None` if some
+    /// of them were removed.
     pub(crate) fn between(
         &self,
         table: TableId,

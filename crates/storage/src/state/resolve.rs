@@ -1,4 +1,4 @@
-//! Turns a change into a step with all identifiers assigned, or refuses it, just before it is
+//! Converts a change to a step with all identifiers assigned, or refuses it, just before it is
 //! applied.
 
 use std::sync::Arc;

@@ -3,12 +3,12 @@
 //!
 //! A table is watched after a [`Watch`](crate::Change::Watch). Every step that changes its rows
 //! adds the ranges it touched, so that replaying the log yields the same ranges. A checkpoint
-//! writes them with the other records. Their number is limited: beyond it, neighbours are joined. A
-//! range may be longer than the touched time, never shorter.
+//! writes them with the other records. The number of ranges is limited; above the limit,
+//! neighbouring ranges are merged. A range may be longer than the touched time, but never shorter.
 //!
-//! Partitions that expired or that a statement removed touch nothing: results computed from them
-//! are kept. Their ranges are in a separate list, because in these ranges a view differs from what
-//! its query would return now.
+//! Partitions that expired or that a statement removed do not count as touched, because results
+//! computed from them are retained. Their ranges are stored in a separate list, because in these
+//! ranges a view differs from the current result of its query.
 
 use tidemark_types::EngineResult;
 
@@ -26,12 +26,13 @@ use crate::table::time_range::Span;
 /// Maximum number of ranges per table.
 const MAX_STRETCHES: usize = 1_024;
 /// Rows added by one step form one range, unless a gap exceeds the time between the first and the
-/// last row divided by this. So a step adds at most this many ranges.
+/// last row divided by this. A step therefore adds at most this many ranges.
 const GAP_SHARE: i64 = 256;
 
-/// Bytes of a range in the record.
+/// Size of a range in the record, in bytes.
 const STRETCH_BYTES: usize = 24;
-/// Bytes before the ranges in records of versions that did not track whether rows were in order.
+/// Size of the data before the ranges, in bytes, in records of versions that did not track whether
+/// rows were in order.
 const OLDER_HEAD_BYTES: usize = 16;
 /// Transaction number of removed ranges in records of these versions.
 const OLDER_GONE: u64 = 0;
@@ -52,10 +53,10 @@ pub struct TouchedStretch {
 pub struct Touched {
     /// All changes after this transaction are included.
     pub since: u64,
-    /// Latest transaction that touched the table since it has been watched, or the one that began
-    /// watching.
+    /// Latest transaction that touched the table since it has been watched, or the transaction that
+    /// began watching it.
     pub last: u64,
-    /// Latest transaction that changed existing rows, or added rows before existing ones. All later
+    /// Latest transaction that changed existing rows, or added rows before existing rows. All later
     /// transactions only added rows at the end.
     pub disordered: u64,
     /// Ascending and disjoint.
@@ -77,9 +78,9 @@ impl Touched {
         Some(later.map(|stretch| (stretch.first, stretch.last)).collect())
     }
 
-    /// Ranges whose rows were removed, and in which no row was added or changed since. Results
-    /// computed from the removed rows are kept. Once a later touch is forgotten, its range counts
-    /// as removed again.
+    /// Ranges whose rows were removed and in which no row has been added or changed since. Results
+    /// computed from the removed rows are retained. Once a later touch is forgotten, its range
+    /// counts as removed again.
     #[must_use]
     pub fn gone(&self) -> Vec<Span> {
         let mut gone = Vec::new();
@@ -98,7 +99,7 @@ impl Touched {
         gone
     }
 
-    /// Starts without ranges, for a table watched from this transaction on.
+    /// Creates an empty list of ranges for a table that is watched from this transaction on.
     pub(super) fn from(lsn: u64) -> Self {
         Self { since: lsn, last: lsn, disordered: lsn, ..Self::default() }
     }
@@ -166,7 +167,7 @@ fn put(stretches: &mut Vec<TouchedStretch>, (first, last): Span, lsn: Option<u64
     }
 }
 
-/// Joins the two ranges with the smallest gap between them.
+/// Merges the two ranges with the smallest gap between them.
 fn join_nearest(stretches: &mut Vec<TouchedStretch>) {
     let gap = |pair: &[TouchedStretch]| pair[1].first.saturating_sub(pair[0].last);
     let nearest = stretches.windows(2).enumerate().min_by_key(|(_, pair)| gap(pair));
@@ -178,14 +179,14 @@ fn join_nearest(stretches: &mut Vec<TouchedStretch>) {
 }
 
 impl Snapshot {
-    /// Touched ranges of a table; `None` if it is not watched.
+    /// Touched ranges of a table; `None` if the table is not watched.
     #[must_use]
     pub fn touched(&self, table: TableId) -> Option<Touched> {
         Touched::decode(self.touched_record(table)?).ok()
     }
 
-    /// The touched ranges of a table in encoded form: equal bytes mean that nothing else was
-    /// touched.
+    /// The touched ranges of a table in encoded form. Equal bytes mean that nothing has been
+    /// touched in between.
     #[must_use]
     pub fn touched_record(&self, table: TableId) -> Option<&[u8]> {
         self.record(TOUCHED_RECORDS, &table.to_string())
@@ -196,7 +197,7 @@ impl Snapshot {
     }
 }
 
-/// Starts to watch a table, or forgets what was touched up to a transaction.
+/// Starts to watch a table, or forgets the ranges touched up to a transaction.
 pub(crate) fn watch(snapshot: &mut Snapshot, table: TableId, through: u64, lsn: u64) {
     let known = snapshot.touched(table);
     let mut touched = known.unwrap_or_else(|| Touched::from(lsn));
@@ -204,7 +205,7 @@ pub(crate) fn watch(snapshot: &mut Snapshot, table: TableId, through: u64, lsn: 
     snapshot.put_touched(table, &touched);
 }
 
-/// Changes of a step to the rows of a watched table.
+/// Changes that a step makes to the rows of a watched table.
 pub(crate) struct Touch {
     /// Ranges in which rows are added, removed or changed.
     spans: Vec<Span>,
@@ -212,11 +213,11 @@ pub(crate) struct Touch {
     in_order: bool,
     /// Ranges whose rows are removed as partitions.
     retires: Vec<Span>,
-    /// Ranges whose removed rows return.
+    /// Ranges whose removed rows are restored.
     restores: Vec<Span>,
 }
 
-/// Determines the changes of a step to a watched table, before it is applied.
+/// Determines which changes a step will make to a watched table.
 pub(crate) fn touch(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Touch>> {
     let Some(id) = op.table() else { return Ok(None) };
     if snapshot.record(TOUCHED_RECORDS, &id.to_string()).is_none() {
@@ -236,7 +237,7 @@ pub(crate) fn touch(snapshot: &Snapshot, op: &Op) -> EngineResult<Option<Touch>>
             touch.spans.clear();
             touch.in_order = true;
         }
-        // All its rows are removed, in every range; a view is recomputed.
+        // TRUNCATE removes the rows of all ranges. A truncated view is recomputed instead.
         Op::Truncate(_) if !is_materialized(snapshot, id) => {
             touch.spans.clear();
             touch.retires.extend(table.time_bounds());
@@ -268,7 +269,7 @@ fn is_materialized(snapshot: &Snapshot, table: TableId) -> bool {
 }
 
 /// Whether rows in these ranges follow all existing rows of a table. Rows with equal timestamps are
-/// in arrival order, but rows that replace others take their positions.
+/// in arrival order, but a row that replaces another takes its position.
 fn is_after(table: &TableSnapshot, spans: &[Span]) -> bool {
     let Some((_, last)) = table.time_bounds() else { return true };
     let first = spans.iter().map(|span| span.0).min().unwrap_or(i64::MAX);
@@ -290,7 +291,7 @@ pub(super) fn spans_of(
         Op::Truncate(_) => vec![(i64::MIN, i64::MAX)],
         Op::Partitions(op) if op.action == PartitionAction::DropDetached => Vec::new(),
         Op::Partitions(op) => op.floors.iter().map(whole).collect(),
-        // Large updates arrive as conversions: their cells are not examined.
+        // Large updates arrive as conversions, whose cells are not examined.
         Op::Convert(convert) => convert.parts.iter().map(|(floor, _)| whole(floor)).collect(),
         Op::Update(update) => {
             let parts = update.parts.iter().map(|part| (part.floor, part.rows.as_slice()));
@@ -312,7 +313,7 @@ pub(super) fn spans_of(
     Ok(Some(joined(spans)))
 }
 
-/// Records the ranges touched by a step, after it was applied.
+/// Records the ranges that a step touched, after it was applied.
 pub(crate) fn note(snapshot: &mut Snapshot, op: &Op, touch: Option<Touch>, lsn: u64) {
     let (Some(id), Some(touch)) = (op.table(), touch) else { return };
     if touch.spans.is_empty() && touch.retires.is_empty() {
@@ -351,7 +352,7 @@ fn appended(table: &TableSnapshot, append: &Append) -> EngineResult<Vec<Span>> {
     Ok(spans)
 }
 
-/// Time ranges of rows named by their positions in partitions.
+/// Returns the time ranges of rows that are identified by their positions in partitions.
 fn changed<'a>(
     table: &TableSnapshot,
     parts: impl Iterator<Item = (i64, &'a [(u64, u64)])>,
@@ -395,7 +396,7 @@ fn spans_of_rows(
     Ok(())
 }
 
-/// Sorts ranges; if there are many, joins those near each other.
+/// Sorts ranges. If there are many, merges those near each other.
 fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable();
     let (Some(first), Some(last)) = (spans.first(), spans.iter().map(|span| span.1).max()) else {
@@ -485,8 +486,8 @@ mod tests {
         assert_eq!(touched.after(5), Some(vec![(10, 19)]));
     }
 
-    /// The ranges never cover less than a model with one number per timestamp, and no more if there
-    /// are few ranges.
+    /// The ranges always cover those of a model with one number per timestamp. If there are few
+    /// ranges, they cover no more than the model.
     #[test]
     fn random_changes_match_the_model() {
         let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
@@ -510,7 +511,7 @@ mod tests {
                 for (instant, lsn) in (0_i64..).zip(model) {
                     let is_in =
                         later.iter().any(|(first, last)| (*first..=*last).contains(&instant));
-                    assert_eq!(is_in, lsn > position, "instant {instant} after {position}");
+                    assert_eq!(is_in, lsn > position, "timestamp {instant} after {position}");
                 }
             }
         }

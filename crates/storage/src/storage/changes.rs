@@ -17,23 +17,23 @@ use crate::table::piece::Run;
 use crate::table::schema::TableId;
 use crate::table::time_range::{Span, TimeRange};
 
-/// Maximum number of rows of small commits that are reported together.
+/// Maximum number of rows in small commits that are reported together.
 const TOGETHER_ROWS: u64 = 64 << 10;
 /// Maximum number of ranges collected from single commits; the stored record has at most as many.
 const MAX_SPANS: usize = 1_024;
 
-/// The next change after a position in the changes of a table.
+/// The next change of a table after a position.
 #[derive(Debug)]
 pub enum NextChange {
     /// No change yet.
     Nothing,
-    /// It can no longer be reported: the table was not followed then, or the position does not
-    /// exist.
+    /// The change can no longer be reported, because the table was not followed then or the
+    /// position does not exist.
     Lost,
     /// Added rows.
     Added(AddedRows),
-    /// Time ranges, ascending and disjoint, in which rows changed. Their rows are now those in the
-    /// snapshot.
+    /// Time ranges, ascending and disjoint, in which rows changed. The snapshot contains their
+    /// current rows.
     Touched(Vec<TimeRange>),
 }
 
@@ -46,9 +46,9 @@ pub struct AddedRows {
     pub commits: usize,
     /// Number of rows.
     pub rows: u64,
-    /// First and last timestamp; the full time range in a table without designated timestamp.
+    /// First and last timestamp; the full time range in a table without a designated timestamp.
     pub bounds: (i64, i64),
-    /// The table with only these rows.
+    /// The table, reduced to these rows.
     pub table: Arc<TableSnapshot>,
 }
 
@@ -89,7 +89,7 @@ impl Storage {
     }
 
     /// Returns the next commits that only added rows and can be reported together. Also returns the
-    /// ranges that all commits in memory touched, unless some are missing.
+    /// ranges touched by all commits in memory, unless some are missing.
     fn recent_commits(
         &self,
         snapshot: &Snapshot,
@@ -147,9 +147,9 @@ impl Leading {
         }
     }
 
-    /// `changes` is whether changes other than added rows follow. Added rows are then reported only
-    /// if none are in segments and all have the current table definition. Otherwise cells of other
-    /// columns, or lost rows, could show in them.
+    /// `changes` specifies whether changes other than added rows follow. If so, added rows are
+    /// reported only if none are in segments and all have the current table definition. Otherwise,
+    /// they could show cells of other columns, or rows could be missing.
     fn finish(self, changes: bool) -> Vec<Arc<FollowedCommit>> {
         let is_as_it_was = |commit: &Arc<FollowedCommit>| {
             !has_segments(commit) && commit.schema_version == self.schema_version
@@ -226,7 +226,7 @@ fn runs_of(
     Ok(cuts.into_iter().map(run).collect())
 }
 
-/// Sorts and joins the ranges.
+/// Sorts the ranges and merges overlapping ones.
 fn ranges_of(mut spans: Vec<Span>) -> Vec<TimeRange> {
     spans.sort_unstable();
     let mut ranges: Vec<TimeRange> = Vec::with_capacity(spans.len());

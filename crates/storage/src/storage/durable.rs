@@ -17,7 +17,7 @@ use crate::snapshot::Snapshot;
 
 impl Storage {
     /// Makes everything committed so far durable, in every commit mode. Rewrites data lost by a
-    /// failed sync. If that fails too, writes are refused until it succeeds.
+    /// failed sync. If the rewrite fails too, writes are refused until it succeeds.
     pub fn flush(&self) -> EngineResult<()> {
         let flushed = {
             let mut writer = self.writer.lock();
@@ -42,8 +42,8 @@ impl Storage {
         }
     }
 
-    /// The kernel may have dropped pages of acknowledged commits: a checkpoint writes them to other
-    /// files.
+    /// Runs a checkpoint that writes data to other files, because the kernel may have dropped pages
+    /// of acknowledged commits.
     fn mend(&self, cause: &EngineError) -> EngineResult<()> {
         let mended = self.checkpoint();
         if mended.is_err() {
@@ -65,8 +65,8 @@ impl Storage {
         self.suspended.lock().is_some()
     }
 
-    /// Writes all in-memory rows to segments, and frees the log. Commits continue meanwhile. On a
-    /// full disk it uses the reserve.
+    /// Writes all in-memory rows to segments, and frees the log. Commits continue during the
+    /// checkpoint. On a full disk, the checkpoint uses the reserve.
     pub fn checkpoint(&self) -> EngineResult<()> {
         self.checkpoint_beside(true)
     }
@@ -77,7 +77,7 @@ impl Storage {
         self.try_checkpoint(true, true)
     }
 
-    /// A checkpoint without a previous generation as fallback.
+    /// Runs a checkpoint that leaves no previous generation as a fallback.
     pub(crate) fn checkpoint_alone(&self) -> EngineResult<()> {
         self.checkpoint_beside(false)
     }
@@ -142,8 +142,8 @@ impl Storage {
         Ok(())
     }
 
-    /// Syncs what was committed without a sync. Returns whether the previous generation and its log
-    /// are now as durable as the new one.
+    /// Syncs data that was committed without a sync. Returns whether the previous generation and
+    /// its log are now as durable as the new one.
     fn sync_frozen(&self, frozen: &Frozen) -> bool {
         let skip = self.options.planted == Some(PlantedFault::SkipAdoptedSync);
         let adopted = skip || self.sync_adopted(&frozen.unsynced).is_ok();
@@ -180,7 +180,7 @@ impl Storage {
         }))
     }
 
-    /// Step 4 of a checkpoint. `gone` are files that the new manifest does not name.
+    /// Step 4 of a checkpoint. `removed` contains the files that the new manifest does not list.
     fn install(
         &self,
         prepared: &checkpoint::Prepared,
@@ -197,7 +197,7 @@ impl Storage {
         let old = self.published.swap(Arc::new(running));
         old.pins.superseded(&old);
         let gone = gone.into_iter().filter(|file| !in_use.contains(file.path())).collect();
-        // The previous generation still needs the files that this one does not name.
+        // The previous generation still needs the files that the new one does not list.
         let doomed = match &generations.previous {
             Some(_) => std::mem::replace(&mut writer.kept, gone),
             None => gone.into_iter().chain(writer.kept.drain(..)).collect(),

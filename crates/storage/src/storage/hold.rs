@@ -1,4 +1,4 @@
-//! Blocks the writers of a table while one of them reads it to change it.
+//! Blocks a table's writers while one of them reads the table in order to change it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::mutation::change::{Change, CommitReceipt};
 use crate::storage::Storage;
 use crate::table::schema::TableId;
 
-/// Blocks other commits that touch the table while it exists. Readers are not blocked.
+/// While this lock exists, other commits that touch the table wait. Readers are not blocked.
 #[derive(Debug)]
 pub struct WriteHold {
     storage: Arc<Storage>,
@@ -20,7 +20,7 @@ impl WriteHold {
         &self.storage
     }
 
-    /// Commits without waiting for this hold.
+    /// Commits without waiting for this lock.
     pub fn commit(&self, changes: Vec<Change>) -> EngineResult<CommitReceipt> {
         self.storage.commit_past_holds(changes)
     }
@@ -33,13 +33,14 @@ impl Drop for WriteHold {
 }
 
 impl Storage {
-    /// Tables whose writers wait for a change that reads them, in no particular order.
+    /// Returns the tables whose writers are blocked by a change that reads them, in no particular
+    /// order.
     pub fn held_tables(&self) -> Vec<TableId> {
         self.holds().list()
     }
 
     /// Blocks other writers of the table, after waiting for the current holder. A commit in
-    /// progress may still complete: take the snapshot afterwards, and retry on `Replan`.
+    /// progress may still complete, so take the snapshot afterwards and retry on `Replan`.
     pub fn hold_writes(self: &Arc<Self>, table: TableId) -> WriteHold {
         self.holds().take(table);
         WriteHold { storage: Arc::clone(self), table }

@@ -25,9 +25,9 @@ use crate::recovery::{Recovered, recover};
 const MANY_LOGS: usize = 8;
 
 impl Storage {
-    /// Opens the root: takes its lock, and creates it or recovers everything committed. Fails with
-    /// `RootLocked` if another process holds the lock, and with `Damaged` if the content of a file
-    /// is not what was written.
+    /// Opens the root: locks it, and creates it or recovers everything committed. Fails with
+    /// `RootLocked` if another process holds the lock, and with `Damaged` if a file's content
+    /// differs from what was written.
     pub fn open(vfs: Arc<dyn Vfs>, options: StorageOptions) -> EngineResult<Arc<Self>> {
         let vfs = Disk::new(vfs, options.verify);
         let lock = vfs.lock(LOCK)?;
@@ -37,7 +37,8 @@ impl Storage {
             (recovered.next_log, recovered.next_file, recovered.obsolete_logs);
         let owed = recovered.owed;
         let replayed = snapshot.lsn > generations.current.snapshot.lsn;
-        // A single replayed file is left in place; the next start would add another.
+        // A single replayed file may remain. More files require a checkpoint, because every start
+        // would add another one.
         let leaves_logs = replayed && recovered.replayed_logs > 1;
         let frees = !removed.is_empty() || recovered.owed.is_much() || leaves_logs;
         let holds_older = recovered.holds_older;
@@ -75,7 +76,7 @@ impl Storage {
         });
         storage.space.reserve(storage.vfs.system());
         if storage.options.verify == Verify::Open {
-            // Damage is recorded with its table.
+            // The result is not needed, because damage is recorded with its table.
             storage.check(None)?;
         }
         if storage.options.background {

@@ -1,10 +1,10 @@
-//! CONVERT PARTITION: the same rows in other files.
+//! CONVERT PARTITION: writes the same rows to other files.
 //!
 //! New files are written into the table's directory and synced. Then one record replaces the whole
-//! content of the partitions by them; a crash before it leaves files that nothing names. Writers of
-//! the table wait meanwhile, readers do not. Later rows are stored in native segments beside the
-//! Parquet files and merged on read. A Parquet file with updated rows becomes native at the next
-//! checkpoint.
+//! content of the partitions with these files; a crash before that leaves files that nothing
+//! references. Meanwhile, writers of the table wait, but readers do not. Later rows are stored in
+//! native segments next to the Parquet files and merged on read. A Parquet file with updated rows
+//! becomes native at the next checkpoint.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -30,7 +30,8 @@ use crate::table::schema::{ColumnSchema, TableId, TableSchema};
 
 /// Rows encoded per batch.
 const BATCH_ROWS: usize = 64 << 10;
-/// Maximum attempts: commits in progress when writers were blocked may interfere, but they are few.
+/// Maximum number of attempts. Commits that were in progress when the writers were blocked may
+/// interfere, but there are few of them.
 const ATTEMPTS: usize = 4;
 
 impl Storage {
@@ -68,7 +69,7 @@ impl Storage {
         self.try_convert(table, &BTreeSet::from([floor]), to, true)
     }
 
-    /// `anew` also rewrites partitions that already have the format.
+    /// With `anew`, partitions that already have the format are rewritten as well.
     fn try_convert(
         &self,
         table: TableId,
@@ -193,7 +194,7 @@ impl Storage {
     }
 }
 
-/// Rows of a partition in their order.
+/// Rows of a partition in row order.
 pub(crate) struct Rows {
     pieces: Vec<Piece>,
     order: Vec<Stretch>,
@@ -230,7 +231,7 @@ impl Rows {
         SegmentMeta { name, file_len, footer_crc, rows, bounds: self.bounds(order), lsn: 0 }
     }
 
-    /// Returns the rows from `first` to before `end`, counted in their order.
+    /// Returns the rows from `first` to before `end`, numbered in row order.
     pub(crate) fn between(&self, first: u64, end: u64) -> Vec<Stretch> {
         let mut at = 0;
         let mut between = Vec::new();

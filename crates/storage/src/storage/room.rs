@@ -1,5 +1,5 @@
-//! Frees disk space: dropped data requests a checkpoint, and the previous generation is given up.
-//! Also closes the storage within a time limit.
+//! Frees disk space: requests a checkpoint after drops, and gives up the previous generation. Also
+//! closes the storage within a time limit.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,8 +17,8 @@ use crate::options::CommitMode;
 use crate::state::context::Owed;
 use crate::table::schema::TableId;
 
-/// How long, and how often, a transaction that frees space is retried on a full disk. Meanwhile
-/// other writes in progress fail and release their space.
+/// Maximum time, and interval, for retrying a transaction that frees space on a full disk.
+/// Meanwhile, other writes in progress fail and release their space.
 const PATIENCE: Duration = Duration::from_secs(2);
 const TRY_AGAIN: Duration = Duration::from_millis(50);
 
@@ -65,7 +65,7 @@ impl Storage {
         self.space.promise(owed.rewrite_bytes);
     }
 
-    /// Adds the rewrites of a failed checkpoint again, for the next one.
+    /// Adds a failed checkpoint's rewrites again, so that the next checkpoint performs them.
     pub(super) fn still_owe(&self, owed: Owed) {
         let mut writer = self.writer.lock();
         writer.owed.dead_bytes += owed.dead_bytes;
@@ -85,16 +85,16 @@ impl Storage {
         }
     }
 
-    /// Tells the background thread that files of these tables may hold invisible data.
+    /// Notifies the background thread that these tables' files may contain invisible data.
     pub(crate) fn note_shrinks(&self, tables: impl IntoIterator<Item = TableId>) {
         if self.options.background {
             self.background.wanted.lock().shrinks.extend(tables);
         }
     }
 
-    /// Removes the files of a failed write. Exception: if the record that names them was to be
-    /// `logged`, a disk error leaves open whether it is in the log. Then the files stay until a
-    /// checkpoint replaces that log.
+    /// Removes the files of a failed write. If the record that references them was to be `logged`,
+    /// a disk error leaves it unknown whether the log contains the record. In that case, the files
+    /// are retained until a checkpoint replaces the log.
     pub(crate) fn give_up_files(
         &self,
         paths: impl Iterator<Item = String>,
@@ -131,7 +131,7 @@ impl Storage {
         self.background.wanted.lock().frees
     }
 
-    /// Whether files are kept only for the previous generation.
+    /// Whether files are retained only for the previous generation.
     pub(crate) fn holds_older(&self) -> bool {
         self.holds_older.load(Ordering::Relaxed)
     }
@@ -184,14 +184,15 @@ impl Storage {
     }
 
     /// Checkpoints and releases the root, even if the checkpoint fails. Later calls fail with
-    /// `Closed`. Fails with `ReadOnly` after a failure: data that was not durable then may be lost.
+    /// `Closed`. Fails with `ReadOnly` after a failure, because data that was not durable at that
+    /// time may be lost.
     pub fn close(&self) -> EngineResult<()> {
         self.close_until(None).map(drop)
     }
 
-    /// Closes in approximately this time: a slower checkpoint is aborted. The next start then
-    /// recovers the rows from the log, which is as durable as the commit mode requires. Returns
-    /// whether the checkpoint completed.
+    /// Closes the storage in approximately this time, and aborts a slower checkpoint. The next
+    /// start then recovers the rows from the log, which is as durable as the commit mode requires.
+    /// Returns whether the checkpoint completed.
     pub fn close_within(&self, time: Duration) -> EngineResult<bool> {
         self.close_until(Some(Instant::now() + time))
     }
@@ -222,7 +223,7 @@ impl Storage {
             }
             Err(error) if matches!(error.code, ErrorCode::Cancelled | ErrorCode::DiskFull) => {
                 self.refuse_writes()?;
-                // `nosync` promises no durability to wait for.
+                // `nosync` promises no durability, so there is nothing to wait for.
                 let late = error.code == ErrorCode::Cancelled;
                 if !(late && self.options.commit_mode == CommitMode::NoSync) {
                     self.flush_locked(&mut self.writer.lock())?;
@@ -233,7 +234,7 @@ impl Storage {
         }
     }
 
-    /// Whether a checkpoint should stop unfinished.
+    /// Whether a running checkpoint should stop although it is unfinished.
     pub(super) fn is_late(&self) -> bool {
         self.ends.lock().is_some_and(|ends| Instant::now() >= ends)
     }

@@ -2,7 +2,7 @@
 //!
 //! A damaged table refuses every change except those that remove the damage. The owner of a file
 //! (segment, dictionary) records the file's damage, and finds it again whenever the file is read.
-//! The content of a lost log record exists nowhere else, so the loss is a durable record, kept
+//! The content of a lost log record exists nowhere else, so the loss is stored as a durable record
 //! until the table is dropped.
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
@@ -41,8 +41,8 @@ impl TableSnapshot {
 }
 
 impl Snapshot {
-    /// Known damage of a table; `None` for an intact one. A table counts as intact until damaged
-    /// data is read: a full check reads everything.
+    /// Known damage of a table; `None` for an intact table. A table counts as intact until damaged
+    /// data is read. A full check reads all data.
     pub fn damage(&self, table: &TableSnapshot) -> Option<Damage> {
         let schema = table.schema();
         let lost = self.record(LOST_RECORDS, &schema.id.to_string());
@@ -67,7 +67,7 @@ impl Snapshot {
         found
     }
 
-    /// Records that a transaction of the table is lost. The first record is kept.
+    /// Records that a transaction of the table is lost. An existing record is retained.
     pub(crate) fn note_lost(&mut self, table: TableId, what: &str) {
         let key = table.to_string();
         if self.record(LOST_RECORDS, &key).is_none() {

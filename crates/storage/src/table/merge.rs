@@ -6,8 +6,8 @@ use std::collections::binary_heap::PeekMut;
 
 pub(crate) use tidemark_kernels::Stretch;
 
-/// Returns the order of all rows of `sources`, each ascending. Among equal timestamps the earlier
-/// source comes first, so sources in arrival order keep that order.
+/// Returns the order of all rows in `sources`, each of which is ascending. Among equal timestamps,
+/// the earlier source comes first, so sources in arrival order keep that order.
 pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<Stretch> {
     let mut heads: BinaryHeap<Reverse<(i64, usize)>> = sources
         .iter()
@@ -45,7 +45,7 @@ pub(crate) fn merge_order(sources: &[&[i64]]) -> Vec<Stretch> {
     order
 }
 
-/// Number of leading rows for which `holds` is true; it must be true for a prefix.
+/// Returns the number of leading rows for which `holds` is true. It must be true for a prefix only.
 fn gallop(rows: &[i64], holds: impl Fn(i64) -> bool) -> usize {
     let mut bound = 1;
     while bound < rows.len() && holds(rows[bound]) {

@@ -31,8 +31,8 @@ use crate::table::schema::TableSchema;
 use crate::table::symbols::SymbolDictionary;
 use crate::table::time_range::TimeRange;
 
-/// Bits of a row identifier that hold the row number within a partition; the others hold the
-/// partition.
+/// Number of bits in a row identifier that contain the row number within a partition. The other
+/// bits contain the partition.
 const ROW_BITS: u32 = 40;
 
 fn row_id(partition: usize, row: u64) -> i64 {
@@ -44,7 +44,8 @@ pub(crate) fn place_of(row_id: i64) -> (usize, u64) {
     ((row_id >> ROW_BITS) as usize, (row_id & ((1 << ROW_BITS) - 1)) as u64)
 }
 
-/// Interpretation of a table's rows: shared by all slices of a snapshot.
+/// Definition and dictionaries with which a table's rows are interpreted; shared by all slices of a
+/// snapshot.
 #[derive(Debug, Clone)]
 pub(crate) struct TableHead {
     pub(crate) schema: Arc<TableSchema>,
@@ -64,14 +65,15 @@ pub(crate) type PartitionMap = BTreeMap<i64, Arc<Partition>>;
 #[derive(Debug, Clone)]
 pub struct TableSnapshot {
     pub(crate) head: Arc<TableHead>,
-    /// Partitions as the last checkpoint or bulk write left them.
+    /// Partitions as of the last checkpoint or bulk write.
     pub(crate) cold: Arc<PartitionMap>,
-    /// Partitions changed by small commits since; they hide the cold ones. They are few, so that a
-    /// commit copies few, however many partitions the table has.
+    /// Partitions that small commits have changed since then; they hide the cold ones. There are
+    /// few of them, so that a commit copies only a few, regardless of the table's number of
+    /// partitions.
     pub(crate) hot: PartitionMap,
-    /// Partitions that are kept but invisible.
+    /// Partitions that are retained but invisible.
     pub(crate) detached: Arc<PartitionMap>,
-    /// Rows of all runs and segments, including rows that later ones replace.
+    /// Number of rows in all runs and segments, including rows that later rows replace.
     pub(crate) rows: u64,
     pub(crate) listed: OnceLock<PartitionList>,
 }
@@ -106,15 +108,15 @@ impl TableSnapshot {
         &self.head.schema
     }
 
-    /// Number of rows. With DEDUP keys it reads the keys where runs and segments overlap since the
-    /// last checkpoint; otherwise the number is known.
+    /// Number of rows. With DEDUP keys, it reads the keys wherever runs and segments have
+    /// overlapped since the last checkpoint. Otherwise, the number is already known.
     pub fn row_count(&self) -> EngineResult<u64> {
         let timestamp = self.schema().timestamp_column();
         let replaced = self.hot.values().map(|partition| partition.replaced(timestamp));
         Ok(self.rows - replaced.sum::<EngineResult<u64>>()?)
     }
 
-    /// First and last designated timestamp; `None` without rows or without such a column.
+    /// First and last designated timestamp; `None` if there are no rows or no such column.
     pub fn time_bounds(&self) -> Option<(i64, i64)> {
         self.schema().timestamp?;
         let partitions = self.partitions();
@@ -148,7 +150,7 @@ impl TableSnapshot {
     }
 
     /// Returns the rows within `ranges`, which are ascending and disjoint. Reads no other
-    /// partitions, runs or segments. Without a designated timestamp all rows are returned.
+    /// partitions, runs or segments. Without a designated timestamp, all rows are returned.
     pub fn slices_in(&self, ranges: &[TimeRange]) -> EngineResult<Vec<Slice>> {
         let Some(timestamp) = self.schema().timestamp_column() else { return self.slices() };
         let mut slices = Vec::new();
@@ -171,13 +173,13 @@ impl TableSnapshot {
         Ok(slices)
     }
 
-    /// Latest transaction that added rows; `None` without rows.
+    /// Latest transaction that added rows; `None` if there are no rows.
     pub fn last_transaction(&self) -> Option<u64> {
         self.partitions().iter().map(|(_, partition)| partition.last_lsn()).max()
     }
 
-    /// The transactions whose rows are in the table's runs and segments, oldest first. Transactions
-    /// that a checkpoint or a merge combined count as the latest of them.
+    /// Returns the transactions whose rows are in the table's runs and segments, oldest first.
+    /// Transactions that a checkpoint or a merge combined count as the latest one.
     pub fn transactions(&self) -> Vec<TransactionInfo> {
         let mut found: BTreeMap<u64, TransactionInfo> = BTreeMap::new();
         for (_, partition) in self.partitions().iter() {
@@ -197,13 +199,13 @@ impl TableSnapshot {
         self.head.symbols(column).map(Arc::clone)
     }
 
-    /// Partitions with rows: name, first and last timestamp, rows. If a damaged file hides the rows
-    /// that DEDUP keys replace, the replaced rows are counted.
+    /// Returns the partitions that contain rows: name, first and last timestamp, row count. If a
+    /// damaged file hides which rows DEDUP keys replace, the replaced rows are counted as well.
     pub fn partition_list(&self) -> Vec<PartitionInfo> {
         self.partitions().iter().filter_map(|(f, p)| self.partition_info(*f, p)).collect()
     }
 
-    /// Detached partitions, like [`Self::partition_list`].
+    /// Returns the detached partitions, as [`Self::partition_list`] does.
     pub fn detached_list(&self) -> Vec<PartitionInfo> {
         self.detached.iter().filter_map(|(f, p)| self.partition_info(*f, p)).collect()
     }
@@ -256,7 +258,7 @@ impl TableSnapshot {
             && same_maps(&self.detached, &other.detached)
     }
 
-    /// All kept partitions, visible or detached.
+    /// All partitions, visible or detached.
     pub(crate) fn kept_partitions(&self) -> Vec<Arc<Partition>> {
         let seen = self.partitions();
         seen.iter().map(|(_, partition)| partition).chain(self.detached.values()).cloned().collect()
@@ -328,18 +330,18 @@ impl TableHead {
 pub struct TransactionInfo {
     /// Number of the transaction.
     pub lsn: u64,
-    /// First and last designated timestamp; zeros without such a column.
+    /// First and last designated timestamp; both are zero if there is no such column.
     pub bounds: (i64, i64),
-    /// Number of rows, including rows that later ones replaced.
+    /// Number of rows, including rows that later rows replaced.
     pub rows: u64,
 }
 
 /// A partition for SHOW PARTITIONS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PartitionInfo {
-    /// `2024-01-31`, `default`.
+    /// Name, such as `2024-01-31` or `default`.
     pub name: String,
-    /// Start of the partition in the timestamp's unit; the smallest integer for NONE.
+    /// Start of the partition in the timestamp's unit; the smallest integer for PARTITION BY NONE.
     pub floor: i64,
     /// First and last timestamp.
     pub bounds: (i64, i64),
@@ -347,9 +349,9 @@ pub struct PartitionInfo {
     pub rows: u64,
     /// Number of segments, on disk.
     pub segments: usize,
-    /// Number of sorted runs, which stay in memory until the next checkpoint.
+    /// Number of sorted runs, which remain in memory until the next checkpoint.
     pub runs: usize,
-    /// Maximum number of segments and runs that overlap at one time, where readers merge them.
+    /// Maximum number of segments and runs that overlap at one timestamp. Readers merge them there.
     pub overlap: usize,
     /// Bytes of the segments.
     pub disk_bytes: u64,
@@ -366,7 +368,7 @@ pub struct Slice {
     piece: Piece,
     rows: Range<usize>,
     bounds: (i64, i64),
-    /// Identifier of the first row.
+    /// Identifier of the slice's first row.
     first_row: i64,
 }
 
@@ -376,17 +378,18 @@ impl Slice {
         self.rows.len()
     }
 
-    /// Whether its cells are read in place, so that single cells are as cheap as many.
+    /// Whether its cells are read in place, so that reading a single cell is not more expensive
+    /// than reading many.
     pub fn is_plain(&self) -> bool {
         !matches!(&self.piece, Piece::Segment(segment) if segment.is_parquet())
     }
 
-    /// Identifier of its first row.
+    /// Identifier of the slice's first row.
     pub(crate) fn first_row(&self) -> i64 {
         self.first_row
     }
 
-    /// First and last timestamp; zeros without a designated timestamp.
+    /// First and last timestamp; both are zero without a designated timestamp.
     pub fn time_bounds(&self) -> (i64, i64) {
         self.bounds
     }
@@ -436,8 +439,8 @@ impl Slice {
         }
     }
 
-    /// Minimum and maximum of a column for blocks of `rows`, relative to the start of the slice;
-    /// `None` if nothing is known.
+    /// Returns the minimum and maximum of a column for blocks of `rows`, relative to the start of
+    /// the slice; `None` if they are unknown.
     pub fn zones(
         &self,
         column: usize,
@@ -453,9 +456,9 @@ impl Slice {
         Some(zones)
     }
 
-    /// Returns the last of `rows` in which a symbol column has one of `keys`, as far as it is
-    /// known. Rows are relative to the start of the slice. If the row is unknown, the reader
-    /// searches `step` rows next; rows that are often searched for become known.
+    /// Returns the last of `rows` in which a symbol column has one of `keys`, if it is known. Rows
+    /// are relative to the start of the slice. If the row is unknown, the reader searches `step`
+    /// rows next. Rows that are searched often become known.
     pub fn last_row(
         &self,
         column: usize,

@@ -15,14 +15,14 @@ use crate::table::piece::{Merged, Piece, Run, order_of};
 use crate::table::schema::{ColumnSchema, TableSchema};
 use crate::table::upsert::UpsertKeys;
 
-/// A range of at least this many rows of one run or segment is read in place; shorter ones are
+/// A range of at least this many rows of one run or segment is read in place; shorter ranges are
 /// copied together.
 const READ_IN_PLACE_ROWS: usize = 4_096;
 /// Maximum rows copied together, so that a reader of few rows does not merge a whole partition.
 const MERGED_ROWS: usize = 256 << 10;
 
-/// Rows of a commit that form a separate run: copying them together with others takes longer than
-/// reading one more run.
+/// Minimum number of rows with which a commit forms a separate run. Copying so many rows into
+/// another run takes longer than reading one more run.
 const LONG_RUN_ROWS: usize = 64 << 10;
 
 /// Consecutive rows of a run or segment, in a partition's time order.
@@ -39,15 +39,15 @@ impl Fragment {
     }
 }
 
-/// A partition. Immutable: a change creates a new one that shares the runs and segments.
+/// An immutable partition. A change creates a new partition that shares the runs and segments.
 #[derive(Debug, Default)]
 pub(crate) struct Partition {
     /// Segments, in arrival order.
     pub(crate) segments: Vec<Arc<Segment>>,
     /// In-memory runs, in arrival order.
     pub(crate) runs: Vec<Arc<Run>>,
-    /// Latest transaction since the start that changed its rows or cells. A checkpoint keeps this
-    /// number, because it only moves rows.
+    /// Latest transaction since the start that changed the partition's rows or cells. A checkpoint
+    /// does not change this number, because it only moves rows.
     pub(crate) changed: u64,
     view: OnceLock<Arc<[Fragment]>>,
 }
@@ -62,12 +62,12 @@ impl Partition {
         let segments = self.segments.iter().map(|s| Piece::Segment(Arc::clone(s)));
         let runs = self.runs.iter().map(|run| Piece::Run(Arc::clone(run)));
         let mut pieces: Vec<Piece> = segments.chain(runs).collect();
-        // Stable: segments of one transaction keep their order.
+        // The sort is stable, so segments of one transaction keep their order.
         pieces.sort_by_key(Piece::lsn);
         pieces
     }
 
-    /// Number of rows, without deleted rows but including rows that later ones replace.
+    /// Number of rows, without deleted rows but including rows that later rows replace.
     pub(crate) fn rows(&self) -> u64 {
         let runs: usize = self.runs.iter().map(|run| run.rows).sum();
         let segments: usize = self.segments.iter().map(|segment| segment.living_rows()).sum();
@@ -85,14 +85,14 @@ impl Partition {
         self.segments.iter().map(|segment| Arc::clone(&segment.file))
     }
 
-    /// Whether all its content is in files that need no rewrite.
+    /// Whether all content of the partition is in files that need no rewrite.
     pub(crate) fn is_written(&self) -> bool {
         let in_files = !self.segments.iter().any(|segment| segment.must_be_written(false));
         // A manifest contains no keys, so replaced rows must be removed first.
         self.runs.is_empty() && in_files && !self.upserts()
     }
 
-    /// Whether some of its runs or segments may replace rows of earlier ones.
+    /// Whether some runs or segments may replace rows of earlier runs or segments.
     pub(crate) fn upserts(&self) -> bool {
         self.upsert_keys().next().is_some()
     }
@@ -118,8 +118,8 @@ impl Partition {
             cluster.sort_unstable();
             let sources: Vec<Piece> = cluster.iter().map(|&index| pieces[index].clone()).collect();
             match &sources[..] {
-                // A single run or segment no longer replaces rows: rows that an update makes alike
-                // must not replace each other when it is merged later.
+                // A single run or segment no longer replaces rows. Otherwise, rows to which an
+                // update gives equal keys would replace each other in a later merge.
                 [Piece::Segment(segment)] => segments.push(Arc::new(segment.settled())),
                 [Piece::Run(run)] => runs.push(Arc::new(run.settled())),
                 _ => runs.push(Arc::new(one_run(&sources, schema, timestamp)?)),
@@ -130,7 +130,7 @@ impl Partition {
         Ok(Self::new(segments, runs, self.changed))
     }
 
-    /// Number of rows in [`Self::rows`] that later ones replace. Reads data where runs and segments
+    /// Number of rows in [`Self::rows`] that later rows replace. Reads data where runs and segments
     /// with upsert keys overlap.
     pub(crate) fn replaced(&self, timestamp: Option<&ColumnSchema>) -> EngineResult<u64> {
         if !self.upserts() {
@@ -147,12 +147,12 @@ impl Partition {
         segments.chain(runs).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
-    /// Maximum number of runs and segments that span one timestamp. Those that only touch do not
-    /// count.
+    /// Maximum number of runs and segments that span one timestamp. Runs and segments that only
+    /// touch do not count.
     pub(crate) fn overlap(&self) -> usize {
         let segments = self.segments.iter().map(|segment| segment.bounds());
         let pieces = segments.chain(self.runs.iter().map(|run| run.bounds));
-        // At equal timestamps ends precede starts, except the end of a piece with a single
+        // At equal timestamps, ends precede starts, except the end of a source with a single
         // timestamp.
         let edges = pieces.flat_map(|(first, last)| {
             [(first, 1, 1), (last, if first < last { 0 } else { 2 }, -1)]
@@ -196,7 +196,7 @@ impl Partition {
         Ok(Self::new(self.segments.clone(), runs, changed))
     }
 
-    /// Rows in time order; in arrival order without a designated timestamp.
+    /// Returns the rows in time order, or in arrival order without a designated timestamp.
     pub(crate) fn view(&self, timestamp: Option<&ColumnSchema>) -> EngineResult<Arc<[Fragment]>> {
         if let Some(view) = self.view.get() {
             return Ok(Arc::clone(view));
@@ -210,7 +210,7 @@ impl Partition {
     }
 }
 
-/// Returns the rows to keep from several runs and segments, as one run.
+/// Combines the rows to keep from several runs and segments into one run.
 pub(crate) fn one_run(
     sources: &[Piece],
     schema: &TableSchema,
@@ -255,8 +255,8 @@ fn merge_runs(
         _ => vec![whole(0, first.rows), whole(1, second.rows)],
     };
     let mut columns = Vec::with_capacity(second.columns.len());
-    // The definition may have changed in between: takes the columns of both, with nulls where
-    // missing.
+    // The definition may have changed in between, so the merged run has the columns of both runs,
+    // with nulls where cells are missing.
     let added = first
         .columns
         .iter()
@@ -297,9 +297,9 @@ fn in_time_order(pieces: &[Piece], timestamp: &ColumnSchema) -> EngineResult<Vec
     Ok(fragments)
 }
 
-/// Groups runs and segments that overlap in time; the groups are in time order. Two that only share
-/// a border timestamp overlap if the one that must be second arrived first, or may replace rows of
-/// the other.
+/// Groups runs and segments that overlap in time; the groups are in time order. Two of them that
+/// only share a boundary timestamp overlap in two cases: the one that must be second arrived first,
+/// or it may replace rows of the other one.
 pub(crate) fn clusters(pieces: &[Piece]) -> Vec<Vec<usize>> {
     let mut by_time: Vec<usize> = (0..pieces.len()).collect();
     by_time.sort_by_key(|&index| (pieces[index].bounds(), index));
@@ -338,7 +338,7 @@ fn merge_cluster(
     Ok(())
 }
 
-/// Rows without a designated timestamp.
+/// Returns the fragments of a table without a designated timestamp.
 fn in_order_of_arrival(pieces: Vec<Piece>) -> Vec<Fragment> {
     let mut fragments = Vec::with_capacity(pieces.len());
     for piece in pieces {
@@ -353,7 +353,7 @@ fn in_order_of_arrival(pieces: Vec<Piece>) -> Vec<Fragment> {
     fragments
 }
 
-/// Adds the rows of a row order: long ranges in place, short ones to be copied together.
+/// Adds fragments for a row order. Long ranges are read in place; short ranges are copied together.
 fn add_fragments(
     sources: &[Piece],
     order: Vec<Stretch>,

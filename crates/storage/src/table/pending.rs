@@ -1,8 +1,8 @@
-//! Rows that wait for a commit, and the view that their own session has of them.
+//! Rows that wait for a commit, and how their own session sees them.
 //!
 //! They are applied to a snapshot by the same state machine as a commit, but without the log and
-//! invisible to other sessions. Discarded rows leave only symbol strings that no row uses, as a
-//! bulk write does.
+//! invisible to other sessions. Discarded rows leave only symbol strings that no row uses, as
+//! discarded bulk writes do.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::state::resolve::resolve;
 use crate::storage::Storage;
 use crate::table::schema::{TableId, TableSchema};
 
-/// Maximum bytes of pending rows that are joined.
+/// Maximum bytes of pending rows that are combined.
 const JOINED_BYTES: usize = 64 << 20;
 
 /// Rows of one table that wait for a commit: checked, and ascending in time.
@@ -46,8 +46,8 @@ impl PendingRows {
         self.bytes
     }
 
-    /// Appends later rows to these. Returns `None` if tables or definitions differ, or there are
-    /// too many bytes.
+    /// Appends later rows to these rows. Returns `None` if tables or definitions differ, or if
+    /// there are too many bytes.
     pub fn joined(&self, later: &Self) -> EngineResult<Option<Self>> {
         let (ours, theirs) = (&self.rows.columns, &later.rows.columns);
         let same = Arc::ptr_eq(&self.schema, &later.schema)
@@ -71,7 +71,7 @@ impl PendingRows {
 
 impl Storage {
     /// Checks rows for a later commit. The batch has the columns of the given version of the
-    /// definition, with rows in any order. Fails as a commit of the rows would.
+    /// definition, with rows in any order. Fails in the same cases as a commit of the rows.
     pub fn pend(
         &self,
         table: TableId,
@@ -89,8 +89,8 @@ impl Storage {
         self.commit_prepared(rows.into_iter().map(PendingRows::prepared).collect())
     }
 
-    /// Returns `shown` with these rows added. `committed` is the snapshot from which `shown` was
-    /// made, or `shown` itself. Other readers do not see the rows. Fails with `Replan` like
+    /// Returns `shown` with these rows added. `committed` is the snapshot that `shown` is derived
+    /// from, or `shown` itself. Other readers do not see the rows. Fails with `Replan` like
     /// [`Self::commit_pending`].
     pub fn preview(
         &self,
@@ -105,7 +105,8 @@ impl Storage {
             let mut context = ApplyContext {
                 vfs: self.vfs(),
                 lsn: shown.lsn,
-                // Committed runs are shared with all readers, so they are not merged with these.
+                // Committed runs are shared with all readers, so they are not merged with pending
+                // runs.
                 frozen_lsn: committed.lsn,
                 run_rows: self.options().run_rows,
                 removed: &mut Vec::new(),

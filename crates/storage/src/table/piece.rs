@@ -1,4 +1,4 @@
-//! Pieces of a partition: in-memory runs, segments, and rows merged from several of them.
+//! Sources of a partition's rows: in-memory runs, segments, and rows merged from several of them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -21,16 +21,16 @@ pub(crate) struct Run {
     pub(crate) rows: usize,
     /// Column identifiers and cells.
     pub(crate) columns: Vec<(u32, SqlType, ColumnData)>,
-    /// First and last timestamp; zeros without a designated timestamp.
+    /// First and last timestamp; both are zero without a designated timestamp.
     pub(crate) bounds: (i64, i64),
     /// Latest transaction in the run.
     pub(crate) last_lsn: u64,
-    /// Keys by which its rows replace those of earlier runs and segments.
+    /// Keys by which the run's rows replace rows of earlier runs and segments.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,
 }
 
 impl Run {
-    /// Returns the same rows, none of which replaces others any longer.
+    /// Returns the same rows without the keys by which they replace other rows.
     pub(crate) fn settled(&self) -> Self {
         let (columns, bounds) = (self.columns.clone(), self.bounds);
         Self { rows: self.rows, columns, bounds, last_lsn: self.last_lsn, upsert: None }
@@ -44,7 +44,7 @@ impl Run {
     }
 }
 
-/// Rows of several overlapping pieces in a common order. Columns are copied on first access.
+/// Rows of several overlapping sources in a common order. Columns are copied on first access.
 pub(crate) struct Merged {
     pub(crate) rows: usize,
     pub(crate) bounds: (i64, i64),
@@ -82,8 +82,8 @@ impl Merged {
         if let Some(cells) = self.columns.lock().get(&wanted.id) {
             return Ok(cells.clone());
         }
-        // Copies outside the lock: two readers may copy the same column, but none waits for another
-        // column.
+        // Copies outside the lock. Two readers may copy the same column, but no reader waits while
+        // another column is copied.
         let sources: Vec<_> =
             self.sources.iter().map(|piece| piece.column(wanted)).collect::<Result<_, _>>()?;
         let cells = ColumnData::gather(wanted.sql_type, &sources, &self.order)?;
@@ -106,7 +106,7 @@ pub(crate) enum Piece {
 }
 
 impl Piece {
-    /// Number of addressable rows, including deleted ones.
+    /// Number of addressable rows, including deleted rows.
     pub(crate) fn rows(&self) -> usize {
         match self {
             Self::Run(run) => run.rows,
@@ -123,7 +123,7 @@ impl Piece {
         }
     }
 
-    /// Latest transaction in it, which defines the arrival order.
+    /// Latest transaction in the source, which defines the arrival order.
     pub(crate) fn lsn(&self) -> u64 {
         match self {
             Self::Run(run) => run.last_lsn,
@@ -140,7 +140,7 @@ impl Piece {
         }
     }
 
-    /// Keys by which its rows replace those of earlier pieces, if any.
+    /// Keys by which the source's rows replace rows of earlier sources, if any.
     pub(crate) fn upsert(&self) -> Option<&Arc<UpsertKeys>> {
         match self {
             Self::Run(run) => run.upsert.as_ref(),
@@ -149,7 +149,7 @@ impl Piece {
         }
     }
 
-    /// Returns the whole column; null if the piece is older than the column.
+    /// Returns the whole column; null if the source is older than the column.
     pub(crate) fn column(&self, wanted: &ColumnSchema) -> EngineResult<ColumnData> {
         match self {
             Self::Run(run) => run.column(wanted),
@@ -163,8 +163,8 @@ impl Piece {
     }
 }
 
-/// Returns the row order of several pieces, given in arrival order, without replaced and deleted
-/// rows. `times` are their timestamps.
+/// Returns the row order of several sources, given in arrival order, without replaced and deleted
+/// rows. `times` contains their timestamps.
 pub(crate) fn order_of(pieces: &[Piece], times: &[&[i64]]) -> EngineResult<Vec<Stretch>> {
     let sources: Vec<Source<'_>> = pieces
         .iter()
@@ -175,7 +175,7 @@ pub(crate) fn order_of(pieces: &[Piece], times: &[&[i64]]) -> EngineResult<Vec<S
     Ok(living(order, pieces))
 }
 
-/// Removes the deleted rows of `pieces` from a row order.
+/// Removes the deleted rows of `sources` from a row order.
 pub(crate) fn living(order: Vec<Stretch>, pieces: &[Piece]) -> Vec<Stretch> {
     if pieces.iter().all(|piece| piece.dead().is_none()) {
         return order;

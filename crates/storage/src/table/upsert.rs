@@ -2,8 +2,8 @@
 //!
 //! The designated timestamp is always a key, so only rows with equal timestamps can match. Null
 //! equals null. A batch is resolved before it is logged. Runs and segments are resolved when they
-//! are merged, each by the keys at the time it was written: changing the keys of a table does not
-//! change existing rows.
+//! are merged, each by the keys at the time it was written. Changing a table's keys therefore does
+//! not change existing rows.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use crate::segment::column::ColumnData;
 use crate::table::merge::{Stretch, merge_order};
 use crate::table::schema::{ColumnSchema, TableSchema};
 
-/// Maximum rows with equal timestamps that are compared together, unless one timestamp has more.
+/// Maximum number of rows with equal timestamps that are compared together. It is exceeded if a
+/// single timestamp has more rows.
 const COMPARED_ROWS: usize = 256 << 10;
 /// Up to this many keys are compared one by one; more are hashed.
 const FEW: usize = 12;
@@ -26,7 +27,7 @@ const FEW: usize = 12;
 /// Key columns other than the designated timestamp.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct UpsertKeys {
-    /// Without names: a key is defined by identifier and type.
+    /// Columns without names, because a key is defined by identifier and type.
     columns: Vec<ColumnSchema>,
 }
 
@@ -49,16 +50,16 @@ impl UpsertKeys {
     }
 }
 
-/// One of several pieces to merge, ascending in time.
+/// One of several sources to merge, ascending in time.
 #[derive(Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) times: &'a [i64],
-    /// Keys by which its rows replace those of earlier sources, if any.
+    /// Keys by which the source's rows replace rows of earlier sources, if any.
     pub(crate) upsert: Option<&'a Arc<UpsertKeys>>,
 }
 
-/// Returns the positions in `order` that stay: among rows with equal keys, the last one. `order` is
-/// ascending in time; rows with equal timestamps are in arrival order.
+/// Returns the positions in `order` of the rows to keep: among rows with equal keys, the last one.
+/// `order` is ascending in time; rows with equal timestamps are in arrival order.
 pub(crate) fn last_of_each(
     schema: &TableSchema,
     columns: &[ArrayRef],
@@ -97,7 +98,7 @@ pub(crate) fn last_of_each(
 }
 
 /// Like [`merge_order`], but without the rows that a later source replaces. `column` reads a key
-/// column of a source, and is called only where needed.
+/// column of a source, and is called only if needed.
 pub(crate) fn upsert_order(
     sources: &[Source<'_>],
     column: &dyn Fn(usize, &ColumnSchema) -> EngineResult<ColumnData>,
@@ -141,7 +142,7 @@ pub(crate) fn upsert_order(
 /// An element of a merged order.
 #[derive(Debug)]
 enum Item {
-    /// Rows whose timestamps no other source has.
+    /// Rows whose timestamps occur in no other source.
     Free(Stretch),
     /// Rows of several sources with the same timestamp, in arrival order.
     Tie(Vec<Stretch>),
@@ -208,7 +209,7 @@ impl Resolver<'_> {
             Item::Free(_) => None,
         });
         let tied: Vec<Stretch> = ties.flatten().collect();
-        // Without ties no key is read.
+        // If there are no ties, no key is read.
         let sets = if tied.is_empty() { &[] } else { &self.sets[..] };
         let encoded = sets.iter().map(|keys| self.encode(keys, &tied));
         let encoded = encoded.collect::<EngineResult<Vec<_>>>()?;
@@ -281,7 +282,8 @@ fn internal(error: impl std::fmt::Display) -> EngineError {
     EngineError::internal(error.to_string())
 }
 
-/// Keys of one timestamp seen so far, from the latest row backwards, for each set of keys.
+/// Keys of the rows at one timestamp that have been visited so far, from the latest row backwards,
+/// for each set of keys.
 struct Seen<'a> {
     sets: Vec<SeenSet<'a>>,
 }
@@ -304,8 +306,8 @@ impl<'a> Seen<'a> {
         Self { sets: encoded.iter().map(set).collect() }
     }
 
-    /// Whether a later row replaces this one. From then on this row itself replaces earlier ones,
-    /// by the keys of `set`.
+    /// Returns whether a later row replaces this row. Also adds this row to `set`, by whose keys it
+    /// replaces earlier rows.
     fn meets(&mut self, row: usize, set: Option<usize>) -> bool {
         let replaced = self.sets.iter().any(|seen| seen.contains(row));
         if let Some(set) = set {

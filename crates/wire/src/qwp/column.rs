@@ -1,4 +1,4 @@
-//! Values of one column in the open message, packed: nulls are only in the bitmap.
+//! Packed values of one column in the open message. Nulls are only in the bitmap.
 
 use arrow_array::Array;
 use arrow_buffer::{ArrowNativeType, BooleanBufferBuilder, NullBuffer, ToByteSlice};
@@ -20,11 +20,11 @@ enum Layout {
     Fixed(usize),
     /// 64 bits per value, or encoded differences.
     Instants,
-    /// Numbers in the dictionary.
+    /// IDs in the dictionary.
     Symbols,
     /// Offsets, then the bytes.
     Bytes,
-    /// This many bits, in whole bytes.
+    /// This many bits per value, in whole bytes.
     Geohash(u8),
     /// One scale for all values, then this many bytes per value.
     Decimals { scale: u8, width: usize },
@@ -36,7 +36,7 @@ const BYTE: u8 = 0x02;
 const SHORT: u8 = 0x03;
 const CHAR: u8 = 0x16;
 
-/// Code of a type, and its layout. Types that the protocol lacks become text.
+/// Code of a type, and its layout. Types that the protocol lacks are encoded as strings.
 fn described(sql_type: SqlType) -> (u8, Layout) {
     match sql_type {
         SqlType::Boolean => (0x01, Layout::Bits),
@@ -128,7 +128,8 @@ impl ColumnBuffer {
         dictionary: &mut Dictionary,
     ) -> EngineResult<()> {
         match column {
-            // Never null by type; but a join may produce a null, which is written as false or 0.
+            // These types are never null, but a join may produce a null, which is written as false
+            // or 0.
             Column::Boolean(array) => {
                 let truths = match array.nulls() {
                     Some(nulls) => array.values() & nulls.inner(),
@@ -189,7 +190,7 @@ impl ColumnBuffer {
         self.rows += column.values.len();
     }
 
-    /// Appends rows of the untyped NULL, in a column of any type.
+    /// Appends untyped NULLs to a column of any type.
     fn push_nothing(&mut self, rows: usize) {
         match self.layout {
             Layout::Bits => self.bits.append_n(rows, false),
@@ -277,7 +278,7 @@ impl ColumnBuffer {
         }
     }
 
-    /// `cell` appends the value of a row, and returns whether one exists.
+    /// `cell` appends the value of a row, and returns whether the row has a value.
     fn push_cells(
         &mut self,
         rows: usize,

@@ -1,4 +1,4 @@
-//! Symbols of one result, numbered in order of appearance over all columns.
+//! Symbols of one result, with IDs in order of appearance across all columns.
 
 use std::hash::BuildHasher;
 
@@ -12,7 +12,7 @@ use crate::columns::Text;
 /// Bytes of a slot in the hash table.
 const SLOT_BYTES: usize = 5;
 
-/// Strings and their numbers.
+/// Strings and their IDs.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     numbers: HashTable<u32>,
@@ -30,7 +30,7 @@ impl Dictionary {
         &texts[start..ends[number]]
     }
 
-    /// Returns the number of a string; assigns a new one if it has none.
+    /// Returns the ID of a string; assigns a new ID if it has none.
     pub(super) fn intern(&mut self, text: &str) -> EngineResult<u32> {
         let hash = self.hasher.hash_one(text.as_bytes());
         let (texts, ends) = (&self.texts, &self.ends);
@@ -72,7 +72,7 @@ impl Dictionary {
         self.texts.len() - sent + self.ends.len() - self.sent
     }
 
-    /// Appends new strings: first number, count, strings.
+    /// Appends new strings: first ID, count, strings.
     pub(super) fn write_new(&mut self, out: &mut Vec<u8>) {
         push_varint(out, self.sent as u64);
         push_varint(out, (self.ends.len() - self.sent) as u64);
@@ -86,10 +86,10 @@ impl Dictionary {
 /// Marks a key that was not looked up yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// Cached numbers of the keys of a column's array: each is looked up once.
+/// Cached IDs for the keys of a column's array, so that each key is looked up once.
 #[derive(Debug, Default)]
 pub(super) struct KeyNumbers {
-    /// The array's dictionary; holding it keeps its address from being reused.
+    /// The array's dictionary. Holding it prevents its address from being reused.
     values: Option<ArrayRef>,
     numbers: Vec<u32>,
 }
@@ -109,7 +109,7 @@ impl KeyNumbers {
         Ok(())
     }
 
-    /// Returns the number of a key; `None` if the dictionary value is null.
+    /// Returns the ID of a key; `None` if the dictionary value is null.
     #[inline]
     pub(super) fn get(
         &mut self,

@@ -1,9 +1,9 @@
 //! Rows as `RESULT_BATCH` messages of QWP, the columnar protocol: packed values of each column, in
 //! one table block per message, directly from the arrays.
 //!
-//! A message is written without its head, which contains the query's number. It consists of the
-//! flags of the header (8 bits), then everything after that number, starting with the sequence. So
-//! equal results have equal bytes for every client. Symbols are numbered from 0 for each query.
+//! A message is written without its head, which contains the query's ID. It consists of the flags
+//! of the header (8 bits), then all data after that ID, starting with the sequence. Equal results
+//! therefore have equal bytes for every client. Symbol IDs start at 0 for each query.
 
 mod column;
 mod dictionary;
@@ -19,11 +19,11 @@ use self::dictionary::Dictionary;
 use self::varint::{push_text, push_varint};
 use crate::columns::columns_of;
 
-/// A byte before timestamps and dates gives their encoding.
+/// A byte before timestamps and dates specifies their encoding.
 const FLAG_GORILLA: u8 = 0x04;
 /// New symbols precede the table block.
 const FLAG_DELTA_DICTIONARY: u8 = 0x08;
-/// Everything after the sequence is compressed.
+/// All data after the sequence is compressed.
 const FLAG_ZSTD: u8 = 0x10;
 /// Message limit of the protocol; all our messages are smaller.
 const MESSAGE_BYTES: usize = 16 << 20;
@@ -37,7 +37,7 @@ const COLUMN_BYTES_GUESS: usize = 16;
 pub struct QwpOptions {
     /// Maximum rows per message; at least 1.
     pub max_rows: usize,
-    /// Bytes after which a message is closed; a row may exceed them.
+    /// Bytes after which a message is closed. A single row may exceed this limit.
     pub max_bytes: usize,
     /// Level of zstd; `None` disables compression.
     pub zstd_level: Option<i32>,
@@ -85,8 +85,8 @@ impl QwpMessages {
         })
     }
 
-    /// Number of rows that still fit in the open message, as far as their width is known; 0 if it
-    /// is full.
+    /// Number of rows that still fit in the open message, computed from the minimum row size; 0 if
+    /// it is full.
     pub(crate) fn room(&self) -> usize {
         let rows = self.options.max_rows.saturating_sub(self.rows);
         let bytes = self.options.max_bytes.saturating_sub(self.held());
@@ -117,7 +117,7 @@ impl QwpMessages {
         Ok(())
     }
 
-    /// Records that no more rows follow: a result without rows also has a message.
+    /// Records that no more rows follow, because a result without rows also has a message.
     pub(crate) fn finish(&mut self) {
         self.is_ended = true;
     }

@@ -117,7 +117,7 @@ fn regular_timestamps_are_compressed() {
 }
 
 #[test]
-fn each_symbol_has_one_number_across_all_columns_and_messages() {
+fn each_symbol_has_one_id_across_all_columns_and_messages() {
     let dictionary: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), Some("b"), None]));
     let of = |keys: Vec<Option<i32>>| -> ArrayRef {
         let keys = Int32Array::from(keys);
@@ -128,7 +128,7 @@ fn each_symbol_has_one_number_across_all_columns_and_messages() {
     let first = of(vec![Some(1), Some(2), None, Some(1)]);
     messages.encode(&batch(vec![first, texts])).unwrap();
     let out = closed(&mut messages);
-    assert_eq!(out[2..8], [0, 2, 1, b'b', 1, b'c'], "only what occurs, each once");
+    assert_eq!(out[2..8], [0, 2, 1, b'b', 1, b'c'], "only symbols that occur, each once");
     assert_eq!(out[out.len() - 8..], [1, 0b0110, 0, 0, 1, 0b1010, 0, 1]);
     let second = [of(vec![Some(0), Some(1)]), of(vec![Some(1), Some(0)])];
     messages.encode(&batch(second.to_vec())).unwrap();
@@ -138,7 +138,7 @@ fn each_symbol_has_one_number_across_all_columns_and_messages() {
 #[test]
 fn an_empty_result_describes_its_columns() {
     let mut messages = messages(&[SqlType::Int], PLAIN);
-    assert!(closed(&mut messages).is_empty(), "more may follow");
+    assert!(closed(&mut messages).is_empty(), "more rows may follow");
     messages.finish();
     assert_eq!(closed(&mut messages)[1..], [0, 0, 0, 0, 0, 1, 2, b'c', b'0', 4, 0]);
     assert!(closed(&mut messages).is_empty());
@@ -154,7 +154,7 @@ fn messages_are_split_by_row_count_and_bytes() {
     assert!(!closed(&mut messages).is_empty());
     assert_eq!(messages.room(), 4);
     let wide = QwpOptions { max_rows: 10, max_bytes: 1, zstd_level: None };
-    assert_eq!(self::messages(&[SqlType::Long], wide).room(), 1, "a row at least");
+    assert_eq!(self::messages(&[SqlType::Long], wide).room(), 1, "at least one row");
     let few = QwpOptions { max_rows: 3, ..PLAIN };
     assert_eq!(self::messages(&[SqlType::Long], few).room(), 3);
 }
@@ -168,7 +168,7 @@ fn a_row_larger_than_a_message_is_refused() {
 }
 
 #[test]
-fn compression_is_used_only_where_it_saves_bytes() {
+fn compression_is_used_only_if_it_saves_bytes() {
     let options = QwpOptions { zstd_level: Some(1), ..PLAIN };
     let mut messages = messages(&[SqlType::Long], options);
     messages.encode(&batch(vec![Arc::new(Int64Array::from(vec![7; 500]))])).unwrap();
