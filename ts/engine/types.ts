@@ -158,7 +158,10 @@ export interface RowsAppender {
 
 /** Appends messages of the columnar protocol to the tables that they name. */
 export interface ColumnsAppender {
-  /** Decodes the messages buffered in a reader. Resolves when their result is needed. */
+  /**
+   * Decodes the messages buffered in a reader, and resolves to the progress. `finish` reports
+   * errors in messages.
+   */
   read(messages: WebSocketReader): Promise<MessagesProgress>;
   /**
    * The first call returns the table changes that the requested commits require. The next call
