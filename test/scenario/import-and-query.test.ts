@@ -134,9 +134,7 @@ test('2 M trades are imported, queried and exported, and survive a kill', async 
   t.timeout(600_000);
   const folder = await generateData();
   if (folder === undefined) {
-    t.log(
-      'SKIPPED: python3 with numpy and pyarrow is not installed, so the kit cannot generate its data',
-    );
+    t.log('SKIPPED: python3 with numpy and pyarrow, which the kit needs, is not installed');
     t.pass();
     return;
   }

@@ -148,7 +148,7 @@ async function read(
       counts.right += 1;
     } catch (error) {
       if (isDisconnected(error)) {
-        return `the server has exited: ${server.process.signalCode ?? ''} ${server.log().slice(-300)}`;
+        return `the server exited: ${server.process.signalCode ?? ''} ${server.log().slice(-300)}`;
       }
       counts.refused += 1;
     }
