@@ -457,7 +457,7 @@ impl BulkWriter {
         let directory = table_dir(self.schema.id);
         let paths = self.segments.iter().map(|(_, meta)| format!("{directory}/{}", meta.name));
         self.storage.give_up_files(paths, logged, error);
-        // If other files use the directory too, it is not empty and stays.
+        // The directory remains if it contains other files.
         let _ = self.storage.vfs().remove_dir(&directory);
     }
 }

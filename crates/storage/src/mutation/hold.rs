@@ -1,4 +1,4 @@
-//! Blocks the writers of a table while one of them reads the table to change it.
+//! Blocks a table's writers while one of them reads the table in order to change it.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ impl Holds {
         }
     }
 
-    /// Waits until none of these tables is held.
+    /// Waits until none of these tables is locked.
     pub(crate) fn wait(&self, wanted: &[TableId]) {
         let mut tables = self.tables.lock();
         while wanted.iter().any(|table| tables.contains(table)) {

@@ -1,9 +1,10 @@
 //! UPDATE: new cells for existing rows.
 //!
-//! The log names a row by its position in the partition's order of time and arrival. That position
-//! does not depend on the layout of rows in runs and segments. So replay finds the same rows,
-//! whatever a checkpoint has merged. In memory a new run replaces a run with new cells; a segment
-//! gets a [`Patch`] per column, which the next checkpoint writes out with the segment.
+//! The log identifies a row by its position in the partition's order of time and arrival. That
+//! position does not depend on the layout of rows in runs and segments. Replay therefore finds the
+//! same rows, regardless of the merges by checkpoints. A run with new cells is replaced with a new
+//! run in memory. A segment receives one [`Patch`] per column, which the next checkpoint writes out
+//! with the segment.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -55,7 +56,7 @@ pub(crate) struct UpdateOp {
 #[derive(Debug)]
 pub(crate) struct UpdatePart {
     pub(crate) floor: i64,
-    /// First row and number of rows of each range, in the partition's order.
+    /// First row and row count of each range, in the partition's row order.
     pub(crate) rows: Vec<(u64, u64)>,
     pub(crate) columns: Vec<(u32, SqlType, ColumnData)>,
 }
@@ -130,16 +131,16 @@ pub(crate) fn resolve_update(snapshot: &Snapshot, update: &Update) -> EngineResu
     Ok(UpdateOp { table: id, symbols, parts: parts.collect() })
 }
 
-/// Rows of one partition among the rows of a change.
+/// A change's rows in one partition.
 pub(crate) struct PartRows {
     pub(crate) floor: i64,
-    /// Range in the list of rows.
+    /// Range of these rows in the change's list of rows.
     found: Range<usize>,
-    /// First row and number of rows of each range, in the partition's order.
+    /// First row and row count of each range, in the partition's row order.
     pub(crate) rows: Vec<(u64, u64)>,
 }
 
-/// Splits row identifiers of `base`, ascending, by partition.
+/// Splits ascending row identifiers of `base` by partition.
 pub(crate) fn by_partition(
     base: &TableSnapshot,
     rows: &[i64],
@@ -160,7 +161,7 @@ pub(crate) fn by_partition(
     Ok(parts.into_iter())
 }
 
-/// Joins consecutive rows into ranges.
+/// Combines consecutive rows into ranges.
 pub(crate) fn stretches(rows: impl Iterator<Item = u64>) -> Vec<(u64, u64)> {
     let mut stretches: Vec<(u64, u64)> = Vec::new();
     for row in rows {
@@ -186,7 +187,7 @@ pub(crate) fn apply_update(
         let timestamp = head.schema.timestamp_column();
         let patched = patched_bytes(partition);
         let new = if part.columns.iter().any(|(id, ..)| partition.upserts_by(*id)) {
-            // New keys must not bring back rows that the old ones replaced.
+            // New keys must not make rows reappear that the old keys replaced.
             let resolved = partition.resolved(&head.schema)?;
             let kept: Vec<_> = resolved.files().collect();
             let gone = |file: &Arc<_>| !kept.iter().any(|other| Arc::ptr_eq(other, file));
@@ -203,7 +204,7 @@ pub(crate) fn apply_update(
     Ok(())
 }
 
-/// Bytes of the partition's files that a checkpoint must rewrite.
+/// Returns the number of bytes in the partition's files that a checkpoint must rewrite.
 fn patched_bytes(partition: &Partition) -> u64 {
     let patched = partition.segments.iter().filter(|segment| segment.is_patched());
     patched.map(|segment| segment.meta.file_len).sum()
@@ -218,7 +219,7 @@ pub(crate) fn address(piece: &Piece) -> usize {
     }
 }
 
-/// Returns the partition with new cells, as transaction `lsn` leaves it.
+/// Returns the partition with new cells, as of transaction `lsn`.
 pub(crate) fn updated(
     partition: &Partition,
     timestamp: Option<&ColumnSchema>,
@@ -283,7 +284,7 @@ pub(crate) fn hits(
     }
 }
 
-/// Selects the cells of one run or segment from those of the partition.
+/// Selects one run's or segment's cells from those of the partition.
 fn own_cells(
     sql_type: SqlType,
     cells: &ColumnData,

@@ -1,6 +1,6 @@
-//! Opening a root: creates it, or recovers everything that was committed. Recovery is automatic,
-//! and its result is the same however often it is interrupted: no step destroys what a later
-//! attempt needs.
+//! Opens a root: creates it, or recovers everything that was committed. Recovery is automatic. Its
+//! result does not depend on how often it is interrupted, because no step destroys data that a
+//! later attempt needs.
 
 pub(crate) mod backup;
 pub(crate) mod check;
@@ -40,7 +40,7 @@ pub(crate) struct Recovered {
     pub(crate) recent: RecentCommits,
     pub(crate) generations: Generations,
     pub(crate) snapshot: Snapshot,
-    /// Files that the manifest names and later transactions in the log removed.
+    /// Files that the manifest lists but later transactions in the log removed.
     pub(crate) removed: Vec<Arc<StoredFile>>,
     /// Files that only the previous generation needs.
     pub(crate) kept: Vec<Arc<StoredFile>>,
@@ -48,13 +48,13 @@ pub(crate) struct Recovered {
     pub(crate) next_file: u64,
     /// Log files that nothing needs any longer.
     pub(crate) obsolete_logs: Vec<u64>,
-    /// Number of log files that were replayed, and will be again until the next checkpoint.
+    /// Number of log files that were replayed. Every start replays them until the next checkpoint.
     pub(crate) replayed_logs: usize,
     /// Data that the next checkpoint must rewrite.
     pub(crate) owed: Owed,
-    /// Whether files exist only for the previous generation, or in the trash.
+    /// Whether there are files in the trash, or files that only the previous generation needs.
     pub(crate) holds_older: bool,
-    /// Problems found: repaired, or recorded with the tables they affect.
+    /// Problems that were found, and either repaired or recorded with the affected tables.
     pub(crate) repairs: Vec<String>,
 }
 
@@ -189,8 +189,8 @@ fn write_format(vfs: &dyn Vfs) -> EngineResult<()> {
     sync_dir(vfs, "")
 }
 
-/// Reads the root's format version; `None` if it is not readable: then the manifest decides whether
-/// this is a root at all. Changes nothing, and refuses unknown versions.
+/// Returns the root's format version; `None` if it is not readable. In that case, the manifest
+/// decides whether this is a root at all. Changes nothing, and refuses unknown versions.
 pub(crate) fn read_format(vfs: &dyn Vfs) -> EngineResult<Option<(u32, u32)>> {
     let bytes = match read_known(vfs, FORMAT) {
         Ok(bytes) => bytes,
@@ -228,8 +228,8 @@ fn parse_format(bytes: &[u8]) -> Option<(u32, u32)> {
     sound.then_some(found)
 }
 
-/// Returns segments whose files are missing or have another length; their checksums are verified on
-/// first access. Symbol files are read completely anyway.
+/// Returns segments whose files are missing or have the wrong length; their checksums are verified
+/// on first access. Symbol files are read completely anyway.
 fn missing_files(snapshot: &Snapshot, listings: &Listings) -> Vec<(Arc<Segment>, EngineError)> {
     let mut missing = Vec::new();
     for table in snapshot.tables() {
@@ -243,7 +243,7 @@ fn missing_files(snapshot: &Snapshot, listings: &Listings) -> Vec<(Arc<Segment>,
     missing
 }
 
-/// Paths of all files that the tables in these snapshots reference, and of `others`.
+/// Returns the paths of `others` and of all files that the tables in these snapshots reference.
 fn names<'a, const N: usize>(
     snapshots: [&Snapshot; N],
     others: impl Iterator<Item = &'a Arc<StoredFile>>,
@@ -258,7 +258,7 @@ fn names<'a, const N: usize>(
     files.iter().map(|file| file.path().to_owned()).collect()
 }
 
-/// Removes leftovers of an interrupted run, but nothing that a manifest or the log names.
+/// Removes leftovers of an interrupted run, but no file that a manifest or the log references.
 fn clean_up(
     vfs: &dyn Vfs,
     generations: &Generations,
@@ -271,20 +271,20 @@ fn clean_up(
     for entry in list(vfs, DB)? {
         let stale = manifest_number(&entry.name).filter(|number| !generations.needs(*number));
         if let Some(number) = stale {
-            // A damaged manifest is kept for inspection until the next checkpoint.
+            // A damaged manifest is retained for inspection until the next checkpoint.
             let _ = vfs.rename(&manifest(number), &format!("{TRASH}/{}", entry.name));
         }
     }
     let _ = vfs.unlink(CURRENT_TMP);
-    // A manifest that was never current must not reappear: transactions that it contains but the
-    // log lost are now replaced by others.
+    // A manifest that was never current must not reappear. It may contain transactions that the log
+    // has lost and that have been replaced with others.
     sync_dir(vfs, DB)?;
     for (directory, files) in listings {
         let mut left = files.len();
         for name in files.keys() {
             let path = format!("{directory}/{name}");
             if !named.contains(&path) {
-                // Kept until the next checkpoint, for inspection.
+                // Retained for inspection until the next checkpoint.
                 let table = directory.rsplit('/').next().unwrap_or_default();
                 let _ = vfs.rename(&path, &format!("{TRASH}/{table}.{name}"));
                 left -= 1;

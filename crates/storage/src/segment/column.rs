@@ -20,7 +20,7 @@ use crate::segment::cell_layout::Layout;
 use crate::segment::key_rows::KeyRows;
 use crate::table::merge::Stretch;
 
-/// Cells of one column: checked keys of the table's dictionary for symbols, for other types the
+/// Cells of one column. Symbols are checked keys of the table's dictionary; other types are the
 /// Arrow array that queries see.
 #[derive(Debug, Clone)]
 pub(crate) enum ColumnData {
@@ -62,7 +62,7 @@ impl ColumnData {
         Ok(Self::Keys(SymbolKeys { checked, rows: Some(Arc::default()) }))
     }
 
-    /// Creates a column of nulls; of false or 0 for types without null.
+    /// Creates a column of nulls, or of false or 0 for types without null.
     pub(crate) fn nulls(sql_type: SqlType, rows: usize) -> EngineResult<Self> {
         Ok(match sql_type {
             SqlType::Boolean => {
@@ -103,7 +103,7 @@ impl ColumnData {
         }
     }
 
-    /// Approximate bytes of this column in memory; a slice counts only its own part.
+    /// Approximate bytes of this column in memory. A slice counts only its own rows.
     pub(crate) fn byte_size(&self) -> usize {
         match self.array().data_type() {
             DataType::Utf8View => {
@@ -130,7 +130,8 @@ impl ColumnData {
             _ => gather_any(&datas, stretches)?,
         };
         match array.as_string_view_opt() {
-            // Merging retains the string buffers of every source; this drops unused ones.
+            // Merging retains the string buffers of every source, so unused buffers are dropped
+            // here.
             Some(texts) if texts.data_buffers().len() > 4 => Ok(Self::Plain(array).compacted()),
             _ => Self::new(sql_type, array),
         }

@@ -1,4 +1,4 @@
-//! Deleted rows of a segment's file: readers skip them, and the next checkpoint leaves them out.
+//! Deleted rows of a segment's file. Readers skip them, and the next checkpoint omits them.
 
 use std::ops::Range;
 
@@ -13,7 +13,8 @@ pub(crate) struct DeadRows {
     /// Ascending, disjoint and not adjacent.
     pub(crate) rows: Vec<Range<usize>>,
     pub(crate) count: usize,
-    /// First and last timestamp of the remaining rows; zeros without a designated timestamp.
+    /// First and last timestamp of the remaining rows; both are zero without a designated
+    /// timestamp.
     pub(crate) bounds: (i64, i64),
 }
 
@@ -37,7 +38,7 @@ impl DeadRows {
         }
     }
 
-    /// Fails if the rows are outside a file of `file_rows` rows, or are all of its rows.
+    /// Fails if the rows are outside a file of `file_rows` rows, or if no row would remain.
     pub(crate) fn decode(input: &mut Decoder<'_>, file_rows: u64) -> EngineResult<Self> {
         let wrong = || EngineError::internal("deleted rows do not match the segment");
         let bounds = (input.i64()?, input.i64()?);
@@ -73,7 +74,7 @@ impl DeadRows {
     }
 }
 
-/// Sorts the ranges and joins those that touch or overlap.
+/// Sorts the ranges and merges those that touch or overlap.
 pub(crate) fn united(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     ranges.sort_unstable_by_key(|range| range.start);
     let mut united: Vec<Range<usize>> = Vec::with_capacity(ranges.len());

@@ -1,4 +1,4 @@
-//! Rows of a segment to be written, read from their sources.
+//! Reads the rows of a new segment from their sources.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ impl Source for Piece {
     }
 }
 
-/// Ordered rows of several sources, to be written as a segment.
+/// Ordered rows from several sources that are written as a segment.
 pub(crate) struct Gathered<'a, S> {
     schema: &'a [ColumnSchema],
     sources: &'a [S],
@@ -76,7 +76,7 @@ impl<S: Source> Columns for Gathered<'_, S> {
         let cells = self.cells(column)?;
         let nulls = cells.iter().map(|cells| cells.array().nulls().filter(|n| n.null_count() > 0));
         let nulls: Vec<_> = nulls.collect();
-        // Rows may be left out, and all nulls with them.
+        // All nulls may be in rows that are omitted.
         Ok(nulls.iter().any(Option::is_some)
             && self.order.iter().any(|stretch| {
                 nulls[stretch.source]

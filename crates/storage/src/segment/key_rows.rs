@@ -1,6 +1,6 @@
-//! Caches the last row of each key of a symbol column, per block. A block's last rows are computed
-//! once readers have searched more rows than the computation takes. They are cached with the cells,
-//! which never change, and are not stored on disk.
+//! Caches the last row of each key in a symbol column, per block. A block's last rows are computed
+//! once readers have searched more rows than the computation would read. They are cached with the
+//! cells, which never change, and are not stored on disk.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -12,10 +12,10 @@ use tidemark_types::account;
 
 /// Rows per block.
 const BLOCK_ROWS: usize = 512 << 10;
-/// A block with fewer rows is not worth a cache.
+/// Minimum number of rows for which a block is worth a cache.
 const MIN_ROWS: usize = 4 << 10;
-/// A block's last rows are computed after this many searches of it: noting a row takes longer than
-/// reading it.
+/// A block's last rows are computed after its rows have been searched this many times, because
+/// recording a row takes longer than reading it.
 const TIMES_READ: usize = 2;
 /// Maximum bytes of these caches in the whole process.
 const MAX_BYTES: usize = 64 << 20;
@@ -24,10 +24,10 @@ const NO_ROW: u32 = u32::MAX;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// Position of the last row that has one of the given keys, as far as it is known.
+/// Known or possible position of the last row with one of the given keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LastRow {
-    /// No row has one of the keys.
+    /// No row has any of the keys.
     Nowhere,
     /// Position of the last row.
     At(usize),
@@ -35,7 +35,7 @@ pub enum LastRow {
     Before(usize),
 }
 
-/// Last rows of a column's keys, in the blocks where they were worth computing.
+/// Last rows of a column's keys, for the blocks in which they have been computed.
 #[derive(Debug, Default)]
 pub(crate) struct KeyRows(OnceLock<Box<[Block]>>);
 
@@ -96,14 +96,14 @@ impl KeyRows {
 }
 
 impl Block {
-    /// Returns the last rows of its keys in `cells`, once they are worth computing and memory
+    /// Returns the last row of each key in `cells`, once the rows are worth computing and memory
     /// allows.
     fn noted(&self, cells: &Int32Array, max_key: i32, step: usize) -> Option<&Noted> {
         let read = self.read.fetch_add(step, Ordering::Relaxed);
         if cells.len() < MIN_ROWS || read < TIMES_READ * cells.len() {
             return None;
         }
-        // If memory is short, tries again after as many searches.
+        // If memory is short, tries again after the same number of searches.
         self.read.store(0, Ordering::Relaxed);
         let noted = Noted::of(cells, max_key)?;
         Some(self.last.get_or_init(|| noted))
@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// One test uses up the memory that other tests need.
+    /// Prevents one test from using up the memory that other tests need.
     static ROOM: Mutex<()> = Mutex::new(());
 
     fn random(seed: &mut u64, bound: u64) -> u64 {

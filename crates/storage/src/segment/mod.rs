@@ -1,4 +1,4 @@
-//! Segments: immutable files that contain all columns of some rows of one partition.
+//! Segments: immutable files that contain all columns for some rows in one partition.
 
 pub(crate) mod block;
 pub(crate) mod cell_layout;
@@ -68,8 +68,8 @@ struct Opened {
 pub(crate) struct Segment {
     pub(crate) meta: SegmentMeta,
     pub(crate) file: Arc<StoredFile>,
-    /// Keys by which its rows replace those of earlier runs and segments. A checkpoint resolves
-    /// them, so no manifest contains them.
+    /// Keys by which the segment's rows replace rows of earlier runs and segments. A checkpoint
+    /// resolves them, so no manifest contains them.
     pub(crate) upsert: Option<Arc<UpsertKeys>>,
     opened: Arc<OnceLock<EngineResult<Opened>>>,
     /// Damage that was found without reading the segment, if any.
@@ -78,7 +78,7 @@ pub(crate) struct Segment {
     patches: HashMap<u32, Arc<Patch>>,
     /// Deleted rows of the file, if any.
     dead: Option<Arc<DeadRows>>,
-    /// Reader of the columns if it is a Parquet file.
+    /// Reader of the columns if the segment is a Parquet file.
     parquet: Option<Arc<ParquetColumns>>,
 }
 
@@ -116,17 +116,17 @@ impl Segment {
         Arc::new(Self { meta, file, upsert, opened, condemned, patches, dead: None, parquet })
     }
 
-    /// Number of rows of the file, including deleted rows.
+    /// Number of rows in the file, including deleted rows.
     pub(crate) fn rows(&self) -> usize {
         self.meta.rows as usize
     }
 
-    /// Number of rows of the file, without deleted rows.
+    /// Number of rows in the file, excluding deleted rows.
     pub(crate) fn living_rows(&self) -> usize {
         self.rows() - self.dead.as_ref().map_or(0, |dead| dead.count())
     }
 
-    /// First and last timestamp of the rows, without deleted rows.
+    /// First and last timestamp of the rows, excluding deleted rows.
     pub(crate) fn bounds(&self) -> (i64, i64) {
         self.dead.as_ref().map_or(self.meta.bounds, |dead| dead.bounds())
     }
@@ -173,7 +173,7 @@ impl Segment {
         }
     }
 
-    /// Whether it is a Parquet file.
+    /// Whether the segment is a Parquet file.
     pub(crate) fn is_parquet(&self) -> bool {
         self.parquet.is_some()
     }
@@ -240,8 +240,8 @@ impl Segment {
         column.cells.get_or_init(|| self.read(&opened.map, &column.entry, compare)).clone()
     }
 
-    /// Returns the zones of these rows, block by block. `None` if the cells are not numbers, or
-    /// come neither from a mapped file nor from a cached decoded column.
+    /// Returns the zones of these rows, block by block. `None` if the cells are not numbers, or are
+    /// neither in a mapped file nor in a cached decoded column.
     pub(crate) fn zones(
         &self,
         wanted: &ColumnSchema,

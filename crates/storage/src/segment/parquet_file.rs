@@ -1,9 +1,9 @@
 //! Segments as Parquet files: the output of `CONVERT PARTITION TO PARQUET`, and the reader of its
 //! columns.
 //!
-//! A file is one row group, the unit of decoding. It is plain Parquet for other readers. The footer
-//! key `tidemark` contains what Parquet cannot express: each column's identifier and SQL type, the
-//! keys of its symbols, and the checksum of its bytes.
+//! A file consists of one row group, the unit of decoding. Other readers can read it as plain
+//! Parquet. The footer key `tidemark` contains what Parquet cannot express: each column's
+//! identifier and SQL type, the keys of its symbols, and the checksum of its bytes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,20 +36,20 @@ use crate::segment::zone::Zones;
 use crate::table::schema::ColumnSchema;
 use crate::table::symbols::SymbolDictionary;
 
-/// Maximum number of rows of a file, so that decoding one of its columns stays cheap.
+/// Maximum number of rows per file, so that decoding one of its columns stays cheap.
 pub(crate) const PARQUET_ROWS: usize = 512 << 10;
-/// Default and minimum of the bytes of decoded columns that are cached for later readers in the
-/// whole process; [`set_decoded_bytes`] changes the maximum. The minimum holds some columns of a
-/// file.
+/// Default and minimum for the maximum bytes of decoded columns that the process caches for later
+/// readers. [`set_decoded_bytes`] changes the maximum. The minimum is large enough for some columns
+/// of a file.
 const DECODED_BYTES: usize = 256 << 20;
 const MIN_DECODED_BYTES: usize = 64 << 20;
 /// Footer key for metadata that Parquet cannot express.
 const METADATA_KEY: &str = "tidemark";
 /// First and last bytes of every Parquet file.
 const MAGIC: &[u8] = b"PAR1";
-/// Length of the metadata, and the magic, at the end of the file.
+/// Size of the metadata length and the magic number at the end of the file.
 const TAIL_BYTES: usize = 8;
-/// Any zone marks a column as UTC-adjusted.
+/// Time zone of timestamp columns. Any zone marks a column as UTC-adjusted.
 const UTC: &str = "+00:00";
 
 /// Content of the footer key.
@@ -104,7 +104,8 @@ impl<'a> ParquetEncoder<'a> {
             .set_created_by(format!("tidemark version {}", env!("CARGO_PKG_VERSION")))
             .set_compression(Compression::ZSTD(level))
             .set_max_row_group_row_count(Some(PARQUET_ROWS))
-            // Every byte belongs to a column or to the footer, and both have a checksum.
+            // Without these indexes, every byte belongs to a column or to the footer, and both have
+            // a checksum.
             .set_statistics_enabled(EnabledStatistics::Chunk)
             .set_offset_index_disabled(true)
             .build();
@@ -236,7 +237,7 @@ pub(crate) trait MappedFile {
 /// Reader of a Parquet segment.
 #[derive(Debug)]
 pub(crate) struct ParquetColumns {
-    /// Identifies its columns in the cache of decoded columns.
+    /// Identifies the file's columns in the cache of decoded columns.
     number: u64,
     opened: OnceLock<EngineResult<Opened>>,
 }
@@ -265,8 +266,8 @@ impl ParquetColumns {
         let Some(index) = opened.columns.iter().position(|column| column.id == wanted.id) else {
             return ColumnData::nulls(wanted.sql_type, segment.rows());
         };
-        // Decodes outside the lock: two readers may decode the same column, but none waits for
-        // another column.
+        // Decodes outside the lock. Two readers may decode the same column, but no reader waits
+        // while another column is decoded.
         let cells = decode(opened, index, segment)?;
         DECODED.lock().put(name, &cells);
         Ok(cells)
@@ -286,7 +287,8 @@ impl ParquetColumns {
     fn opened(&self, segment: &dyn MappedFile) -> EngineResult<&Opened> {
         if self.opened.get().is_none() {
             match open(segment) {
-                // Too many open files or too little memory: the next reader may succeed.
+                // The next reader may succeed after an error such as too many open files or too
+                // little memory.
                 Err(error) if error.code != ErrorCode::Damaged => return Err(error),
                 outcome => drop(self.opened.set(outcome)),
             }

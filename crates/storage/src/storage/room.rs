@@ -72,8 +72,8 @@ impl Storage {
         writer.owed.rewrite_bytes += owed.rewrite_bytes;
     }
 
-    /// Records that a checkpoint would free space. The background thread runs it, immediately if
-    /// disk space is low.
+    /// Records that a checkpoint would free space. The background thread then runs a checkpoint,
+    /// immediately if disk space is low.
     pub(super) fn note_freed(&self) {
         if self.options.background {
             let low = self.space.is_low(self.vfs.system());
