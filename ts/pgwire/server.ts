@@ -41,7 +41,7 @@ export interface PgWireOptions extends PgWireLimits {
   readonly idleMs: number;
   /** Maximum time from the start of the connection to the end of its login. */
   readonly loginMs?: number;
-  /** A client that reads nothing for this long counts as disconnected. */
+  /** Time without reading after which a client counts as disconnected, in milliseconds. */
   readonly stallMs?: number;
   /** Whether connections from other machines must be encrypted. */
   readonly requireEncryption: boolean;

@@ -4,7 +4,7 @@ import { DatabaseError } from '../engine/error.js';
 
 /** The time limit of a statement. */
 export interface TimeBounds {
-  /** Milliseconds; absent for the server's limit. */
+  /** Timeout in milliseconds; absent if the server's limit applies. */
   readonly timeoutMs?: number;
   /** Milliseconds that have already elapsed. */
   readonly elapsedMs: number;

@@ -90,7 +90,7 @@ export class Slot {
   readonly #socket: Socket;
   readonly #mayHandOff: () => boolean;
   readonly #onReleased: (slot: Slot) => void;
-  /** The socket to write to: the encrypted one, after a TLS handshake. */
+  /** The socket to write to; after a TLS handshake, the encrypted socket. */
   #outer: Socket;
   #hasEntered = false;
   #work = 0;

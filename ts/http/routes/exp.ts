@@ -103,8 +103,8 @@ export function expRoute(services: HttpServices, paths: HttpPaths): Route {
 }
 
 /**
- * Prepares the statement; returns `null` if it is not a query. If it writes, the engine reports the
- * error.
+ * Prepares the statement; returns `null` if the statement is not a query. For a statement that
+ * writes, the engine reports the error.
  */
 async function prepareQuery(
   context: HttpContext,

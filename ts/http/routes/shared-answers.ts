@@ -273,7 +273,7 @@ class SharedQuery {
 function failureOf(error: unknown): SharedAnswer {
   const { message, start } = asDatabaseError(error);
   const positionMember = start === undefined ? {} : { position: start };
-  // Without the opening brace, because the name is inserted after it.
+  // The opening brace is missing, because the name is inserted after it.
   const member = JSON.stringify({ error: message, ...positionMember }).slice(1);
   return digested('failed', [Buffer.from(member)]);
 }

@@ -6,7 +6,7 @@ import type { CursorStep } from '../../session/index.js';
 import type { Send } from './portal.js';
 import { ScrollRows } from './scroll-rows.js';
 
-/** Reads at most `maxRows` rows from the query, or all for 0. Resolves to true at the end. */
+/** Reads at most `maxRows` rows from the query; 0 means all rows. Resolves to true at the end. */
 export type Read = (maxRows: number, send: Send) => Promise<boolean>;
 
 /** The rows that a step passes over, the first of them at `from`; none if `count` is 0. */
