@@ -151,7 +151,7 @@ fn push_word(out: &mut Vec<u8>, value: Option<[u8; 8]>) {
     out.extend_from_slice(&cell);
 }
 
-/// A string of more than 2 GiB makes its row too long, which is refused.
+/// Strings of more than 2 GiB need no check here, because their rows are too long and are refused.
 #[inline]
 fn push_sized_text(out: &mut Vec<u8>, text: Option<&str>) {
     let length = text.map_or(NULL_LENGTH, |text| text.len() as i32);

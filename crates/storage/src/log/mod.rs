@@ -278,7 +278,7 @@ impl Log {
             let upto = (end + ahead).min(current.capacity);
             match current.file.write_at(&vec![0; (upto - end) as usize], end) {
                 Ok(()) => current.written_to = upto,
-                // The group itself may still fit.
+                // Ignored, because the group itself may still fit.
                 Err(error) if is_full(&error) => {}
                 Err(error) => return Err(failed(error)),
             }

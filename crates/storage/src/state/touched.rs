@@ -211,7 +211,7 @@ pub(crate) struct Touch {
     spans: Vec<Span>,
     /// Whether it only adds rows at the end.
     in_order: bool,
-    /// Ranges whose rows are removed as partitions.
+    /// Ranges whose rows are removed together with whole partitions.
     retires: Vec<Span>,
     /// Ranges whose removed rows are restored.
     restores: Vec<Span>,

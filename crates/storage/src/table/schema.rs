@@ -183,7 +183,8 @@ pub enum ConstraintKind {
 /// Target of a foreign key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
-    /// The table, by [`TableSchema::identity`]; 0 for the table itself.
+    /// Identity of the referenced table ([`TableSchema::identity`]); 0 if the table references
+    /// itself.
     pub table: TableId,
     /// Names of the referenced columns, in the order of the key columns.
     pub columns: Vec<String>,
