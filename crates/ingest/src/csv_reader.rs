@@ -1,9 +1,9 @@
 //! The streaming CSV reader: converts chunks of any size to batches of typed columns.
 //!
-//! Records are parsed in place in the chunk; only a record that a chunk boundary splits is copied.
-//! Within a row the designated timestamp is parsed first (a row without it is dropped in every
-//! mode), then the columns whose values may fail to parse, then text columns. Dropping a row
-//! therefore only needs to truncate fixed-width columns.
+//! Records are parsed in place in the chunk; only a record split by a chunk boundary is copied.
+//! Within a row, the designated timestamp is parsed first, because a row without it is dropped in
+//! every mode. Then follow the columns whose values may fail to parse, and finally the text
+//! columns. When a row is dropped, therefore, only fixed-width columns have to be truncated.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ use crate::csv_spec::{BadLine, CsvReport, CsvSpec, MAX_BAD_LINES};
 use crate::input::Input;
 use crate::record::{FieldRange, split_record};
 
-/// Maximum rows of a batch.
+/// Maximum number of rows in a batch.
 const BATCH_ROWS: usize = 65_536;
-/// A batch is full once this many input bytes have been read, regardless of its rows.
+/// Number of input bytes after which a batch is complete, regardless of its number of rows.
 const BATCH_BYTES: usize = 32 * 1024 * 1024;
-/// How many bytes are tried first to complete a split record.
+/// Number of bytes that are copied first when a split record is completed.
 const TOP_UP_BYTES: usize = 4 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Receives each finished batch.
+/// Callback for complete batches.
 type Sink<'a> = &'a mut dyn FnMut(RecordBatch) -> EngineResult<()>;
 
-/// Reads one CSV file, split into chunks at any positions.
+/// Reads one CSV file, which may be split into chunks at any positions.
 #[derive(Debug)]
 pub struct CsvReader {
     delimiter: u8,
@@ -40,27 +40,27 @@ pub struct CsvReader {
     types: Vec<SqlType>,
     /// Inputs, in the order in which they are parsed.
     inputs: Vec<Input>,
-    /// Text inputs that must not be empty. They are checked first, because parsed text cannot be
-    /// dropped.
+    /// Text inputs that must not be empty. They are checked before any value is appended, because
+    /// appended text cannot be removed.
     required_texts: Vec<usize>,
-    /// Input of each target column, if any.
+    /// For each target column, its input, if any.
     feeds: Vec<Option<usize>>,
     designated: Designated,
     at_start: bool,
     header_due: bool,
-    /// The record that a chunk boundary split.
+    /// The start of a record that a chunk boundary split.
     carry: Vec<u8>,
     fields: Vec<FieldRange>,
     scratch: Vec<u8>,
     digits: Vec<u8>,
-    /// Whether a guessed type was too narrow. If so, the remaining input is only scanned for the
-    /// types that it needs.
+    /// Whether a guessed type was too narrow. If so, the remaining input is only scanned to
+    /// determine the required types.
     widens: bool,
-    /// Data lines read, without blank lines.
+    /// Number of data lines read, not counting blank lines.
     lines: u64,
-    /// All lines read.
+    /// Number of all lines read.
     text_lines: u64,
-    /// Line at which the current record begins, from 1.
+    /// Number of the line at which the current record begins, counted from 1.
     text_line: u64,
     /// Whether the last record ended in a carriage return.
     after_return: bool,
@@ -74,9 +74,9 @@ pub struct CsvReader {
 enum Designated {
     /// The target has no designated timestamp.
     None,
-    /// The first input supplies it.
+    /// The first input contains the timestamp.
     FirstInput,
-    /// The target has a designated timestamp but no field supplies it, so every row is rejected.
+    /// The target has a designated timestamp but no input contains it, so every row is rejected.
     Missing,
 }
 
@@ -150,7 +150,7 @@ impl CsvReader {
         })
     }
 
-    /// Reads the next chunk; full batches go to `sink`.
+    /// Reads the next chunk and passes complete batches to `sink`.
     pub fn feed(&mut self, bytes: &[u8], sink: Sink<'_>) -> EngineResult<()> {
         let mut bytes = bytes;
         if self.at_start {
@@ -179,7 +179,7 @@ impl CsvReader {
         EngineError::new(ErrorCode::ResourceLimit, message).with_hint("see http.text.line.limit")
     }
 
-    /// Ends the input. The last line need not end with a line end.
+    /// Ends the input. The last line may lack a line end.
     pub fn finish(&mut self, sink: Sink<'_>) -> EngineResult<()> {
         self.at_start = false;
         let carry = std::mem::take(&mut self.carry);
@@ -196,13 +196,13 @@ impl CsvReader {
         if self.rows > 0 && !self.widens { self.flush(sink) } else { Ok(()) }
     }
 
-    /// Returns the report so far.
+    /// Returns the report on the rows read so far.
     #[must_use]
     pub fn report(&self) -> &CsvReport {
         &self.report
     }
 
-    /// Skips a byte order mark; returns `None` while too few bytes have arrived.
+    /// Skips a byte order mark; returns `None` if more bytes are needed.
     fn skip_byte_order_mark<'a>(&mut self, bytes: &'a [u8]) -> Option<&'a [u8]> {
         if !self.carry.is_empty() || bytes.len() < BYTE_ORDER_MARK.len() {
             self.carry.extend_from_slice(bytes);
@@ -220,7 +220,8 @@ impl CsvReader {
         Some(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes))
     }
 
-    /// Completes the split record, copying as few bytes as possible. Returns the bytes after it.
+    /// Completes a split record, copying as few bytes as possible. Returns the bytes that follow
+    /// the record.
     fn complete_carry<'a>(&mut self, bytes: &'a [u8], sink: Sink<'_>) -> EngineResult<&'a [u8]> {
         if self.carry.is_empty() {
             return Ok(bytes);
@@ -290,8 +291,8 @@ impl CsvReader {
         Ok(())
     }
 
-    /// Counts the lines of a record. A line feed after a carriage return arrives as a blank record
-    /// and is not counted; quoted fields may contain line ends.
+    /// Counts the lines of a record, because quoted fields may contain line ends. A line feed after
+    /// a carriage return is read as a blank record and not counted.
     #[inline]
     fn count_lines(&mut self, record: &[u8], fields: &[FieldRange]) {
         let ends_pair = std::mem::take(&mut self.after_return) && record == b"\n";
@@ -372,8 +373,8 @@ impl CsvReader {
         Ok(RowOutcome::Taken)
     }
 
-    /// Handles a malformed value. Returns how the row ended; `None` if only the value is replaced
-    /// by null.
+    /// Handles a malformed value. Returns the outcome of the row; `None` if only the value is
+    /// replaced with null.
     #[cold]
     fn misfit(
         &mut self,
@@ -403,7 +404,7 @@ impl CsvReader {
         }
     }
 
-    /// Widens guessed types until they also fit this row. No value of the row is appended.
+    /// Widens the guessed types until they fit this row. Appends no value of the row.
     #[cold]
     fn widen(&mut self, record: &[u8], fields: &[FieldRange]) -> EngineResult<RowOutcome> {
         for input in &mut self.inputs {
@@ -422,8 +423,8 @@ impl CsvReader {
         Ok(RowOutcome::Dropped)
     }
 
-    /// Rejects a row whose text is not UTF-8, before any of its values is appended. Returns `None`
-    /// if only the column's value is replaced by null.
+    /// Rejects a row with text that is not UTF-8 before any of its values is appended. Returns
+    /// `None` if only the column's value is replaced with null.
     #[cold]
     fn bad_text(
         &mut self,
@@ -467,7 +468,7 @@ impl CsvReader {
         Err(EngineError::new(ErrorCode::InvalidValue, message))
     }
 
-    /// Handles a line with too many fields, or without any designated timestamp.
+    /// Handles a line with too many fields or without a designated timestamp.
     #[cold]
     fn bad_line(&mut self, found: usize) -> EngineResult<RowOutcome> {
         let problem = match self.designated {
@@ -478,7 +479,7 @@ impl CsvReader {
         Ok(RowOutcome::Dropped)
     }
 
-    /// Records the error in the current line. Returns it if bad lines end the import.
+    /// Records an error in the current line. Returns the error if bad lines end the import.
     #[cold]
     fn note(&mut self, field: Option<usize>, problem: String) -> EngineResult<()> {
         let line = self.text_line;
@@ -652,7 +653,7 @@ mod tests {
             }
             spec.atomicity = CsvAtomicity::AbortLine;
             for (at, message) in expected.iter().enumerate() {
-                // Each of these lines ends the import once the ones before it are removed.
+                // Each of these lines ends the import if no other bad line precedes it.
                 let kept: Vec<&str> = text.split_inclusive('\n').collect();
                 let first: String = kept[..4].concat();
                 let rest: String = kept[4 + at..].concat();
@@ -826,7 +827,7 @@ mod tests {
             let expected = expected.map(|(sql_type, line, text)| (sql_type, line, text.into()));
             assert_eq!((&found, &report.widened[1]), (&expected, &None), "{values:?}");
             assert_eq!(batches.is_empty(), expected.is_some(), "{values:?}");
-            // The second pass imports every row.
+            // A second pass with the wider type imports every row.
             if let Some((sql_type, ..)) = found {
                 spec.target[0].sql_type = sql_type;
                 let (_, report) = read(&spec, &text);

@@ -1,4 +1,4 @@
-//! Options of the CSV reader, and its report.
+//! Options and report of the CSV reader.
 
 use std::fmt;
 
@@ -12,17 +12,18 @@ pub struct CsvColumn {
     pub index: usize,
     /// Index of the column in [`CsvSpec::target`].
     pub target: usize,
-    /// For DATE, TIMESTAMP and `TIMESTAMP_NS`, the format (`None`: ISO formats; `epoch_s`,
-    /// `epoch_ms`, `epoch_us`, `epoch_ns`: a number since 1970). For numbers, the decimal mark.
+    /// The format of dates, timestamps or numbers. For DATE, TIMESTAMP and `TIMESTAMP_NS`, `None`
+    /// stands for ISO formats, and `epoch_s`, `epoch_ms`, `epoch_us` and `epoch_ns` for a number
+    /// since 1970. For numbers, the pattern is the decimal mark.
     pub pattern: Option<String>,
-    /// Whether the column is NOT NULL. A row without a value is then dropped; if bad values end the
-    /// import, it ends the import.
+    /// Whether the column is NOT NULL. A row without a value is dropped, or ends the import if bad
+    /// values do so.
     pub required: bool,
     /// Whether the type was guessed from the beginning of the file. If so, a value that does not
-    /// fit is not an error but widens the type, and the word `null` is null.
+    /// fit widens the type instead of causing an error, and the word `null` is read as null.
     pub guessed: bool,
-    /// Strings that are null unless they are valid values of the type, such as `n/a` in a numeric
-    /// column.
+    /// Strings that are read as null unless they are valid values of the type, for example `n/a` in
+    /// a numeric column.
     pub null_texts: Vec<String>,
 }
 
@@ -34,48 +35,49 @@ pub const MAX_LINE_BYTES: usize = 16 << 20;
 pub struct CsvSpec {
     /// Delimiter between fields.
     pub delimiter: u8,
-    /// Whether the first line is a header and not data.
+    /// Whether the first line is a header rather than data.
     pub header: bool,
     /// Fields to read, in the order in which their errors are reported.
     pub columns: Vec<CsvColumn>,
-    /// Handling of bad values.
+    /// How bad values are handled.
     pub atomicity: CsvAtomicity,
-    /// Whether surplus fields beyond [`CsvSpec::line_fields`] are ignored; otherwise their line is
-    /// rejected.
+    /// Whether fields beyond [`CsvSpec::line_fields`] are ignored. Otherwise a line with such
+    /// fields is rejected.
     pub skip_extra_values: bool,
-    /// Number of fields in a line; a line with more is too long.
+    /// Number of fields in a line. A line with more fields is too long.
     pub line_fields: usize,
     /// Maximum length of a line in bytes, including quotes and embedded line ends.
     pub most_line_bytes: usize,
     /// Columns of the output batches; columns without an input field are null.
     pub target: Vec<Field>,
-    /// Index of the designated timestamp in `target`; a row without it is rejected.
+    /// Index of the designated timestamp in `target`. A row without a designated timestamp is
+    /// rejected.
     pub timestamp: Option<usize>,
 }
 
 /// Import report.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CsvReport {
-    /// Rows passed to the sink.
+    /// Number of rows passed to the sink.
     pub rows_imported: u64,
-    /// Rows dropped.
+    /// Number of dropped rows.
     pub rows_rejected: u64,
-    /// Number of values that failed to convert or were missing in a required column, per entry of
-    /// [`CsvSpec::columns`].
+    /// For each entry of [`CsvSpec::columns`], the number of values that failed to convert or were
+    /// missing in a required column.
     pub column_errors: Vec<u64>,
-    /// The first bad lines; at most [`MAX_BAD_LINES`] of them.
+    /// The first bad lines, at most [`MAX_BAD_LINES`].
     pub bad_lines: Vec<BadLine>,
-    /// For guessed types that were too narrow, the wider types, per entry of [`CsvSpec::columns`].
-    /// If there are any, the rows are incomplete and the file must be read again with these types.
+    /// For each entry of [`CsvSpec::columns`], the wider type if a guessed type was too narrow. If
+    /// any type was, the rows are incomplete and the file must be read again with the wider types.
     pub widened: Vec<Option<Widened>>,
 }
 
 /// A wider type that replaces a guessed one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Widened {
-    /// A type that holds all values of the column.
+    /// A type that fits all values of the column.
     pub sql_type: SqlType,
-    /// Line number, from 1, of the first value that does not fit a narrower type.
+    /// Line number, counted from 1, of the first value that does not fit a narrower type.
     pub line: u64,
     /// The value, truncated for use in a message.
     pub text: String,
@@ -87,9 +89,10 @@ pub const MAX_BAD_LINES: usize = 10;
 /// A line with an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
-    /// Number of the line's first line in the file, from 1, including the header and blank lines.
+    /// Line number in the file, counted from 1 and including the header and blank lines. If a
+    /// record spans several lines, this is the first of them.
     pub line: u64,
-    /// Number of the field, from 1; `None` for the line as a whole.
+    /// Field number, counted from 1; `None` if the error concerns the entire line.
     pub field: Option<usize>,
     /// The error.
     pub problem: String,

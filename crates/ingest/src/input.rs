@@ -1,4 +1,4 @@
-//! One column of a CSV file: how its values are parsed, and which type they need.
+//! One column of a CSV file: how to parse its values, and which type they need.
 
 use memchr::memchr;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, Field, SqlType};
@@ -7,11 +7,11 @@ use crate::column::ColumnBuilder;
 use crate::csv_spec::{CsvColumn, Widened};
 use crate::number_text::plain_number;
 
-/// Maximum number of characters of a value that a message shows.
+/// Maximum number of a value's characters that a message shows.
 const SHOWN_CHARACTERS: usize = 40;
-/// A number with a plus sign and at least this many digits counts as a telephone number.
+/// Minimum number of digits after a plus sign that count as a telephone number.
 const PHONE_DIGITS: usize = 7;
-/// An integer that exceeds LONG has at least this many digits.
+/// Minimum number of digits of an integer that exceeds LONG.
 const LONG_DIGITS: usize = 19;
 
 /// One column of the CSV file.
@@ -20,11 +20,11 @@ pub(crate) struct Input {
     pub(crate) field: usize,
     /// Index of the column in [`crate::CsvSpec::columns`].
     pub(crate) reported: usize,
-    /// Column name if the column is NOT NULL.
+    /// The column name, if the column is NOT NULL.
     pub(crate) required: Option<String>,
     /// Whether the column's type was guessed.
     pub(crate) guessed: bool,
-    /// Strings that are null unless they are valid values of the type.
+    /// Strings that are read as null unless they are valid values of the type.
     null_texts: Vec<String>,
     pub(crate) builder: ColumnBuilder,
     sql_type: SqlType,
@@ -41,7 +41,7 @@ impl Input {
         is_designated: bool,
     ) -> EngineResult<Self> {
         let sql_type = field.sql_type;
-        // The designated timestamp has rules of its own.
+        // Rows without a designated timestamp are handled separately.
         let required = column.required && sql_type.is_nullable() && !is_designated;
         let pattern = column.pattern.as_deref();
         Ok(Self {
@@ -57,15 +57,16 @@ impl Input {
         })
     }
 
-    /// Whether a string that is not a value of the type stands for null.
+    /// Whether a string that is not a value of the type represents null.
     #[cold]
     pub(crate) fn is_null(&self, text: &[u8]) -> bool {
         (self.guessed && is_null_word(text))
             || self.null_texts.iter().any(|null| null.as_bytes() == text)
     }
 
-    /// Parses and appends a non-empty string. Returns `false`, without appending, if it is not a
-    /// value of the type, or if a guessed type would not preserve it exactly.
+    /// Parses and appends a non-empty string. Returns `false` without appending anything if the
+    /// string is not a value of the type, or if a guessed type would not preserve the string
+    /// exactly.
     #[inline]
     pub(crate) fn append(&mut self, text: &[u8], digits: &mut Vec<u8>) -> EngineResult<bool> {
         if self.guessed && !keeps(self.sql_type, self.has_pattern, text) {
@@ -90,7 +91,7 @@ impl Input {
         }
     }
 
-    /// Widens the type until it holds `text`; returns the new type.
+    /// Widens the type until it fits `text`; returns the new type.
     pub(crate) fn widen(
         &mut self,
         text: &[u8],
@@ -148,8 +149,9 @@ fn decimal_mark(field: &Field, pattern: Option<&str>) -> EngineResult<Option<u8>
     }
 }
 
-/// Whether a guessed type preserves the meaning of a string. Leading zeros suggest a code, a plus
-/// sign before many digits suggests a telephone number, and a fraction may be too fine.
+/// Whether a guessed type preserves a string's meaning. Leading zeros suggest a code, and a plus
+/// sign before many digits suggests a telephone number. A fraction may have more digits than the
+/// type.
 #[inline]
 fn keeps(sql_type: SqlType, has_pattern: bool, text: &[u8]) -> bool {
     match sql_type {
@@ -175,7 +177,7 @@ fn keeps(sql_type: SqlType, has_pattern: bool, text: &[u8]) -> bool {
     }
 }
 
-/// Whether a timestamp begins with a date (that is, it is not a number) and has at most this many
+/// Whether a timestamp begins with a date rather than being a number, and has at most this many
 /// fractional digits.
 fn is_iso(text: &[u8], most_digits: usize) -> bool {
     let fraction = memchr(b'.', text).map_or(&[][..], |point| &text[point + 1..]);
@@ -196,8 +198,8 @@ fn is_sentinel(sql_type: SqlType, text: &[u8]) -> bool {
     }
 }
 
-/// Whether a number is a plain integer: only digits, or groups of digits if there is a decimal
-/// mark.
+/// Whether a number is a plain integer. It has only digits or, if there is a decimal mark, groups
+/// of digits.
 #[cold]
 fn is_integer(text: &[u8], mark: Option<u8>) -> bool {
     let digits = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
@@ -208,8 +210,8 @@ fn is_integer(text: &[u8], mark: Option<u8>) -> bool {
     !digits.is_empty() && digits.iter().all(is_plain)
 }
 
-/// Whether DOUBLE represents a number exactly as it is written. An integer beyond LONG must keep
-/// all of its digits.
+/// Whether DOUBLE represents a number exactly as written. An integer beyond LONG must retain all
+/// its digits.
 #[cold]
 fn is_exact(text: &[u8]) -> bool {
     if text.len() < LONG_DIGITS || !is_integer(text, None) {

@@ -2,13 +2,13 @@
 
 use memchr::memchr;
 
-/// Possible separators between groups of digits, except the decimal mark.
+/// All separators that may stand between groups of digits. The decimal mark itself is excluded.
 const SEPARATORS: [&[u8]; 7] =
     [b".", b",", b" ", b"'", "\u{2019}".as_bytes(), "\u{a0}".as_bytes(), "\u{202f}".as_bytes()];
 const GROUP_DIGITS: usize = 3;
 
-/// Writes the number to `out` with a decimal point and without group separators; `None` if the
-/// groups are malformed. The caller checks whether the result is a number.
+/// Writes the number to `out` with a decimal point and without group separators. Returns `None` if
+/// the groups are malformed. The caller must check whether the result is a number.
 pub(crate) fn plain_number<'a>(text: &[u8], mark: u8, out: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     out.clear();
     let text = text.trim_ascii();
@@ -25,8 +25,8 @@ pub(crate) fn plain_number<'a>(text: &[u8], mark: u8, out: &'a mut Vec<u8>) -> O
     Some(out)
 }
 
-/// Writes the digits before the decimal mark. All separators must be the same, and each must be
-/// followed by three digits.
+/// Writes the digits before the decimal mark. All separators must be equal, and exactly three
+/// digits must follow each.
 fn push_whole(text: &[u8], mark: u8, out: &mut Vec<u8>) -> Option<()> {
     let signed = usize::from(matches!(text.first(), Some(b'-' | b'+')));
     out.extend_from_slice(&text[..signed]);
@@ -49,7 +49,7 @@ fn push_whole(text: &[u8], mark: u8, out: &mut Vec<u8>) -> Option<()> {
             Some(_) => return None,
             None if separator.is_some() && !is_group => return None,
             None => {
-                // The remainder is an exponent, or the text is not a number.
+                // The tail is an exponent; otherwise the text is not a number.
                 out.extend_from_slice(tail);
                 return Some(());
             }

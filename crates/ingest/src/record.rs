@@ -1,8 +1,9 @@
 //! Splits one CSV record into fields and finds its end.
 //!
-//! A field that begins with `"` is quoted: delimiters and line ends inside belong to the field, and
-//! `""` stands for one quote. If anything but a delimiter or a line end follows the closing quote,
-//! the field is taken literally. So is a quote that is not at the start of a field.
+//! A field that begins with `"` is quoted. Delimiters and line ends inside it belong to the field,
+//! and `""` stands for one quote. The field is taken literally if its closing quote is followed by
+//! anything but a delimiter or a line end. A quote that is not at the start of a field is also
+//! taken literally.
 
 use memchr::{memchr, memchr3};
 
@@ -16,7 +17,7 @@ pub(crate) struct FieldRange {
 }
 
 impl FieldRange {
-    /// Returns the field's content; doubled quotes are resolved in `scratch`.
+    /// Returns the field's content. Doubled quotes are replaced with single quotes in `scratch`.
     #[inline]
     pub(crate) fn text<'a>(&self, record: &'a [u8], scratch: &'a mut Vec<u8>) -> &'a [u8] {
         let text = &record[self.start..self.end];
@@ -34,11 +35,11 @@ impl FieldRange {
     }
 }
 
-/// Splits the record at the start of `bytes` into `fields` and returns its length, including the
-/// line end. Returns `None` if more bytes are needed; this cannot happen if the input is
-/// `complete`, that is, ends here.
+/// Splits the record at the start of `bytes` into `fields`. Returns the record's length, including
+/// the line end. Returns `None` if more bytes are needed. This cannot happen if the input is
+/// `complete`, which means that no bytes follow.
 ///
-/// CR LF counts as a CR followed by a blank record; the caller skips blank records.
+/// CR LF counts as a CR followed by a blank record. The caller skips blank records.
 pub(crate) fn split_record(
     bytes: &[u8],
     delimiter: u8,
@@ -63,7 +64,7 @@ pub(crate) fn split_record(
     }
 }
 
-/// Returns the end of the unquoted text that starts at `at`.
+/// Returns the end of the unquoted field that starts at `at`.
 #[inline]
 fn plain_end(bytes: &[u8], at: usize, delimiter: u8, complete: bool) -> Option<usize> {
     match memchr3(delimiter, b'\n', b'\r', &bytes[at..]) {
@@ -84,7 +85,7 @@ fn quoted_field(
     let mut at = open + 1;
     loop {
         let Some(offset) = memchr(b'"', &bytes[at..]) else {
-            // Never closed: the field extends to the end of the input.
+            // The quote is never closed, so the field extends to the end of the input.
             let field = FieldRange { start: open + 1, end: bytes.len(), doubled_quotes };
             return complete.then_some((field, bytes.len()));
         };

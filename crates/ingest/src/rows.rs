@@ -1,13 +1,12 @@
-//! Typed columns of one or several tables, collected from a protocol for the single commit of a
-//! message. This module knows nothing about the protocol or the tables; the caller describes the
-//! tables.
+//! Typed columns of one or several tables, collected from one message for a single commit. This
+//! module depends neither on the protocol nor on the tables; the caller describes the tables.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::BooleanBuffer;
 use tidemark_types::identifier::{is_valid_column_name, same};
 use tidemark_types::{EngineResult, SqlType};
 
-/// Maximum rows of a chunk.
+/// Maximum number of rows in a chunk.
 pub(crate) const MAX_CHUNK_ROWS: usize = 64 * 1024;
 /// Name of the designated timestamp of a new table.
 pub(crate) const TIMESTAMP: &str = "timestamp";
@@ -19,15 +18,15 @@ pub struct TargetColumn {
     pub name: String,
     /// Column type.
     pub sql_type: SqlType,
-    /// Whether omitted values get a default instead of null. If so, rows that omit the column are
-    /// recorded.
+    /// Whether the column has a default for omitted values. If so, the rows that omit the column
+    /// are recorded.
     pub has_default: bool,
     /// Whether each row must have a value.
     pub required: bool,
 }
 
 impl TargetColumn {
-    /// A column that is added with the rows.
+    /// Creates a column that is added to the table together with the rows.
     pub fn new(name: impl Into<String>, sql_type: SqlType) -> Self {
         Self { name: name.into(), sql_type, has_default: false, required: false }
     }
@@ -36,35 +35,36 @@ impl TargetColumn {
 /// A target table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetTable {
-    /// Name as written in its definition.
+    /// Table name as spelled in its definition.
     pub name: String,
     /// Columns of the table.
     pub columns: Vec<TargetColumn>,
-    /// Index of the designated timestamp, if any.
+    /// Index of the designated timestamp, if the table has one.
     pub timestamp: Option<usize>,
 }
 
 /// Looks up tables by name.
 pub trait Targets {
-    /// Returns the table of this name, ignoring case, if it exists. Fails if the name belongs to an
-    /// object that cannot be written.
+    /// Returns the table with this name, ignoring case, if it exists. Fails if the name belongs to
+    /// an object to which rows cannot be written.
     fn table(&mut self, name: &str) -> EngineResult<Option<TargetTable>>;
 }
 
 /// Rows of one table.
 #[derive(Debug, Clone)]
 pub struct TableRows {
-    /// The table as it was at its first row, with new columns after the existing ones.
+    /// The table's definition when its first row was read, with new columns after the existing
+    /// ones.
     pub table: TargetTable,
     /// Number of existing columns; 0 for a new table.
     pub known: usize,
-    /// Whether the table existed.
+    /// Whether the table existed when its first row was read.
     pub exists: bool,
     /// The rows, in chunks.
     pub chunks: Vec<Chunk>,
 }
 
-/// Changes to a table that its rows may cause.
+/// Changes to a table that are permitted while rows are collected.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Additions {
     /// Whether missing columns are added to an existing table.
@@ -73,7 +73,7 @@ pub(crate) struct Additions {
     pub(crate) most_columns: usize,
 }
 
-/// Why a column is not added.
+/// The reason why a column cannot be added.
 #[derive(Debug)]
 pub(crate) enum NotAdded {
     /// The name is invalid.
@@ -83,7 +83,8 @@ pub(crate) enum NotAdded {
 }
 
 impl TableRows {
-    /// Creates an empty collection for an existing table, or for one that is created with the rows.
+    /// Creates an empty collection for rows of an existing table, or of a table that is created
+    /// with them.
     pub(crate) fn new(name: &str, found: Option<TargetTable>) -> Self {
         let exists = found.is_some();
         let table = found.unwrap_or_else(|| TargetTable {
@@ -94,13 +95,13 @@ impl TableRows {
         Self { known: table.columns.len(), exists, chunks: Vec::new(), table }
     }
 
-    /// Returns the table, for an error about one of its rows.
+    /// Returns the table, for use in an error about one of its rows.
     pub(crate) fn target(&self) -> RefusedTarget {
         RefusedTarget { table: self.table.name.clone(), exists: self.exists }
     }
 
-    /// Adds a column whose name the table lacks. Returns `None` if the values do not determine a
-    /// type; the values are then ignored.
+    /// Adds a column whose name the table does not contain. Returns `None` if the values do not
+    /// determine a type; such values are ignored.
     #[cold]
     pub(crate) fn add(
         &mut self,
@@ -138,7 +139,7 @@ impl TableRows {
         Ok(Some(column))
     }
 
-    /// Creates the designated timestamp of a new table.
+    /// Creates a new table's designated timestamp.
     pub(crate) fn new_timestamp(&mut self, sql_type: SqlType) -> usize {
         let column = self.new_column(TIMESTAMP, sql_type);
         self.table.timestamp = Some(column);
@@ -150,7 +151,8 @@ impl TableRows {
         self.table.columns.len() - 1
     }
 
-    /// Error message for a timestamp sent to an existing table without a designated timestamp.
+    /// Returns the error message for a timestamp sent to an existing table without a designated
+    /// timestamp.
     pub(crate) fn without_timestamp(&self) -> String {
         format!("table '{}' has no designated timestamp", self.table.name)
     }
@@ -162,7 +164,7 @@ impl TableRows {
     }
 }
 
-/// A batch of rows of a table.
+/// A batch of a table's rows.
 #[derive(Debug, Clone)]
 pub struct Chunk {
     /// Number of rows.
@@ -178,20 +180,20 @@ pub struct Cells {
     pub column: usize,
     /// Cells in the Arrow type of the column.
     pub array: ArrayRef,
-    /// Which rows omit a column that has a default, if any do.
+    /// The rows that omit a column with a default, if there are any.
     pub missing: Option<BooleanBuffer>,
 }
 
-/// The table that a rejected message addressed.
+/// The table that a rejected message names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedTarget {
     /// Name of the table.
     pub table: String,
-    /// Whether a table or view of this name exists.
+    /// Whether a table or view with this name exists.
     pub exists: bool,
 }
 
-/// Formats client input for a message, truncating it if it is long.
+/// Formats client input for a message. Truncates long input.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     const MAX_BYTES: usize = 64;
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(MAX_BYTES)]);

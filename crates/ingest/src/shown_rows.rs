@@ -1,4 +1,4 @@
-//! Target tables for protocol tests, and rows in a comparable format.
+//! Target tables for protocol tests, and functions that format rows for comparison.
 
 use std::collections::HashMap;
 
@@ -19,7 +19,7 @@ pub(crate) fn nothing() -> Tables {
     Tables(HashMap::new())
 }
 
-/// A table with a timestamp and one column.
+/// Returns a table with a timestamp and one other column.
 pub(crate) fn one_column(sql_type: SqlType) -> Tables {
     let columns =
         vec![TargetColumn::new("timestamp", SqlType::Timestamp), TargetColumn::new("x", sql_type)];

@@ -9,14 +9,14 @@ use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-/// Strings of one column, in order of first appearance. This is the reader's own dictionary.
+/// Interned strings of one column, in order of first appearance. Each reader has its own.
 #[derive(Debug, Default)]
 pub(crate) struct SymbolTexts {
     table: HashTable<i32>,
     bytes: Vec<u8>,
-    /// End offset of each string in `bytes`; Arrow's offsets are 32-bit.
+    /// For each string, its end offset in `bytes`. Arrow's offsets are 32-bit.
     ends: Vec<i32>,
-    /// The most recent dictionary array, shared by batches until the dictionary grows.
+    /// The most recent dictionary array. Batches share it until the dictionary grows.
     values: Option<Arc<StringArray>>,
 }
 
@@ -33,7 +33,7 @@ fn text_of<'a>(bytes: &'a [u8], ends: &[i32], key: i32) -> &'a [u8] {
 }
 
 impl SymbolTexts {
-    /// Returns the key of a string, if it is interned.
+    /// Returns the key of a string if the string is interned.
     #[inline]
     pub(crate) fn key_of(&self, text: &[u8]) -> Option<i32> {
         let (bytes, ends) = (&self.bytes, &self.ends);
@@ -69,7 +69,7 @@ impl SymbolTexts {
         Ok(key)
     }
 
-    /// Builds a column with these keys over the current dictionary.
+    /// Builds a column from these keys and the current dictionary.
     pub(crate) fn column(
         &mut self,
         keys: Vec<i32>,

@@ -1,5 +1,5 @@
-//! Parsing of single values: `None` if the string is not a value of the type. A value may still be
-//! null (the sentinel of an integer, NaN, 0.0.0.0): that is `Some(None)`.
+//! Parses single values. The result is `None` if the string is not a value of the type. A null
+//! value, such as an integer's sentinel, NaN or 0.0.0.0, is `Some(None)`.
 
 use std::net::Ipv4Addr;
 
@@ -10,7 +10,7 @@ use arrow_buffer::i256;
 /// A parsed value, or null.
 pub(crate) type Read<T> = Option<Option<T>>;
 
-/// Parses a boolean: any string but `true` is false.
+/// Parses a boolean. Any string other than `true` is false.
 pub(crate) fn boolean(text: &[u8]) -> bool {
     text.eq_ignore_ascii_case(b"true")
 }
@@ -26,7 +26,7 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
         return None;
     }
     // Accumulates a negative number, because the minimum has no positive counterpart. 18 digits
-    // always fit.
+    // never overflow.
     let mut value = 0_i64;
     let (mut head, tail) = digits.split_at(digits.len().min(18));
     while let Some((eight, rest)) = head.split_first_chunk() {
@@ -50,7 +50,7 @@ pub(crate) fn integer(text: &[u8]) -> Option<i64> {
     if negative { Some(value) } else { value.checked_neg() }
 }
 
-/// Parses eight digits by adding up neighbours: first pairs, then groups of four, then all eight.
+/// Parses eight digits by combining neighbours: first pairs, then groups of four, then all eight.
 #[inline]
 fn eight_digits(text: [u8; 8]) -> Option<u32> {
     const ONES: u64 = u64::MAX / 255;
@@ -81,7 +81,7 @@ pub(crate) fn int(text: &[u8]) -> Read<i32> {
     Some((value != i32::MIN).then_some(value))
 }
 
-/// Parses a LONG. The digits may be followed by `L`.
+/// Parses a LONG. An `L` may follow the digits.
 #[inline]
 pub(crate) fn long(text: &[u8]) -> Read<i64> {
     let digits = text.strip_suffix(b"L").or_else(|| text.strip_suffix(b"l")).unwrap_or(text);
@@ -89,8 +89,8 @@ pub(crate) fn long(text: &[u8]) -> Read<i64> {
     Some((value != i64::MIN).then_some(value))
 }
 
-/// Parses a DOUBLE; surrounding spaces and a suffix `f` or `d` are allowed. NaN and infinities are
-/// null.
+/// Parses a DOUBLE. Surrounding spaces and the suffixes `f` and `d` are allowed. NaN and infinities
+/// become null.
 #[inline]
 pub(crate) fn double(text: &[u8]) -> Read<f64> {
     let value = match fast_float2::parse::<f64, _>(text) {
@@ -120,7 +120,7 @@ fn without_dressing(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Returns the first UTF-16 unit of the string.
+/// Returns the string's first UTF-16 code unit.
 pub(crate) fn char(text: &[u8]) -> Option<u16> {
     let head = &text[..text.len().min(4)];
     let valid = match std::str::from_utf8(head) {
@@ -172,8 +172,8 @@ pub(crate) fn ipv4(text: &[u8]) -> Read<u32> {
     Some((value != 0).then_some(value))
 }
 
-/// Parses the first `bits` bits of a geohash: in base 32, or as exactly `bits` binary digits if the
-/// bits do not form whole characters.
+/// Parses the first `bits` bits of a geohash in base 32. If the bits do not form whole characters,
+/// also accepts exactly `bits` binary digits.
 pub(crate) fn geohash(text: &[u8], bits: u8) -> Option<i64> {
     let width = usize::from(bits);
     if !bits.is_multiple_of(5)

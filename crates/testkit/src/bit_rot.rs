@@ -1,5 +1,5 @@
-//! Flips single bits in a closed root. Every flip must be detected or provably have no effect, and
-//! none may ever change an answer.
+//! Flips single bits in a closed root. Every flip must either be detected or provably have no
+//! effect, and no query result may change.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -18,20 +18,20 @@ use crate::crash::small_options;
 use crate::model::Model;
 use crate::workload::{Action, Client, History};
 
-/// Number of client sessions that write to the root. It is enough to create several dictionary
+/// Number of client sessions that write to the root. They suffice to create several dictionary
 /// files and a chain of manifests.
 const SESSIONS: usize = 4;
-/// Bytes of a segment's trailer, and of each section entry in its footer.
+/// Sizes in bytes of a segment's trailer and of a section entry in its footer.
 const TRAILER_BYTES: usize = 24;
 
-/// Numbers and failures of a bit-rot run.
+/// Counts and failures of a bit-rot run.
 #[derive(Debug, Default)]
 pub struct RotReport {
     /// Number of flips that were reported when the root was opened or read.
     pub detected: u64,
-    /// Number of flips in bytes that nothing reads, by the kind of byte.
+    /// Number of flips in bytes that are never read, by kind of byte.
     pub dead: BTreeMap<&'static str, u64>,
-    /// Flips that no check detected or that changed an answer.
+    /// Flips that no check detected, or that changed a query result.
     pub failures: Vec<String>,
     /// Size of the root in bytes.
     pub bytes: u64,
@@ -138,19 +138,19 @@ fn files(disk: &SimVfs, directory: &str) -> Result<Vec<(String, Vec<u8>)>, Strin
     Ok(found)
 }
 
-/// Returns why nothing reads a byte of a closed root; `None` if it is read.
+/// Returns the reason why a byte of a closed root is never read; `None` if it is read.
 fn dead(path: &str, bytes: &[u8], place: usize, mask: u8) -> Option<&'static str> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let extension = name.rsplit('.').next();
     if path.starts_with("db/log/") {
-        // Closing writes a checkpoint, so the manifest already contains everything in the log.
+        // Closing writes a checkpoint, so the manifest already includes all changes in the log.
         return Some("the log of a closed root");
     }
     if path.starts_with("db/trash/") || path.starts_with("db/stage/") {
         return Some("files put aside");
     }
     if name == "FORMAT" {
-        // A file with an older minor version is read in the same way.
+        // A file with a lower minor version is read in the same way.
         let older = bytes.get(place).is_some_and(|byte| byte ^ mask < *byte);
         return older.then_some("an older minor version");
     }
@@ -161,7 +161,7 @@ fn dead(path: &str, bytes: &[u8], place: usize, mask: u8) -> Option<&'static str
     None
 }
 
-/// Byte ranges of a segment that are read: sections, footer, trailer.
+/// Returns the byte ranges of a segment that are read: sections, footer, trailer.
 fn segment_bytes(bytes: &[u8]) -> Option<Vec<Range<usize>>> {
     let trailer = bytes.len().checked_sub(TRAILER_BYTES)?;
     let mut input = Input(bytes.get(trailer..)?);

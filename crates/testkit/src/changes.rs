@@ -1,5 +1,5 @@
-//! Changes of rows and partitions by the random client: UPDATE, DELETE, column type changes,
-//! detached and attached partitions, TTL.
+//! Changes of rows and partitions that the random client makes: UPDATE, DELETE, column type
+//! changes, detached and attached partitions, TTL.
 
 use std::sync::Arc;
 
@@ -69,7 +69,7 @@ impl Client<'_> {
         }
     }
 
-    /// Writes new cells to new segments, a few rows at a time, like a large update.
+    /// Writes new cells to new segments, a few rows at a time, as a large UPDATE does.
     fn commit_in_bulk(&mut self, next: Model, changes: Vec<Change>) -> EngineResult<()> {
         let (storage, mode) = (Arc::clone(self.storage), self.storage.options().commit_mode);
         let (mut replace, mut found) = (None, None);
@@ -140,7 +140,7 @@ impl Client<'_> {
         Ok(vec![Change::Update(update)])
     }
 
-    /// Deletes some rows: scattered ones, or neighbours in order of arrival.
+    /// Deletes some rows: either scattered ones or neighbours in order of arrival.
     fn delete(
         &mut self,
         table: &Arc<TableSnapshot>,
@@ -168,7 +168,7 @@ impl Client<'_> {
         vec![Change::ReplaceSchema(schema)]
     }
 
-    /// Sets different DEDUP keys, or removes them.
+    /// Sets other DEDUP keys or removes them.
     fn set_keys(&mut self, table: &TableSnapshot, model: &mut ModelTable) -> Vec<Change> {
         let mut schema = TableSchema::clone(table.schema());
         if schema.timestamp.is_none() {
@@ -218,7 +218,7 @@ impl Client<'_> {
     }
 }
 
-/// Changes the note column to the other string type and appends a mark to each note.
+/// Changes the note column to the other string type, and appends a mark to each note.
 fn retype(table: &Arc<TableSnapshot>, model: &mut ModelTable) -> EngineResult<Vec<Change>> {
     if !model.detached.is_empty() {
         return Ok(Vec::new());

@@ -1,11 +1,11 @@
-//! Shared command line handling of the harnesses: named numbers, a seed, the closing line.
+//! Command line handling that the harnesses share: named numbers, a seed, the closing line.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Arguments of a harness and its start time.
+/// A harness's arguments and start time.
 #[derive(Debug)]
 pub struct Command {
     arguments: Vec<String>,
@@ -15,7 +15,8 @@ pub struct Command {
 }
 
 impl Command {
-    /// Reads the process arguments and prints the seed, taken from `--seed` or the clock.
+    /// Reads the process arguments and prints the seed, which comes from `--seed` or from the
+    /// clock.
     #[must_use]
     pub fn start(name: &str) -> Self {
         let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,7 +27,7 @@ impl Command {
         command
     }
 
-    /// Returns the number after the argument `name`.
+    /// Returns the number that follows the argument `name`.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<u64> {
         let at = self.arguments.iter().position(|argument| argument == name)?;
@@ -39,8 +40,8 @@ impl Command {
         self.arguments.iter().any(|argument| argument == name)
     }
 
-    /// Prints the first failures, the elapsed time and the closing line. A run without any attempts
-    /// is a failure.
+    /// Prints the first failures, the elapsed time and the closing line. A run without attempts
+    /// counts as failed.
     #[must_use]
     pub fn finish(&self, passed: u64, failures: &[String]) -> ExitCode {
         for failure in failures.iter().take(20) {

@@ -1,6 +1,6 @@
-//! Copies of tables that are refreshed like materialized views: one commit clears the changed
+//! Copies of tables that are refreshed like materialized views. One commit clears the changed
 //! ranges, fills them again, and records the base transaction that the copy reflects. After each
-//! refresh a copy must hold exactly the rows of its base.
+//! refresh, a copy must contain exactly the rows of its base.
 
 use tidemark_storage::{Change, PartitionAction, Snapshot, TableId, TableSchema, TimeRange};
 use tidemark_types::EngineResult;
@@ -109,7 +109,7 @@ impl Client<'_> {
     }
 }
 
-/// Whether a partition change removes rows from the base that its copy retains.
+/// Whether a partition change removes rows from the base but not from its copy.
 pub(crate) fn ends_rows(changes: &[Change]) -> bool {
     let ends = |change: &Change| match change {
         Change::Partitions { action, .. } => *action != PartitionAction::Attach,

@@ -1,11 +1,12 @@
 //! Crash states derived from seeds.
 //!
-//! One seed determines one workload, which a power loss interrupts at some operation. Several disk
-//! images are built from that state. Each is recovered and compared with the history. Some
-//! recoveries are interrupted again; some processes are only killed, continue, and lose power
-//! later. Every comparison counts as one state. In a quarter of the workloads the client also
-//! creates backups and skips segments as if they were damaged; in these, each disk is also restored
-//! from its backup. The same seed gives the same states.
+//! Each seed determines one workload, which a power loss interrupts at some operation. Several disk
+//! images are built from that state. Each image is recovered and compared with the history. Some
+//! recoveries are interrupted by another power loss. Other processes are only killed, continue
+//! after a restart, and lose power later. Every comparison counts as one state. In a quarter of the
+//! workloads the client also creates backups, and skips segments as if they were damaged. In these
+//! workloads, each disk is also restored from its backup. The same seed always gives the same
+//! states.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use tidemark_vfs::{OpenMode, SimFault, SimVfs, Vfs};
 use crate::model::Model;
 use crate::workload::{Client, History};
 
-/// A planted fault that proves that the harness detects such faults.
+/// A planted fault, which proves that the harness detects such faults.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Mutant {
     /// A fault in the storage protocol itself.
@@ -29,12 +30,12 @@ pub enum Mutant {
     SkipSync(&'static str),
     /// Syncs of this directory have no effect.
     SkipDirSync(&'static str),
-    /// The first file is overwritten in place instead of being replaced by a rename.
+    /// The first file is overwritten in place. Normally a rename replaces it.
     InPlace(&'static str, &'static str),
 }
 
-/// Faults that the harness must detect. A fault that ignores the binding of groups shows so rarely
-/// that it is covered by a separate storage test.
+/// Faults that the harness must detect. A fault that ignores the binding of groups has an effect so
+/// rarely that a separate storage test covers it.
 pub const MUTANTS: &[Mutant] = &[
     Mutant::Protocol(PlantedFault::IgnoreLogChecksum),
     Mutant::Protocol(PlantedFault::IgnoreLogSequence),
@@ -69,38 +70,38 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant::SkipDirSync("db/t/"),
 ];
 
-/// Faults that have no effect a client could observe, with the reason.
+/// Faults without any effect that a client could observe, with the reason.
 pub const EQUIVALENT: &[(Mutant, &str)] = &[(
     Mutant::Protocol(PlantedFault::ReplayAllLogs),
     "a transaction that the manifest holds has a number below the next one and is passed over",
 )];
 
-/// Numbers and failures of a crash run.
+/// Counts and failures of a crash run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Number of states that kept every guarantee.
+    /// Number of states in which every guarantee held.
     pub passed: u64,
-    /// States that broke a guarantee, with the seed that reproduces them.
+    /// States in which a guarantee was broken, with the seed that reproduces them.
     pub failures: Vec<Failure>,
     /// Number of states after a crash during recovery.
     pub double_crashes: u64,
     /// Number of states after a kill, a restart and a power loss.
     pub kills: u64,
-    /// Number of states after restoring a backup, half of them after a power loss during the
+    /// Number of states after a restored backup, half of them after a power loss during the
     /// restore.
     pub restores: u64,
-    /// Number of damaged segments that were skipped.
+    /// Number of segments that were skipped as damaged.
     pub given_up: u64,
     /// Number of workloads by commit mode: sync, async, nosync.
     pub modes: [u64; 3],
 }
 
-/// A guarantee that was broken.
+/// A broken guarantee.
 #[derive(Debug, Clone)]
 pub struct Failure {
     /// Seed of the workload.
     pub seed: u64,
-    /// Description of the difference.
+    /// Description of the difference from the expected state.
     pub what: String,
 }
 
@@ -118,7 +119,7 @@ impl Report {
     }
 }
 
-/// Runs workloads starting at `seed` until `states` states have been compared. With
+/// Runs workloads with seeds from `seed` on until `states` states have been compared. With
 /// `stop_at_failure`, stops at the first failure.
 #[must_use]
 pub fn run(seed: u64, states: u64, mutant: Option<&Mutant>, stop_at_failure: bool) -> Report {
@@ -131,7 +132,7 @@ pub fn run(seed: u64, states: u64, mutant: Option<&Mutant>, stop_at_failure: boo
     report
 }
 
-/// Storage options with such small sizes that a few rows fill files, segments and runs.
+/// Returns storage options with sizes so small that a few rows fill files, segments and runs.
 pub(crate) fn small_options(mode: CommitMode) -> StorageOptions {
     StorageOptions {
         commit_mode: mode,
@@ -153,10 +154,10 @@ fn options(mode: CommitMode, mutant: Option<&Mutant>) -> StorageOptions {
     StorageOptions { planted, ..small_options(mode) }
 }
 
-/// One seed in this many creates backups and skips damage.
+/// One in this many seeds also creates backups and skips damage.
 const MAINTAINED: u64 = 4;
 
-/// One workload and all states derived from it.
+/// One workload and all states that are derived from it.
 struct Case<'a> {
     seed: u64,
     rng: ChaCha8Rng,
@@ -222,7 +223,7 @@ impl Case<'_> {
         let mut client = Client { storage: &storage, rng: &mut self.rng, history, pinned: None };
         let maintains = self.seed.is_multiple_of(MAINTAINED);
         for _ in 0..actions {
-            // An action may fail here, and the next one may succeed again.
+            // An action may fail without affecting later actions.
             let _ = client.act();
             if maintains && client.rng.random_bool(0.3) {
                 let _ = client.copy_or_release();
@@ -242,7 +243,7 @@ impl Case<'_> {
             .map_err(|error| format!("it does not open: {}", error.message))?;
         let model = Model::read(&storage.snapshot())
             .map_err(|error| format!("it cannot be read: {}", error.message))?;
-        // A crash is not damage: no crash state may be reported as damage.
+        // A crash is not damage, so no crash state may be reported as damage.
         if let Some(what) = storage.repairs().first() {
             return Err(format!("it had to be repaired: {what}"));
         }
@@ -292,7 +293,7 @@ impl Case<'_> {
         }
     }
 
-    /// Restores the backup over the database on a disk, possibly with a power loss during the
+    /// Restores a disk's database from the backup. In some cases a power loss interrupts the
     /// restore.
     fn restore(&mut self, vfs: &SimVfs, options: &StorageOptions, history: &History) {
         let entries = vfs.list("").unwrap_or_default();
@@ -332,14 +333,14 @@ impl Case<'_> {
         self.judge("restore", outcome);
     }
 
-    /// The power fails again, during recovery from the first power loss.
+    /// Interrupts the recovery from a power loss with another power loss.
     fn double_crash(&mut self, vfs: &SimVfs, options: &StorageOptions, history: &History) {
         let image = vfs.power_loss(self.rng.random());
         image.plant(SimFault::PowerLoss { at: self.rng.random_range(1..25) });
         let first = Self::open(&image, options).map(|(_, model)| model);
         let again = image.power_loss(self.rng.random());
         let outcome = Self::open(&again, options).and_then(|(_, model)| {
-            // The state that the first recovery exposed must be durable.
+            // The state that the first recovery exposed to readers must be durable.
             match first {
                 Ok(shown) if shown != model => Err("it differs from what was shown".to_owned()),
                 _ => Self::compare(&model, history, history.durable),
@@ -349,7 +350,7 @@ impl Case<'_> {
         self.judge("double crash", outcome);
     }
 
-    /// The process is killed, a new process continues, and then the power fails.
+    /// Kills the process, lets a new process continue, and then cuts the power.
     fn kill_then_power_loss(
         &mut self,
         vfs: &SimVfs,

@@ -1,10 +1,11 @@
 //! The effects of one damaged file.
 //!
-//! One seed determines one workload, ended by a kill or a power loss, and several damaged copies of
-//! its root. In each copy one file has a flipped bit, a lost block or a truncated end, or is
-//! missing. Opening must succeed. A damaged pointer or manifest must have no visible effect. A
-//! table that is not reported as damaged must hold exactly its undamaged rows. A damaged table may
-//! refuse reads but never answers wrongly; it refuses writes and can be dropped.
+//! Each seed determines one workload, which a kill or a power loss ends, and several damaged copies
+//! of its root. In each copy, one file has a flipped bit, a lost block or a truncated end, or is
+//! missing. Opening the copy must succeed. A damaged pointer or manifest must have no visible
+//! effect. A table that is not reported as damaged must contain exactly its rows from before the
+//! damage. A damaged table may reject reads but must never return wrong rows. It rejects writes,
+//! and it can be dropped.
 
 use std::sync::Arc;
 
@@ -23,12 +24,12 @@ use crate::workload::{Client, History};
 /// Number of damaged copies of one root.
 const COPIES: usize = 6;
 
-/// Numbers and failures of a damage run.
+/// Counts and failures of a damage run.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Number of damaged roots that kept every guarantee.
+    /// Number of damaged roots in which every guarantee held.
     pub passed: u64,
-    /// Damaged roots that broke a guarantee.
+    /// Damaged roots in which a guarantee was broken.
     pub failures: Vec<Failure>,
     /// Number of roots in which a pointer or manifest was repaired.
     pub repaired: u64,
@@ -36,7 +37,7 @@ pub struct Report {
     pub isolated: u64,
 }
 
-/// Runs seeds starting at `seed` until `states` damaged roots have been checked.
+/// Runs workloads with seeds from `seed` on until `states` damaged roots have been checked.
 #[must_use]
 pub fn run(seed: u64, states: u64) -> Report {
     let mut report = Report::default();
@@ -101,9 +102,9 @@ fn work(rng: &mut ChaCha8Rng, options: &StorageOptions) -> (SimVfs, History) {
     (image, history)
 }
 
-/// Damages one file and returns its path and the kind of damage.
+/// Damages one file. Returns its path and the kind of damage.
 fn spoil(vfs: &SimVfs, rng: &mut ChaCha8Rng) -> Option<(String, String)> {
-    // Chooses each kind of file with equal probability, however many files it has.
+    // Chooses each kind of file with equal probability, regardless of the number of such files.
     let kinds = ["db/CURRENT", "db/FORMAT", "db/manifest.", "db/log/", ".seg", "/sym."];
     let kind = kinds.choose(rng)?;
     let files = vfs.files();
@@ -181,14 +182,14 @@ impl Case<'_> {
         self.path.starts_with("db/t/") || self.path.starts_with("db/log/")
     }
 
-    /// A truncated log looks as if the commits had never happened. Without syncs, so does a segment
-    /// that no checkpoint references. Both may be missing.
+    /// Whether commits may be missing. A truncated log looks as if its last commits had never
+    /// happened. Without syncs, the same is true of a segment that no checkpoint references.
     fn may_be_older(&self) -> bool {
         let synced = self.options.commit_mode == CommitMode::Sync;
         self.path.starts_with("db/log/") || (self.path.rsplit('.').next() == Some("seg") && !synced)
     }
 
-    /// Compares every table with its contents before the damage and returns the undamaged tables.
+    /// Compares every table with its content before the damage. Returns the undamaged tables.
     fn compare(&self, storage: &Storage) -> Result<Vec<(String, ModelTable)>, String> {
         let snapshot = storage.snapshot();
         let mut sound = Vec::new();
@@ -233,7 +234,7 @@ impl Case<'_> {
         ))
     }
 
-    /// A damaged table may lack rows, but every row it shows was written.
+    /// Checks that a damaged table shows only rows that were written. It may lack rows.
     fn has_no_wrong_row(&self, name: &str, read: &ModelTable) -> Result<(), String> {
         let models = self.history.past.iter().chain([&self.history.model, self.baseline]);
         let known: std::collections::HashSet<_> = models
@@ -246,8 +247,8 @@ impl Case<'_> {
         }
     }
 
-    /// Checks that the database remains usable: a checkpoint and a restart succeed, and after a
-    /// drop no table is damaged.
+    /// Checks that the database remains usable. A checkpoint and a restart must succeed, and after
+    /// the damaged table is dropped no table may be damaged.
     fn goes_on(
         &self,
         vfs: &SimVfs,

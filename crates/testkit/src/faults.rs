@@ -1,9 +1,9 @@
 //! Fails every file system call once.
 //!
-//! A scripted client uses every storage feature. Call number k fails, for every k up to the length
-//! of the script, in every commit mode, with every error that the system can return. Nothing may
-//! panic, and readers must always see exactly the acknowledged state. After a restart, even one
-//! after a power loss, everything acknowledged must exist and the database must work.
+//! A scripted client uses every storage feature. Call number k fails, for every k up to the number
+//! of calls in the script, in every commit mode, and with every error that the system can return.
+//! No failure may cause a panic, and readers must always see exactly the acknowledged state. After
+//! a restart, even after a power loss, all acknowledged data must exist and the database must work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::faulty::{Failure, FaultyVfs};
 use crate::model::Model;
 use crate::workload::{Action, Client, History};
 
-/// Numbers and failures of a fault run.
+/// Counts and failures of a fault run.
 #[derive(Debug, Default)]
 pub struct FaultReport {
-    /// Number of runs that kept every guarantee.
+    /// Number of runs in which every guarantee held.
     pub passed: u64,
-    /// Runs that broke a guarantee, with the arguments that reproduce them.
+    /// Runs in which a guarantee was broken, with the arguments that reproduce them.
     pub failures: Vec<String>,
     /// Number of calls in the longest script.
     pub calls: u64,
 }
 
-/// The failing call of one run, and its error.
+/// One run's failing call and its error.
 #[derive(Debug, Clone, Copy)]
 struct Fault {
     seed: u64,
@@ -40,7 +40,8 @@ struct Fault {
     lasting: bool,
 }
 
-/// Fails every `stride`-th call, in every mode with every error. With `only`, fails just that call.
+/// Fails every `stride`-th call, in every mode and with every error. With `only`, fails just that
+/// call.
 #[must_use]
 pub fn run(seed: u64, stride: u64, only: Option<u64>) -> FaultReport {
     let mut report = FaultReport::default();
@@ -56,8 +57,8 @@ pub fn run(seed: u64, stride: u64, only: Option<u64>) -> FaultReport {
 }
 
 fn every_call(fault: Fault, stride: u64, only: Option<u64>, report: &mut FaultReport) {
-    // Each kind of run starts at a different offset, so that with a stride every call is eventually
-    // covered.
+    // The first failing call differs between the kinds of runs, so that all of them together cover
+    // every call despite the stride.
     let kind = report.passed + report.failures.len() as u64;
     let mut at = only.unwrap_or(1 + kind % stride.max(1));
     loop {
@@ -86,7 +87,7 @@ fn every_call(fault: Fault, stride: u64, only: Option<u64>, report: &mut FaultRe
     }
 }
 
-/// Runs the script with one fault and returns the number of calls made before the disk was healed.
+/// Runs the script with one fault. Returns the number of calls made before the disk was healed.
 fn one(fault: Fault) -> Result<u64, String> {
     let disk = SimVfs::new(fault.seed);
     let faulty = FaultyVfs::new(disk, fault.at, fault.failure, fault.lasting);
@@ -94,7 +95,7 @@ fn one(fault: Fault) -> Result<u64, String> {
     let mut rng = ChaCha8Rng::seed_from_u64(fault.seed);
     let mut history = History::new();
     let mut client_rng = ChaCha8Rng::seed_from_u64(fault.seed + 1);
-    // Runs twice, so that the fault also hits recovery of a filled root.
+    // Runs two sessions, so that the fault may also hit the recovery of a filled root.
     for _ in 0..2 {
         session(&faulty, &options, &mut client_rng, &mut history)?;
     }
@@ -110,7 +111,7 @@ fn one(fault: Fault) -> Result<u64, String> {
     Ok(calls)
 }
 
-/// Opens the root, runs the script and closes the root. Any call may fail.
+/// Opens the root, runs the script and closes the root. Each step may fail.
 fn session(
     faulty: &FaultyVfs,
     options: &StorageOptions,
@@ -118,7 +119,7 @@ fn session(
     history: &mut History,
 ) -> Result<(), String> {
     let shared: Arc<dyn Vfs> = Arc::new(faulty.clone());
-    // An error while opening or reading is acceptable, but it must have no other effect.
+    // Opening or reading may fail, but without any other effect.
     let Ok(storage) = Storage::open(shared, options.clone()) else { return Ok(()) };
     let Ok(opened) = Model::read(&storage.snapshot()) else { return Ok(()) };
     let at_least = history.after_kill(faulty.disk().sync_has_failed());
@@ -129,7 +130,7 @@ fn session(
     let mut client = Client { storage: &storage, rng, history, pinned: None };
     for action in Action::SCRIPT {
         let outcome = client.perform(*action);
-        // The fault may also hit a reader; a successful read must return the acknowledged state.
+        // The fault may also hit a reader. A read that succeeds must return the acknowledged state.
         if let Ok(seen) = Model::read(&client.storage.snapshot())
             && seen.fingerprint() != client.history.model.fingerprint()
         {
@@ -138,7 +139,8 @@ fn session(
         }
     }
     drop(client);
-    // A single fault does not break readers permanently: it can fail at most one of two reads.
+    // A single fault can fail at most one of two reads, because it must not break readers
+    // permanently.
     let reads = || Model::read(&storage.snapshot());
     if !faulty.lasts()
         && let (Err(error), Err(_)) = (reads(), reads())
@@ -151,7 +153,7 @@ fn session(
     Ok(())
 }
 
-/// On a healed disk, checks that everything guaranteed exists and the database works.
+/// Checks on a healed disk that everything guaranteed exists and that the database works.
 fn restart(
     disk: &SimVfs,
     options: &StorageOptions,

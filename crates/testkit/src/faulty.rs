@@ -8,12 +8,12 @@ use arrow_buffer::Buffer;
 use tidemark_types::{EngineError, EngineResult};
 use tidemark_vfs::{DirEntry, OpenMode, SimFault, SimVfs, Space, Vfs, VfsFile, VfsLock};
 
-/// The failure that the operating system reports for a call.
+/// A failure of a call, as the operating system reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// An error number; the call had no effect.
+    /// An error number. The call has no effect.
     Errno(i32),
-    /// A write that stored half of its bytes before the disk was full. Other calls have no effect.
+    /// A full disk: a write stores only half of its bytes. Other calls have no effect.
     ShortWrite,
 }
 
@@ -42,13 +42,13 @@ struct Plan {
     calls: AtomicU64,
     at: u64,
     failure: Failure,
-    /// Whether all later calls fail too, until the disk is healed.
+    /// Whether all later calls also fail until the disk is healed.
     lasting: bool,
     healed: AtomicBool,
 }
 
 impl Plan {
-    /// Counts a call and returns whether it must fail.
+    /// Counts a call; returns whether it must fail.
     fn hit(&self) -> bool {
         let now = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         let hit = if self.lasting { now >= self.at } else { now == self.at };
@@ -60,7 +60,7 @@ impl Plan {
     }
 }
 
-/// A disk whose call number `at` fails.
+/// A disk on which call number `at` fails.
 #[derive(Debug, Clone)]
 pub(crate) struct FaultyVfs {
     inner: SimVfs,
@@ -82,12 +82,12 @@ impl FaultyVfs {
         Self { inner, plan: Arc::new(plan) }
     }
 
-    /// Number of calls so far.
+    /// Returns the number of calls so far.
     pub(crate) fn calls(&self) -> u64 {
         self.plan.calls.load(Ordering::Relaxed)
     }
 
-    /// Disables the failure from now on.
+    /// Ends the failure, so that all later calls succeed.
     pub(crate) fn heal(&self) {
         self.plan.healed.store(true, Ordering::Relaxed);
     }
@@ -120,7 +120,8 @@ impl VfsFile for FaultyFile {
 
     fn sync(&self) -> io::Result<()> {
         if self.plan.hit() {
-            // The kernel drops the unwritten pages and reports the error only to one caller.
+            // As in the kernel, a failed sync drops the unwritten pages and reports the error to
+            // only one caller.
             self.inner.plant(SimFault::FailSync { path: self.path.clone(), at: 0 });
             let _ = self.file.sync();
             return Err(self.plan.failure.error());

@@ -1,4 +1,4 @@
-//! The expected contents of a database in the simplest form: rows in vectors.
+//! The expected content of a database in the simplest form: rows in vectors.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,10 +10,11 @@ use tidemark_storage::{Snapshot, TableSchema, TableSnapshot};
 use tidemark_types::double_array::{DoubleArrayBuilder, DoubleArrays};
 use tidemark_types::{EngineError, EngineResult};
 
-/// Name suffix of a table that is a copy of another table; only a refresh changes the copy.
+/// Name suffix of a table that is a copy of another table. Only a refresh changes the copy.
 pub(crate) const COPY: &str = " copy";
 
-/// Whether a table has a copy. Dropping partitions of the table does not drop those of the copy.
+/// Whether a table has a copy. When partitions of the table are dropped, the copy retains its
+/// partitions.
 pub(crate) fn is_followed(model: &Model, name: &str) -> bool {
     model.tables.contains_key(&copy_of(name))
 }
@@ -22,20 +23,21 @@ pub(crate) fn copy_of(name: &str) -> String {
     format!("{name}{COPY}")
 }
 
-/// A row: timestamp, identifier, symbol, text.
+/// A row's timestamp, id, symbol and note.
 pub(crate) type Row = (i64, i64, Option<String>, Option<String>);
 
-/// Rows of a table in order of arrival, and its number of columns.
+/// A table's rows in order of arrival, and its number of columns.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ModelTable {
     pub(crate) rows: Vec<Row>,
-    /// Rows of detached partitions, in time order.
+    /// Rows of the detached partitions, in time order.
     pub(crate) detached: Vec<Row>,
-    /// Type name of the note column.
+    /// Name of the note column's type.
     pub(crate) note_type: String,
     /// TTL in hours; 0 means unlimited.
     pub(crate) ttl_hours: i64,
-    /// DEDUP keys: none, the timestamp (1), or the timestamp and the symbol (1 and 3).
+    /// Column ids of the DEDUP keys: none, the timestamp (1), or the timestamp and the symbol (1
+    /// and 3).
     pub(crate) keys: Vec<u32>,
     pub(crate) columns: usize,
     pub(crate) timed: bool,
@@ -55,7 +57,7 @@ impl ModelTable {
         }
     }
 
-    /// Adds rows in order of arrival. They replace rows with the same keys.
+    /// Adds rows in order of arrival. Each replaces any row with the same DEDUP keys.
     pub(crate) fn add(&mut self, rows: Vec<Row>) {
         for row in rows {
             if !self.keys.is_empty() {
@@ -74,7 +76,7 @@ impl ModelTable {
         taken
     }
 
-    /// Removes the rows that the TTL expires.
+    /// Removes the rows that have expired by the TTL.
     pub(crate) fn expire(&mut self, schema: &TableSchema) {
         let Some(newest) = self.rows.iter().map(|row| row.0).max() else { return };
         let ttl = self.ttl_hours * 3_600_000_000;
@@ -85,7 +87,7 @@ impl ModelTable {
     }
 }
 
-/// Expected contents of a database.
+/// Expected content of a database.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Model {
     pub(crate) tables: BTreeMap<String, ModelTable>,
@@ -93,7 +95,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Returns equal hashes for databases that look equal to a reader.
+    /// Returns a hash. Databases that look the same to a reader have equal hashes.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut seen = self.clone();
         for table in seen.tables.values_mut().filter(|table| table.timed) {
@@ -105,7 +107,7 @@ impl Model {
         hasher.finish()
     }
 
-    /// Describes the first difference from another database.
+    /// Describes the first difference between two databases.
     pub(crate) fn difference(&self, other: &Self) -> String {
         if self.tables.keys().ne(other.tables.keys()) {
             return format!("tables {:?}, {:?}", self.tables.keys(), other.tables.keys());
@@ -124,7 +126,7 @@ impl Model {
         format!("records {:?}, {:?}", self.records.keys(), other.records.keys())
     }
 
-    /// Reads the contents of a snapshot.
+    /// Reads a snapshot's content.
     pub(crate) fn read(snapshot: &Snapshot) -> EngineResult<Self> {
         let mut model = Self::default();
         for table in snapshot.tables() {
@@ -138,7 +140,7 @@ impl Model {
 }
 
 impl ModelTable {
-    /// Reads the contents of a table.
+    /// Reads a table's content.
     pub(crate) fn read(table: &TableSnapshot) -> EngineResult<Self> {
         let mut rows = Vec::new();
         let mut detached = Vec::new();
@@ -162,7 +164,7 @@ impl ModelTable {
         Ok(Self { rows, detached, ..Self::of(table.schema()) })
     }
 
-    /// Returns the table with its rows in the order in which a reader sees them.
+    /// Returns the table with its rows in the order that a reader gets.
     pub(crate) fn in_order(&self) -> Self {
         let mut seen = self.clone();
         if seen.timed {
@@ -173,7 +175,8 @@ impl ModelTable {
     }
 }
 
-/// Appends the array for a row id. Depending on the id it is null, empty, or of a certain shape.
+/// Appends the array for a row id. The id determines whether the array is null or empty, and its
+/// shape.
 pub(crate) fn push_book(id: i64, books: &mut DoubleArrayBuilder) -> EngineResult<()> {
     match id % 4 {
         0 => books.push_null(),
@@ -186,7 +189,7 @@ pub(crate) fn push_book(id: i64, books: &mut DoubleArrayBuilder) -> EngineResult
     Ok(())
 }
 
-/// Rejects arrays that do not match the ids of their rows.
+/// Fails if an array does not match its row's id.
 fn check_books(ids: &ArrayRef, books: &ArrayRef) -> EngineResult<()> {
     let ids = ids.as_primitive::<Int64Type>();
     let mut expected = DoubleArrayBuilder::new(2);

@@ -1,4 +1,4 @@
-//! Measures start times on real files, and the effect of a damaged table.
+//! Measures start times on real files, and checks the effect of a damaged table.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use tidemark_vfs::{RealVfs, Vfs};
 
 const DAY_MICROS: i64 = 86_400_000_000;
 const ROWS: usize = 10_000;
-/// Number of columns in addition to the timestamp; with these a record takes about 400 kB.
+/// Number of columns in addition to the timestamp. With them, a log record takes about 400 kB.
 const VALUES: usize = 4;
 
 fn options() -> StorageOptions {
@@ -95,7 +95,7 @@ pub fn replay(root: &Path, bytes: u64) -> EngineResult<Duration> {
 }
 
 /// Measures the start of a closed root whose table has `partitions` partitions. Returns the best of
-/// three, because the first start has a cold cache.
+/// three times, because the first start has a cold cache.
 pub fn partitions(root: &Path, partitions: usize) -> EngineResult<Duration> {
     let storage = open(root)?;
     let mut bulk = storage.begin_bulk(BulkTarget::Create(schema("wide")))?;
@@ -116,12 +116,12 @@ pub fn partitions(root: &Path, partitions: usize) -> EngineResult<Duration> {
     Ok(best)
 }
 
-/// Ways to damage a file.
+/// Kinds of damage to a file.
 const DAMAGES: [&str; 4] = ["removed", "emptied", "cut in half", "overwritten"];
 
-/// Damages each file of one table in each way. The root must open and the other table must be
-/// complete. The damaged table returns an error, or all of its rows if nothing was lost. Returns
-/// how many kinds of damage were tried.
+/// Damages each file of one table in each way. The root must open, and the other table must be
+/// complete. The damaged table must return either an error or, if no data was lost, all its rows.
+/// Returns the number of damages tried.
 pub fn damaged_table(root: &Path) -> EngineResult<u64> {
     let storage = open(root)?;
     for name in ["well", "hurt"] {

@@ -1,5 +1,5 @@
-//! A random client with commits, bulk writes, schema changes and checkpoints, and a record of what
-//! the storage has guaranteed to it.
+//! A random client that performs commits, bulk writes, schema changes and checkpoints, and a record
+//! of the storage's guarantees to it.
 
 use std::sync::Arc;
 
@@ -20,23 +20,24 @@ use crate::model::{COPY, Model, ModelTable, Row, is_followed, push_book};
 
 const NAMES: [&str; 3] = ["alpha", "beta", "gamma"];
 
-/// Everything acknowledged to a client so far.
+/// All states acknowledged to a client so far.
 #[derive(Debug, Clone)]
 pub(crate) struct History {
-    /// Fingerprint after each acknowledged transaction, preceded by the initial state.
+    /// The initial fingerprint, then the fingerprint after each acknowledged transaction.
     pub(crate) states: Vec<u64>,
-    /// For each failed or in-flight transaction: how many transactions were acknowledged before it,
-    /// and the state after it.
+    /// For each failed or in-flight transaction, the number of transactions acknowledged before it,
+    /// and the fingerprint after it.
     pub(crate) maybe: Vec<(usize, u64)>,
-    /// Index in `states` that must survive a power loss.
+    /// Index of the last entry in `states` that a power loss must not undo.
     pub(crate) durable: usize,
     pub(crate) model: Model,
-    /// Earlier models, oldest first, excluding the current one.
+    /// Earlier models without the current one, oldest first.
     pub(crate) past: Vec<Model>,
     pub(crate) next_id: i64,
-    /// Possible outcomes of CHECKPOINT CREATE: a backup with one of these fingerprints, or none.
+    /// Possible outcomes of CHECKPOINT CREATE: a backup with one of these fingerprints, or no
+    /// backup.
     pub(crate) copies: Vec<Option<u64>>,
-    /// Number of times damage was skipped.
+    /// Number of damaged segments that were skipped.
     pub(crate) given_up: u64,
 }
 
@@ -48,15 +49,15 @@ impl History {
         Self { states, maybe, durable: 0, model, past, next_id: 0, copies, given_up: 0 }
     }
 
-    /// Whether a database with this fingerprint keeps the guarantees. It must reflect a prefix of
-    /// the acknowledged transactions, at least `at_least` long, possibly followed by the in-flight
+    /// Whether a database with this fingerprint fulfils the guarantees. It must reflect the first
+    /// acknowledged transactions, at least `at_least` of them, possibly followed by an in-flight
     /// transaction.
     pub(crate) fn allows(&self, fingerprint: u64, at_least: usize) -> bool {
         self.states[at_least..].contains(&fingerprint)
             || self.maybe.iter().any(|(after, f)| *after >= at_least && *f == fingerprint)
     }
 
-    /// Continues from the recovered state, which is durable.
+    /// Continues from the recovered state, which counts as durable.
     pub(crate) fn restart(&mut self, model: Model) {
         self.states = vec![model.fingerprint()];
         self.maybe.clear();
@@ -65,8 +66,8 @@ impl History {
         self.model = model;
     }
 
-    /// Index in `states` that must survive the death of the process. Unless a sync failed, the page
-    /// cache also holds later writes.
+    /// Returns the index of the last entry in `states` that the death of the process must not undo.
+    /// The page cache also retains later writes unless a sync failed.
     pub(crate) fn after_kill(&self, sync_failed: bool) -> usize {
         if sync_failed { self.durable } else { self.acknowledged() }
     }
@@ -83,7 +84,7 @@ impl History {
     ) -> EngineResult<()> {
         let fingerprint = next.fingerprint();
         match commit() {
-            // A change without effect is not logged, so it adds no guarantee.
+            // A change without effect is not logged, so it adds no state.
             Ok(()) if self.states.last() == Some(&fingerprint) => Ok(()),
             Ok(()) => {
                 self.states.push(fingerprint);
@@ -101,7 +102,7 @@ impl History {
     }
 }
 
-/// An action of the client.
+/// An action that the client can perform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Action {
     Append,
@@ -113,7 +114,7 @@ pub(crate) enum Action {
     DropOrTruncate,
     AddColumn,
     PutRecord,
-    /// UPDATE and partition changes.
+    /// Runs an UPDATE or a partition change, for example.
     Change,
     /// Retains the current snapshot.
     Pin,
@@ -140,7 +141,7 @@ impl Action {
         (Self::Refresh, 10),
     ];
 
-    /// Every action, in an order in which each one encounters the results of others.
+    /// Every action, in an order in which each action meets the results of earlier ones.
     pub(crate) const SCRIPT: &[Self] = &[
         Self::Create,
         Self::Append,
@@ -194,12 +195,12 @@ pub(crate) struct Client<'a> {
     pub(crate) storage: &'a Arc<Storage>,
     pub(crate) rng: &'a mut ChaCha8Rng,
     pub(crate) history: &'a mut History,
-    /// A reader that retains an old snapshot.
+    /// The old snapshot that a reader retains, if any.
     pub(crate) pinned: Option<Arc<Snapshot>>,
 }
 
 impl Client<'_> {
-    /// Performs a random action. Any error returned comes from the storage.
+    /// Performs a random action. Every error that it returns comes from the storage.
     pub(crate) fn act(&mut self) -> EngineResult<()> {
         let weighted = Action::WEIGHTS.choose_weighted(self.rng, |(_, weight)| *weight);
         self.perform(weighted.map_or(Action::Append, |(action, _)| *action))
@@ -240,7 +241,7 @@ impl Client<'_> {
         }
     }
 
-    /// Creates a backup of the database, or releases it.
+    /// Creates a backup of the database, or releases the existing one.
     pub(crate) fn copy_or_release(&mut self) -> EngineResult<()> {
         let (wanted, done) = if self.history.copies == [None] {
             let wanted = Some(self.history.model.fingerprint());
@@ -255,8 +256,8 @@ impl Client<'_> {
         done
     }
 
-    /// Declares a segment damaged and recovers its table without it. The expected result is
-    /// determined on a copy of the disk.
+    /// Declares a segment damaged and recovers its table without that segment. The expected result
+    /// is determined on a copy of the disk.
     pub(crate) fn skip(&mut self, disk: &SimVfs) -> EngineResult<()> {
         let Some(name) = self.some_table()? else { return Ok(()) };
         let snapshot = self.storage.snapshot();
@@ -280,7 +281,7 @@ impl Client<'_> {
         self.history.attempt(next, mode, || {
             let skipped = storage.skip_damage(id).map(drop);
             is_durable = skipped.is_ok();
-            // The skip may have been committed although its final checkpoint failed.
+            // The skip may be committed even though its final checkpoint failed.
             let seen = Model::read(&storage.snapshot()).map(|model| model.fingerprint());
             if seen == Ok(fingerprint) { Ok(()) } else { skipped }
         })?;
@@ -313,7 +314,7 @@ impl Client<'_> {
         let timestamp = (partition_by != PartitionBy::None || self.rng.random()).then_some(0);
         let mut schema = TableSchema { timestamp, partition_by, ..TableSchema::new(name, columns) };
         if timestamp.is_some() && self.rng.random_bool(0.4) {
-            // Column ids that the new table will get.
+            // The ids that the new table's columns will get.
             schema.dedup_keys = if self.rng.random() { vec![1] } else { vec![1, 3] };
         }
         schema
@@ -431,7 +432,8 @@ impl Client<'_> {
             next.tables.remove(&name);
             Change::DropTable(id)
         } else {
-            // Copies follow a deletion of all rows, but would retain rows that a TRUNCATE archives.
+            // A copy reflects a deletion of all rows. After a TRUNCATE, however, it would retain
+            // the archived rows.
             let is_followed = is_followed(&next, &name);
             next.tables.entry(name).or_default().rows.clear();
             let ranges = vec![TimeRange { lo: i64::MIN, hi: i64::MAX }];
@@ -472,7 +474,7 @@ pub(crate) fn lost(name: &str) -> EngineError {
     EngineError::internal(format!("table {name} is not where it was left"))
 }
 
-/// Rows in the table's schema; columns added later are null.
+/// Builds a batch of rows with the table's schema. Columns added later are null.
 pub(crate) fn batch(schema: &TableSchema, rows: &[Row]) -> EngineResult<RecordBatch> {
     let mut symbols = StringDictionaryBuilder::<Int32Type>::new();
     for (_, _, symbol, _) in rows {

@@ -1,4 +1,5 @@
-//! The storage keeps its guarantees through crashes, and the harness detects planted faults.
+//! The storage must keep its guarantees through crashes, and the harness must detect planted
+//! faults.
 
 use tidemark_testkit::crash::{MUTANTS, Report, run, run_one};
 
@@ -17,7 +18,7 @@ fn durability_guarantees_hold_in_every_crash_state() {
     assert!(report.modes.iter().all(|count| *count > 0));
 }
 
-/// A sync failed, and a later sync of the same file succeeded, possibly in the next process.
+/// A sync fails, and a later sync of the same file succeeds, possibly in the next process.
 #[test]
 fn writes_dropped_by_a_failed_sync_never_count_as_durable() {
     let mut report = Report::default();

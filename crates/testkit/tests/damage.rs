@@ -1,4 +1,4 @@
-//! A damaged file affects no more than it must.
+//! A damaged file must affect no more than necessary.
 
 use tidemark_testkit::damage::run;
 

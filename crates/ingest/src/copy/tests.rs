@@ -33,7 +33,7 @@ type Row = Vec<Option<String>>;
 /// Line and message of a failure.
 type Failure = Option<(Option<u64>, String)>;
 
-/// The rows with their line numbers, and the failure that ended them.
+/// Returns the rows with their line numbers, and the failure that ended reading, if any.
 fn read(spec: &CopySpec, pieces: &[&[u8]]) -> (Vec<(u64, Row)>, Failure) {
     let mut rows = Vec::new();
     let mut sink = |batch: CopyBatch| {

@@ -1,5 +1,5 @@
-//! Tokenises one line. Quoted and binary values delimit themselves: a line feed inside them does
-//! not end the line. No value is copied or allocated.
+//! Tokenises one line. Quoted and binary values determine their own end, so a line feed inside them
+//! does not end the line. No value is copied, and no memory is allocated.
 
 use tidemark_types::double_array::{self, MAX_ARRAY_ELEMENTS};
 
@@ -19,7 +19,7 @@ const QUOTE: u8 = 32;
 /// The type byte of a binary double.
 pub(super) const BINARY_DOUBLE: u8 = 16;
 
-/// Syntactic class of each byte.
+/// The syntactic class of each byte value.
 static CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     classes[b',' as usize] = COMMA;
@@ -38,16 +38,16 @@ pub(super) fn class_of(byte: u8) -> u8 {
     CLASSES[byte as usize]
 }
 
-/// Maximum number of bytes that are tokenised in one call. Offsets are 32 bits wide, so that a
-/// token fits in a register.
+/// Maximum number of bytes that one call tokenises. Offsets are 32 bits wide, so that a token fits
+/// in a register.
 pub(super) const MAX_BYTES: usize = 1 << 30;
 
-/// A range of the input. It is packed into one word without padding, because a separate flag byte
-/// would be copied separately and slow down every value.
+/// A range of the input. It is packed into one word, because a separate flag byte would be copied
+/// separately for every value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Token {
     start: u32,
-    /// End offset; the top bit is set if the range contains backslashes.
+    /// End offset. The top bit is set if the range contains backslashes.
     end: u32,
 }
 
@@ -85,16 +85,16 @@ impl Token {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     Symbol,
-    /// Inside quotes, without the quotes.
+    /// A quoted value, without the quotes.
     Text,
-    /// A number, a boolean or a timestamp.
+    /// An unquoted number, boolean or timestamp.
     Plain,
-    /// Eight bytes of a binary double.
+    /// The eight bytes of a binary double.
     Double,
-    /// Lengths of this many dimensions, then the elements.
+    /// An array: as many lengths as it has dimensions, then the elements.
     Array(u8),
     NullArray,
-    /// Unscaled bytes with this scale.
+    /// A decimal: its unscaled bytes, with this scale.
     Decimal(u8),
 }
 
@@ -116,7 +116,7 @@ impl Raw {
     }
 }
 
-/// Tokens of one line; the allocation is reused for the next line.
+/// Tokens of one line. The allocated memory is reused for the next line.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     pub(super) table: Token,
@@ -127,24 +127,24 @@ pub(super) struct Line {
 /// Result of tokenising at a position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lexed {
-    /// A line; the next one begins at this position.
+    /// A line, with the position at which the next line begins.
     Line(usize),
-    /// An empty line or a comment.
+    /// An empty line or a comment, with the position at which the next line begins.
     Nothing(usize),
-    /// An incomplete line.
+    /// The line is incomplete.
     Incomplete,
 }
 
-/// Why tokenising stopped.
+/// The reason why tokenising stopped.
 enum Stop {
     Incomplete,
-    /// The line is malformed; the cursor holds the reason.
+    /// The line is malformed; the cursor contains the reason.
     Bad,
 }
 
 type Lex<T> = Result<T, Stop>;
 
-/// Tokenises the line at `from`. With `is_all`, no more bytes follow, and the end of the bytes ends
+/// Tokenises the line at `from`. `is_all` states that no bytes follow, so the end of the bytes ends
 /// the line.
 pub(super) fn lex(
     bytes: &[u8],
@@ -162,7 +162,7 @@ pub(super) fn lex(
     }
 }
 
-/// Returns the value at `at` and its end; `None` if it is incomplete or malformed.
+/// Returns the value at `at` and its end; `None` if the value is incomplete or malformed.
 #[inline]
 pub(super) fn value_at(bytes: &[u8], at: usize, is_symbol: bool) -> Option<(Raw, usize)> {
     let mut cursor = Cursor::new(bytes, at);
@@ -170,13 +170,14 @@ pub(super) fn value_at(bytes: &[u8], at: usize, is_symbol: bool) -> Option<(Raw,
     Some((raw.ok()?, cursor.at))
 }
 
-/// Returns the table name of the line at `at`; `None` while it is incomplete.
+/// Returns the table name in the line at `at`; `None` if the name is incomplete.
 #[inline]
 pub(super) fn table_at(bytes: &[u8], at: usize) -> Option<Token> {
     Cursor::new(bytes, at).word(COMMA | SPACE | EQUALS).ok()
 }
 
-/// Returns the last word of a line and the start of the next line; `None` if other words follow.
+/// Returns the last word of a line and the start of the next line; `None` if the line has further
+/// words.
 #[inline]
 pub(super) fn last_word_at(bytes: &[u8], at: usize) -> Option<(Token, usize)> {
     let mut cursor = Cursor::new(bytes, at);
@@ -193,12 +194,12 @@ struct Cursor<'b> {
 }
 
 /// Returns the position of the first syntactic byte at or after `at`, testing eight bytes at a
-/// time. It may also stop at a few ordinary bytes.
+/// time. The position may also be that of one of a few ordinary bytes.
 #[inline]
 pub(super) fn special(bytes: &[u8], at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;
     const TOPS: u64 = ONES << 7;
-    // The top bit is set for the first byte below the limit, and for no byte before it.
+    // The top bit is set in the first byte below the limit and in no earlier byte.
     let below = |bytes: u64, limit: u64| bytes.wrapping_sub(ONES * limit) & !bytes & TOPS;
     let same = |bytes: u64, byte: u8| below(bytes ^ (ONES * u64::from(byte)), 1);
     let mut at = at;
@@ -217,7 +218,7 @@ pub(super) fn special(bytes: &[u8], at: usize) -> usize {
 }
 
 impl<'b> Cursor<'b> {
-    /// Creates a cursor over bytes that later bytes may continue.
+    /// Creates a cursor over bytes that may be followed by further bytes.
     fn new(bytes: &'b [u8], at: usize) -> Self {
         Self { bytes, at, is_all: false, reason: String::new() }
     }
@@ -228,7 +229,7 @@ impl<'b> Cursor<'b> {
         Err(Stop::Bad)
     }
 
-    /// Returns the current byte; the end of all bytes counts as a line end.
+    /// Returns the current byte. The end of all input counts as a line end.
     fn peek(&self) -> Lex<u8> {
         match self.bytes.get(self.at) {
             Some(byte) => Ok(*byte),
@@ -237,7 +238,7 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// Whether the line ends here; if so, moves past its end.
+    /// Whether the line ends at the cursor. If so, moves the cursor past the line end.
     fn ends(&mut self) -> Lex<bool> {
         match self.peek()? {
             b'\n' => {
@@ -255,7 +256,7 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// Reads the bytes up to one of `stops` or the end of the line.
+    /// Reads the bytes up to the first byte in `stops` or the end of the line.
     #[inline]
     fn word(&mut self, stops: u8) -> Lex<Token> {
         let start = self.at;
@@ -279,7 +280,7 @@ impl<'b> Cursor<'b> {
                 continue;
             }
             escaped = true;
-            // The character after a backslash always belongs to the word.
+            // The character after a backslash always belongs to the word, so it must be available.
             if self.at + 1 >= self.bytes.len() && !self.is_all {
                 return Err(Stop::Incomplete);
             }
@@ -348,7 +349,7 @@ impl<'b> Cursor<'b> {
         Ok(Raw { form: Form::Symbol, token: self.word(COMMA | SPACE | EQUALS)? })
     }
 
-    /// Reads a column name and the equals sign after it.
+    /// Reads a column name and the equals sign that follows it.
     fn name(&mut self) -> Lex<Token> {
         let name = self.word(COMMA | SPACE | EQUALS)?;
         if self.peek()? != b'=' {
@@ -362,8 +363,8 @@ impl<'b> Cursor<'b> {
         Ok(name)
     }
 
-    /// Reads the fields and what follows them. In a line that has only symbols, the timestamp may
-    /// be here.
+    /// Reads the fields and the rest of the line. In a line that has only symbols, the timestamp
+    /// may take the place of the fields.
     fn fields(&mut self, line: &mut Line) -> Lex<()> {
         let begin = self.at;
         if matches!(self.peek()?, b'\n' | b'\r') {
@@ -389,7 +390,7 @@ impl<'b> Cursor<'b> {
                         .bad(format!("expected a comma or a space after the value of {shown}"));
                 }
             }
-            // A trailing comma after the last field is accepted.
+            // Accepts a trailing comma after the last field.
             if matches!(self.peek()?, b'\n' | b'\r') {
                 return Ok(());
             }
@@ -444,7 +445,7 @@ impl<'b> Cursor<'b> {
         taken.ok_or(Stop::Incomplete)
     }
 
-    /// Skips bytes and returns their start.
+    /// Skips bytes and returns the position of the first one.
     fn skip(&mut self, length: usize) -> Lex<usize> {
         let at = self.at;
         if self.bytes.len() - at.min(self.bytes.len()) < length {
@@ -458,7 +459,7 @@ impl<'b> Cursor<'b> {
         Ok(at)
     }
 
-    /// Builds a binary value that ends here.
+    /// Builds a binary value that ends at the cursor.
     fn raw(&self, form: Form, at: usize) -> Raw {
         Raw { form, token: Token::new(at, self.at, false) }
     }

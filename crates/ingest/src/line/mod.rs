@@ -20,29 +20,29 @@ use tidemark_types::EngineError;
 
 use crate::rows::RefusedTarget;
 
-/// Why reading stopped.
+/// The reason why reading stopped.
 #[derive(Debug)]
 pub enum LineFailure {
     /// A line was rejected as invalid.
     Refused(Refusal),
-    /// No line can be accepted at present, whatever it contains.
+    /// At present every line would fail, regardless of its content.
     Failed(EngineError),
 }
 
 /// The error in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Line number, from 1. A line feed inside a value does not start a new line; empty lines and
-    /// comments count.
+    /// Line number, counted from 1. Empty lines and comments count, but a line feed inside a value
+    /// does not start a new line.
     pub line: u64,
     /// Byte offset of the line in the message.
     pub at: u64,
-    /// The reason, for the sender.
+    /// The error message for the client.
     pub reason: String,
-    /// Whether the rows together are too large although no single row is wrong.
+    /// Whether all rows together are too large although each single row is valid.
     pub is_too_large: bool,
-    /// Table that the line names, if it was resolved. The reason may describe this table, so it is
-    /// meant only for clients that may write to it.
+    /// The table that the line names, if it was resolved. The error message may describe this
+    /// table, so only clients that may write to it may receive it.
     pub target: Option<RefusedTarget>,
 }
 

@@ -1,4 +1,4 @@
-//! Reads the bytes of one message as they arrive, and tracks its tables.
+//! Reads the bytes of one message as they arrive, and manages the tables that its lines name.
 
 use std::collections::HashMap;
 
@@ -14,13 +14,13 @@ use super::value::{SYMBOL_ESCAPES, unescaped};
 use super::{LineFailure, Refusal};
 use crate::rows::{Additions, RefusedTarget, TableRows, Targets, shown};
 
-/// An incomplete line of up to this size is parsed again whenever more bytes arrive. A longer one
-/// is parsed again when its size has doubled.
+/// Maximum size in bytes of an incomplete line that is parsed again whenever more bytes arrive. A
+/// longer line is parsed again when its size has doubled.
 const SHORT_LINE_BYTES: usize = 16 * 1024;
-/// Maximum tables of one message.
+/// Maximum number of tables in one message.
 const MAX_TABLES: usize = 10_000;
 
-/// How lines are read, and what they may create.
+/// How lines are read, and which objects they may create.
 #[derive(Debug, Clone, Copy)]
 pub struct LineOptions {
     /// Unit of timestamps without a unit suffix.
@@ -29,13 +29,13 @@ pub struct LineOptions {
     pub create_tables: bool,
     /// Whether missing columns are added to existing tables.
     pub create_columns: bool,
-    /// Maximum columns of a table.
+    /// Maximum number of columns in a table.
     pub most_columns: usize,
-    /// Maximum bytes of a line.
+    /// Maximum size of a line in bytes.
     pub most_line_bytes: usize,
-    /// Maximum memory in bytes of the message's rows.
+    /// Maximum memory in bytes for the message's rows.
     pub most_held_bytes: usize,
-    /// Whether another message follows. If so, an incomplete last line continues in that message.
+    /// Whether another message follows. If so, that message continues an incomplete last line.
     pub goes_on: bool,
 }
 
@@ -44,19 +44,19 @@ pub struct LineOptions {
 pub struct LineReader {
     options: LineOptions,
     tables: Vec<TableBuilder>,
-    /// Tables, by their names as written in lines.
+    /// Indexes of tables by their names as spelled in lines.
     by_written: HashMap<Box<[u8]>, usize, FxBuildHasher>,
     by_folded: HashMap<String, usize, FxBuildHasher>,
-    /// Table of the last line, with its name as written there.
+    /// The last line's table name as spelled there, and the index of the table.
     last: (Box<[u8]>, usize),
-    /// The table that is being resolved.
+    /// The table that is currently being resolved.
     found: Option<RefusedTarget>,
-    /// An incomplete line.
+    /// The bytes of an incomplete line.
     pending: Vec<u8>,
-    /// The incomplete line is parsed again once it reaches this size.
+    /// Size at which the incomplete line is parsed again.
     look_at: usize,
     line: Line,
-    /// Number of completed lines, and their total bytes.
+    /// Number of complete lines, and their total bytes.
     lines: u64,
     whole: u64,
     rows: u64,
@@ -89,14 +89,14 @@ impl LineReader {
         self.rows
     }
 
-    /// Returns the number of completed lines and their total bytes, which is the offset of the
-    /// first incomplete line.
+    /// Returns the number of complete lines and their total bytes. The latter is also the offset of
+    /// the first incomplete line.
     #[must_use]
     pub fn ended(&self) -> (u64, u64) {
         (self.lines, self.whole)
     }
 
-    /// Reads bytes. Must not be called again after a failure.
+    /// Reads the next bytes. Must not be called again after a failure.
     pub fn feed(&mut self, bytes: &[u8], targets: &mut dyn Targets) -> Result<(), LineFailure> {
         bytes.chunks(MAX_BYTES / 2).try_for_each(|piece| self.feed_piece(piece, targets))
     }
@@ -105,7 +105,7 @@ impl LineReader {
         let mut bytes = bytes;
         let mut is_first = true;
         while !self.pending.is_empty() && !bytes.is_empty() {
-            // This is most likely the end of the line, so the bytes after it need not be copied.
+            // The line most likely ends here, so the bytes after this position need not be copied.
             let head = match memchr::memchr(b'\n', bytes) {
                 Some(end) if is_first && self.pending.len() <= SHORT_LINE_BYTES => end + 1,
                 _ => bytes.len(),
@@ -144,7 +144,7 @@ impl LineReader {
         Ok(())
     }
 
-    /// Ends the message: the remaining bytes are its last line, unless another message follows.
+    /// Ends the message. The remaining bytes are its last line, unless another message follows.
     pub fn finish(&mut self, targets: &mut dyn Targets) -> Result<(), LineFailure> {
         if !self.options.goes_on {
             let pending = std::mem::take(&mut self.pending);
@@ -194,7 +194,8 @@ impl LineReader {
         Ok(at)
     }
 
-    /// Reads the line at `at` if it differs only in its values from its table's last line.
+    /// Reads the line at `at`, provided that it differs from its table's last line only in its
+    /// values.
     #[inline]
     fn push_alike(&mut self, bytes: &[u8], at: usize) -> Option<usize> {
         let precision = self.options.precision;
@@ -242,7 +243,7 @@ impl LineReader {
         Err(LineFailure::Refused(Refusal { line, at, reason, is_too_large: true, target: None }))
     }
 
-    /// Finds or creates the table of a line.
+    /// Finds or creates the table that a line names.
     #[cold]
     fn table(
         &mut self,
@@ -264,7 +265,7 @@ impl LineReader {
         let index = if let Some(index) = self.by_folded.get(&folded) {
             *index
         } else {
-            // A name without a table may belong to a view.
+            // If no table has this name, a view may have it.
             self.found = Some(RefusedTarget { table: name.to_owned(), exists: true });
             let found = targets.table(name).map_err(|error| self.located(error))?;
             if found.is_none() {
@@ -304,7 +305,7 @@ impl LineReader {
         LineFailure::Refused(Refusal { line, at, reason, is_too_large: false, target })
     }
 
-    /// Attributes an error to the line, unless it is an internal error.
+    /// Reports an error as an error in the line, unless other lines would fail as well.
     fn located(&self, error: EngineError) -> LineFailure {
         use tidemark_types::ErrorCode::{InvalidName, InvalidValue, NotSupported, ResourceLimit};
         match error.code {

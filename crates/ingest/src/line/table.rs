@@ -1,5 +1,5 @@
-//! Collects the rows of one table, column by column. A column that a row omits costs nothing until
-//! it next has a value or the chunk is complete.
+//! Collects the rows of one table, column by column. A column that rows omit needs no work until
+//! its next value or the end of the chunk.
 
 use std::collections::HashMap;
 
@@ -20,11 +20,11 @@ use crate::rows::{
     TargetTable, shown,
 };
 
-/// Maximum cells of a chunk, including columns without values; a chunk becomes one batch.
+/// Maximum number of cells in a chunk, including columns without values. A chunk becomes one batch.
 const MAX_CHUNK_CELLS: usize = 2 << 20;
 const EARLY: &str = "designated timestamp before 1970-01-01 is not allowed";
 
-/// Why a row was rejected.
+/// The reason why a row was rejected.
 #[derive(Debug)]
 pub(super) enum RowProblem {
     Bad(String),
@@ -46,15 +46,15 @@ fn bad<T>(reason: impl Into<String>) -> Row<T> {
 #[derive(Debug)]
 pub(super) struct TableBuilder {
     rows: TableRows,
-    /// Number of rows in the completed chunks, and their bytes.
+    /// Number of rows in the complete chunks, and their size in bytes.
     complete: (usize, usize),
     /// Number of rows in the current chunk.
     count: usize,
     filling: Vec<Option<Filling>>,
-    /// Names as written in lines, with their columns.
+    /// Column names as spelled in lines, with the columns' indexes.
     names: Vec<(Box<[u8]>, usize)>,
     by_name: HashMap<Box<[u8]>, usize, FxBuildHasher>,
-    /// Columns of the last line, in order; the next line most likely has the same order.
+    /// Columns of the last line, in order. The next line usually has the same order.
     order: Vec<usize>,
     template: Template,
     required: Vec<usize>,
@@ -65,7 +65,7 @@ pub(super) struct TableBuilder {
 #[derive(Debug)]
 struct Filling {
     builder: ColumnBuilder,
-    /// Number of cells; less than the number of rows if the last rows omit the column.
+    /// Number of cells. It is less than the number of rows if the last rows omit the column.
     rows: usize,
     missing: Option<BooleanBufferBuilder>,
 }
@@ -103,12 +103,12 @@ impl Filling {
 }
 
 impl TableBuilder {
-    /// Returns the table, for an error about one of its lines.
+    /// Returns the table, for use in an error about one of its lines.
     pub(super) fn target(&self) -> RefusedTarget {
         self.rows.target()
     }
 
-    /// Collects rows for an existing table, or for one that is created with them.
+    /// Creates a builder for rows of an existing table, or of a table that is created with them.
     pub(super) fn new(name: &str, found: Option<TargetTable>, additions: Additions) -> Self {
         let rows = TableRows::new(name, found);
         let columns = rows.table.columns.iter().enumerate();
@@ -127,9 +127,9 @@ impl TableBuilder {
         }
     }
 
-    /// Bytes that the rows occupy until the commit. Rows that are committed with a schema change
-    /// are kept with all columns; rows of an unchanged table are written to files one batch at a
-    /// time.
+    /// Returns the number of bytes that the rows occupy until the commit. If the commit also
+    /// changes the schema, each row occupies memory for all columns. Rows of an unchanged table are
+    /// written to files one batch at a time.
     pub(super) fn held_bytes(&self) -> usize {
         let (rows, bytes) = self.complete;
         let is_defined = !self.rows.exists || self.rows.table.columns.len() > self.rows.known;
@@ -137,7 +137,7 @@ impl TableBuilder {
         bytes.saturating_add((rows + self.count).saturating_mul(width))
     }
 
-    /// Appends a row; returns whether a chunk was completed.
+    /// Appends a row; returns whether this completed a chunk.
     #[inline]
     pub(super) fn push(
         &mut self,
@@ -158,8 +158,8 @@ impl TableBuilder {
         Ok(is_full)
     }
 
-    /// Appends the row after the table name at `at`, if its line differs only in its values from
-    /// the last one. Returns the start of the next line.
+    /// Appends the row whose table name ends at `at`, provided that its line differs from the last
+    /// one only in its values. Returns the start of the next line.
     #[inline]
     pub(super) fn push_alike(
         &mut self,
@@ -217,7 +217,7 @@ impl TableBuilder {
         self.count > 0 && (self.count >= MAX_CHUNK_ROWS || self.count * width >= MAX_CHUNK_CELLS)
     }
 
-    /// Counts the row if no required value is missing.
+    /// Counts the row, or fails if a required value is missing.
     #[inline]
     fn end_row(&mut self) -> Row<()> {
         if !self.required.is_empty() {
@@ -227,8 +227,8 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Records the line for comparison with the next one. A field for which there is no column has
-    /// no entry in `order`.
+    /// Records the line as the pattern for the next one. A field that has no column gets no entry
+    /// in `order`.
     fn learn(&mut self, line: &Line, bytes: &[u8]) {
         let Self { template, names, order, .. } = self;
         let known = |(name, at): (&(Token, Raw), &usize)| *names[*at].0 == *name.0.of(bytes);
@@ -283,7 +283,8 @@ impl TableBuilder {
             .ok_or_else(|| tidemark_types::EngineError::internal("a column no longer exists"))
     }
 
-    /// Returns the column of a name that the last line did not have at this position.
+    /// Returns the column with this name, after the last line had a different name at this
+    /// position.
     fn find(&mut self, at: usize, name: Token, bytes: &[u8]) -> Row<Option<usize>> {
         let written = name.of(bytes);
         if let Some(index) = self.by_name.get(written) {
@@ -314,8 +315,7 @@ impl TableBuilder {
         }
     }
 
-    /// Adds a column for a value. Returns `None` if the value's type is unknown; the value is then
-    /// ignored.
+    /// Adds a column for a value. Returns `None` if the value has no type; such a value is ignored.
     #[cold]
     fn add(
         &mut self,
@@ -335,8 +335,8 @@ impl TableBuilder {
         Ok(Some(column))
     }
 
-    /// Appends the row's timestamp if no field set it: the line's timestamp, or else the server
-    /// time.
+    /// Appends the row's timestamp unless a field has set it. This is the line's timestamp or, if
+    /// the line has none, the server time.
     #[inline]
     fn push_timestamp(
         &mut self,
@@ -385,8 +385,8 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Creates the designated timestamp of a new table. It is in nanoseconds if the first line's
-    /// unit suffix says so.
+    /// Creates a new table's designated timestamp. Its unit is nanoseconds if the first line's unit
+    /// suffix is.
     #[cold]
     fn add_timestamp(&mut self, says_nanos: bool) -> usize {
         let sql_type = if says_nanos { SqlType::TimestampNs } else { SqlType::Timestamp };
@@ -424,7 +424,7 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Completes the chunk with the rows so far.
+    /// Completes the chunk with the rows collected so far.
     fn complete(&mut self) -> EngineResult<()> {
         let rows = std::mem::take(&mut self.count);
         if rows == 0 {
@@ -437,7 +437,8 @@ impl TableBuilder {
                 continue;
             }
             filling.pad(rows);
-            // Values of a line that was rejected halfway are removed.
+            // Removes the values of a line that was rejected after some of its values had been
+            // appended.
             let array: ArrayRef = filling.builder.finish()?;
             let array = if array.len() > rows { array.slice(0, rows) } else { array };
             let missing = filling.missing.as_mut().map(|missing| {
@@ -485,7 +486,7 @@ fn written(raw: Raw, bytes: &[u8]) -> String {
 fn unreadable(name: Token, raw: Raw, bytes: &[u8]) -> String {
     format!("column {}: cannot parse {}", shown(name.of(bytes)), written(raw, bytes))
 }
-/// Whether a designated timestamp would be before 1970.
+/// Whether a designated timestamp would be earlier than 1970.
 #[inline]
 fn is_early(value: &Value<'_>) -> bool {
     match value {

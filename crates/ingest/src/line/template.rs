@@ -1,20 +1,21 @@
 //! The literal text between the values of a line. Lines from one sender usually differ only in
-//! their values. These are parsed at the expected positions, directly into their columns, without
-//! looking up names. A line that differs elsewhere is parsed again from its start in the usual way.
-//! Its cells that were already appended come out the same, and the first value of a row wins.
+//! their values. These are then parsed at the expected positions directly into their columns,
+//! without looking up names. If a line differs elsewhere, it is parsed again from its start in the
+//! usual way. This appends the same values again, which is harmless because the first value of a
+//! row is used.
 
 use super::lexer::{COMMA, Line, SPACE, Token, class_of, last_word_at, special};
 use super::value;
 use crate::column::ColumnBuilder;
 
-/// The literal text between the values of a table's last line, concatenated.
+/// The literal strings between the values of a table's last line, concatenated.
 #[derive(Debug, Default)]
 pub(super) struct Template {
     texts: Vec<u8>,
     fields: Vec<Expected>,
 }
 
-/// An expected value, and the end of the text before it in `texts`.
+/// An expected value, and the end offset in `texts` of the string before it.
 #[derive(Debug, Clone, Copy)]
 struct Expected {
     text_end: usize,
@@ -22,7 +23,7 @@ struct Expected {
     is_symbol: bool,
 }
 
-/// The position of a value in a line.
+/// Position of a value in a line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) column: usize,
@@ -31,12 +32,12 @@ pub(super) struct Place {
 }
 
 impl Template {
-    /// Number of values; 0 until a line has been learnt.
+    /// Number of values; 0 before the first line has been recorded.
     pub(super) fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// Learns the template of a line with a timestamp, whose values go to these columns.
+    /// Records a line with a timestamp as the template. Its values belong to these columns.
     pub(super) fn learn(
         &mut self,
         line: &Line,
@@ -75,14 +76,14 @@ impl Template {
     }
 }
 
-/// Returns the position after `text`, if the bytes match it.
+/// Returns the position after `text`, provided that the bytes at `at` match it.
 #[inline]
 fn behind(bytes: &[u8], at: usize, text: &[u8]) -> Option<usize> {
     let end = at + text.len();
     is_same(bytes.get(at..end)?, text).then_some(end)
 }
 
-/// Whether two short strings are equal, compared by words without a call.
+/// Whether two short strings are equal. Compares entire words and needs no function call.
 #[inline]
 pub(crate) fn is_same(text: &[u8], other: &[u8]) -> bool {
     fn ends<const N: usize>(text: &[u8]) -> Option<(&[u8; N], &[u8; N])> {
@@ -96,7 +97,7 @@ pub(crate) fn is_same(text: &[u8], other: &[u8]) -> bool {
     }
 }
 
-/// Parses a value in its most common form into its column; returns its end.
+/// Parses a value in its most common notation into its column; returns the value's end.
 #[inline]
 pub(super) fn push_plain(column: &mut ColumnBuilder, bytes: &[u8], at: usize) -> Option<usize> {
     let end = match column {
@@ -131,7 +132,7 @@ pub(super) fn push_plain(column: &mut ColumnBuilder, bytes: &[u8], at: usize) ->
     Some(end)
 }
 
-/// Like [`push_plain`], but for a symbol that the column already contains and that has no
+/// Like [`push_plain`], but for a symbol. The column must already contain it, and it must not have
 /// backslashes.
 #[inline]
 pub(super) fn push_symbol(column: &mut ColumnBuilder, bytes: &[u8], at: usize) -> Option<usize> {

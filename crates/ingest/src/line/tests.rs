@@ -1,4 +1,4 @@
-//! Compares the reader with a simple one, and replays bytes captured from clients.
+//! Compares the reader with a simple reference parser, and replays bytes captured from clients.
 
 mod cases;
 mod casts;

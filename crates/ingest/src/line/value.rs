@@ -1,4 +1,4 @@
-//! Interprets a value of a line by its syntactic form.
+//! Interprets a line's values by their syntactic form.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::lexer::{BINARY_DOUBLE, Form, Raw, Token};
 use crate::cast::{Instant, Value};
 use crate::value_text;
 
-/// Returns the nanoseconds of a unit.
+/// Returns the length of a unit in nanoseconds.
 fn nanos_of(unit: LinePrecision) -> i64 {
     match unit {
         LinePrecision::Nanos => 1,
@@ -44,7 +44,7 @@ impl<'b> Value<'b> {
     }
 }
 
-/// Reads a value without quotes or type byte.
+/// Reads a value that has neither quotes nor a type byte.
 fn plain(text: &[u8]) -> Option<Value<'_>> {
     let (last, digits) = text.split_last()?;
     let is_number = matches!(digits.first(), Some(b'0'..=b'9' | b'-' | b'+' | b'.'));
@@ -90,12 +90,12 @@ pub(super) fn integer(text: &[u8]) -> Option<i64> {
 /// Powers of ten that a double represents exactly.
 const POWERS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
-/// A double represents every integer with at most this many digits exactly.
+/// Maximum number of digits up to which a double represents every integer exactly.
 const EXACT_DIGITS: usize = 15;
 
 /// Parses digits at `at`, with an optional minus sign and decimal point. Returns the value and its
-/// end. Both the digits and the power of ten are exact, so their quotient is the nearest double.
-/// Returns `None` if there are more digits, or none before the decimal point.
+/// end. Returns `None` if there are too many digits, or none before the decimal point. The digits
+/// and the power of ten are both exact, so their quotient is the nearest double.
 #[inline]
 pub(super) fn short_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let (is_negative, begin) = sign(bytes, at);
@@ -117,7 +117,8 @@ pub(super) fn short_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     Some((if is_negative { -value } else { value }, end))
 }
 
-/// Returns the finite binary double after the equals sign at `at`, and its end.
+/// Returns the binary double after the equals sign at `at` and its end, provided that the double is
+/// finite.
 #[inline]
 pub(super) fn binary_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     let form: &[u8; 10] = bytes.get(at..)?.first_chunk()?;
@@ -126,7 +127,7 @@ pub(super) fn binary_double(bytes: &[u8], at: usize) -> Option<(f64, usize)> {
     value.is_finite().then_some((value, at + form.len()))
 }
 
-/// Like [`short_double`], for an integer.
+/// Like [`short_double`], but for an integer.
 #[inline]
 pub(super) fn short_integer(bytes: &[u8], at: usize) -> Option<(i64, usize)> {
     let (is_negative, begin) = sign(bytes, at);
@@ -144,8 +145,8 @@ fn sign(bytes: &[u8], at: usize) -> (bool, usize) {
     (is_negative, at + usize::from(is_negative))
 }
 
-/// Appends the digits at `at` to `before`; returns the number and its end. Wraps around on overflow
-/// of 64 bits.
+/// Appends the digits at `at` to the number `before`. Returns the new number and the end of the
+/// digits. Wraps around on 64-bit overflow.
 #[inline]
 fn digits(bytes: &[u8], at: usize, before: u64) -> (u64, usize) {
     let (mut value, mut at) = (before, at);
@@ -184,8 +185,8 @@ fn big_endian(bytes: &[u8]) -> i256 {
     i256::from_be_bytes(all)
 }
 
-/// Characters that a backslash escapes in names and symbols. Before any other character the
-/// backslash is literal.
+/// Characters that a backslash escapes in names and symbols. Before any other character, a
+/// backslash stands for itself.
 pub(super) const SYMBOL_ESCAPES: &[u8] = b" ,=\\\n\r";
 const TEXT_ESCAPES: &[u8] = b"\"\\\n\r";
 

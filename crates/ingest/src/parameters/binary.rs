@@ -1,6 +1,6 @@
-//! Binary values of the wire protocol, with one decoder per type. Types without an equivalent in
-//! the engine (numerics, addresses, times of day, intervals, multidimensional arrays) become the
-//! string that would have been sent in text format.
+//! Binary values of the wire protocol, with one decoder per type. Values of a type without an
+//! equivalent in the engine are converted to their text format. These types are numerics,
+//! addresses, times of day, intervals and multidimensional arrays.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -14,12 +14,12 @@ use super::reader::{DAY_MICROS, Reader, instant, malformed, sized};
 use super::text::text_of;
 use super::{items, oid};
 
-/// `PostgreSQL` has the same limit.
+/// Maximum number of array dimensions, as in `PostgreSQL`.
 const MAX_DIMENSIONS: usize = 6;
 /// Bytes of the length prefix of an array element.
 const LENGTH_BYTES: usize = 4;
 
-/// Engine type of a wire type's values.
+/// The engine type for values of a wire type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BinaryKind {
     Text,
@@ -102,7 +102,7 @@ pub(super) fn decoded(bytes: &[u8], oid: u32) -> EngineResult<ParameterValue<'_>
     })
 }
 
-/// Formats a value of a type without an equivalent in the engine as a string.
+/// Returns the text format of a value whose type has no equivalent in the engine.
 fn text_form(bytes: &[u8], oid: u32) -> EngineResult<String> {
     match oid {
         oid::NUMERIC => numeric(bytes),
@@ -166,9 +166,9 @@ fn numeric(bytes: &[u8]) -> EngineResult<String> {
     Ok(text)
 }
 
-/// Formats an address, with its prefix length unless that covers the whole address.
+/// Formats an address. Its prefix length is included unless it covers the entire address.
 fn address(bytes: &[u8]) -> EngineResult<String> {
-    /// `PGSQL_AF_INET` and `PGSQL_AF_INET6`.
+    /// Values of `PGSQL_AF_INET` and `PGSQL_AF_INET6`.
     const FAMILIES: [u8; 2] = [2, 3];
     let [family, prefix, _is_cidr, length, address @ ..] = bytes else { return Err(malformed()) };
     if !FAMILIES.contains(family) || usize::from(*length) != address.len() {
@@ -213,7 +213,8 @@ fn interval(bytes: &[u8]) -> EngineResult<String> {
     Ok(parts.join(" "))
 }
 
-/// Decodes a one-dimensional array to items. Any other array becomes the string `{1.0,NULL,{…}}`.
+/// Decodes a one-dimensional array to items. Any other array is converted to a string such as
+/// `{1.0,NULL,{…}}`.
 fn array(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
     let mut reader = Reader::new(bytes);
     let dimensions = usize::try_from(reader.i32()?).map_err(|_| malformed())?;
@@ -227,7 +228,7 @@ fn array(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
         lengths.push(usize::try_from(reader.i32()?).map_err(|_| malformed())?);
         let _lower_bound = reader.i32()?;
     }
-    // Each element takes at least its length prefix, so the allocation cannot exceed the input.
+    // The allocation cannot exceed the input, because each element has at least a length prefix.
     let count = lengths.iter().try_fold(1_usize, |all, length| all.checked_mul(*length));
     let count = count.filter(|count| *count <= reader.left().len() / LENGTH_BYTES);
     let count = if dimensions == 0 { 0 } else { count.ok_or_else(malformed)? };

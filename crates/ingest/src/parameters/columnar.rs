@@ -1,5 +1,6 @@
-//! Values of the columnar protocol (QWP): the content of a one-row column after its null flag, in
-//! little-endian byte order. Types without an equivalent in the engine become strings.
+//! Values of the columnar protocol (QWP). Each is the content of a one-row column after its null
+//! flag, in little-endian byte order. Values of a type without an equivalent in the engine are
+//! converted to strings.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -13,7 +14,7 @@ use super::text::text_of;
 
 const GEOHASH_BASE32: &[u8; 32] = b"0123456789bcdefghjkmnpqrstuvwxyz";
 const MILLIS: i64 = 1_000;
-/// Bytes of two offsets: the start and end of the only value.
+/// Length in bytes of two offsets: the start and the end of the only value.
 const OFFSETS: usize = 8;
 const MAX_DIMENSIONS: usize = 32;
 const MAX_GEOHASH_BITS: u8 = 60;
@@ -78,13 +79,13 @@ fn sized<const N: usize>(bytes: &[u8]) -> EngineResult<[u8; N]> {
     bytes.try_into().map_err(|_| malformed(&format!("found {} bytes, expected {N}", bytes.len())))
 }
 
-/// The minimum represents null.
+/// Returns null for the minimum, which represents null.
 fn long(bytes: &[u8]) -> EngineResult<Option<i64>> {
     let value = i64::from_le_bytes(sized(bytes)?);
     Ok((value != i64::MIN).then_some(value))
 }
 
-/// Returns the content between two offsets.
+/// Returns the content between the two offsets at the start of `bytes`.
 fn content(bytes: &[u8]) -> EngineResult<&[u8]> {
     let (offsets, content) =
         bytes.split_first_chunk::<OFFSETS>().ok_or_else(|| malformed("offsets are missing"))?;
@@ -104,7 +105,7 @@ fn long256(mut bytes: [u8; 32]) -> String {
     })
 }
 
-/// Formats a geohash: in base 32 if its bits form whole characters, otherwise as binary digits.
+/// Formats a geohash: in base 32 if its bits form whole characters, otherwise in binary digits.
 fn geohash(bytes: &[u8]) -> EngineResult<ParameterValue<'static>> {
     let (&bits, bytes) = bytes.split_first().ok_or_else(|| malformed("precision is missing"))?;
     let width = usize::from(bits.div_ceil(8));
@@ -167,7 +168,7 @@ fn decimal(bytes: &[u8], code: u32) -> EngineResult<ParameterValue<'static>> {
     Ok(ParameterValue::text(text))
 }
 
-/// Decodes a CHAR; one half of a surrogate pair becomes null.
+/// Decodes a CHAR. Half of a surrogate pair becomes null.
 fn character(unit: u16) -> ParameterValue<'static> {
     match char::from_u32(u32::from(unit)) {
         None | Some('\0') => ParameterValue::Null,
@@ -175,7 +176,8 @@ fn character(unit: u16) -> ParameterValue<'static> {
     }
 }
 
-/// Formats an array as `{1.0,NULL,{…}}` from its dimensions, their lengths and the elements.
+/// Formats an array as `{1.0,NULL,{…}}`. The bytes contain the number of dimensions, their lengths
+/// and the elements.
 fn array(bytes: &[u8]) -> EngineResult<String> {
     let (&dimensions, bytes) =
         bytes.split_first().ok_or_else(|| malformed("number of dimensions is missing"))?;
@@ -188,7 +190,7 @@ fn array(bytes: &[u8]) -> EngineResult<String> {
         .ok_or_else(|| malformed("array lengths are truncated"))?;
     let shape: Vec<i32> =
         lengths.as_chunks().0.iter().map(|bytes| i32::from_le_bytes(*bytes)).collect();
-    // Negative lengths become huge numbers here and are rejected.
+    // Negative lengths are cast to huge numbers and therefore rejected.
     if !double_array::is_allowed(shape.iter().map(|length| u64::from(*length as u32))) {
         return Err(malformed("array has too many elements, or too many empty nested arrays"));
     }

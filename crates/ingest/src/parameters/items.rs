@@ -1,4 +1,5 @@
-//! Decodes one-dimensional binary arrays directly to columns, without a value or string per item.
+//! Decodes one-dimensional binary arrays directly to columns, without creating a value or string
+//! per item.
 
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use super::oid;
 use super::reader::{DAY_MICROS, Reader, instant, sized};
 use super::text::text_of;
 
-/// Reads `count` items of the type with this OID. For types whose items are converted to strings,
-/// returns `None` without reading anything.
+/// Reads `count` items of the type with this OID. Returns `None` without reading anything if items
+/// of this type must be converted to strings.
 pub(super) fn read(
     reader: &mut Reader<'_>,
     count: usize,

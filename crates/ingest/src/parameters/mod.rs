@@ -1,13 +1,13 @@
-//! Decodes rows of parameter values, as sent in Bind messages of the wire protocol, to typed
+//! Decodes rows of parameter values, which Bind messages of the wire protocol contain, to typed
 //! values.
 //!
-//! The header describes how the values were sent. It begins with the number of values described (16
-//! bits). For each of them follow its format (8 bits: 0 text, 1 binary, 2 columnar protocol) and
-//! its type (32 bits: an OID of `PostgreSQL`, 0 if unspecified; or the type code of the columnar
-//! protocol). Values beyond that number are text.
+//! The header describes how the values were sent. It begins with the number of described values (16
+//! bits). For each of these values follow its format (8 bits: 0 text, 1 binary, 2 columnar
+//! protocol) and its type (32 bits: a `PostgreSQL` OID, 0 if unspecified; or a type code of the
+//! columnar protocol). All further values are text.
 //!
-//! The rows come next. Each has the number of its values (16 bits), and for each value its length
-//! in bytes (32 bits, -1 for null) and its bytes. Numbers are big-endian.
+//! The rows follow the header. Each begins with its number of values (16 bits). For each value
+//! follow its length in bytes (32 bits, -1 for null) and its bytes. Numbers are big-endian.
 
 mod binary;
 mod columnar;
@@ -38,7 +38,7 @@ enum Format {
 
 const AS_TEXT: Sent = Sent { format: Format::Text, oid: oid::UNKNOWN };
 
-/// The rows; their strings borrow from the input.
+/// The rows. Their strings borrow from the input.
 #[derive(Debug)]
 pub struct ParameterRows<'b> {
     values: Vec<ParameterValue<'b>>,
@@ -47,7 +47,7 @@ pub struct ParameterRows<'b> {
 }
 
 impl<'b> ParameterRows<'b> {
-    /// Reads the rows; empty input has no rows.
+    /// Reads the rows. An empty input has no rows.
     pub fn read(bytes: &'b [u8]) -> EngineResult<Self> {
         if bytes.is_empty() {
             return Ok(Self { values: Vec::new(), width: 0 });
@@ -81,7 +81,7 @@ impl<'b> ParameterRows<'b> {
         self.values.chunks(self.width.max(1))
     }
 
-    /// Returns the values of the only row; empty if there is no row.
+    /// Returns the values of the only row, or no values if there is no row.
     pub fn into_single(self) -> EngineResult<Vec<ParameterValue<'static>>> {
         if self.values.len() > self.width {
             return Err(EngineError::internal("more than one row of parameters for one execution"));
@@ -90,7 +90,7 @@ impl<'b> ParameterRows<'b> {
     }
 }
 
-/// Returns, for each value that the header describes, whether the value was sent as text.
+/// Returns, for each value described in the header, whether it was sent as text.
 pub fn are_texts(mut header: &[u8]) -> EngineResult<Vec<bool>> {
     let sent = sent_as(&mut header)?;
     Ok(sent.iter().map(|one| matches!(one.format, Format::Text)).collect())
@@ -119,7 +119,8 @@ fn value_of(bytes: &[u8], sent: Sent) -> EngineResult<ParameterValue<'_>> {
     }
     let text = text_of(bytes)?;
     Ok(match sent.oid {
-        // As a number, it may mean the microseconds of a timestamp, which text cannot.
+        // Converted to a number, because a number may represent microseconds for a timestamp
+        // parameter and text may not.
         oid::INT8 => match text.parse() {
             Ok(number) if number != i64::MIN => ParameterValue::Long(number),
             _ => ParameterValue::text(text),
@@ -129,7 +130,7 @@ fn value_of(bytes: &[u8], sent: Sent) -> EngineResult<ParameterValue<'_>> {
     })
 }
 
-/// Decodes a value sent in binary for the parameter with this index.
+/// Decodes a value that was sent in binary for the parameter with this index.
 pub(crate) fn binary_value(
     bytes: &[u8],
     oid: u32,
@@ -138,7 +139,7 @@ pub(crate) fn binary_value(
     binary::decoded(bytes, oid).map_err(|error| named(error, index))
 }
 
-/// Adds the number of the parameter to the error of its value.
+/// Adds the parameter number to an error about its value.
 fn named(error: EngineError, index: usize) -> EngineError {
     let detail = format!("parameter ${}", index + 1);
     EngineError { detail: Some(detail), ..error }

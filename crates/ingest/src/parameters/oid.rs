@@ -1,5 +1,5 @@
-//! OIDs of parameter types, as fixed by `PostgreSQL` (`pg_type.dat`); those of result types are in
-//! `ts/pgwire/protocol/type-oids.ts`.
+//! OIDs of parameter types, which `PostgreSQL` defines in `pg_type.dat`. The OIDs of result types
+//! are in `ts/pgwire/protocol/type-oids.ts`.
 
 pub(super) const UNKNOWN: u32 = 0;
 pub(super) const BOOL: u32 = 16;
@@ -29,7 +29,7 @@ pub(super) const NUMERIC: u32 = 1700;
 pub(super) const UUID: u32 = 2950;
 pub(super) const JSONB: u32 = 3802;
 
-/// Array types. The value itself states its element type.
+/// OIDs of array types. The array value itself contains the OID of its element type.
 pub(super) const ARRAYS: [u32; 23] = [
     199,  // json[]
     651,  // cidr[]

@@ -1,8 +1,8 @@
-//! Reader for binary values: bytes, numbers and timestamps.
+//! Reads bytes, numbers and timestamps from binary values.
 
 use tidemark_types::{EngineError, EngineResult, ErrorCode};
 
-/// 2000-01-01 in microseconds since 1970, the epoch of the protocol.
+/// The protocol's epoch, 2000-01-01, in microseconds since 1970.
 const ORIGIN_MICROS: i64 = 946_684_800_000_000;
 pub(super) const DAY_MICROS: i64 = 86_400_000_000;
 
@@ -15,15 +15,14 @@ pub(super) fn sized<const N: usize>(bytes: &[u8]) -> EngineResult<[u8; N]> {
     bytes.try_into().map_err(|_| malformed())
 }
 
-/// Converts microseconds since 2000 to microseconds since 1970. Infinite timestamps are out of
-/// range.
+/// Converts microseconds since 2000 to microseconds since 1970. Fails for infinite timestamps.
 pub(super) fn instant(since_2000: Option<i64>) -> EngineResult<i64> {
     let is_finite = |micros: &i64| *micros != i64::MIN && *micros != i64::MAX;
     let micros = since_2000.filter(is_finite).and_then(|micros| micros.checked_add(ORIGIN_MICROS));
     micros.ok_or_else(|| EngineError::new(ErrorCode::InvalidValue, "timestamp out of range"))
 }
 
-/// Reads big-endian numbers sequentially.
+/// Reads a sequence of big-endian numbers.
 pub(super) struct Reader<'b>(&'b [u8]);
 
 impl<'b> Reader<'b> {

@@ -1,11 +1,11 @@
 use super::*;
 
-/// Rows whose values were sent in text format.
+/// Returns rows of values sent in text format.
 fn texts(rows: &[u8]) -> Vec<u8> {
     [&[0, 0], rows].concat()
 }
 
-/// One row with one value, sent in binary as type `oid`.
+/// Returns one row with one binary value of type `oid`.
 fn binary(oid: u32, value: &[u8]) -> Vec<u8> {
     let length = i32::try_from(value.len()).expect("short").to_be_bytes();
     [&[0, 1, 1][..], &oid.to_be_bytes(), &[0, 1], &length, value].concat()
@@ -166,8 +166,8 @@ fn arrays_are_converted_to_strings() {
     assert_eq!(lengths, Ok(ParameterValue::text(r#"{"2 days 01:00:00",NULL}"#)));
 }
 
-/// A one-dimensional array gives the same string as a two-dimensional array with that array as its
-/// only row, although the items of the latter are decoded individually.
+/// Compares a one-dimensional array with a two-dimensional array that contains it as its only row.
+/// Both must give the same string, although only the latter's items are decoded individually.
 #[test]
 fn array_items_are_formatted_like_single_values() {
     let numbers: [i64; 8] = [0, 1, -7, i64::MAX, i64::MIN, 1 << 31, -(1 << 31), 3_000_000_000];
@@ -207,7 +207,7 @@ fn array_items_are_formatted_like_single_values() {
         };
         let nested = one(array_oid, &array(&[1, count], oid, &elements)).unwrap();
         assert_eq!(ParameterValue::text(format!("{{{}}}", items.text())), nested, "{oid}");
-        // Truncation at any byte is rejected, as are bytes after the last element.
+        // Rejects an array that is truncated at any byte or has bytes after its last element.
         for length in 0..flat.len() {
             let error = one(array_oid, &flat[..length]).expect_err("it is refused");
             assert_eq!(error.code, ErrorCode::InvalidBinary, "{oid}, {length}");
@@ -249,7 +249,7 @@ fn values_of_wrong_size_or_unknown_type_are_rejected() {
     refused(&binary(oid::TIMESTAMP, &i64::MAX.to_be_bytes()), ErrorCode::InvalidValue, "range");
 }
 
-/// Random bytes of any type give a value or an error.
+/// Random bytes of any type must give a value or an error.
 #[test]
 fn random_bytes_never_crash_the_decoder() {
     use rand::{Rng, SeedableRng};

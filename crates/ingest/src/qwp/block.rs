@@ -1,4 +1,4 @@
-//! The columns of one table in a message, validated in place: names, types, nulls, values.
+//! A table's columns in a message, validated in place: names, types, nulls, values.
 
 use tidemark_types::double_array::is_allowed;
 
@@ -14,15 +14,15 @@ const MAX_NAME_BYTES: usize = 127;
 /// Maximum dimensions of an array.
 const MAX_DIMENSIONS: u8 = 32;
 const MAX_SCALE: u8 = 76;
-/// Memory per entry of a column-local dictionary, in addition to its string.
+/// Memory in bytes per entry of a column-local dictionary, in addition to its string.
 const ENTRY_BYTES: usize = 16;
 
-/// Flags that apply to all columns of a message.
+/// Flags that apply to an entire message.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Flags {
-    /// Whether the rows are deferred and committed with a later message.
+    /// Whether the commit of the rows is deferred to a later message.
     pub(super) defers: bool,
-    /// Whether each timestamp column states its encoding.
+    /// Whether each timestamp column states how it is encoded.
     pub(super) gorilla: bool,
     /// Whether symbols are sent as ids in the connection's dictionary.
     pub(super) delta: bool,
@@ -93,7 +93,7 @@ impl Kind {
         })
     }
 
-    /// Returns the memory of a row in a column, apart from strings and array elements.
+    /// Returns a row's memory in this column in bytes, without strings and array elements.
     fn row_bytes(self) -> usize {
         match self {
             Self::Long256 | Self::Decimal(_) | Self::DoubleArray => 40,
@@ -139,9 +139,9 @@ pub(super) struct WireColumn<'a> {
     pub(super) name: &'a str,
     pub(super) kind: Kind,
     pub(super) rows: usize,
-    /// One bit per row, set where the row has no value.
+    /// Bitmap with one bit per row, which is set if the row has no value.
     pub(super) nulls: Option<&'a [u8]>,
-    /// Values of the non-null rows, packed.
+    /// Values of the non-null rows, without gaps.
     pub(super) values: Values<'a>,
 }
 
@@ -156,12 +156,12 @@ pub(super) enum Values<'a> {
     Symbols(Vec<u32>),
     /// Ids in the column-local dictionary.
     OwnSymbols(Dictionary, Vec<u32>),
-    /// End offsets, and the bytes.
+    /// End offsets, and the bytes of all strings.
     Texts(&'a [u8], &'a [u8]),
     Geohashes(u8, &'a [u8]),
-    /// Scale, and the values.
+    /// The scale of all values, and the unscaled values.
     Decimals(u8, &'a [u8]),
-    /// Dimension lengths and elements of each array.
+    /// For each array, its dimension lengths and its elements.
     Arrays(Vec<(&'a [u8], &'a [u8])>),
 }
 
@@ -334,7 +334,8 @@ impl<'a> Values<'a> {
     }
 
     fn arrays(bytes: &mut Bytes<'a>, count: usize) -> Read<Self> {
-        // Each array has at least one byte for its dimensions and four for a length.
+        // Each array has at least one byte for its number of dimensions and four bytes for a
+        // length.
         if count > bytes.left() / 5 {
             return Err(
                 bytes.malformed(format!("{count} arrays do not fit in {} bytes", bytes.left()))
@@ -371,7 +372,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Reads dictionary ids, all of which must exist.
+/// Reads dictionary ids. Fails if an id does not exist.
 fn entries(bytes: &mut Bytes<'_>, count: usize, known: usize) -> Read<Vec<u32>> {
     if count > bytes.left() {
         return Err(

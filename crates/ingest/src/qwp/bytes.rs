@@ -1,6 +1,6 @@
-//! Bounds-checked reading of a message.
+//! Reads a message with bounds checks.
 
-/// The error in a message, and its position.
+/// An error in a message, and its position.
 #[derive(Debug)]
 pub(super) struct Malformed {
     pub(super) at: usize,
@@ -9,12 +9,12 @@ pub(super) struct Malformed {
 
 pub(super) type Read<T> = Result<T, Malformed>;
 
-/// A message, read sequentially.
+/// A message that is read sequentially.
 #[derive(Debug)]
 pub(super) struct Bytes<'a> {
     all: &'a [u8],
     at: usize,
-    /// Remaining memory budget for decoding the message.
+    /// Memory in bytes that decoding the message may still allocate.
     memory: usize,
     limit: usize,
 }
@@ -34,7 +34,7 @@ impl<'a> Bytes<'a> {
         Malformed { at: self.at, reason: reason.into() }
     }
 
-    /// Reserves memory for what the message claims to contain, before the memory is allocated.
+    /// Reserves memory for the declared number of values before it is allocated.
     pub(super) fn room(&mut self, count: usize, width: usize) -> Read<()> {
         let wanted = count.saturating_mul(width);
         if wanted > self.memory {
@@ -63,7 +63,7 @@ impl<'a> Bytes<'a> {
         &self.all[self.at..]
     }
 
-    /// Takes `count` values of `width` bytes.
+    /// Reads `count` values of `width` bytes each.
     pub(super) fn take_values(&mut self, count: usize, width: usize) -> Read<&'a [u8]> {
         self.take(count.saturating_mul(width), "values")
     }
@@ -82,7 +82,7 @@ impl<'a> Bytes<'a> {
     /// Reads an unsigned LEB128 number of up to ten bytes.
     #[inline]
     pub(super) fn varint(&mut self, what: &str) -> Read<u64> {
-        // Fast path, because symbol ids are short and frequent.
+        // Fast path for short numbers, because symbol ids are short and frequent.
         let (value, length) = match self.rest() {
             [low @ ..0x80, ..] => (u64::from(*low), 1),
             [low, high @ ..0x80, ..] => (u64::from(low & 0x7f) | u64::from(*high) << 7, 2),
@@ -108,7 +108,7 @@ impl<'a> Bytes<'a> {
         Err(self.malformed(format!("{what}: number is longer than 64 bits")))
     }
 
-    /// Reads a count and checks its limit.
+    /// Reads a count and checks that it does not exceed its limit.
     pub(super) fn count(&mut self, what: &str, limit: usize, key: &str) -> Read<usize> {
         let count = self.varint(what)?;
         match usize::try_from(count) {

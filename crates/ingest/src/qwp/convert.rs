@@ -1,5 +1,5 @@
-//! Converts the columns of a message to arrays of the table's types: directly if the types match,
-//! otherwise value by value. Wire values that stand for null become null.
+//! Converts a message's columns to arrays of the table's types: directly if the types match,
+//! otherwise value by value. Values that represent null in the protocol become null.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ use crate::column::ColumnBuilder;
 
 type Converted = Result<ArrayRef, Problem>;
 
-/// Returns the type of a column that is created for this one; `None` if the values do not determine
-/// it.
+/// Returns the type for a new column that is created for `column`; `None` if the values do not
+/// determine a type.
 pub(super) fn new_type(column: &WireColumn<'_>) -> Result<Option<SqlType>, Problem> {
     Ok(Some(match (column.kind, &column.values) {
         (Kind::Boolean, _) => SqlType::Boolean,
@@ -51,7 +51,7 @@ pub(super) fn new_type(column: &WireColumn<'_>) -> Result<Option<SqlType>, Probl
             Some((shape, _)) => SqlType::DoubleArray((shape.len() / size_of::<i32>()) as u8),
             None => return Ok(None),
         },
-        // The type that the line protocol uses, if it can hold the decimal places.
+        // The DECIMAL type that the line protocol creates, provided that its scale is sufficient.
         (Kind::Decimal(_), Values::Decimals(0..=3, _)) => SqlType::Decimal(18, 3),
         (Kind::Decimal(digits), Values::Decimals(scale, _)) => SqlType::Decimal(digits, *scale),
         _ => return Err(Problem::Kind),
@@ -125,8 +125,8 @@ pub(super) fn array(
     }
 }
 
-/// Spreads the values over their rows and computes the validity; `packed` yields the values that
-/// the bitmap does not mark as null.
+/// Distributes the values among their rows and computes the validity. `packed` yields the values of
+/// the rows that the null bitmap does not mark.
 fn cells<T: Copy + Default>(
     column: &WireColumn<'_>,
     mut packed: impl Iterator<Item = T>,
@@ -163,7 +163,7 @@ fn fixed<A: ArrowPrimitiveType, const WIDTH: usize>(
     Arc::new(PrimitiveArray::<A>::new(ScalarBuffer::from(values), nulls))
 }
 
-/// Types without null, which get 0 instead.
+/// Converts values of a type without null. Null rows get 0.
 fn plain<A: ArrowPrimitiveType, const WIDTH: usize>(
     column: &WireColumn<'_>,
     bytes: &[u8],
@@ -205,7 +205,8 @@ fn absent<A: ArrowPrimitiveType>(rows: usize) -> ArrayRef {
     Arc::new(PrimitiveArray::<A>::new_null(rows))
 }
 
-/// Reverses little-endian words to big-endian bytes; null if every word is the minimum.
+/// Converts little-endian values to big-endian bytes. A value is null if each of its words is the
+/// minimum.
 fn big_endian<const SIZE: usize>(column: &WireColumn<'_>, bytes: &[u8]) -> Converted
 where
     [u8; SIZE]: Default,
@@ -262,7 +263,8 @@ fn binaries(column: &WireColumn<'_>, ends: &[u8], content: &[u8]) -> Converted {
     made(LargeBinaryArray::try_new(offsets, Buffer::from(content), nulls))
 }
 
-/// A geohash that is more precise than the column is truncated to the column's precision.
+/// Converts geohashes. A geohash that is more precise than the column is truncated to the column's
+/// precision.
 fn geohashes(column: &WireColumn<'_>, own: u8, bits: u8, bytes: &[u8]) -> Converted {
     if bits < own {
         return Err(Problem::Value);
@@ -312,7 +314,7 @@ fn double_arrays(column: &WireColumn<'_>, dimensions: u8, arrays: &[(&[u8], &[u8
     Ok(builder.finish()?)
 }
 
-/// Converts value by value, following the rules of the line protocol.
+/// Converts each value separately, following the rules of the line protocol.
 fn through_values(column: &WireColumn<'_>, target: SqlType, dictionary: &Dictionary) -> Converted {
     let field = Field::new(column.name, target);
     let mut builder = ColumnBuilder::new(&field, None).map_err(|_| Problem::Kind)?;
@@ -329,7 +331,7 @@ fn through_values(column: &WireColumn<'_>, target: SqlType, dictionary: &Diction
     Ok(builder.finish()?)
 }
 
-/// Returns one of the non-null values.
+/// Returns the non-null value at an index.
 fn value<'a>(
     column: &'a WireColumn<'_>,
     at: usize,
@@ -397,7 +399,7 @@ fn instant(kind: Kind, value: i64, target: SqlType) -> Result<Value<'static>, Pr
         _ if value == i64::MIN => Value::Null,
         Kind::TimestampNanos => Value::Instant(Instant::Nanos(value)),
         Kind::Timestamp => Value::Instant(Instant::Micros(value)),
-        // A numeric column gets the number in its original unit.
+        // For a numeric column, the number retains its original unit.
         _ if target == SqlType::Long => Value::Integer(value),
         _ => Value::Instant(Instant::Micros(value.checked_mul(1_000).ok_or(Problem::Value)?)),
     })

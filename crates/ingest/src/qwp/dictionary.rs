@@ -1,24 +1,24 @@
-//! Symbols of a connection by the ids that its client assigned.
+//! A connection's symbols by the ids that the client assigned.
 
 use super::QwpFailure;
 use super::QwpStatus;
 use super::bytes::Bytes;
 use super::options::QwpOptions;
 
-/// Maximum entries of a dictionary, per connection or per column.
+/// Maximum number of entries in a dictionary, which belongs to a connection or to a column.
 pub(super) const MAX_ENTRIES: usize = 2_000_000;
 
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     texts: String,
     ends: Vec<usize>,
-    /// For [`Self::compact`]: per entry, the number of the column that last used it, and its key in
-    /// that column.
+    /// For each entry, the number of the column that used it last, and the entry's key in that
+    /// column. Used by [`Self::compact`].
     places: Vec<(u32, i32)>,
     column: u32,
 }
 
-/// Symbols of one column: the entries that occur, and the key of each value.
+/// Symbols of one column: the entries that the column contains, and the key of each value.
 pub(super) struct Compact {
     pub(super) keys: Vec<i32>,
     /// Ids in the dictionary.
@@ -30,7 +30,7 @@ impl Dictionary {
         self.ends.len()
     }
 
-    /// Returns the dictionary's size in memory in bytes.
+    /// Returns the memory used by the dictionary in bytes.
     pub(super) fn held_bytes(&self) -> usize {
         self.texts.capacity()
             + self.ends.capacity() * size_of::<usize>()
@@ -43,7 +43,7 @@ impl Dictionary {
         &self.texts[start..self.ends[at]]
     }
 
-    /// Adds the new entries of a message. Known entries may be repeated unchanged.
+    /// Adds a message's new entries. The message may repeat known entries unchanged.
     pub(super) fn extend(
         &mut self,
         bytes: &mut Bytes<'_>,
@@ -92,18 +92,18 @@ impl Dictionary {
         Ok(())
     }
 
-    /// Adds an entry whose memory has been reserved.
+    /// Adds an entry. Its memory must have been reserved.
     pub(super) fn push(&mut self, text: &str) {
         self.texts.push_str(text);
         self.ends.push(self.texts.len());
     }
 
-    /// Compacts the symbols of one column, all of which are known entries.
+    /// Compacts the symbols of one column. All its ids must be known entries.
     pub(super) fn compact(&mut self, column: &[u32]) -> Compact {
         self.places.resize(self.len(), (0, 0));
         self.column = self.column.wrapping_add(1);
         if self.column == 0 {
-            // The counter has wrapped around, so stale entries would look current.
+            // After a wraparound of the counter, old entries would appear to be current.
             self.places.fill((0, 0));
             self.column = 1;
         }

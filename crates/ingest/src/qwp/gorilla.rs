@@ -1,11 +1,12 @@
-//! Timestamps encoded as deltas of deltas with a variable number of bits (Gorilla).
+//! Timestamps encoded as differences between consecutive deltas, with a variable number of bits
+//! (Gorilla).
 
 use super::bytes::{Bytes, Read};
 
-/// Widths of the numbers after the prefixes 10, 110, 1110 and 1111.
+/// Widths in bits of the numbers after the prefixes 10, 110, 1110 and 1111.
 const WIDTHS: [u32; 4] = [7, 9, 12, 32];
 
-/// Reads bits, least significant bit of each byte first.
+/// Reads bits, starting with the least significant bit of each byte.
 struct Bits<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -19,7 +20,7 @@ impl Bits<'_> {
         Some(bit)
     }
 
-    /// Reads a signed number, least significant bit first.
+    /// Reads a signed number, starting with its least significant bit.
     fn number(&mut self, width: u32) -> Option<i64> {
         let mut value = 0_i64;
         for place in 0..width {
@@ -41,7 +42,7 @@ impl Bits<'_> {
     }
 }
 
-/// Decodes `count` values whose memory has been reserved.
+/// Decodes `count` values. Their memory must have been reserved.
 pub(super) fn decode(bytes: &mut Bytes<'_>, count: usize) -> Read<Vec<i64>> {
     let plain = |bytes: &mut Bytes<'_>| bytes.array("instant").map(i64::from_le_bytes);
     if count == 0 {

@@ -2,14 +2,14 @@
 //!
 //! - `bytes` reads with bounds checks.
 //! - `gorilla` decodes timestamps.
-//! - `dictionary` holds the symbols of a connection.
-//! - `block` reads the columns of a message without copying their content.
-//! - `convert` builds arrays in the types of a table.
+//! - `dictionary` stores a connection's symbols.
+//! - `block` reads a message's columns without copying their content.
+//! - `convert` builds arrays with a table's column types.
 //! - `table` collects the rows of one table.
-//! - `reader` tracks the tables of a commit.
+//! - `reader` manages the tables of a commit.
 //!
-//! Before anything is allocated, every count and length is checked against the remaining bytes, and
-//! the memory that it would take is checked against a limit.
+//! Before any memory is allocated, every count and length is checked against the remaining bytes,
+//! and the required memory against a limit.
 
 mod block;
 mod bytes;
@@ -29,12 +29,12 @@ use tidemark_types::EngineError;
 
 use crate::rows::RefusedTarget;
 
-/// Why reading stopped.
+/// The reason why reading stopped.
 #[derive(Debug)]
 pub enum QwpFailure {
     /// A message was rejected as invalid.
     Refused(QwpRefusal),
-    /// No message can be accepted at present, whatever it contains.
+    /// At present every message would fail, regardless of its content.
     Failed(EngineError),
 }
 
@@ -43,10 +43,10 @@ pub enum QwpFailure {
 pub struct QwpRefusal {
     /// Error class of the protocol.
     pub status: QwpStatus,
-    /// The reason, for the sender.
+    /// The error message for the client.
     pub reason: String,
-    /// Table that the reason may describe. The description is meant only for clients that may write
-    /// to the table.
+    /// The table that the error message may describe. Only clients that may write to this table may
+    /// receive the description.
     pub target: Option<RefusedTarget>,
 }
 
@@ -54,11 +54,11 @@ pub struct QwpRefusal {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum QwpStatus {
-    /// A value cannot be assigned to its column.
+    /// A value cannot be assigned to its column's type.
     SchemaMismatch = 3,
     /// The message is malformed or exceeds a limit.
     ParseError = 5,
-    /// Dictionary entries are missing, so the client must send them again.
+    /// Dictionary entries are missing. The client must send them again.
     DictionaryGap = 13,
 }
 
@@ -67,7 +67,7 @@ impl QwpFailure {
         Self::Refused(QwpRefusal { status, reason: reason.into(), target: None })
     }
 
-    /// Sets the table that the reason is about.
+    /// Sets the table that the error message describes.
     fn of(self, target: impl FnOnce() -> RefusedTarget) -> Self {
         match self {
             Self::Refused(refusal) => {

@@ -1,20 +1,20 @@
-//! What a connection may send.
+//! Limits on a connection's messages, and the objects that they may create.
 
-/// How messages are read, and what they may create.
+/// How messages are read, and which objects they may create.
 #[derive(Debug, Clone, Copy)]
 pub struct QwpOptions {
     /// Whether missing tables are created.
     pub create_tables: bool,
     /// Whether missing columns are added to existing tables.
     pub create_columns: bool,
-    /// Maximum columns of a table.
+    /// Maximum number of columns in a table.
     pub most_columns: usize,
-    /// Maximum rows of a block.
+    /// Maximum number of rows in a block.
     pub most_rows: usize,
-    /// Maximum tables that a connection may name.
+    /// Maximum number of tables that a connection may name.
     pub most_tables: usize,
-    /// Maximum total bytes of the strings in the dictionary.
+    /// Maximum total size in bytes of the dictionary's strings.
     pub most_dictionary_bytes: usize,
-    /// Maximum memory in bytes of uncommitted rows.
+    /// Maximum memory in bytes for uncommitted rows.
     pub most_held_bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! Reads the messages of a connection, and tracks the tables of the next commit.
+//! Reads a connection's messages, and manages the tables of the next commit.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ const DEFER_COMMIT: u8 = 0x01;
 const GORILLA: u8 = 0x04;
 const DELTA_DICTIONARY: u8 = 0x08;
 
-/// Reads the messages of one connection. Must not be used after a failure.
+/// Reads the messages of one connection. Must not be used again after a failure.
 #[derive(Debug)]
 pub struct QwpReader {
     options: QwpOptions,
@@ -49,19 +49,19 @@ impl QwpReader {
         }
     }
 
-    /// Number of rows that are not committed yet.
+    /// Returns the number of rows that are not committed yet.
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Memory of the uncommitted rows in bytes.
+    /// Returns the memory used by uncommitted rows in bytes.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    /// Memory of the dictionary in bytes.
+    /// Returns the memory used by the dictionary in bytes.
     #[must_use]
     pub fn dictionary_bytes(&self) -> usize {
         self.dictionary.held_bytes()
@@ -84,7 +84,7 @@ impl QwpReader {
             let reason = format!("{} bytes after the last table", bytes.left());
             return Err(bytes.malformed(reason).into());
         }
-        // No row is applied until the whole message has been read.
+        // Applies the rows only after the entire message has been read without error.
         blocks.iter().try_for_each(|block| self.take(block, targets))?;
         Ok(flags.defers)
     }
@@ -147,7 +147,8 @@ impl QwpReader {
         Ok(self.tables.len() - 1)
     }
 
-    /// Returns all deferred rows. Later messages belong to the next commit.
+    /// Returns all rows that await their commit. The rows of later messages belong to the next
+    /// commit.
     pub fn take_tables(&mut self) -> Vec<TableRows> {
         self.by_name.clear();
         self.rows = 0;

@@ -40,7 +40,7 @@ fn malformed<T>(reason: impl Into<String>) -> Taken<T> {
 }
 
 impl TableColumns {
-    /// Collects rows for an existing table, or for one that is created with them.
+    /// Creates a collection for rows of an existing table, or of a table that is created with them.
     pub(super) fn new(name: &str, found: Option<TargetTable>) -> Self {
         let rows = TableRows::new(name, found);
         let folded = rows.table.columns.iter().map(|column| fold(&column.name));
@@ -48,7 +48,7 @@ impl TableColumns {
         Self { rows, names }
     }
 
-    /// Appends the rows of a block; returns their size in memory.
+    /// Appends a block's rows; returns the memory that they use.
     pub(super) fn push(
         &mut self,
         block: &Block<'_>,
@@ -71,8 +71,8 @@ impl TableColumns {
         Ok(bytes)
     }
 
-    /// Returns the target of each column in a block, and creates missing columns. The target is
-    /// `None` for a new column of unknown type.
+    /// Returns the target column of each column in a block, and creates missing columns. The target
+    /// is `None` for a new column whose type is unknown.
     fn places(&mut self, block: &Block<'_>, options: &QwpOptions) -> Taken<Vec<Option<usize>>> {
         let mut is_taken = vec![false; self.rows.table.columns.len() + block.columns.len() + 1];
         let mut places = Vec::with_capacity(block.columns.len());
@@ -95,7 +95,7 @@ impl TableColumns {
         Ok(places)
     }
 
-    /// Returns the column of the designated timestamp; in a new table, creates it.
+    /// Returns the designated timestamp's column. In a new table, creates this column.
     fn timestamp(&mut self, wire: &WireColumn<'_>) -> Taken<usize> {
         let sql_type = match wire.kind {
             Kind::Timestamp => SqlType::Timestamp,
@@ -164,7 +164,8 @@ impl TableColumns {
         } else {
             array
         };
-        // A row that omits a column is marked null if other rows in the block have a value.
+        // Rows that omit the column are marked as null in the bitmap if other rows of the block
+        // have a value.
         let missing = (column.has_default && wire.nulls.is_some())
             .then(|| BooleanBuffer::collect_bool(wire.rows, |row| wire.is_null(row)));
         Ok(Cells { column: place, array, missing })
@@ -185,7 +186,7 @@ impl TableColumns {
         }
     }
 
-    /// Returns server timestamps for rows without a designated timestamp.
+    /// Returns the server time as the timestamp of rows that have no designated timestamp.
     fn server_time(&mut self, rows: usize, cells: &[Cells]) -> Option<Cells> {
         let column = match self.rows.table.timestamp {
             Some(column) => column,

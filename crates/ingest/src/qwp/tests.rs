@@ -1,4 +1,4 @@
-//! Hand-written messages and their results, and many malformed ones.
+//! Hand-written messages with their results, including many malformed messages.
 
 mod cases;
 mod columns;

@@ -1,8 +1,9 @@
 //! `bit-rot [--flips N] [--seed S]`: flips one bit at each of N random offsets in a closed root.
-//! Each flip must either be detected or hit a byte that nothing reads. No answer may change.
+//! Each flip must either be detected or affect a byte that is never read. No query result may
+//! change.
 //!
-//! Prints the seed, the number of flips, each failure, and `N passed, N failed`. Exit code 1 on any
-//! failure.
+//! Prints the seed, the number of flips, each failure, and `N passed, N failed`. The exit code is 1
+//! on any failure.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
@@ -14,7 +15,7 @@ use tidemark_testkit::command::Command;
 fn main() -> ExitCode {
     let command = Command::start("bit-rot");
     let flips = command.number("--flips").unwrap_or(5_000);
-    // A panic counts as a failure of that flip and is reported with it.
+    // A panic counts as a failure of that flip, whose report includes the panic message.
     std::panic::set_hook(Box::new(|_| ()));
     let report = match run(command.seed, flips) {
         Ok(report) => report,

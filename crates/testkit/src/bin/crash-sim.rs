@@ -2,7 +2,7 @@
 //! `crash-sim --planted [--states N] [--seed S]`: searches N states for each planted fault.
 //!
 //! Prints the seed, the number of states, each failure with the arguments that reproduce it
-//! (`--seed S --one`), and `N passed, N failed`. Exit code 1 on any failure.
+//! (`--seed S --one`), and `N passed, N failed`. The exit code is 1 on any failure.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
@@ -39,7 +39,8 @@ fn states(command: &Command) -> ExitCode {
     command.finish(report.passed, &failures)
 }
 
-/// If no state reveals a planted fault, the harness is blind to that fault.
+/// Fails for each planted fault that no state reveals, because the harness cannot detect such
+/// faults.
 fn planted(command: &Command) -> ExitCode {
     let states = command.number("--states").unwrap_or(5_000);
     let mut unseen = Vec::new();

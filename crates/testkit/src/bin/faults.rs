@@ -1,8 +1,8 @@
 //! `faults [--stride N] [--seed S] [--only K]`: fails every N-th file system call, in every commit
-//! mode, with every error. N defaults to 1. `--only K` fails only call K.
+//! mode and with every error. N defaults to 1. `--only K` fails only call K.
 //!
-//! Prints the seed, the number of runs, each failure and how to reproduce it, and `N passed, N
-//! failed`. Exit code 1 on any failure.
+//! Prints the seed, the number of runs, each failure with the arguments that reproduce it, and `N
+//! passed, N failed`. The exit code is 1 on any failure.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
@@ -13,7 +13,7 @@ use tidemark_testkit::faults::run;
 
 fn main() -> ExitCode {
     let command = Command::start("faults");
-    // A panic counts as a failure of that run and is reported with it.
+    // A panic counts as a failure of that run, whose report includes the panic message.
     std::panic::set_hook(Box::new(|_| ()));
     let stride = command.number("--stride").unwrap_or(1);
     let report = run(command.seed, stride, command.number("--only"));

@@ -1,5 +1,5 @@
 //! `kernel-counts`: runs two passes of each kernel, the second inside [`counted`], for the
-//! instruction counter `scripts/kernel-counts.mjs`. Prints the rows and name of each entry.
+//! instruction counter `scripts/kernel-counts.mjs`. Prints each entry's number of rows and name.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
@@ -9,14 +9,14 @@ use tidemark_testkit::kernels::entries;
 
 fn main() {
     for mut entry in entries() {
-        // Performs one-time work first, such as CPU feature detection.
+        // The first pass performs one-time work, such as CPU feature detection.
         (entry.pass)();
         counted(&mut *entry.pass);
         println!("{}\t{}", entry.rows, entry.name);
     }
 }
 
-/// The instruction counter measures from the entry to the exit of this function.
+/// The instruction counter measures from the entry of this function to its exit.
 #[inline(never)]
 fn counted(pass: &mut dyn FnMut()) {
     pass();

@@ -2,7 +2,7 @@
 //! log, and how long for a root with N partitions. It also checks that a damaged table does not
 //! affect other tables.
 //!
-//! Prints the measurements and `N passed, N failed`. Exit code 1 on any failure.
+//! Prints the measurements and `N passed, N failed`. The exit code is 1 on any failure.
 
 #![allow(clippy::print_stdout, reason = "a command-line tool prints")]
 
@@ -16,7 +16,7 @@ use tidemark_types::EngineResult;
 
 /// Target: replay 1 GiB of log in 5 s.
 const REPLAY_PER_GIB: Duration = Duration::from_secs(5);
-/// Target: open a root with 10,000 partitions in this time.
+/// Target: open a root with 10,000 partitions in 300 ms.
 const OPEN_10_000: Duration = Duration::from_millis(300);
 
 fn main() -> ExitCode {

@@ -1,11 +1,11 @@
-//! An entry of the kernel list, and the rows that all entries share.
+//! An entry of the kernel list, and the rows that all entries process.
 
 use std::hint::black_box;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Slightly more rows than a multiple of the block and vector lengths.
+/// Number of rows. It slightly exceeds a multiple of the block and vector lengths.
 pub(super) const ROWS: usize = 32_768 + 37;
 /// Number of distinct keys.
 pub(super) const KEYS: u32 = 100;
@@ -21,7 +21,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// The result of each pass is consumed, so that the compiler cannot remove the pass.
+    /// Consumes the result of each pass, so that the compiler cannot remove the pass.
     pub(super) fn new<T>(
         name: &'static str,
         rows: usize,
@@ -60,7 +60,7 @@ impl Data {
         let codes: Vec<i32> = codes.collect();
         let groups = codes.iter().map(|&code| code as u32).collect();
         let numbers = (0..ROWS).map(|_| random.random_range(-90_000..90_000)).collect();
-        // One row in nine is null.
+        // One in nine rows is null.
         let validity = (0..ROWS.div_ceil(8)).map(|_| {
             (0..8).fold(0, |byte, bit| byte | u8::from(random.random_range(0..9) > 0) << bit)
         });

@@ -14,7 +14,7 @@ pub(super) fn entries(data: &Data) -> Vec<Entry> {
     families.into_iter().flatten().collect()
 }
 
-/// Strings in view arrays and strings in a contiguous buffer.
+/// Strings in view arrays, and strings in a contiguous buffer.
 fn texts(data: &Data) -> Vec<Entry> {
     let texts: Vec<String> =
         data.codes.iter().map(|code| format!("SYM{code:03}-buy-100.5")).collect();
@@ -44,7 +44,7 @@ fn texts(data: &Data) -> Vec<Entry> {
     ]
 }
 
-/// Returns one bit per code.
+/// Returns a bitmap with one bit per code.
 fn bits(codes: &[i32], of: fn(i32) -> bool) -> u64 {
     let bit = |(at, &code): (usize, &i32)| u64::from(of(code)) << at;
     codes.iter().enumerate().map(bit).fold(0, |word, bit| word | bit)
@@ -99,7 +99,7 @@ fn slices(data: &Data) -> Vec<Entry> {
     ]
 }
 
-/// A pass over the group and the double of each row, with one slot per group.
+/// Builds an entry that processes each row's group and double, with one slot per group.
 fn by<T: Clone + 'static>(
     data: &Data,
     name: &'static str,
@@ -148,7 +148,7 @@ fn groups(data: &Data) -> Vec<Entry> {
             places
         }),
         Entry::new("last row of each code", ROWS, move || {
-            // One key never occurs, so the loop visits all rows.
+            // The last key never occurs, so the loop must visit all rows.
             let mut seen = vec![false; KEYS as usize + 1];
             let (mut remaining, mut rows) = (KEYS as usize + 1, 0);
             kernel::pick_latest(&codes, None, &mut seen, &mut remaining, |row| rows += row);
@@ -180,7 +180,7 @@ fn orders(data: &Data) -> Vec<Entry> {
 }
 
 fn matches(data: &Data) -> Vec<Entry> {
-    /// Returns left rows: one after every `each`-th right row.
+    /// Returns the left rows, with one after every `each`-th right row.
     fn left(times: &[i64], each: usize) -> Vec<i64> {
         times.iter().step_by(each).map(|time| time + 1).collect()
     }

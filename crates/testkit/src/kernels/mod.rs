@@ -1,4 +1,4 @@
-//! Inner loops whose instructions are counted, each over the same rows in every run.
+//! Inner loops whose instructions are counted. Each loop processes the same rows in every run.
 //!
 //! Add a new kernel to the list of its family, in `loops.rs` or `texts.rs`.
 //! `scripts/kernel-counts.mjs` runs all kernels and compares the counts.
@@ -9,7 +9,7 @@ mod texts;
 
 pub use entry::Entry;
 
-/// Returns all counted kernels in list order.
+/// Returns all counted kernels in the order of the list.
 #[must_use]
 pub fn entries() -> Vec<Entry> {
     let data = entry::Data::new();

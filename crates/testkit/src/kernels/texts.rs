@@ -1,4 +1,4 @@
-//! Text parsed into columns, and rows formatted as text.
+//! Text that is parsed into columns, and rows that are formatted as text.
 
 #![allow(clippy::expect_used, reason = "an entry that fails ends the count")]
 
@@ -22,7 +22,8 @@ use super::entry::{Data, Entry};
 
 /// Chunk size in which the server reads request bodies.
 const CHUNK_BYTES: usize = 64 * 1024;
-/// Rows per entry. There are fewer than elsewhere, because each row takes hundreds of instructions.
+/// Number of rows per entry. It is smaller than elsewhere, because each row takes hundreds of
+/// instructions.
 const ROWS: usize = 4_096;
 
 pub(super) fn entries(data: &Data) -> Vec<Entry> {

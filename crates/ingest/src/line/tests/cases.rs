@@ -1,4 +1,4 @@
-//! Individual tests of formats, types, casts and errors.
+//! Individual cases of formats, types, casts and errors.
 
 use std::fmt::Write as _;
 
@@ -29,7 +29,7 @@ fn column_types_of_a_new_table_follow_its_values() {
     );
 }
 
-/// Bytes captured from clients, split at every position.
+/// Splits bytes captured from clients at every position.
 #[test]
 fn binary_values_may_be_split_at_any_byte() {
     let mut message = b"t,s=a f==\x10\0\0\0\0\0\0\xf8\x3f,".to_vec();
@@ -213,7 +213,7 @@ fn disallowed_tables_columns_and_sizes_are_rejected() {
     assert!(refused.is_too_large, "{refused:?}");
 }
 
-/// In a new table, one wide line makes every short line wide.
+/// In a new table, one wide line adds columns to every row.
 #[test]
 fn wide_rows_of_new_tables_are_rejected_before_they_are_written() {
     let mut message = String::from("t ");
@@ -247,7 +247,7 @@ fn missing_values_get_defaults_or_are_rejected() {
     assert_eq!(refused.reason, "column 'x' is NOT NULL: expected a value");
 }
 
-/// Columns that are present only in some rows, across chunk boundaries.
+/// Columns that only some rows have, across chunk boundaries.
 #[test]
 fn values_of_sparse_columns_stay_in_their_rows() {
     let mut message = String::new();
@@ -270,7 +270,7 @@ fn values_of_sparse_columns_stay_in_their_rows() {
     }
 }
 
-/// A stream split into messages at any position: an incomplete line belongs to the next message.
+/// A stream split into messages at every position. The next message continues an incomplete line.
 #[test]
 fn a_continued_message_ends_after_its_last_complete_line() {
     let stream =

@@ -1,4 +1,4 @@
-//! Assigning values to columns of every type.
+//! Assignment of values to columns of every type.
 
 use tidemark_types::SqlType::{
     self, Boolean, Byte, Char, Date, Decimal, Double, Float, Geohash, Int, Ipv4, Long, Short,
@@ -66,7 +66,7 @@ const CASTS: &[(&str, SqlType, &str)] = &[
     ("7n", TimestampNs, "1970-01-01T00:00:00.000000007"),
 ];
 
-/// Values out of range for the type.
+/// Values that are out of range for the type.
 const TOO_MUCH: &[(&str, SqlType)] = &[
     ("128i", Byte),
     ("-129i", Byte),

@@ -1,5 +1,5 @@
-//! Mutated messages. The reader must terminate with the same outcome however the bytes are split,
-//! and must agree with a simple reader on known messages.
+//! Mutated messages. However the bytes are split, the reader must terminate with the same outcome.
+//! For known messages it must agree with a simple reference parser.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -118,7 +118,7 @@ fn chunk_boundaries_do_not_change_the_result_of_mutated_messages() {
 
 const CHARACTERS: &[char] = &['a', 'B', ' ', ',', '=', '\\', '"', '\n', '\r', 'é', '😀', '_'];
 
-/// Known cells, written as lines with the necessary escapes and read back.
+/// Writes known cells as lines with the necessary escapes, and reads them back.
 #[test]
 fn parser_matches_a_simple_reference_parser() {
     let mut random = ChaCha8Rng::seed_from_u64(seed());
@@ -162,7 +162,7 @@ fn parser_matches_a_simple_reference_parser() {
     }
 }
 
-/// Field values, and malformed variants that clients and people write.
+/// Field values, and malformed variants as written by clients and users.
 const VALUES: &[&[u8]] = &[
     b"1",
     b"-12.75",
@@ -195,7 +195,8 @@ const VALUES: &[&[u8]] = &[
     b"\xff",
 ];
 
-/// A table with a column of each type that the fast path fills directly, and some that it does not.
+/// A table with a column of each type that the fast path supports, and of some types that it does
+/// not.
 fn target() -> Tables {
     let types = [
         SqlType::Symbol,
@@ -248,7 +249,7 @@ fn line_like(form: &mut Vec<&'static str>, random: &mut ChaCha8Rng) -> Vec<u8> {
     line
 }
 
-/// A line gives the same cells whether it is read alone or among others of its form.
+/// A line must give the same cells whether it is read alone or after lines with the same form.
 #[test]
 fn lines_parsed_in_a_batch_match_lines_parsed_alone() {
     let mut random = ChaCha8Rng::seed_from_u64(seed());
@@ -265,7 +266,7 @@ fn lines_parsed_in_a_batch_match_lines_parsed_alone() {
             let columns = |tables: &Outcome| shown(tables.as_ref().unwrap());
             let cells = |column: &str| {
                 let cells = column.split_once("=[").unwrap().1.replace(']', "");
-                // A column without values is absent; a missing boolean is false.
+                // A column without values is absent; a missing boolean is read as false.
                 if column.contains(":BOOLEAN") { cells.replace('-', "false") } else { cells }
             };
             for (index, column) in columns(&whole).iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Reads messages and formats the results.
+//! Reads messages and formats their results.
 
 use tidemark_types::SqlType;
 
@@ -49,7 +49,7 @@ pub(super) fn reason(bytes: &[u8], targets: Tables) -> String {
     format!("{line}: {reason}")
 }
 
-/// Returns the only value of a column of this type.
+/// Assigns a value to a column of this type and returns the resulting cell.
 pub(super) fn cast(value: &str, sql_type: SqlType) -> Result<String, String> {
     let line = format!("t x={value} 1000\n");
     let tables = read(line.as_bytes(), one_column(sql_type)).map_err(|refusal| refusal.reason)?;

@@ -7,7 +7,7 @@ use crate::qwp::QwpStatus;
 use crate::rows::TargetColumn;
 use crate::shown_rows::{nothing, one_column};
 
-/// Rows with one symbol each.
+/// A column whose rows each contain one symbol.
 fn symbols(start: u64, entries: &[&str], ids: &[u8]) -> Vec<u8> {
     let data = [vec![0], ids.to_vec()].concat();
     let times = longs(&vec![0; ids.len()]);
@@ -141,7 +141,7 @@ fn malformed_messages_are_reported_with_the_offset() {
     assert!(refused(encoding).contains("unknown encoding 2"));
 }
 
-/// Claimed sizes are rejected before memory is allocated for them.
+/// Checks that declared sizes are rejected before memory is allocated for them.
 #[test]
 fn declared_sizes_are_checked_against_limits_and_available_bytes() {
     let claim = |rows, data| refused(message(0, 1, &block("t", rows, &[("x", 0x05, data)])));

@@ -1,4 +1,4 @@
-//! Every type, with both representations of null, assigned to new columns and to columns of other
+//! Values of every type, with both representations of null, in new columns and in columns of other
 //! types.
 
 use tidemark_types::SqlType;
@@ -68,7 +68,7 @@ fn strings_geohashes_decimals_and_arrays_are_decoded() {
     let empty = [vec![0, 1], array(&[0], &[]), vec![1], array(&[1], &[2.0])].concat();
     assert!(made(0x11, empty).starts_with("DOUBLE[]=[{"));
     assert_eq!(made(0x11, vec![1, 0b11]), "none", "nothing tells its dimensions");
-    // Otherwise a few bytes of lengths could produce a string of any length.
+    // Rejected, because otherwise a few length bytes could produce a string of any length.
     let hollow = [vec![1, 0b10, 2], array(&[i32::MAX, 0], &[])].concat();
     assert!(cells(0x11, hollow, nothing()).unwrap_err().contains("too many empty nested arrays"));
     let long_array = [vec![1, 0b10, 1], array(&[1], &[2.0])].concat();

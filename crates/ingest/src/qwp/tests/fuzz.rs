@@ -1,4 +1,5 @@
-//! Malformed messages: the reader ends with a reason, and accepted columns have one cell per row.
+//! Malformed messages. The reader must stop with a reason, and accepted columns must have one cell
+//! per row.
 
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -19,7 +20,7 @@ fn count() -> usize {
     std::env::var("COUNT").ok().and_then(|count| count.parse().ok()).unwrap_or(20_000)
 }
 
-/// Encodes timestamps as the protocol does.
+/// Encodes timestamps as clients do.
 pub(super) fn gorilla(values: &[i64]) -> Vec<u8> {
     let plain = values.iter().take(2).flat_map(|value| value.to_le_bytes());
     let mut bytes: Vec<u8> = plain.collect();
@@ -43,7 +44,7 @@ pub(super) fn gorilla(values: &[i64]) -> Vec<u8> {
     bytes
 }
 
-/// Every type, with both representations of null.
+/// Builds a message with every type and with both representations of null.
 fn whole(random: &mut ChaCha8Rng) -> Vec<u8> {
     let codes =
         [1, 2, 3, 4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24];
@@ -122,7 +123,7 @@ fn spoil(bytes: &mut Vec<u8>, random: &mut ChaCha8Rng) {
             _ => bytes.truncate(at),
         }
     }
-    // Most messages reach the column reader only if their length field is correct.
+    // Corrects the length field of most messages. Otherwise they would not reach the column reader.
     if bytes.len() >= 12 && random.random_bool(0.9) {
         let length = (bytes.len() - 12) as u32;
         bytes[8..12].copy_from_slice(&length.to_le_bytes());
@@ -142,7 +143,7 @@ fn malformed_messages_are_rejected_with_a_reason() {
         } else {
             one_column(types[random.random_range(0..types.len())])
         };
-        // `shown` checks the types and lengths of the accepted columns.
+        // `shown` also checks the types and lengths of the accepted columns.
         match read(bytes, tables) {
             Ok(_) => taken += 1,
             Err((_, reason)) => assert!(!reason.is_empty()),

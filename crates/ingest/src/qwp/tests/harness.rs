@@ -43,7 +43,7 @@ pub(super) fn message(flags: u8, tables: u16, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Dictionary entries from an id on.
+/// Encodes dictionary entries whose ids begin at `start`.
 pub(super) fn delta(start: u64, entries: &[&str]) -> Vec<u8> {
     let mut bytes = [varint(start), varint(entries.len() as u64)].concat();
     for entry in entries {
@@ -52,7 +52,7 @@ pub(super) fn delta(start: u64, entries: &[&str]) -> Vec<u8> {
     bytes
 }
 
-/// Name, type, and the bytes starting at the null flag.
+/// Column name, column type, and the bytes from the null flag on.
 pub(super) type Column<'a> = (&'a str, u8, Vec<u8>);
 
 pub(super) fn block(table: &str, rows: u64, columns: &[Column<'_>]) -> Vec<u8> {
@@ -73,7 +73,7 @@ pub(super) fn all<const SIZE: usize>(values: impl IntoIterator<Item = [u8; SIZE]
     [vec![0], values].concat()
 }
 
-/// The non-null values of a column whose null bitmap is one byte.
+/// Encodes the non-null values of a column whose null bitmap is one byte.
 pub(super) fn some<const SIZE: usize>(
     nulls: u8,
     values: impl IntoIterator<Item = [u8; SIZE]>,
@@ -86,7 +86,7 @@ pub(super) fn longs(values: &[i64]) -> Vec<u8> {
     all(values.iter().map(|value| value.to_le_bytes()))
 }
 
-/// A message with two rows of one table, with a designated timestamp.
+/// Builds a message with two rows of one table that has a designated timestamp.
 pub(super) fn two_rows(columns: &[Column<'_>]) -> Vec<u8> {
     let mut columns = columns.to_vec();
     columns.push(("", 0x0a, longs(&[1_000, 2_000])));
@@ -112,7 +112,7 @@ pub(super) fn read(message: Vec<u8>, tables: Tables) -> Outcome {
     read_all(&[message], tables, options())
 }
 
-/// The cells of column `x`, in a new table or in a column of an existing one.
+/// Returns the cells of column `x`, in a new table or in an existing one.
 pub(super) fn cells(code: u8, data: Vec<u8>, tables: Tables) -> Result<String, String> {
     let shown = read(two_rows(&[("x", code, data)]), tables).map_err(|(_, reason)| reason)?;
     let column = shown.iter().find(|column| column.starts_with("t.x:"));
