@@ -9,8 +9,7 @@ use crate::RealVfs;
 pub enum FileSystem {
     /// A disk of this machine, as far as this can be detected.
     Local,
-    /// A file system of another machine, where a sync does not guarantee the same as on this
-    /// machine.
+    /// A file system of another machine, whose syncs do not give the same guarantees.
     Network(&'static str),
     /// A layer between this process and a disk.
     Layered(&'static str),

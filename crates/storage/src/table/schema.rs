@@ -113,8 +113,8 @@ pub struct TableSchema {
     /// Maximum number of rows that a bulk write holds in memory. Further rows are written to disk,
     /// where they are still invisible.
     pub max_uncommitted_rows: u64,
-    /// Usual delay of late rows in a bulk write, in microseconds. Rows that are newer than this
-    /// remain in memory as far as possible.
+    /// Usual delay of late rows in a bulk write, in microseconds. The most recent rows remain in
+    /// memory for this period, as far as memory allows.
     pub o3_max_lag_micros: i64,
     /// Identifiers of the DEDUP UPSERT key columns, including the designated timestamp. A row
     /// replaces earlier rows with the same keys. If empty, no row is replaced.
