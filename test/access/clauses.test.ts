@@ -169,7 +169,7 @@ test.serial('a view returns only what its owner may read at the time of the quer
   }
 });
 
-/** Statements of the grammar table that read, each listed once. */
+/** Statements of the grammar table that read data, without duplicates. */
 const READING: ReadonlySet<string> = new Set(['Query', 'Select', 'SetOperation', 'Explain']);
 const STATEMENTS = ITEMS.filter(({ kind, hasUsers }) => kind === 'works' && hasUsers !== true)
   .flatMap(({ statements }) => statements)

@@ -535,7 +535,7 @@ class Sequence {
     );
   }
 
-  // ---- queries against the model ----
+  // ---- queries on the model ----
 
   #alive(name: string, number: number): Person | undefined {
     const found = this.#there.get(name);
@@ -582,7 +582,7 @@ class Sequence {
       if ((refusal === null) !== this.#lives(connection)) {
         return `session of ${connection.name}: ${refusal?.message ?? 'continues'}`;
       }
-      // Also checked for an ended session: statements still running in it use the current
+      // An ended session is also checked, because its running statements use the current
       // permissions.
       const reach = this.#reachOf(connection);
       for (const table of TABLES) {

@@ -1,4 +1,4 @@
-/** Before authentication, known and unknown user names look alike. */
+/** Before authentication, known and unknown user names get the same responses. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -69,7 +69,7 @@ const BACKUP: Kinds<BackupStatement['action']> = {
   Abort: { unsupported: ['BACKUP ABORT'] },
 };
 
-/** A kind of statement without an entry here does not compile. */
+/** If a kind of statement has no entry here, this file does not compile. */
 const STATEMENTS: Kinds<Exclude<Node['kind'], Part | 'Backup'>> = {
   Query: {
     reads: [

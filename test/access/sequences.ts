@@ -23,7 +23,7 @@ const COLUMNS = ['ts', 'a', 'b', 'c'];
 const PERMISSIONS = ['SELECT', 'DROP COLUMN'];
 const STEPS = 14;
 
-/** mulberry32: small, and with equal results on all machines. */
+/** The mulberry32 generator, which returns the same numbers on all machines. */
 function random(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {

@@ -122,7 +122,7 @@ async function connect(peer: Peer): Promise<pg.Client> {
       password: 'quest',
       database: database(peer),
     });
-    // If a database ends while a client is connected, that must not hide the original error.
+    // The end of a database while a client is connected must not hide the original error.
     client.on('error', () => undefined);
     try {
       await client.connect();

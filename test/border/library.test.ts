@@ -1,4 +1,4 @@
-/** Values that callers of the embedded library may pass, and the errors for others. */
+/** Values that callers of the embedded library may pass, and the errors for other values. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

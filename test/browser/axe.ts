@@ -6,7 +6,10 @@ import type { Page } from 'playwright-core';
 
 const SOURCE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
-/** Runs in the page: all rules of WCAG 2.2 A and AA, and the best-practice rules. */
+/**
+ * The program that runs in the page. It applies all rules of WCAG 2.2 A and AA, and the
+ * best-practice rules.
+ */
 const RUN = `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
   violations
     .filter(({ id, impact }) =>

@@ -1,4 +1,7 @@
-/** Charts of every kind: chosen from the result, zoomed through the server, shown as a table. */
+/**
+ * Charts of every kind: the choice from the result, zooming through server queries, display as a
+ * table.
+ */
 import { readFileSync } from 'node:fs';
 
 import type { Request } from 'playwright-core';

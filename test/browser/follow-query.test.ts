@@ -1,4 +1,4 @@
-/** Tabs that follow a query: its last rows arrive, and it is paused, fails and resumes. */
+/** Tabs that follow a query: arrival of its latest rows, pause, failure and resumption. */
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 

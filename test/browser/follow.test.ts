@@ -1,5 +1,5 @@
 /**
- * Tabs that follow a table: rows arrive, and the user scrolls back, pauses and loses the server.
+ * Tabs that follow a table: new rows, scrolling back, pausing, and loss of the server connection.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -30,7 +30,7 @@ async function more(table: string, from: number, to: number): Promise<void> {
   );
 }
 
-/** Returns the feed or query of a request; empty for the editor's validation requests. */
+/** Returns which feed or query a request is for; empty for the editor's validation requests. */
 function askedOf(request: Request): string {
   const { pathname, search } = new URL(request.url());
   return pathname === '/changes' ? search : pathname === '/exec' ? statementOf(request) : '';

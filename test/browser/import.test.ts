@@ -427,7 +427,7 @@ browserTest(
 
 browserTest('stopping a Parquet import cancels its statement on the server', async (t) => {
   t.timeout(300_000);
-  // Compresses well and takes long to write.
+  // The result compresses well and takes long to write.
   const query =
     'SELECT x % 7 AS a, x % 11 AS b, x % 13 AS c, x % 17 AS d FROM long_sequence(30000000)';
   const exported = await fetch(
@@ -445,7 +445,7 @@ browserTest('stopping a Parquet import cancels its statement on the server', asy
       const { page } = shown;
       await page.locator('input[type="file"]').setInputFiles(path);
       await page.getByLabel('Name of a').waitFor();
-      // Converting to strings makes it even slower.
+      // Converting the columns to strings makes the import even slower.
       for (const name of ['a', 'b', 'c', 'd']) {
         await page.getByLabel(`Type of ${name}`, { exact: true }).selectOption('VARCHAR');
       }

@@ -79,7 +79,7 @@ browserTest('screenshot: a live dashboard of four charts with a symbol selector'
       await dialog.getByLabel('Query for the values').fill('SELECT DISTINCT symbol FROM trades');
       await dialog.getByRole('button', { name: 'Apply' }).click();
       const symbol = page.getByRole('group', { name: 'Variables' }).getByLabel('@symbol');
-      // Unless the user chooses, the first value is used.
+      // If the user chooses no value, the first value is used.
       await until(async () => (await symbol.inputValue()) !== '', 'a value of the variable');
       await symbol.fill('BTC-USD');
       for (const [index, text] of CHARTS.entries()) {

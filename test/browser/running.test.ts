@@ -1,4 +1,4 @@
-/** Which statement is run, where its error is, and its history. */
+/** The statement that runs, the position of its error, and its history. */
 import { seriousViolations } from './axe.js';
 import { browserSuite, inEveryTheme, picture } from './suite.js';
 

@@ -157,7 +157,7 @@ browserTest('a result is downloaded as CSV, Parquet and JSON', async (t) => {
     t.is((await all('CSV')).toString(), '"one","two"\r\n1,2\r\n');
     t.is((await all('Parquet')).toString('latin1', 0, 4), 'PAR1');
     t.like(JSON.parse((await all('JSON')).toString()), { dataset: [[1, 2]], count: 1 });
-    // The statement is too long for a URL, so the page downloads the result by request.
+    // The statement is too long for a URL, so the page fetches the result itself.
     const long = `SELECT /* ${'x'.repeat(20_000)} */ 3 AS three`;
     await page.evaluate('delete globalThis.showSaveFilePicker');
     t.is(await shown.query(long), 'done');

@@ -1,4 +1,4 @@
-/** The console when things fail: messages stay calm, no data is lost, no markup is executed. */
+/** Failures in the console: messages are calm, no data is lost, no markup is executed. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -82,7 +82,7 @@ const RECORDED: Readonly<Record<string, string>> = {
 interface Row {
   readonly client: string;
   readonly checks: number;
-  /** Names of the checks whose answers differ. */
+  /** Names of the checks whose answers differ from PostgreSQL's. */
   readonly failing: readonly string[];
 }
 

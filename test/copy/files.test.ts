@@ -1,4 +1,4 @@
-/** Lists the files that COPY and queries may read, and those that COPY wrote. */
+/** Lists the files that COPY and queries may read, and the files that COPY wrote. */
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 

@@ -19,9 +19,7 @@ export interface Row {
 
 type Model<Result> = (rows: readonly Row[], rest: readonly string[]) => Result;
 
-/**
- * A result that the rows do not fully determine, given as a check that every valid result passes.
- */
+/** A check that every valid result passes, for results that the rows do not fully determine. */
 export interface Property {
   readonly name: string;
   readonly holds: (found: unknown) => boolean;

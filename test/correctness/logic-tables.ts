@@ -150,7 +150,7 @@ export class Predicates {
     return `${this.#prefixed(column)} ${this.#pick('IN', 'NOT IN')} (${list.join(', ')})`;
   }
 
-  /** Returns two columns of the same family. */
+  /** Returns two columns whose types belong to one family. */
   #sameType(): string {
     const family = this.#random.pick<'number' | 'text'>(['number', 'text']);
     const [a, b] = [0, 1].map(() =>

@@ -74,7 +74,7 @@ export class Derivations {
     return tokens;
   }
 
-  /** A rule and the rules that it refers to, directly or not. */
+  /** A rule and the rules that it refers to, directly or indirectly. */
   #reachable(start: string): ReadonlySet<string> {
     const names = new Set([start]);
     for (const name of names) {

@@ -110,7 +110,7 @@ for (const page of pages.sort()) {
   if (examples.length === 0) {
     continue;
   }
-  // One server at a time: the machine also runs other tests.
+  // Runs one server at a time, because the machine also runs other tests.
   test.serial(`every example of ${page} works`, async (t) => {
     t.timeout(5 * 60_000);
     const fences = [...text.matchAll(/^```(sql|sh)\b/gm)].filter(([, one = '']) => isRun(one));

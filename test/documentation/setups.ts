@@ -1,4 +1,4 @@
-/** What must be set up before the first example on a page runs. */
+/** The setup that a page needs before its first example runs. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -72,7 +72,7 @@ export const SETUPS: Readonly<Record<string, Setup>> = {
   'time-series.md': { minOutputs: 3 },
   'materialized-views.md': { minOutputs: 3, lags: true },
   'live-views.md': { minOutputs: 3, lags: true },
-  // A check that runs before the rows arrive must not delay the next one by minutes.
+  // A check that runs before the rows arrive must not delay the next check by minutes.
   'storage-policies.md': {
     set: ['storage.policy.check.interval=1s'],
     minOutputs: 3,

@@ -26,7 +26,7 @@ test.before(async (t) => {
   await promisify(execFile)('npm', ['run', 'docs'], { cwd: ROOT });
 });
 
-/** Returns the pages of the built site by their addresses. */
+/** Returns the pages of the built site by their URLs. */
 function pages(): ReadonlyMap<string, string> {
   const files = readdirSync(SITE, { recursive: true, encoding: 'utf8' });
   const html = files.filter((file) => file.endsWith('.html'));

@@ -100,7 +100,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   };
 }
 
-/** Only the log contains the address. */
+/** The address is reported only in the log. */
 function lineAddress(log: string): string {
   return /"event":"started".*"line":"([^"]+)"/.exec(log)?.[1] ?? 'off';
 }

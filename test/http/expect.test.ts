@@ -154,7 +154,7 @@ test('chunked bodies, long bodies and bodies sent without waiting are read', asy
 
 test('a refusal before the body is the only response, on every route with a body', async (t) => {
   t.true(ROUTES.length > 10);
-  // Run concurrently, because each connection waits a while for the missing body.
+  // The requests run concurrently, because each connection waits a while for the missing body.
   const refusals = [
     ...ROUTES.filter(({ access }) => access === 'data').map(({ path, method }) =>
       assertRefused(t, { method, path }, 401),

@@ -141,7 +141,8 @@ test('equal queries of one user run once for all streams, even as streams close'
     stream.of('r').map(({ dataset }) => JSON.stringify(dataset));
   const first = await Stream.open(t, server, queries);
   await first.until(() => values(first).length >= 2);
-  // The same query under a different name, because per-stream fields are added separately.
+  // The second stream requests the same query under a different name, because fields such as the
+  // name are added per stream.
   const second = await Stream.open(t, server, [{ ...queries[0], name: 'r' }]);
   await second.until(() => values(second).length >= 3);
   await first.until(() => values(first).includes(values(second)[2] ?? ''));

@@ -28,8 +28,8 @@ test('RECOVER TABLE reports the damage, and SKIP drops the damaged data', async 
     t.deepEqual(await exec(server, 'recover table t'), { ddl: 'OK' });
     await server.stop();
     const segment = await damageSegment(root);
-    // With this setting, opening verifies everything and finds the damage; otherwise the first
-    // query would.
+    // With this setting, the server verifies all files and finds the damage when it opens them;
+    // otherwise the first query would find it.
     server = await startTestServer({ root, set: ['cairo.verify=open'] });
     const refused = await exec(server, "insert into t values (1, '1970-01-09')");
     t.regex(refused.error ?? '', /table 't' is damaged and cannot be modified/);

@@ -46,7 +46,10 @@ const TICKS_PER_SECOND = 100;
 const MAX_MEBIBYTES = 3_000;
 const NO_ANSWER = 'no answer';
 
-/** An error is clear if it names the mistake. These errors show an unhandled case. */
+/**
+ * Patterns of unclear errors. An error is clear if it names the mistake; these errors show an
+ * unhandled case.
+ */
 const UNCLEAR = /internal error|panic|Stack overflow|DataFusion|Physical plan/i;
 
 /** A response that is not an error. */

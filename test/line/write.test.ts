@@ -153,7 +153,7 @@ test('many rows for new tables are also a single commit', async (t) => {
     [many.length, (many.length * (many.length - 1)) / 2, 9],
     [1, 1, 0],
   ]);
-  // Sent again, now into the existing table.
+  // Sends the lines again, now into the existing table.
   t.is((await write(server, lines)).status, 204);
   t.deepEqual(await rows(server, 'select count() from many'), [[2 * many.length]]);
 });

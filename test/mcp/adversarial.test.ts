@@ -59,7 +59,7 @@ for (const [way, connect] of WAYS) {
       await failure(client, 'read_doc', { page: '../package.json' }),
       /page '\.\.\/package\.json' does not exist/,
     );
-    // Positions refer to the agent's SQL, not counting the prefix that explain adds.
+    // Positions refer to the agent's SQL, without the prefix that explain adds.
     t.regex(await failure(client, 'explain', { sql: 'SELECT nix' }), /position: 7 /);
 
     const began = performance.now();

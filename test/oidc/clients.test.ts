@@ -1,4 +1,4 @@
-/** A program that signs on with its own library: a token, then data. */
+/** A program that signs on with its own library, obtains a token, and then reads data. */
 import test from 'ava';
 import {
   allowInsecureRequests,

@@ -52,7 +52,10 @@ export class HandClock implements Clocks {
 
 type Reply = Partial<ProviderAnswer> | Error;
 
-/** Responses by path. By default, a matching discovery document or key set. */
+/**
+ * A transport with responses by path. By default it returns a matching discovery document or key
+ * set.
+ */
 export class FakeTransport implements Transport {
   readonly calls: ProviderCall[] = [];
   readonly replies = new Map<string, (call: ProviderCall) => Reply | Promise<Reply>>();

@@ -1,4 +1,4 @@
-/** Tokens verified by their signature: those that are accepted, and every kind that is refused. */
+/** Tokens verified by their signature: the accepted tokens, and every kind of refused token. */
 import { createHmac } from 'node:crypto';
 
 import test, { type ExecutionContext } from 'ava';

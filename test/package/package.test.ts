@@ -130,7 +130,7 @@ async function queryAgent(home: string, url: string): Promise<string> {
   return output;
 }
 
-/** Starts the installed command as its user does, and stops it the same way. */
+/** Starts the installed command as a user would, and stops it in the same way. */
 async function serve<T>(home: string, work: (url: string) => Promise<T>): Promise<T> {
   const args = ['tidemark', 'serve', '--root', join(home, 'data')];
   // Uses free ports, because another server may run on this machine.

@@ -61,7 +61,7 @@ real(
         t.true(fields.includes('RRevalidateCachedQuery'));
       }
       t.is(typesOf(await ask(execute('one'))), '2DCZ');
-      // Once it is described again, the statement can be executed again.
+      // After another Describe, the statement can be executed again.
       await run(server, 'ALTER TABLE t DROP COLUMN b');
       t.is(typesOf(await ask(execute('all'))), '2DCZ');
       await run(server, 'ALTER TABLE t ADD COLUMN c INT');

@@ -1,6 +1,7 @@
 /**
- * Parameters in places where types or values must be known before execution: rows of VALUES, arrays
- * in FROM, intervals, steps of a series. The client declares their types or leaves them open.
+ * Parameters in positions where types or values must be known before execution: rows of VALUES,
+ * arrays in FROM, intervals, steps of a series. The client declares their types or leaves them
+ * open.
  */
 import { existsSync } from 'node:fs';
 

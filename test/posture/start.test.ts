@@ -1,6 +1,6 @@
 /**
  * Gate S1: configurations with which the server refuses to start, and the listeners that it opens
- * with others.
+ * with other configurations.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

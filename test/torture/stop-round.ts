@@ -157,7 +157,7 @@ const importOverHttp: Client = async (server, stopped) => {
   requireRefusal(end);
 };
 
-/** Sends queries that complete within the time that a stop allows running statements. */
+/** Sends queries that are short enough to complete before a stop cancels running statements. */
 const shortOverHttp: Client = async (server) => {
   for (;;) {
     const query = 'SELECT sum(sqrt(x)) FROM long_sequence(20000000)';

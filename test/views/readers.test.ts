@@ -1,6 +1,6 @@
 /**
- * Queries on views with EXPIRE ROWS, or answered from a view, with little memory and small chunks.
- * However they are stopped, they must end immediately and release their memory.
+ * Queries on views with EXPIRE ROWS, and queries answered from a view, with little memory and small
+ * chunks. Whatever stops them, they must end immediately and release their memory.
  */
 import { once } from 'node:events';
 import { createConnection } from 'node:net';

@@ -69,7 +69,7 @@ class Row {
     return this.chance(0.3) ? this.skewed(most, 4) : 0;
   }
 
-  /** Returns a string that is non-empty in the given share of rows. */
+  /** Returns a string that is non-empty in the given fraction of rows. */
   rare(share: number, value: () => string): string {
     return this.chance(share) ? value() : '';
   }
@@ -118,7 +118,7 @@ function urlHash(row: Row): bigint {
 
 function address(number: number): string {
   const bits = scramble(number + 17);
-  return `${1 + (bits >>> 24) % 223}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
+  return `${1 + ((bits >>> 24) % 223)}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
 }
 
 type Column = readonly [name: string, type: Type, value: (row: Row) => Value];

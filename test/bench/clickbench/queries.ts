@@ -12,9 +12,7 @@ export interface Query {
   readonly id: string;
   readonly text: string;
   readonly duckdb: string;
-  /**
-   * Columns of the answer by which ORDER BY sorts; rows with equal values may come in any order.
-   */
+  /** Columns of the answer by which ORDER BY sorts; rows with equal values may be in any order. */
   readonly order: readonly number[];
 }
 
@@ -113,13 +111,18 @@ function written(leastRows: number): readonly Written[] {
         GROUP BY SearchPhrase ${TOP}`,
       order: [3],
     },
-    { text: "SELECT * FROM hits WHERE URL LIKE '%google%' ORDER BY EventTime LIMIT 10", order: [4] },
+    {
+      text: "SELECT * FROM hits WHERE URL LIKE '%google%' ORDER BY EventTime LIMIT 10",
+      order: [4],
+    },
     { text: `SELECT SearchPhrase FROM hits WHERE ${named} ORDER BY EventTime LIMIT 10` },
     {
       text: `SELECT SearchPhrase FROM hits WHERE ${named} ORDER BY SearchPhrase LIMIT 10`,
       order: [0],
     },
-    { text: `SELECT SearchPhrase FROM hits WHERE ${named} ORDER BY EventTime, SearchPhrase LIMIT 10` },
+    {
+      text: `SELECT SearchPhrase FROM hits WHERE ${named} ORDER BY EventTime, SearchPhrase LIMIT 10`,
+    },
     {
       text: `SELECT * FROM (SELECT CounterID, AVG(length_bytes(URL)) AS l, COUNT(*) AS c FROM hits
         WHERE URL IS NOT NULL GROUP BY CounterID) WHERE c > ${leastRows} ORDER BY l DESC LIMIT 25`,

@@ -359,7 +359,7 @@ async function kysely() {
   await db.destroy();
 }
 
-/** The schema that Drizzle reads from a file and that the checks use. */
+/** The schema file that Drizzle reads and that the checks use. */
 const DRIZZLE_SCHEMA = `const pg = require('drizzle-orm/pg-core');
 exports.places = pg.pgTable('dr_places', {
   id: pg.serial('id').primaryKey(),

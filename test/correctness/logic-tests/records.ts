@@ -42,7 +42,7 @@ interface Skip {
   readonly endsFile: boolean;
 }
 
-/** Another file, given by the path in the directive. */
+/** An included file, given by the path in the directive. */
 interface Include {
   readonly kind: 'include';
   readonly at: Position;

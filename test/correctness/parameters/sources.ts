@@ -97,7 +97,10 @@ async function functions(): Promise<Swept[]> {
   return listed.map(({ example }) => ({ source: 'functions', setup, sql: `SELECT ${example}` }));
 }
 
-/** Returns the SQL examples on the pages of `docs`; each page runs from its start. */
+/**
+ * Returns the SQL examples on the pages of `docs`. The earlier changes on the page are the setup of
+ * an example.
+ */
 function pages(): Swept[] {
   const folder = new URL('docs/', ROOT);
   const names = readdirSync(folder).filter((name) => name.endsWith('.md'));

@@ -25,8 +25,8 @@ function sources(): readonly Source[] {
 }
 
 /**
- * Returns the EXPLAIN names declared in the source code, and the files whose operator declares
- * none.
+ * Returns the EXPLAIN names declared in the source code, and the files whose operator declares no
+ * name.
  */
 export function namesInSources(): {
   readonly names: readonly string[];
