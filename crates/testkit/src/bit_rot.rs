@@ -58,18 +58,18 @@ pub fn run(seed: u64, flips: u64) -> Result<RotReport, String> {
         image.flip(path, place, mask).map_err(|error| error.to_string())?;
         let outcome = catch_unwind(AssertUnwindSafe(|| read(&image, &options)));
         let what = match outcome {
-            Err(_) => "it panicked",
+            Err(_) => "the storage panicked",
             Ok(Err(_)) => {
                 report.detected += 1;
                 continue;
             }
-            Ok(Ok(model)) if model != expected => "it changed an answer",
+            Ok(Ok(model)) if model != expected => "the flip changed a query result",
             Ok(Ok(_)) => match dead(path, bytes, place, mask) {
                 Some(kind) => {
                     *report.dead.entry(kind).or_default() += 1;
                     continue;
                 }
-                None => "nobody saw it",
+                None => "the flip was not detected",
             },
         };
         let failure = format!("{path}, byte {place} of {}, bit {mask:#04x}: {what}", bytes.len());

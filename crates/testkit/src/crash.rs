@@ -73,7 +73,7 @@ pub const MUTANTS: &[Mutant] = &[
 /// Faults without any effect that a client could observe, with the reason.
 pub const EQUIVALENT: &[(Mutant, &str)] = &[(
     Mutant::Protocol(PlantedFault::ReplayAllLogs),
-    "a transaction that the manifest holds has a number below the next one and is passed over",
+    "transactions in the manifest have numbers below the next one and are skipped",
 )];
 
 /// Counts and failures of a crash run.
@@ -240,15 +240,15 @@ impl Case<'_> {
     fn open(vfs: &SimVfs, options: &StorageOptions) -> Result<(Arc<Storage>, Model), String> {
         let shared: Arc<dyn Vfs> = Arc::new(vfs.clone());
         let storage = Storage::open(shared, options.clone())
-            .map_err(|error| format!("it does not open: {}", error.message))?;
+            .map_err(|error| format!("the storage does not open: {}", error.message))?;
         let model = Model::read(&storage.snapshot())
-            .map_err(|error| format!("it cannot be read: {}", error.message))?;
+            .map_err(|error| format!("the database cannot be read: {}", error.message))?;
         // A crash is not damage, so no crash state may be reported as damage.
         if let Some(what) = storage.repairs().first() {
-            return Err(format!("it had to be repaired: {what}"));
+            return Err(format!("opening repaired damage: {what}"));
         }
         if let Some(damage) = storage.snapshot().damages().first() {
-            return Err(format!("it has a damaged table: {}", damage.what));
+            return Err(format!("a table is damaged: {}", damage.what));
         }
         Ok((storage, model))
     }
@@ -271,12 +271,12 @@ impl Case<'_> {
         let earlier = history.states.iter().rposition(|state| *state == fingerprint);
         Err(match earlier {
             Some(index) => format!(
-                "{} of {} transactions are left, {at_least} were durable",
+                "{} of {} transactions remain, but {at_least} were durable",
                 index,
                 history.acknowledged()
             ),
             None => format!(
-                "it is no state that ever was; compared with the last one: {}",
+                "no earlier state matches; difference from the last state: {}",
                 model.difference(&history.model)
             ),
         })
@@ -299,7 +299,7 @@ impl Case<'_> {
         let entries = vfs.list("").unwrap_or_default();
         if !entries.iter().any(|entry| entry.name == ".checkpoint") {
             if !history.copies.contains(&None) {
-                self.judge("copy", Err("the copy is gone".to_owned()));
+                self.judge("copy", Err("the backup is missing".to_owned()));
             }
             return;
         }
@@ -308,7 +308,7 @@ impl Case<'_> {
             file.sync()?;
             vfs.sync_dir("")
         };
-        let as_text = |error: &dyn fmt::Display| format!("it cannot be restored: {error}");
+        let as_text = |error: &dyn fmt::Display| format!("the backup cannot be restored: {error}");
         let mut outcome = ask(vfs).map_err(|error| as_text(&error));
         let mut image = vfs.clone();
         if self.rng.random() {
@@ -327,7 +327,7 @@ impl Case<'_> {
             if history.copies.contains(&Some(found)) {
                 return Ok(());
             }
-            Err(format!("it is not what was copied: {}", model.difference(&history.model)))
+            Err(format!("the restored backup differs: {}", model.difference(&history.model)))
         });
         self.report.restores += 1;
         self.judge("restore", outcome);
@@ -342,7 +342,7 @@ impl Case<'_> {
         let outcome = Self::open(&again, options).and_then(|(_, model)| {
             // The state that the first recovery exposed to readers must be durable.
             match first {
-                Ok(shown) if shown != model => Err("it differs from what was shown".to_owned()),
+                Ok(shown) if shown != model => Err("it differs from the state shown earlier".to_owned()),
                 _ => Self::compare(&model, history, history.durable),
             }
         });

@@ -64,7 +64,7 @@ pub fn run_one(seed: u64, report: &mut Report) {
     let baseline = match baseline {
         Ok(baseline) => baseline,
         Err(error) => {
-            report.failures.push(Failure { seed, what: format!("unspoiled: {}", error.message) });
+            report.failures.push(Failure { seed, what: format!("before the damage: {}", error.message) });
             return;
         }
     };
@@ -159,7 +159,7 @@ struct Case<'a> {
 impl Case<'_> {
     fn judge(&self, vfs: &SimVfs, report: &mut Report) -> Result<(), String> {
         let storage = open(vfs, self.options)
-            .map_err(|error| format!("it does not open: {}", error.message))?;
+            .map_err(|error| format!("the storage does not open: {}", error.message))?;
         let sound = self.compare(&storage)?;
         let damages = storage.snapshot().damages();
         report.repaired += u64::from(!storage.repairs().is_empty());
@@ -172,7 +172,7 @@ impl Case<'_> {
             let change = Change::ReplaceSchema(table.schema().as_ref().clone());
             match storage.commit(vec![change]) {
                 Err(error) if error.code == ErrorCode::Damaged => {}
-                other => return Err(format!("a damaged table takes writes: {other:?}")),
+                other => return Err(format!("a damaged table accepts writes: {other:?}")),
             }
         }
         self.goes_on(vfs, storage, &sound)
@@ -211,7 +211,7 @@ impl Case<'_> {
         let missing = self.baseline.tables.keys().find(|name| snapshot.table(name).is_none());
         match missing {
             Some(name) if !self.may_be_older() && damages.is_empty() => {
-                Err(format!("{name} is gone"))
+                Err(format!("{name} is missing"))
             }
             _ => Ok(sound),
         }
@@ -228,7 +228,7 @@ impl Case<'_> {
         let pairs = read.rows.iter().zip(&expected.rows);
         let unlike = pairs.into_iter().find(|(read, expected)| read != expected);
         Err(format!(
-            "{name} holds {} rows of {}, first unlike {unlike:?}, and is not called damaged",
+            "{name} has {} of {} rows and is not reported as damaged; difference: {unlike:?}",
             read.rows.len(),
             expected.rows.len()
         ))
@@ -275,10 +275,10 @@ impl Case<'_> {
         let storage = open(vfs, self.options).map_err(failed("second start"))?;
         let snapshot = storage.snapshot();
         for (name, before) in sound {
-            let Some(table) = snapshot.table(name) else { return Err(format!("{name} is lost")) };
+            let Some(table) = snapshot.table(name) else { return Err(format!("{name} is missing after the second start")) };
             let read = ModelTable::read(&table).map_err(failed("second start"))?;
             if read != *before {
-                return Err(format!("{name} is different after the second start"));
+                return Err(format!("{name} differs after the second start"));
             }
         }
         if let Some(what) = storage.repairs().first() {

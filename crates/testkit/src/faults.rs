@@ -64,7 +64,7 @@ fn every_call(fault: Fault, stride: u64, only: Option<u64>, report: &mut FaultRe
     loop {
         let fault = Fault { at, ..fault };
         let outcome = catch_unwind(AssertUnwindSafe(|| one(fault)));
-        let outcome = outcome.unwrap_or_else(|_| Err("it panicked".to_owned()));
+        let outcome = outcome.unwrap_or_else(|_| Err("the storage panicked".to_owned()));
         let reached = match outcome {
             Ok(calls) => {
                 report.passed += 1;
@@ -124,7 +124,7 @@ fn session(
     let Ok(opened) = Model::read(&storage.snapshot()) else { return Ok(()) };
     let at_least = history.after_kill(faulty.disk().sync_has_failed());
     if !history.allows(opened.fingerprint(), at_least) {
-        return Err(format!("reopened: {}", opened.difference(&history.model)));
+        return Err(format!("after reopening: {}", opened.difference(&history.model)));
     }
     history.restart(opened);
     let mut client = Client { storage: &storage, rng, history, pinned: None };
@@ -135,7 +135,7 @@ fn session(
             && seen.fingerprint() != client.history.model.fingerprint()
         {
             let difference = seen.difference(&client.history.model);
-            return Err(format!("{action:?} answered {outcome:?}, then: {difference}"));
+            return Err(format!("{action:?} returned {outcome:?}, then: {difference}"));
         }
     }
     drop(client);
@@ -145,7 +145,7 @@ fn session(
     if !faulty.lasts()
         && let (Err(error), Err(_)) = (reads(), reads())
     {
-        return Err(format!("reading stays broken: {}", error.message));
+        return Err(format!("reads keep failing: {}", error.message));
     }
     if storage.close().is_ok() {
         history.durable = history.acknowledged();
@@ -163,7 +163,7 @@ fn restart(
 ) -> Result<(), String> {
     let shared: Arc<dyn Vfs> = Arc::new(disk.clone());
     let storage = Storage::open(Arc::clone(&shared), options.clone())
-        .map_err(|error| format!("it does not open: {}", error.message))?;
+        .map_err(|error| format!("the storage does not open: {}", error.message))?;
     let read = |storage: &Storage| {
         Model::read(&storage.snapshot()).map_err(|error| format!("unreadable: {}", error.message))
     };
@@ -171,7 +171,7 @@ fn restart(
     if !history.allows(model.fingerprint(), at_least) {
         let (difference, repairs) = (model.difference(&history.model), storage.repairs());
         return Err(format!(
-            "{at_least} transactions were promised: {difference}; repaired: {repairs:?}"
+            "{at_least} transactions were guaranteed: {difference}; repaired: {repairs:?}"
         ));
     }
     let mut after = history.clone();
@@ -183,11 +183,11 @@ fn restart(
     storage.close().map_err(|error| format!("closing: {}", error.message))?;
     drop(storage);
     let storage = Storage::open(shared, options.clone())
-        .map_err(|error| format!("it does not open again: {}", error.message))?;
+        .map_err(|error| format!("the storage does not open again: {}", error.message))?;
     let again = read(&storage)?;
     if again.fingerprint() == after.model.fingerprint() {
         Ok(())
     } else {
-        Err(format!("reopened once more: {}", again.difference(&after.model)))
+        Err(format!("after reopening again: {}", again.difference(&after.model)))
     }
 }

@@ -120,7 +120,7 @@ impl Model {
             let pair = mine.rows.iter().zip(&rows).find(|(a, b)| a != b);
             if pair.is_some() || mine.rows.len() != rows.len() || mine.columns != theirs.columns {
                 let (found, expected) = (mine.rows.len(), rows.len());
-                return format!("{name}: {found} rows of {expected}, first unlike {pair:?}");
+                return format!("{name}: {found} of {expected} rows, first difference {pair:?}");
             }
         }
         format!("records {:?}, {:?}", self.records.keys(), other.records.keys())
@@ -205,7 +205,7 @@ fn check_books(ids: &ArrayRef, books: &ArrayRef) -> EngineResult<()> {
             (a, b) => a.is_none() && b.is_none(),
         };
         if !same {
-            let message = format!("row {} has another row's array", ids.value(row));
+            let message = format!("row {} has the array of another row", ids.value(row));
             return Err(EngineError::internal(message));
         }
     }

@@ -86,7 +86,7 @@ pub fn replay(root: &Path, bytes: u64) -> EngineResult<Duration> {
     for commit in 0..commits as i64 {
         append(&storage, "replayed", batch(commit * ROWS as i64 * 1_000, 1_000, ROWS)?)?;
     }
-    drop(storage); // No close: what was committed is in the log alone.
+    drop(storage); // Not closed, so commits are only in the log.
     let start = Instant::now();
     let storage = open(root)?;
     let took = start.elapsed();

@@ -266,7 +266,7 @@ impl Client<'_> {
             return Ok(());
         };
         if disk.sync_has_failed() || disk.power_is_off() {
-            return Ok(()); // The copy would hold less than what is seen.
+            return Ok(()); // The copy would lack visible changes.
         }
         let copy = Storage::open(Arc::new(disk.kill(0)), self.storage.options().clone())?;
         if !copy.condemn(id, &segment) {
@@ -348,7 +348,7 @@ impl Client<'_> {
                 if self.rng.random_bool(0.3) { self.rng.random_range(0..=base) } else { 0 };
             let again = self.rng.random();
             if again {
-                late -= late % 600_000_000; // likely the timestamp of another row
+                late -= late % 600_000_000; // Probably another row's timestamp.
             }
             let symbols = if again { 2 } else { 2 + id as u64 / 4 };
             let symbol = self.rng.random_range(0..symbols);
@@ -471,7 +471,7 @@ impl Client<'_> {
 }
 
 pub(crate) fn lost(name: &str) -> EngineError {
-    EngineError::internal(format!("table {name} is not where it was left"))
+    EngineError::internal(format!("table {name} no longer exists"))
 }
 
 /// Builds a batch of rows with the table's schema. Columns added later are null.

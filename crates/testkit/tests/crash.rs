@@ -39,5 +39,5 @@ fn every_injected_fault_is_detected() {
             unseen.push(mutant);
         }
     }
-    assert!(unseen.is_empty(), "not seen: {unseen:?}");
+    assert!(unseen.is_empty(), "not detected: {unseen:?}");
 }

@@ -18,6 +18,6 @@ fn random_damage_is_repaired_or_affects_only_one_table() {
         report.isolated
     );
     assert!(report.failures.is_empty());
-    assert!(report.repaired * 20 > report.passed, "too few were repaired");
-    assert!(report.isolated * 20 > report.passed, "too few had a damaged table");
+    assert!(report.repaired * 20 > report.passed, "too few roots were repaired");
+    assert!(report.isolated * 20 > report.passed, "too few roots had a damaged table");
 }

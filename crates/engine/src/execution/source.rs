@@ -102,7 +102,7 @@ async fn run_partition(
         while let Some(batch) = stream.next().await {
             let batch = batch.map_err(from_datafusion)?;
             if sender.send(Ok(batch)).await.is_err() {
-                break; // the reader has all it wants
+                break; // The reader needs no more batches.
             }
         }
         Ok(())

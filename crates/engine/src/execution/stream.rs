@@ -160,7 +160,7 @@ async fn pump(
             }
             let hand_over = async { Ok(chunks.send(Ok(chunk)).await.is_ok()) };
             if !until_stopped(&token, Deadline::default(), hand_over).await? {
-                break; // the reader is gone
+                break; // No reader is left.
             }
         }
         Ok(())

@@ -38,7 +38,7 @@ pub(super) enum End {
 }
 
 /// Result of processing a message from the input.
-#[expect(clippy::large_enum_variant, reason = "one at a time, and taken apart at once")]
+#[expect(clippy::large_enum_variant, reason = "only one exists at a time, briefly")]
 pub(super) enum Step {
     /// The message was read, and answered if it requires an answer.
     Done,

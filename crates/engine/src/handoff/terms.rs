@@ -8,7 +8,7 @@ use tidemark_wire::{BindPattern, RequestPattern};
 use super::shape::Shapes;
 
 /// Permitted requests and how to answer them.
-#[expect(clippy::large_enum_variant, reason = "one for each handoff, behind a pointer")]
+#[expect(clippy::large_enum_variant, reason = "allocated once per handoff")]
 pub(super) enum Terms {
     Pg(PgTerms),
     Http(HttpTerms),

@@ -66,7 +66,7 @@ impl<R: Reader> Feed<R> {
         // A chunk that is larger than the queue reserves the entire queue.
         let wanted = u32::try_from(length.min(shared.most_waiting)).unwrap_or(u32::MAX);
         if let Ok(permit) = shared.room.acquire_many(wanted).await {
-            permit.forget(); // the reader gives the room back
+            permit.forget(); // The reader releases the queue space.
             if shared.chunks.lock().add(chunk) {
                 let shared = Arc::clone(shared);
                 self.0.database.handle().spawn_blocking(move || shared.read_waiting());

@@ -142,7 +142,7 @@ mod tests {
         }
         job.owes_until = Some(Instant::now());
         job.owe(rest, credit);
-        assert!(job.may_begin(), "what was owed is forgotten when it has rested");
+        assert!(job.may_begin(), "rest periods that are over no longer count");
     }
 
     #[test]

@@ -204,9 +204,9 @@ mod tests {
         test: impl Fn(&[String]) -> Arc<dyn PhysicalExpr>,
     ) -> NamedTest {
         let kept = NamedTest::default();
-        assert_eq!(kept.wanted(2), None, "of values that come once");
+        assert_eq!(kept.wanted(2), None, "not for the first execution");
         let texts = kept.wanted(2).unwrap();
-        assert_eq!(kept.wanted(2), None, "made already");
+        assert_eq!(kept.wanted(2), None, "already compiled");
         kept.keep(tree, Some((test(&texts), met)), texts).unwrap();
         kept
     }
@@ -246,7 +246,7 @@ mod tests {
         let [name, _] = values("a", "");
         let found = test.of(&[name, ParameterValue::Null]).unwrap().unwrap();
         assert_eq!(found.to_string(), named("a").to_string());
-        assert_eq!(of(kept(&tree(2), 2, |texts| named(&texts[0]))), None, "met where it is not");
+        assert_eq!(of(kept(&tree(2), 2, |texts| named(&texts[0]))), None, "fewer occurrences than expected");
         assert_eq!(of(kept(&tree(2), 1, |texts| either(named(&texts[0]), text(&texts[0])))), None);
         assert_eq!(of(kept(&tree(2), 1, |texts| text(&texts[0]))), None, "no symbol");
         let mut elsewhere = tree(2);

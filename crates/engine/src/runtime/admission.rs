@@ -318,9 +318,9 @@ mod tests {
                 [admission.admit("many").await.unwrap(), admission.admit("many").await.unwrap()];
             assert!(admission.admit("many").await.is_err());
             let one = admission.admit("one").await.unwrap();
-            assert!(admission.admit("one").await.is_err(), "beside the common ones only one");
+            assert!(admission.admit("one").await.is_err(), "each user gets only one extra slot");
             let _other = admission.admit("other").await.unwrap();
-            assert!(admission.admit("third").await.is_err(), "twice as many at the most");
+            assert!(admission.admit("third").await.is_err(), "at most twice the normal number of slots");
             drop(one);
             assert!(admission.admit("many").await.is_err());
             admission.admit("third").await.unwrap();
@@ -337,7 +337,7 @@ mod tests {
             let (mut first, mut second) = (first, second);
             assert!(second.try_recv().is_ok() && first.try_recv().is_ok());
             let state = admission.state.lock();
-            assert!(state.users.is_empty(), "nobody is remembered");
+            assert!(state.users.is_empty(), "no user entry remains");
         });
     }
 }

@@ -216,7 +216,7 @@ mod tests {
         });
         assert_eq!(committed.unwrap(), 7);
         token.cancel();
-        assert!(!token.is_cancelled(), "it has happened");
+        assert!(!token.is_cancelled(), "the statement is already committed");
         assert_eq!(token.settle(|| Ok(8)).unwrap(), 8, "a statement may commit twice");
     }
 

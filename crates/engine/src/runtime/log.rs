@@ -113,13 +113,13 @@ mod tests {
     fn a_line_counts_as_delivered_only_after_the_reader_confirms_it() {
         let queue = Queue::default();
         queue.write(line("first"));
-        assert!(queue.wait_until_delivered(SHORT), "nobody reads");
+        assert!(queue.wait_until_delivered(SHORT), "there is no reader");
         assert_eq!(queue.take_batch().len(), 1);
-        assert!(!queue.wait_until_delivered(SHORT), "taken, not delivered");
+        assert!(!queue.wait_until_delivered(SHORT), "the line was taken but not delivered");
         queue.delivered();
         assert!(queue.wait_until_delivered(SHORT));
         queue.write(line("second"));
-        assert!(!queue.wait_until_delivered(SHORT), "not taken");
+        assert!(!queue.wait_until_delivered(SHORT), "no reader took the line");
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 queue.take_batch();

@@ -248,7 +248,7 @@ mod tests {
         first.try_grow(80).unwrap();
         let second = reservation(&two, "join", false);
         second.try_grow(40).unwrap();
-        assert!(second.try_grow(1).is_err(), "of the same user");
+        assert!(second.try_grow(1).is_err(), "the user's limit is reached");
         let other = reservation(&shared.query("b"), "join", false);
         other.try_grow(40).unwrap();
         drop((first, second));
@@ -267,9 +267,9 @@ mod tests {
         two.try_grow(50).unwrap();
         drop(one);
         two.try_grow(50).unwrap();
-        assert!(two.try_grow(1).is_err(), "it leaves a part to those that cannot spill");
+        assert!(two.try_grow(1).is_err(), "a reserve remains for operators that cannot spill");
         fixed.try_grow(20).unwrap();
-        assert!(fixed.try_grow(1).is_err(), "what they hold is not free");
+        assert!(fixed.try_grow(1).is_err(), "memory of spilling operators is not free");
         two.free();
         fixed.try_grow(100).unwrap();
     }

@@ -278,9 +278,9 @@ mod tests {
         let mut kept = Kept::new(800);
         assert!(!kept.is_too_much(99));
         assert!(kept.is_too_much(100));
-        assert!(!kept.is_too_much(1_000), "threads were just asked");
+        assert!(!kept.is_too_much(1_000), "threads have just returned memory");
         kept.asked = Instant::now().checked_sub(GIVE_BACK_EVERY);
-        assert!(!kept.is_too_much(300), "that much is left when all gave back");
+        assert!(!kept.is_too_much(300), "the minimum retained since the last return");
         assert!(!kept.is_too_much(250));
         assert!(!kept.is_too_much(349));
         assert!(kept.is_too_much(350));

@@ -527,7 +527,7 @@ mod tests {
             &[access(&[], Permission::Insert), access(&["ts"], Permission::Select)]
         ));
         assert!(!covers(&described, &[access(&["price"], Permission::Select)]));
-        assert!(!covers(&described, &[access(&[], Permission::Select)]), "the whole table is more");
+        assert!(!covers(&described, &[access(&[], Permission::Select)]), "access to the whole table needs more permissions");
         assert!(!covers(&described, &[access(&[], Permission::DropTable)]));
     }
 }

@@ -31,10 +31,10 @@ fn folder() -> PathBuf {
 fn files() -> Vec<(String, PathBuf)> {
     let folder = folder();
     let pattern = folder.join("**/*.slt");
-    let found = glob(&pattern.to_string_lossy()).expect("the pattern of the files");
+    let found = glob(&pattern.to_string_lossy()).expect("the file pattern is valid");
     let name = |path: &Path| path.strip_prefix(&folder).unwrap_or(path).display().to_string();
     found
-        .map(|path| path.expect("a folder that can be read"))
+        .map(|path| path.expect("the folder is readable"))
         .map(|path| (name(&path), path))
         .collect()
 }

@@ -260,7 +260,7 @@ impl TableBuilder {
         let rows = self.count;
         let filling = self.filling(column)?;
         if filling.rows > rows {
-            return Ok(()); // the first one wins
+            return Ok(()); // The first value of a row is used.
         }
         filling.pad(rows);
         match cast::put(&mut filling.builder, &value) {

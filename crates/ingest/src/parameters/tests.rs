@@ -24,7 +24,7 @@ fn one(oid: u32, value: &[u8]) -> Result<ParameterValue<'static>, EngineError> {
 }
 
 fn refused(bytes: &[u8], code: ErrorCode, why: &str) {
-    let error = read(bytes).expect_err("it is refused");
+    let error = read(bytes).expect_err("the rows must be rejected");
     assert_eq!(error.code, code, "{error}");
     assert!(error.reason().contains(why), "{}", error.reason());
 }
@@ -209,7 +209,7 @@ fn array_items_are_formatted_like_single_values() {
         assert_eq!(ParameterValue::text(format!("{{{}}}", items.text())), nested, "{oid}");
         // Rejects an array that is truncated at any byte or has bytes after its last element.
         for length in 0..flat.len() {
-            let error = one(array_oid, &flat[..length]).expect_err("it is refused");
+            let error = one(array_oid, &flat[..length]).expect_err("array is truncated");
             assert_eq!(error.code, ErrorCode::InvalidBinary, "{oid}, {length}");
         }
         let longer = [&flat[..], &[0]].concat();
@@ -219,13 +219,13 @@ fn array_items_are_formatted_like_single_values() {
     assert_eq!(one(1007, &wide).expect_err("too wide").code, ErrorCode::InvalidBinary);
     let infinite = i64::MAX.to_be_bytes();
     let infinite = array(&[1], oid::TIMESTAMP, &[Some(&infinite)]);
-    assert_eq!(one(1115, &infinite).expect_err("no instant").code, ErrorCode::InvalidValue);
+    assert_eq!(one(1115, &infinite).expect_err("infinite").code, ErrorCode::InvalidValue);
 }
 
 #[test]
 fn arrays_longer_than_their_data_are_rejected() {
     let refused = |bytes: &[u8]| {
-        let error = one(1009, bytes).expect_err("it is refused");
+        let error = one(1009, bytes).expect_err("the array must be rejected");
         assert_eq!(error.code, ErrorCode::InvalidBinary);
     };
     refused(&array(&[i32::MAX], oid::TEXT, &[]));

@@ -19,11 +19,11 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| ()));
     let report = match run(command.seed, flips) {
         Ok(report) => report,
-        Err(error) => return command.finish(0, &[format!("no root to flip bits in: {error}")]),
+        Err(error) => return command.finish(0, &[format!("cannot prepare the root: {error}")]),
     };
     println!("root of {} bytes, {} flips detected", report.bytes, report.detected);
     for (kind, count) in &report.dead {
-        println!("{count} flips where nothing is read: {kind}");
+        println!("{count} flips in bytes that are never read: {kind}");
     }
     let passed = report.detected + report.dead.values().sum::<u64>();
     command.finish(passed, &report.failures)

@@ -48,11 +48,11 @@ fn planted(command: &Command) -> ExitCode {
         let report = run(command.seed, states, Some(mutant), true);
         match report.failures.first() {
             Some(failure) => println!("{mutant:?}: after {} states, {failure}", report.states()),
-            None => unseen.push(format!("{mutant:?} was not seen in {} states", report.states())),
+            None => unseen.push(format!("{mutant:?} was not detected in {} states", report.states())),
         }
     }
     for (mutant, reason) in EQUIVALENT {
-        println!("{mutant:?}: not looked for, {reason}");
+        println!("{mutant:?}: not searched, {reason}");
     }
     command.finish((MUTANTS.len() - unseen.len()) as u64, &unseen)
 }

@@ -17,6 +17,6 @@ fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|_| ()));
     let stride = command.number("--stride").unwrap_or(1);
     let report = run(command.seed, stride, command.number("--only"));
-    println!("calls of the script: {}, 3 modes, 7 errors, once and lasting", report.calls);
+    println!("{} calls in the script, 3 modes, 7 errors, single and lasting", report.calls);
     command.finish(report.passed, &report.failures)
 }

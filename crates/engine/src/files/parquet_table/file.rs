@@ -121,7 +121,7 @@ impl ParquetFile {
             DataType::Timestamp(TimeUnit::Microsecond, _) => Some(1_000),
             DataType::Timestamp(TimeUnit::Nanosecond, _) => Some(1),
             DataType::UInt8 | DataType::UInt16 | DataType::UInt32 | DataType::UInt64 => {
-                return None; // stored as signed numbers
+                return None; // The bounds are stored as signed numbers.
             }
             DataType::Date32 => Some(86_400_000_000_000),
             _ => None,

@@ -138,7 +138,7 @@ fn holds(
     let known = value.and_then(value_of).zip(bounds(column.name));
     let Some((value, Bounds { low, high })) = known else { return true };
     if matches!(value, Value::Text(_)) && op != Operator::Eq {
-        return true; // the dialect's order of texts is its own
+        return true; // The dialect orders strings differently.
     }
     let (low, high) = if column.as_float { (float(low), float(high)) } else { (low, high) };
     // DOUBLE values that differ by at most this tolerance are equal.

@@ -166,7 +166,7 @@ impl ExecutionPlan for ParquetScanExec {
                     piece.read(&types, &schema, &mut send)
                 });
                 if !goes_on.map_err(external)? {
-                    break; // the plan has all it wants
+                    break; // The plan needs no more rows.
                 }
             }
             Ok(())

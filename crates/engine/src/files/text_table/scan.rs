@@ -105,7 +105,7 @@ impl ExecutionPlan for TextScanExec {
         builder.spawn_blocking(move || {
             for text in texts.iter() {
                 if !read(text, &columns, &mut rows).map_err(external)? {
-                    break; // the plan has all it wants
+                    break; // The plan needs no more rows.
                 }
             }
             Ok(())

@@ -64,7 +64,7 @@ fn rows_get_their_own_timestamp_or_the_server_time() {
     let given = some(0b10, [7_i64.to_le_bytes()]);
     let shown = read(message(0, 1, &block("t", 2, &[("", 0x0a, given.clone())])), nothing());
     let shown = shown.unwrap().concat();
-    assert!(shown.contains("[1970-01-01T00:00:00.000007|20"), "the server's time: {shown}");
+    assert!(shown.contains("[1970-01-01T00:00:00.000007|20"), "expected the server time: {shown}");
     let named = message(0, 1, &block("t", 2, &[("timestamp", 0x0a, given)]));
     let (status, reason) = read(named, nothing()).unwrap_err();
     assert_eq!(

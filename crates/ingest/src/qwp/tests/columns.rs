@@ -67,7 +67,7 @@ fn strings_geohashes_decimals_and_arrays_are_decoded() {
     assert!(made(0x11, arrays).starts_with("DOUBLE[][]=[{"));
     let empty = [vec![0, 1], array(&[0], &[]), vec![1], array(&[1], &[2.0])].concat();
     assert!(made(0x11, empty).starts_with("DOUBLE[]=[{"));
-    assert_eq!(made(0x11, vec![1, 0b11]), "none", "nothing tells its dimensions");
+    assert_eq!(made(0x11, vec![1, 0b11]), "none", "the number of dimensions is unknown");
     // Rejected, because otherwise a few length bytes could produce a string of any length.
     let hollow = [vec![1, 0b10, 2], array(&[i32::MAX, 0], &[])].concat();
     assert!(cells(0x11, hollow, nothing()).unwrap_err().contains("too many empty nested arrays"));
