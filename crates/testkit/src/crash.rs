@@ -342,7 +342,7 @@ impl Case<'_> {
         let outcome = Self::open(&again, options).and_then(|(_, model)| {
             // The state that the first recovery exposed to readers must be durable.
             match first {
-                Ok(shown) if shown != model => Err("it differs from the state shown earlier".to_owned()),
+                Ok(shown) if shown != model => Err("it differs from the earlier state".to_owned()),
                 _ => Self::compare(&model, history, history.durable),
             }
         });

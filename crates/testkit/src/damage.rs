@@ -64,7 +64,7 @@ pub fn run_one(seed: u64, report: &mut Report) {
     let baseline = match baseline {
         Ok(baseline) => baseline,
         Err(error) => {
-            report.failures.push(Failure { seed, what: format!("before the damage: {}", error.message) });
+            report.failures.push(Failure { seed, what: format!("no baseline: {}", error.message) });
             return;
         }
     };
@@ -275,7 +275,9 @@ impl Case<'_> {
         let storage = open(vfs, self.options).map_err(failed("second start"))?;
         let snapshot = storage.snapshot();
         for (name, before) in sound {
-            let Some(table) = snapshot.table(name) else { return Err(format!("{name} is missing after the second start")) };
+            let Some(table) = snapshot.table(name) else {
+                return Err(format!("{name} is missing after the second start"));
+            };
             let read = ModelTable::read(&table).map_err(failed("second start"))?;
             if read != *before {
                 return Err(format!("{name} differs after the second start"));

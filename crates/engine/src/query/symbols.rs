@@ -246,7 +246,7 @@ mod tests {
         let [name, _] = values("a", "");
         let found = test.of(&[name, ParameterValue::Null]).unwrap().unwrap();
         assert_eq!(found.to_string(), named("a").to_string());
-        assert_eq!(of(kept(&tree(2), 2, |texts| named(&texts[0]))), None, "fewer occurrences than expected");
+        assert_eq!(of(kept(&tree(2), 2, |texts| named(&texts[0]))), None, "too few uses");
         assert_eq!(of(kept(&tree(2), 1, |texts| either(named(&texts[0]), text(&texts[0])))), None);
         assert_eq!(of(kept(&tree(2), 1, |texts| text(&texts[0]))), None, "no symbol");
         let mut elsewhere = tree(2);

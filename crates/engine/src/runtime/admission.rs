@@ -320,7 +320,7 @@ mod tests {
             let one = admission.admit("one").await.unwrap();
             assert!(admission.admit("one").await.is_err(), "each user gets only one extra slot");
             let _other = admission.admit("other").await.unwrap();
-            assert!(admission.admit("third").await.is_err(), "at most twice the normal number of slots");
+            assert!(admission.admit("third").await.is_err(), "twice the normal number run");
             drop(one);
             assert!(admission.admit("many").await.is_err());
             admission.admit("third").await.unwrap();

@@ -527,7 +527,8 @@ mod tests {
             &[access(&[], Permission::Insert), access(&["ts"], Permission::Select)]
         ));
         assert!(!covers(&described, &[access(&["price"], Permission::Select)]));
-        assert!(!covers(&described, &[access(&[], Permission::Select)]), "access to the whole table needs more permissions");
+        let all_columns = access(&[], Permission::Select);
+        assert!(!covers(&described, &[all_columns]), "the entire table needs more permissions");
         assert!(!covers(&described, &[access(&[], Permission::DropTable)]));
     }
 }

@@ -48,7 +48,7 @@ fn planted(command: &Command) -> ExitCode {
         let report = run(command.seed, states, Some(mutant), true);
         match report.failures.first() {
             Some(failure) => println!("{mutant:?}: after {} states, {failure}", report.states()),
-            None => unseen.push(format!("{mutant:?} was not detected in {} states", report.states())),
+            None => unseen.push(format!("{mutant:?}: not detected in {} states", report.states())),
         }
     }
     for (mutant, reason) in EQUIVALENT {
