@@ -10,7 +10,7 @@ interface Answer {
   readonly position?: number;
 }
 
-/** `root`: the root of a server that ran earlier. */
+/** `root`: the root directory of a server that ran earlier. */
 export async function startAccessServer(
   root?: string,
   ...set: readonly string[]

@@ -1,4 +1,7 @@
-/** Permissions that each kind of statement requires. One without `ON` applies to the database. */
+/**
+ * Permissions that each kind of statement requires. A permission without `ON` applies to the
+ * database.
+ */
 export interface Row {
   readonly sql: string;
   /** All required permissions, such as `SELECT ON t(a)` or `CREATE TABLE`. */

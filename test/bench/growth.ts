@@ -30,8 +30,8 @@ const ROWS_PER_COMMIT = 100;
 interface Item {
   readonly name: string;
   /**
-   * `#` stands for the size, which is part of the table names. `{}` stands for a different number
-   * in each run, for queries whose results are cached by value.
+   * `#` stands for the table size, which is part of the table names. `{}` stands for a different
+   * number in each run, for queries whose results are cached by value.
    */
   readonly text: string;
 }

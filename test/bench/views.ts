@@ -249,8 +249,8 @@ async function freshness(): Promise<void> {
       await measure(20);
       tell('alone', await measure(TURNS * 60));
       // Sends a tenth of a second's worth of rows at 100,000 rows per second. There are two
-      // writers, so rows of one arrive after later rows of the other, by up to 10 ms and 10,000
-      // rows.
+      // writers, so a row of one writer may arrive after later rows of the other, by up to 10 ms
+      // and 10,000 rows.
       const state = { over: false, sent: 0 };
       const writer = (async () => {
         while (!state.over) {

@@ -21,7 +21,7 @@ const BOOK =
   'CASE WHEN x % 2 = 0 THEN 100.0 - x * 0.05 ELSE 100.0 + x * 0.05 END AS price, ' +
   '1.0 + x % 7 AS amount FROM long_sequence(80)';
 
-/** Draws a query as one kind of chart, alone on the page. */
+/** Draws a query as one kind of chart, with no other charts on the page. */
 async function draw(shown: ConsolePage, query: string, kind: string): Promise<void> {
   const { page } = shown;
   if ((await shown.query(query)) !== 'done') {

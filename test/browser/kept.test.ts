@@ -1,6 +1,6 @@
 /**
- * Notebooks saved on the server: two users share one, merge changes, restore versions, pass on a
- * link.
+ * Notebooks saved on the server: two users share a notebook, merge changes, restore versions and
+ * pass on a link.
  */
 import type { ExecutionContext } from 'ava';
 import type { Locator, Page } from 'playwright-core';

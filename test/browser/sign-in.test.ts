@@ -108,7 +108,7 @@ browserTest('an expired session asks once for a login, and the text is kept', as
   // The stream never ends. If it started later, it would be the first refused request.
   const isStream = (request: Request): boolean => request.url().endsWith('/live');
   await until(() => [...asked].some(isStream), 'the stream has started');
-  // Delays the page's own requests, because the first one that is refused asks the user to sign in.
+  // Delays the page's own requests, because the first refused request asks the user to sign in.
   let refused = (): void => undefined;
   const refusal = new Promise<void>((resolve) => (refused = resolve));
   const questions = /\/(?:exec\?|api\/v1\/)/;

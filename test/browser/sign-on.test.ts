@@ -12,7 +12,7 @@ openBrowser();
 
 const ADMIN = { Authorization: `Basic ${btoa('admin:quest')}` };
 
-/** Starts a server on which members of `writers` may read, and its identity provider. */
+/** Starts an identity provider, and a server on which members of `writers` may read. */
 async function placeFor(
   t: ExecutionContext,
   options: { readonly accessTokenSeconds?: number; readonly set?: readonly string[] } = {},

@@ -48,7 +48,7 @@ browserTest('a server restart during a query loses nothing', async (t) => {
     await shown.page.locator('.summary[data-state="failed"]').waitFor();
     await status.filter({ hasText: 'is not responding' }).waitFor();
     t.regex(await status.innerText(), /Next attempt within \d+ s\./);
-    // The status must not keep showing the last report of a server that is gone.
+    // The status must not keep showing the last report of a stopped server.
     t.notRegex(await status.innerText(), /running|Connected/);
     t.is(await shown.editor.innerText(), ENDLESS);
     await shown.screenshot(picture('server-gone-light'));
@@ -94,7 +94,7 @@ browserTest('a damaged table is reported, and recovered by dropping the partitio
     await page.getByRole('button', { name: 'Recover t' }).click();
     await page.locator('.toast', { hasText: 't accepts writes again' }).waitFor();
     await page.locator('.status', { hasText: 'suspended' }).waitFor({ state: 'detached' });
-    // The browser logs the statement that reported the damage.
+    // The browser logs the failure of the statement that found the damage.
     const complaints = shown.complaints.filter((text) => !text.includes('status of 500'));
     t.deepEqual(complaints, []);
   } finally {

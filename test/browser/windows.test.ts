@@ -1,4 +1,4 @@
-/** Two windows of the console in one browser; neither loses the edits of the other. */
+/** Two windows of the console in one browser. Neither window loses the edits of the other. */
 import type { ConsolePage } from './console-page.js';
 import { browserSuite } from './suite.js';
 

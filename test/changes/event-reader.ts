@@ -98,7 +98,7 @@ export class EventReader {
     }
   }
 
-  /** Returns the rest of the body of a response that is not a feed. */
+  /** Returns the remaining body of a response that is not a feed. */
   async body(): Promise<string> {
     let text = this.#text;
     for (;;) {

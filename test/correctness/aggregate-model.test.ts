@@ -224,7 +224,7 @@ const NULL_REPLACEMENTS: Readonly<Record<string, unknown>> = {
   SHORT: 0,
 };
 
-/** Returns what is wrong with a result, if anything. */
+/** Returns the problem with a result, if any. */
 function wrong(found: unknown, form: Form, type: string, rows: readonly Row[]): string[] {
   const expected = expectedOf(form, type, rows);
   // Aggregates that select a value, and bit aggregates, return the type of their argument.
@@ -304,7 +304,7 @@ const WINDOWS: readonly (readonly [string, (rows: Row[], at: number) => Row[]])[
   ],
 ];
 
-/** Returns the problems of a call in windows, if windows accept it. */
+/** Returns the problems of a call over windows, if windows accept the call. */
 async function wrongOfWindows(form: Form, type: string, groups: Row[][]): Promise<string[]> {
   const call = callOf(form, `c_${columnOf(type)}`);
   const found: string[] = [];

@@ -1,8 +1,8 @@
 /**
- * A predicate splits a table into the rows where it holds, those where its negation holds, and
- * those where neither holds (`x < 1` and `NOT x < 1` are both false for a null `x`). Together they
- * must be the whole table (TLP). Counting the selected rows must equal summing the predicate over
- * all rows (NoREC). The two sides of each pair take different paths through the optimizer.
+ * A predicate splits a table into three sets of rows: where it holds, where its negation holds, and
+ * where neither holds (`x < 1` and `NOT x < 1` are both false for a null `x`). Together they must
+ * be the whole table (TLP). Counting the selected rows must equal summing the predicate over all
+ * rows (NoREC). The two queries of each pair take different paths through the optimizer.
  *
  *     npm run logic-pairs -- --pairs N --seed S
  */
@@ -77,7 +77,7 @@ async function pair(): Promise<string | undefined> {
     return await counts_(source, predicate);
   } catch (error) {
     if (error instanceof Refusal) {
-      // A predicate may be refused only for a reason that is part of the dialect.
+      // A predicate may be refused only for a reason that the dialect defines.
       refused += 1;
       return /unsupported|not supported|internal|physical|panic/i.test(error.message) ||
         error.status >= 500

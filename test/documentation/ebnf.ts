@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
 
-/** The right side of a rule, or a part of it. */
+/** The right-hand side of a rule, or a component of it. */
 export type Form =
   | { readonly form: 'keyword'; readonly word: string }
   | { readonly form: 'text'; readonly text: string }

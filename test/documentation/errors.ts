@@ -1,4 +1,6 @@
-/** `docs/errors.md`: what each error code means to a client, and what to do about it. */
+/**
+ * `docs/errors.md`: the meaning of each error code for a client, and how the client should react.
+ */
 import type { ErrorCode } from '../../ts/engine/types.js';
 import { errorMeaning } from '../../ts/session/status.js';
 

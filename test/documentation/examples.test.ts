@@ -22,7 +22,7 @@ import { until } from '../until.js';
 import { SETUPS } from './setups.js';
 
 const DOCS = fileURLToPath(new URL('../../../docs', import.meta.url));
-/** Line ends of the examples' output are those of the documents. */
+/** The output of the examples has the line ends of the documents. */
 const BLOCK = /^```(sql|sh)(?: ([^\n]*))?\n(.*?)^```$(?:\n+```(csv|text)\n(.*?)^```$)?/gms;
 
 interface Example {

@@ -1,4 +1,4 @@
-/** The documentation site: it builds, its links and anchors exist, and its search works. */
+/** The documentation site builds, its links and anchors exist, and its search works. */
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';

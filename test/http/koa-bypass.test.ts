@@ -56,7 +56,7 @@ async function ask(port: number, line: string, lines: readonly string[], body: s
 interface BypassRequest {
   readonly status: number;
   readonly method?: string;
-  /** The part of the URL after `/exec`. */
+  /** The URL after `/exec`. */
   readonly query?: string;
   readonly version?: string;
   readonly lines?: readonly string[];

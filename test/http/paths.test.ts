@@ -1,4 +1,4 @@
-/** Configured paths, and paths that follow the console. */
+/** Configured paths, and the paths that are derived from the console path. */
 import test from 'ava';
 
 import { loadConfig } from '../../ts/config/index.js';

@@ -1,4 +1,4 @@
-/** Files that are not UTF-8, and ambiguous dates: nothing is ever guessed silently. */
+/** Files that are not UTF-8, and ambiguous dates: the import never guesses silently. */
 import { existsSync } from 'node:fs';
 
 import test from 'ava';

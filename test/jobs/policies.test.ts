@@ -1,4 +1,4 @@
-/** Storage policies: how they are defined, what they do, and the state of their jobs. */
+/** Storage policies: their definition, their effects, and the state of their jobs. */
 import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -1,7 +1,7 @@
 /**
  * Impossible operations. Each refusal names the cause and leaves the table unchanged, and the next
- * row is accepted. The disks are real: a small file system that is filled, and one that is mounted
- * read-only.
+ * row is accepted. The disks are real: a small file system that the test fills, and a file system
+ * that is mounted read-only.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';

@@ -1,6 +1,6 @@
 /**
- * The limits on requests and connections, each tested once: what is refused, and which limit the
- * refusal names.
+ * The limits on requests and connections, each tested once: the refused request, and the limit that
+ * the refusal names.
  */
 import { once } from 'node:events';
 import { createConnection, type Socket } from 'node:net';

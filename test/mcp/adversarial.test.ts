@@ -25,7 +25,7 @@ async function runningQueries({ url }: TestServer): Promise<string[]> {
   const query = "SELECT query FROM query_activity() WHERE query LIKE '%CROSS JOIN%'";
   const response = await fetch(`${url}/exec?${new URLSearchParams({ query }).toString()}`);
   const { dataset } = (await response.json()) as { readonly dataset: [string][] };
-  // The activity query also finds itself, so it is excluded.
+  // The activity query also lists itself, so it is excluded.
   return dataset.map(([text]) => text).filter((text) => !text.includes('query_activity'));
 }
 

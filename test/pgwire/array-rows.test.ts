@@ -1,6 +1,6 @@
 /**
- * Rows from arrays that clients send in binary must equal those from the same arrays in text
- * format, for every item type and whatever was executed before with the prepared statement.
+ * Array parameters in binary format must return the same rows as in text format, for every item
+ * type and whatever was executed before with the prepared statement.
  */
 import test from 'ava';
 

@@ -56,7 +56,7 @@ function messages({ kind, statement, value, formats }: Step): Buffer {
 
 const ANSWERS = { row: '2C', described: '2nC', limited: '2C', bound: '2' };
 
-/** Returns the rows of one statement, up to a row for the other. */
+/** Returns the batches: consecutive rows for the same statement. */
 function batches(all: readonly Step[]): string[] {
   const found: { statement: string; rows: string[] }[] = [];
   for (const { kind, statement, value } of all) {

@@ -2,7 +2,7 @@
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { clientMessage, RawClient, type ServerMessage } from './raw-client.js';
 
-/** Starts a server that hands off connections, and one that does not. */
+/** Starts a server that hands off connections, and a server that does not. */
 export function startBoth(): Promise<[handingOff: TestServer, plain: TestServer]> {
   const set = ['pg.auth.method=cleartext', 'metrics.enabled=true'];
   return Promise.all([

@@ -10,7 +10,7 @@ export interface RequestOptions {
   readonly credit?: number;
   readonly binds?: readonly Bind[];
   readonly flags?: number;
-  /** Milliseconds, sent after the flags. */
+  /** The timeout in milliseconds, which is sent after the flags. */
   readonly timeoutMs?: bigint | number;
 }
 

@@ -196,7 +196,10 @@ const PLACES: Readonly<Record<string, (before: readonly Row[], after: readonly R
   'lead(v, 3)': (_, after) => after[2]?.value ?? null,
 };
 
-/** Returns, for a row, the rows of its partition up to and including it, and those after it. */
+/**
+ * Returns, for a row, the rows of its partition up to and including this row, and the rows after
+ * it.
+ */
 function neighbours(rows: readonly Row[], at: number, keyed: boolean): readonly [Row[], Row[]] {
   const own = (row: Row): boolean => !keyed || row.key === rows[at]?.key;
   return [rows.slice(0, at + 1).filter(own), rows.slice(at + 1).filter(own)];

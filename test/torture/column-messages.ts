@@ -60,7 +60,7 @@ const server = await startTestServer({
   ],
 });
 const port = Number(new URL(server.url).port);
-/** Number of rows in each table, for each message of the scripts. */
+/** Expected number of rows in each table, by message of the scripts. */
 const expected = new Map<Buffer, ReadonlyMap<string, number>>();
 /** What happened to each message; absent if the client cannot know it. */
 const fates = new Map<number, { readonly bytes: Buffer | null; isThere: boolean }>();

@@ -125,7 +125,7 @@ export class Harness {
   }
 }
 
-/** Returns the value below which the fraction `share` of the values lies. */
+/** Returns a quantile: the fraction `share` of the values lies below it. */
 export function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;

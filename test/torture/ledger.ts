@@ -29,7 +29,7 @@ export class Batch {
   readonly crcSum: bigint;
   acknowledged = false;
   /**
-   * Possible values of `gen`: the one from the last acknowledged update, and those from later
+   * Possible values of `gen`: the value of the last acknowledged update, and the values of later
    * updates.
    */
   generations: number[] = [0];
@@ -105,8 +105,8 @@ export class Ledger {
 
   /**
    * Compares a table with the acknowledged batches; `found` is the result of `summaryQuery`.
-   * In-flight batches that exist count as acknowledged from now on; those that are missing count as
-   * never sent.
+   * In-flight batches that exist count as acknowledged from now on; missing in-flight batches count
+   * as never sent.
    */
   settle(table: string, found: readonly (readonly unknown[])[]): string | undefined {
     const seen = new Set<string>();

@@ -308,8 +308,8 @@ test('each of 300 views refreshes once per commit; idle views cost nothing', asy
     await settled();
   }
   t.is((await runs()) - before, 3 * count, 'one refresh per view and commit');
-  // Of 900 refreshes only these read the base: those after the commit, those when the last view
-  // releases the base, and those that had already started.
+  // Of 900 refreshes, only a few read the base: the refreshes after the commit, the refreshes when
+  // the last view releases the base, and the refreshes that had already started.
   const read = (await reads()) - readBefore;
   t.true(read >= 3 && read <= 20, `${read} reads`);
   t.deepEqual(

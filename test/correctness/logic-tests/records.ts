@@ -34,7 +34,7 @@ export interface QueryRecord {
   readonly expected: readonly string[];
 }
 
-/** A directive to skip a range of records or the rest of the file. */
+/** A directive to skip a range of records, or the remainder of the file. */
 interface Skip {
   readonly kind: 'skip';
   readonly at: Position;

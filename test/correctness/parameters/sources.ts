@@ -44,7 +44,7 @@ function treeOf(sql: string): Tree | null {
 
 const FROM_NONE = 'DROP ALL TABLES';
 
-/** Statements with volatile results, and statements that change what they read. */
+/** Statements with volatile results, and statements that change the data that they read. */
 const IS_VOLATILE =
   /\b(rnd_|now\(|systimestamp|sysdate|current_|clock_|random|uuid_generate|nextval|\$today)/i;
 
@@ -75,7 +75,7 @@ function recorded(): Swept[] {
     .map(({ setup, sql }) => ({ source: 'recorded', setup, sql }));
 }
 
-/** Returns the statements behind `docs/sql-coverage.md`. */
+/** Returns the statements that `docs/sql-coverage.md` lists. */
 function grammar(): Swept[] {
   return ITEMS.filter(({ kind, hasUsers }) => kind === 'works' && hasUsers !== true).flatMap(
     ({ statements }) =>

@@ -4,7 +4,7 @@
  */
 import type { Node, NodeId, Tree } from '../../../ts/sql/index.js';
 
-/** PostgreSQL type OIDs, and those of their arrays. */
+/** PostgreSQL type OIDs, and the OIDs of their arrays. */
 const TYPES = { bool: 16, int8: 20, int4: 23, text: 25, float8: 701, varchar: 1043 } as const;
 const ARRAYS = { int4: 1007, text: 1009, int8: 1016, float8: 1022 } as const;
 

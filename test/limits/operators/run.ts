@@ -190,7 +190,7 @@ export function textOf({
     : `select v, ${size} s from (${rows})`;
 }
 
-/** The part of a response that is judged. */
+/** The properties of a response that are judged. */
 interface Answer {
   readonly status: number;
   readonly error: string | undefined;
@@ -364,7 +364,7 @@ interface Read {
   readonly isAbandoned: boolean;
 }
 
-/** Returns the part of a body that was received, and whether it is complete. */
+/** Returns the received bytes of a body as a string, and whether the body is complete. */
 async function textIn(response: Response): Promise<Read> {
   const chunks: Uint8Array[] = [];
   let [bytes, isWhole] = [0, true];

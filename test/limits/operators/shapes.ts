@@ -61,7 +61,7 @@ function numbered(name: string, shape: Omit<Partial<Shape>, 'name'>): Shape {
   };
 }
 
-/** Returns all shapes; those with many rows have `count` rows. */
+/** Returns all shapes; the shapes with many rows have `count` rows. */
 export function shapesOf(count: number): readonly Shape[] {
   const sequence = (columns: string, of = count): string =>
     `select ${columns}, array[x::double] a from long_sequence(${of})`;

@@ -26,7 +26,7 @@ const OPTIONAL = fields(/(\w+): [^;{}]*\| null/g);
 const LISTS = fields(/(\w+): Array</g);
 const FLAGS = fields(/(\w+): boolean/g);
 
-/** Fields that describe how something is spelled rather than what it means. */
+/** Fields that describe the spelling of a statement rather than its meaning. */
 const SPELLING = new Set([
   'quoted',
   'double_colon',

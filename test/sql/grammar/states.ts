@@ -92,7 +92,7 @@ async function runAccessItems(items: readonly Item[]): Promise<ReadonlyMap<strin
   return results;
 }
 
-/** Drops every table and creates those that the items read. */
+/** Drops every table and creates the tables that the items read. */
 export async function setUp(base: string): Promise<void> {
   // A failure here shows up again, with its reason, in the items that need the table.
   for (const text of ['DROP ALL TABLES', ...TABLES]) {

@@ -33,7 +33,7 @@ const at = (nanos: number, digits: number): string =>
   `2024-01-01T00:00:00.${String(nanos).padStart(9, '0').slice(0, digits)}Z`;
 
 /**
- * Fills a table with timestamps within one second; those of microsecond tables are whole
+ * Fills a table with timestamps within one second. The timestamps of microsecond tables are whole
  * microseconds.
  */
 async function fill(name: string, nanoseconds: boolean, random: Random): Promise<Row[]> {

@@ -41,7 +41,7 @@ interface Shape {
   readonly even?: boolean;
 }
 
-/** Returns sizes that reveal mistakes at the edges: none, one, a few, ties, many. */
+/** Returns sizes that reveal mistakes in edge cases: none, one, a few, ties, many. */
 export function randomShape(random: Random): Shape {
   const rows = [0, 1, 2, 7, 30, 120][random(6)] ?? 0;
   if (random(4) === 0) {
