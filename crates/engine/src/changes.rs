@@ -61,7 +61,7 @@ pub(crate) async fn announce_commits(database: Weak<Database>) {
     }
 }
 
-/// A query bound to a snapshot, and the table whose changes it reports.
+/// A query bound to a snapshot, and the table whose changes the query reports.
 struct Reading {
     query: Box<BoundQuery>,
     table: TableId,

@@ -46,7 +46,7 @@ pub(crate) enum Value<'b> {
     Symbol(Cow<'b, [u8]>),
     Text(Cow<'b, [u8]>),
     Integer(i64),
-    /// A double. If it was sent as a string, also that string.
+    /// A double, with the original string if it was sent as a string.
     Double(f64, Option<&'b [u8]>),
     Long256(&'b [u8]),
     /// Digits without the type suffix.

@@ -150,7 +150,7 @@ fn decimal_mark(field: &Field, pattern: Option<&str>) -> EngineResult<Option<u8>
 }
 
 /// Whether a guessed type preserves a string's meaning. Leading zeros suggest a code, and a plus
-/// sign before many digits suggests a telephone number. A fraction may have more digits than the
+/// sign before many digits suggests a telephone number. A fraction may have too many digits for the
 /// type.
 #[inline]
 fn keeps(sql_type: SqlType, has_pattern: bool, text: &[u8]) -> bool {

@@ -53,8 +53,7 @@ pub trait Targets {
 /// Rows of one table.
 #[derive(Debug, Clone)]
 pub struct TableRows {
-    /// The table's definition when its first row was read, with new columns after the existing
-    /// ones.
+    /// The table as defined when its first row was read, with new columns after the existing ones.
     pub table: TargetTable,
     /// Number of existing columns; 0 for a new table.
     pub known: usize,

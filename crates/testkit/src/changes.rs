@@ -1,5 +1,5 @@
-//! Changes of rows and partitions that the random client makes: UPDATE, DELETE, column type
-//! changes, detached and attached partitions, TTL.
+//! Changes to rows and partitions by the random client: UPDATE, DELETE, column type changes,
+//! detached and attached partitions, TTL.
 
 use std::sync::Arc;
 

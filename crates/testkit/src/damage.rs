@@ -182,8 +182,9 @@ impl Case<'_> {
         self.path.starts_with("db/t/") || self.path.starts_with("db/log/")
     }
 
-    /// Whether commits may be missing. A truncated log looks as if its last commits had never
-    /// happened. Without syncs, the same is true of a segment that no checkpoint references.
+    /// Whether an older state is acceptable. If the log is truncated, its last commits appear never
+    /// to have happened. Without syncs, a segment that no checkpoint references has the same
+    /// effect.
     fn may_be_older(&self) -> bool {
         let synced = self.options.commit_mode == CommitMode::Sync;
         self.path.starts_with("db/log/") || (self.path.rsplit('.').next() == Some("seg") && !synced)

@@ -141,7 +141,7 @@ impl Action {
         (Self::Refresh, 10),
     ];
 
-    /// Every action, in an order in which each action meets the results of earlier ones.
+    /// Every action, ordered so that actions encounter the results of earlier actions.
     pub(crate) const SCRIPT: &[Self] = &[
         Self::Create,
         Self::Append,

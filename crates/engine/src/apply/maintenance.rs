@@ -57,7 +57,7 @@ fn recovered(statement: &BoundMaintenance) -> EngineResult<&TableSchema> {
     table.ok_or_else(|| EngineError::internal("RECOVER TABLE without a table"))
 }
 
-/// Returns an error that lists what RECOVER TABLE would discard, if anything.
+/// Returns an error that lists the data that RECOVER TABLE would discard, if any.
 fn show_losses(table: &str, lost: &[LostPart]) -> EngineResult<()> {
     if lost.is_empty() {
         return Ok(());

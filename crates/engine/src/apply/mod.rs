@@ -87,7 +87,7 @@ pub(crate) async fn apply(
             }
         }
         BoundStatement::Session { .. } | BoundStatement::Empty => Ok(0),
-        // Replan: the answers to the binder's questions refer to an older schema.
+        // Plans again, because the answers to the binder's questions refer to an older schema.
         BoundStatement::Asking(_) => Err(EngineError::new(
             ErrorCode::Replan,
             "the schema changed since the statement was prepared",
@@ -254,9 +254,9 @@ async fn create_table(
     stage_all(writer, place, source, (&query.token, faults)).await
 }
 
-/// Commits a view's definition. The definition records the base's transaction from which the view
-/// waits for changes, so it must be committed before the base changes again. If the base has
-/// changed meanwhile, the commit is retried.
+/// Commits a view's definition. A view that waits for the next commit to its base records the last
+/// transaction before that commit. If the base changes before the definition is committed, the
+/// commit is retried.
 async fn commit_view(
     database: &Arc<Database>,
     view: IncrementalView,

@@ -189,8 +189,8 @@ async fn commit(
 enum Found {
     /// All new cells.
     All(Vec<i64>, Vec<ArrayRef>),
-    /// The first new cells, and the source of the remaining ones, because together they exceed the
-    /// memory limit.
+    /// The first new cells and the source of the remaining cells, because all of them together
+    /// exceed the memory limit.
     More(Vec<RecordBatch>, BatchSource),
 }
 
@@ -324,7 +324,7 @@ impl Rewrite<'_> {
                 return Ok(None);
             }
             let is_end = batch.num_rows() == 0;
-            // A closed channel means that the writer failed; its error is returned below.
+            // A closed channel means that the writer has failed. Its error is returned below.
             if sender.send(batch).await.is_err() || is_end {
                 break;
             }

@@ -43,7 +43,8 @@ pub(crate) struct Cursor {
     source: BatchSource,
     window: RowWindow,
     encoder: RowEncoder,
-    /// Whether each chunk holds exactly one batch, because an Arrow arena cannot be split.
+    /// Whether each chunk contains exactly one batch. Required for Arrow, whose arenas cannot be
+    /// split.
     one_batch_per_chunk: bool,
     /// The rows of the current batch that are not encoded yet.
     pending: Option<RecordBatch>,
@@ -180,7 +181,8 @@ impl Cursor {
     }
 }
 
-/// Returns how many leading rows, with their strings, fit in one chunk; at least 1.
+/// Returns how many leading rows, with their strings, fit in one chunk. At least one row is
+/// returned.
 fn rows_within(batch: &RecordBatch, most: usize) -> usize {
     rows_of_bytes(&batch.slice(0, most), CHUNK_BYTES)
 }

@@ -59,7 +59,7 @@ impl BatchSource {
         Ok(Self::Partitioned { receivers: receivers.into_iter(), current: None, _tasks: tasks })
     }
 
-    /// Returns the next non-empty batch, `None` at the end.
+    /// Returns the next non-empty batch; `None` at the end.
     pub(crate) async fn next(&mut self) -> EngineResult<Option<RecordBatch>> {
         loop {
             let batch = match self {

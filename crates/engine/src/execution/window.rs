@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use arrow::record_batch::RecordBatch;
 
-/// Applies `skip` and `take` to a sequence of batches and counts rows.
+/// Applies `skip` and `take` to a sequence of batches, and counts the rows.
 #[derive(Debug)]
 pub(crate) struct RowWindow {
     skip: u64,

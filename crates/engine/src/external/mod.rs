@@ -62,8 +62,8 @@ pub(crate) struct EngineSources {
 }
 
 impl EngineSources {
-    /// Resolves a path relative to the import root. Rejects symbolic links that lead out of the
-    /// root, devices and FIFOs.
+    /// Resolves a path relative to the import root. Rejects devices, FIFOs, and symbolic links that
+    /// lead out of the root.
     fn resolve(&self, path: &str) -> EngineResult<PathBuf> {
         let missing =
             || EngineError::new(ErrorCode::InvalidValue, format!("could not open, file: {path}"));
@@ -185,7 +185,7 @@ impl ExternalSources for EngineSources {
         };
         let relative = relative_to(directory, pattern)?.to_string_lossy();
         let listed = |path: String| {
-            // Skips symbolic links and files that were removed meanwhile.
+            // Skips symbolic links and files that have since been removed.
             let metadata = std::fs::symlink_metadata(directory.join(&path)).ok()?;
             let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
             metadata.is_file().then_some(ListedFile {

@@ -1,4 +1,4 @@
-//! A connection handoff: the socket, the permitted requests, and the result.
+//! A connection handoff, with the socket, the permitted requests, and the result.
 
 use std::net::TcpStream;
 use std::sync::Arc;

@@ -72,8 +72,7 @@ impl Served<'_> {
     }
 }
 
-/// One execution: the index of its pattern, the length of its message, and the output length before
-/// it.
+/// One execution: its statement pattern, its message length, and the output length before it.
 struct Run {
     pattern: usize,
     len: usize,

@@ -37,7 +37,7 @@ pub(super) enum End {
     More(ExecuteReply),
 }
 
-/// Result of processing a message from the input.
+/// Result of processing one message.
 #[expect(clippy::large_enum_variant, reason = "only one exists at a time, briefly")]
 pub(super) enum Step {
     /// The message was read, and answered if it requires an answer.

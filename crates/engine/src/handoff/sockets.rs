@@ -70,7 +70,7 @@ enum Message {
     Wake(Token),
 }
 
-/// Wakes a thread to serve one of its connections.
+/// Waker for one of a thread's connections.
 struct Wakes {
     thread: Arc<SocketThread>,
     token: Token,

@@ -153,7 +153,7 @@ impl<R: Reader> Shared<R> {
         }
     }
 
-    /// Records the first failure.
+    /// Records a failure, unless another was recorded before.
     fn fail(&self, failure: R::Failure) {
         self.failure.lock().get_or_insert(failure);
         self.end();

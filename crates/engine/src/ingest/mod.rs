@@ -1,9 +1,10 @@
 //! Ingestion of rows into tables, independent of the protocol.
 //!
 //! An [`Appender`] accepts bytes in one format: `csv`, `lines`, `copy` or `columns`. `feed` queues
-//! bytes for a reader. Three modules receive rows: `sink` from a reader for one table,
-//! `planned_rows` from a reader for several tables, and `stage` from a query. All of them use a
-//! `writer`, which commits the rows immediately or adds them to the block of a `transaction`.
+//! these bytes for a reader of the format. `sink` receives the reader's rows for a single table,
+//! and `planned_rows` its rows for several tables. `stage` receives the rows of a query. All of
+//! them use a `writer`, which either commits the rows immediately or adds them to the block of a
+//! `transaction`.
 
 mod columns;
 mod copy;

@@ -1,4 +1,4 @@
-//! Writes the rows of a query into a table.
+//! Writes the result of a query into a table.
 
 use arrow::record_batch::RecordBatch;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, failpoint};

@@ -299,7 +299,7 @@ mod tests {
         TableSchema::clone(database.snapshot().unwrap().table(table).unwrap().schema())
     }
 
-    /// New tables, new columns, rows in the log and rows in files are one commit.
+    /// New tables, new columns, rows in the log and rows in files form a single commit.
     #[test]
     fn new_tables_and_rows_of_several_tables_commit_together() {
         let root = tempfile::tempdir().unwrap();

@@ -26,7 +26,7 @@ const POLICY: &str = "policy";
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// Default interval between partition checks for a table with a policy.
 const CHECK_EVERY: Duration = Duration::from_mins(5);
-/// Maximum rest between two partitions.
+/// Maximum rest period between two partitions.
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// The storage policies of an open database.
@@ -37,7 +37,7 @@ pub(crate) struct Policies {
     tables: Mutex<HashMap<TableId, Policed>>,
     looked: Mutex<Option<Instant>>,
     check_every: Duration,
-    /// Limits the job to one table at a time.
+    /// Allows the job to process only one table at a time.
     turn: Arc<Semaphore>,
 }
 

@@ -14,7 +14,7 @@ const LAST_RETRY: Duration = Duration::from_mins(5);
 /// A job's state while the database is open.
 #[derive(Debug, Default)]
 pub(crate) struct JobProgress {
-    /// Start time of the current run, if the job is running.
+    /// Start time of the current run; `None` if the job is not running.
     running_since: Option<Instant>,
     /// Earliest next start.
     rest_until: Option<Instant>,
@@ -42,7 +42,7 @@ impl JobProgress {
         self.rest_until.is_some_and(|until| until <= Instant::now())
     }
 
-    /// Makes the job rest for this duration from now on.
+    /// Makes the job rest for the given duration.
     pub(crate) fn rest(&mut self, time: Duration) {
         self.rest_until = Some(Instant::now() + time);
     }

@@ -38,7 +38,7 @@ use crate::views::cleanup_jobs::Cleanup;
 
 /// Interval at which the loop starts due jobs.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
-/// Divisor of process memory that sets the limit for decoded columns of Parquet partitions.
+/// Process memory divided by this number is the limit for decoded columns of Parquet partitions.
 const DECODED_SHARE: u64 = 16;
 
 impl Database {

@@ -12,20 +12,20 @@ use crate::runtime::metrics::Metrics;
 use crate::runtime::pool::SharedPool;
 use crate::views::progress::Refresher;
 
-/// Divisor of process memory that sets the limit for recent changes of followed tables.
+/// Process memory divided by this number is the limit for recent changes of followed tables.
 const RECENT_CHANGES_SHARE: u64 = 64;
-/// Divisor of process memory that sets the limit for the state that views retain between refreshes,
-/// and the maximum of that limit in bytes.
+/// Process memory divided by this number is the limit for the state that views retain between
+/// refreshes. A maximum in bytes applies to this limit.
 const VIEW_STATE_SHARE: u64 = 32;
 const VIEW_STATE_BYTES: usize = 256 << 20;
 /// Default time in milliseconds that a statement waits for admission.
 const QUEUE_WAIT_MS: u64 = 10_000;
 /// Default maximum number of statements waiting for admission.
 const QUEUE_LIMIT: usize = 256;
-/// Default divisor of the memory pool that sets the limit for one query.
+/// By default, the memory pool divided by this number is the limit for one query.
 const QUERY_SHARE: u64 = 4;
-/// Default divisor of process memory that sets the limit for rows which exist only in memory and
-/// the log.
+/// By default, process memory divided by this number is the limit for rows which exist only in
+/// memory and the log.
 const UNWRITTEN_SHARE: u64 = 8;
 /// Minimum value of the default number of concurrent queries.
 const MIN_CONCURRENT_QUERIES: usize = 4;

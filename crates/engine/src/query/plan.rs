@@ -22,8 +22,8 @@ pub(crate) struct PlannedQuery {
     pub(crate) plan: Arc<dyn ExecutionPlan>,
     pub(crate) columns: Vec<Field>,
     pub(crate) timestamp: Option<usize>,
-    /// The epoch in which the query returns the same rows to all users without reading any table,
-    /// if any.
+    /// The epoch in which the query returns the same rows to all users without reading any table.
+    /// `None` if no such epoch exists.
     pub(crate) constant_in: Option<u64>,
 }
 

@@ -156,7 +156,7 @@ mod tests {
         }
         let CachedResult { bytes, rows, summary } = results.get(&asked(b"s1", None)).unwrap();
         assert_eq!((bytes, rows, summary.rows_returned), (vec![7; 100], 1, 1));
-        // Different values, and the same values in another encoding.
+        // Neither different values nor another encoding of the same values are found.
         assert!(results.get(&asked(b"s2", None)).is_none());
         assert!(results.get(&asked(b"s1", Some(1))).is_none());
         let binary = RowFormat::Pg { format_codes: vec![1], nanoseconds: false };

@@ -61,7 +61,7 @@ impl NamedTest {
         Ok(())
     }
 
-    /// Returns the predicate for these values; `None` if the query must be bound again.
+    /// Returns the predicate for these values; `None` if the query must be bound again for them.
     pub(crate) fn of(
         &self,
         values: &[ParameterValue<'_>],

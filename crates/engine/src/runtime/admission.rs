@@ -115,7 +115,7 @@ impl Admission {
         }
     }
 
-    /// Requests a slot. The receiver gets it as soon as it is granted.
+    /// Requests a slot. The receiver gets a permit as soon as a slot is granted.
     fn ask(self: &Arc<Self>, user: &Arc<str>) -> oneshot::Receiver<Permit> {
         let (sender, receiver) = oneshot::channel();
         self.state.lock().users.entry(Arc::clone(user)).or_default().queue.push_back(sender);

@@ -77,8 +77,8 @@ impl CancelToken {
         let _ = self.shared.deadline.set(deadline);
     }
 
-    /// Returns the reason why the statement must stop: a cancellation or a missed deadline; `None`
-    /// if it may continue.
+    /// Returns the reason why the statement must stop: a cancellation or a missed deadline. Returns
+    /// `None` if the statement may continue.
     pub(crate) fn why_stopped(&self) -> Option<EngineError> {
         let deadline = self.shared.deadline.get();
         let late = deadline.filter(|deadline| deadline.has_passed());

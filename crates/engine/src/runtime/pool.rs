@@ -19,10 +19,11 @@ use datafusion::execution::memory_pool::{
 use parking_lot::Mutex;
 use tidemark_operators::MEMORY;
 
-/// Divisor of a query's memory that yields the fraction which spilling operators leave to the other
-/// operators.
+/// A query's memory limit divided by this number is the reserve that spilling operators leave to
+/// the other operators.
 const LEFT_SHARE: usize = 8;
-/// Divisor of the pool that yields the fraction which the queries of one user leave to other users.
+/// The pool's size divided by this number is the memory that the queries of one user leave to other
+/// users.
 const OTHERS_SHARE: usize = 4;
 
 /// The memory pool of all queries.

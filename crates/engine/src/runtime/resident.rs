@@ -120,8 +120,8 @@ impl ResidentGuard {
     }
 }
 
-/// Decides when threads must return memory that they have freed but retain. They do so when this
-/// memory has grown by an eighth of `memory.limit` since the last return.
+/// Decides when threads must return memory that they have freed but retain: when this memory has
+/// grown by an eighth of `memory.limit` since the last return.
 #[derive(Debug)]
 struct Kept {
     step: u64,

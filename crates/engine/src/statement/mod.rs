@@ -47,7 +47,7 @@ pub(crate) type Parameters = Vec<ParameterValue<'static>>;
 /// Decoded parameter values of one execution.
 struct Values {
     parameters: Parameters,
-    /// The encoded values, provided that a result may be cached for them.
+    /// The encoded values if a result may be cached for them.
     bytes: Option<Vec<u8>>,
 }
 
@@ -134,11 +134,12 @@ pub struct ExecuteReply {
     pub summary: Option<Summary>,
     /// The remaining rows, if any.
     pub stream: Option<ResultStream>,
-    /// Sequence values assigned to the rows.
+    /// Sequence values that the INSERT assigned to the rows.
     pub drawn: Vec<DrawnNumber>,
-    /// The change that the rows belong to, for a change feed.
+    /// For a change feed, the change to which the rows belong.
     pub change: Option<TableChange>,
-    /// The epoch in which every identical request gets the same reply, if such an epoch exists.
+    /// The epoch in which every identical request gets the same reply. `None` if no such epoch
+    /// exists.
     pub kept_for: Option<u64>,
 }
 
@@ -218,8 +219,9 @@ impl Statement {
         (version(snapshot, &schema.name) == Some((schema.id, schema.version))).then_some(insert)
     }
 
-    /// Returns the newest epoch if a new preparation would certainly give the same description.
-    /// This is so if the description depends only on tables and these are unchanged.
+    /// Returns the newest epoch if preparing the statement again would certainly give the same
+    /// description. This requires that the description depends only on tables and that these are
+    /// unchanged.
     pub fn current_epoch(&self) -> Option<u64> {
         let snapshot = self.database.check_open().and_then(|()| self.database.snapshot()).ok()?;
         let is_current = self.is_stable

@@ -51,8 +51,8 @@ const SMALL_ROWS: usize = 1024;
 const QUICK_ROWS: usize = 16 * 1024;
 const QUICK: Duration = Duration::from_micros(500);
 
-/// Maximum execution time of a small statement. A statement that reads few rows may still multiply
-/// them or compute for a long time.
+/// Maximum execution time of a small statement, because a statement that reads few rows may still
+/// multiply them or compute for a long time.
 const LONG: Duration = Duration::from_millis(5);
 
 /// Maximum size in bytes of a constant result, because the caller caches it.
@@ -291,8 +291,8 @@ impl Statement {
         Ok(running)
     }
 
-    /// Continues on a task of the runtime if the statement was polled on the caller's thread as a
-    /// small one but is not small this time.
+    /// Moves the execution to a runtime task if the statement was polled on the caller's thread as
+    /// a small one, but its plan is not small.
     async fn leave_unless_small(&self, plan: &dyn ExecutionPlan) {
         let rows = rows_read(plan).unwrap_or(usize::MAX);
         // The last execution time is a better estimate than the maximum number of rows that may be

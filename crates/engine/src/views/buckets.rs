@@ -51,8 +51,8 @@ impl Refresh<'_> {
         Ok(Done::Again)
     }
 
-    /// Whether the entire view must be computed. This is so if a client requested it, if the
-    /// changes are unknown, or if the view shows periods that have not ended.
+    /// Whether the entire view must be computed, because a client requested it, the changes are
+    /// unknown, or the view shows periods that have not ended.
     fn is_full(&self, rows: &BucketRows, what: &Due, closed: i64) -> bool {
         let shows_later = self.state.shown_until.is_none_or(|until| until > closed);
         match what {

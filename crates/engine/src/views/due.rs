@@ -33,7 +33,7 @@ pub(super) enum Done {
     Again,
 }
 
-/// Returns the end of the last complete period. When this end advances, the view needs a refresh.
+/// Returns the end of the last complete period. A change of this end makes a refresh due.
 pub(super) fn clock(view: &IncrementalView) -> i64 {
     match &view.period {
         None => 0,

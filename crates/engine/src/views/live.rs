@@ -33,7 +33,7 @@ struct Work {
     revived: Vec<Span>,
     /// The window function state to resume from, if any.
     resumed: Option<Kept>,
-    /// Whether the refresh replaces rows that the view already shows.
+    /// Whether the refresh replaces already visible rows.
     is_repair: bool,
     /// Whether the refresh computes all rows.
     is_full: bool,
@@ -44,7 +44,7 @@ struct Resumed {
     kept: Kept,
     /// First timestamp to read.
     from: i64,
-    /// Whether the refresh replaces rows that the view already shows.
+    /// Whether the refresh replaces already visible rows.
     is_repair: bool,
 }
 
@@ -169,8 +169,8 @@ impl Refresh<'_> {
         changed.into_iter().map(clamp).filter(|(first, last)| first <= last).collect()
     }
 
-    /// Takes the retained state. If it includes rows after `first`, rewinds it, or returns `None`
-    /// if that is impossible.
+    /// Takes the retained state. If it includes rows after `first`, rewinds it to an earlier state;
+    /// `None` if that is impossible.
     fn resumable(&self, rows: &LiveViewRows, first: i64) -> Option<Resumed> {
         let kept = self.refresher.with(self.view.table, |progress| progress.kept.take())??;
         let touched = self.touched.as_ref()?;
@@ -188,8 +188,8 @@ impl Refresh<'_> {
         }
         let is_in_order = touched.disordered <= kept.position || first == i64::MAX;
         if !is_in_order || first < kept.windows.end() {
-            // Resuming is useful only if the change affects rows up to the last one. Otherwise the
-            // later rows of the view remain valid.
+            // Resumes only if the change affects the rows up to the last one. Otherwise later rows
+            // of the view remain valid.
             let last = rows.base.time_bounds()?.1;
             let reaches_end = rows.shape.until(first) >= last;
             let from = reaches_end.then(|| kept.windows.rewind(first)).flatten();

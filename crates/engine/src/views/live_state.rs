@@ -26,8 +26,8 @@ impl Kept {
     }
 }
 
-/// Whether the recorded validity of a view is outdated. This is so if an invalid view could resume,
-/// or if a valid view no longer matches its base.
+/// Whether the recorded validity of a view is outdated, because an invalid view could resume or a
+/// valid view no longer matches its base.
 pub(super) fn is_other(
     view: &IncrementalView,
     state: &IncrementalState,

@@ -49,7 +49,7 @@ const MAX_PAUSE_ONCE: Duration = Duration::from_millis(100);
 /// immediately.
 const REST_CREDIT: Duration = Duration::from_millis(100);
 
-/// A refresh that is about to start.
+/// A refresh that is about to start, with its inputs.
 struct Next {
     snapshot: Arc<Snapshot>,
     view: Arc<IncrementalView>,

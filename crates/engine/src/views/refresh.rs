@@ -48,7 +48,7 @@ pub(super) struct Refresh<'a> {
     pub(super) began_micros: i64,
 }
 
-/// Rows and state to be written by a refresh.
+/// Rows and state that a refresh writes.
 pub(super) struct Filling {
     pub(super) plan: LogicalPlan,
     /// The base table that the plan reads.

@@ -57,7 +57,7 @@ impl CopyReader {
         self.rows.read
     }
 
-    /// Reads the next chunk of data.
+    /// Parses the next chunk of data.
     pub fn feed(&mut self, bytes: &[u8], sink: Sink<'_>) -> CopyResult {
         self.pending.extend_from_slice(bytes);
         if self.pending.len() < self.enough.min(MAX_ROW_BYTES) {

@@ -194,7 +194,7 @@ struct Cursor<'b> {
 }
 
 /// Returns the position of the first syntactic byte at or after `at`, testing eight bytes at a
-/// time. The position may also be that of one of a few ordinary bytes.
+/// time. May also return the position of a few kinds of ordinary bytes.
 #[inline]
 pub(super) fn special(bytes: &[u8], at: usize) -> usize {
     const ONES: u64 = u64::MAX / 255;
@@ -280,7 +280,7 @@ impl<'b> Cursor<'b> {
                 continue;
             }
             escaped = true;
-            // The character after a backslash always belongs to the word, so it must be available.
+            // The character after a backslash always belongs to the word, so it must have arrived.
             if self.at + 1 >= self.bytes.len() && !self.is_all {
                 return Err(Stop::Incomplete);
             }
@@ -363,8 +363,8 @@ impl<'b> Cursor<'b> {
         Ok(name)
     }
 
-    /// Reads the fields and the rest of the line. In a line that has only symbols, the timestamp
-    /// may take the place of the fields.
+    /// Reads the fields and the rest of the line. A line that has only symbols may have a timestamp
+    /// instead of fields.
     fn fields(&mut self, line: &mut Line) -> Lex<()> {
         let begin = self.at;
         if matches!(self.peek()?, b'\n' | b'\r') {

@@ -1,5 +1,5 @@
-//! Collects the rows of one table, column by column. A column that rows omit needs no work until
-//! its next value or the end of the chunk.
+//! Collects the rows of one table, column by column. If rows omit a column, work for it is deferred
+//! until its next value or the end of the chunk.
 
 use std::collections::HashMap;
 
@@ -227,8 +227,8 @@ impl TableBuilder {
         Ok(())
     }
 
-    /// Records the line as the pattern for the next one. A field that has no column gets no entry
-    /// in `order`.
+    /// Records the line for comparison with the next line. A field without a column has no entry in
+    /// `order`.
     fn learn(&mut self, line: &Line, bytes: &[u8]) {
         let Self { template, names, order, .. } = self;
         let known = |(name, at): (&(Token, Raw), &usize)| *names[*at].0 == *name.0.of(bytes);
@@ -335,8 +335,8 @@ impl TableBuilder {
         Ok(Some(column))
     }
 
-    /// Appends the row's timestamp unless a field has set it. This is the line's timestamp or, if
-    /// the line has none, the server time.
+    /// Appends the row's timestamp, unless a field has set it. Uses the line's timestamp or, if the
+    /// line has none, the server time.
     #[inline]
     fn push_timestamp(
         &mut self,

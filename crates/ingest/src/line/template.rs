@@ -1,8 +1,8 @@
 //! The literal text between the values of a line. Lines from one sender usually differ only in
-//! their values. These are then parsed at the expected positions directly into their columns,
-//! without looking up names. If a line differs elsewhere, it is parsed again from its start in the
-//! usual way. This appends the same values again, which is harmless because the first value of a
-//! row is used.
+//! their values. Such values are parsed at the expected positions directly into their columns,
+//! without looking up names. If a line differs elsewhere, it is parsed again from its start by the
+//! general parser. The general parser appends the same values again, which is harmless because only
+//! the first value of each column in a row is used.
 
 use super::lexer::{COMMA, Line, SPACE, Token, class_of, last_word_at, special};
 use super::value;

@@ -1,13 +1,12 @@
-//! Decodes rows of parameter values, which Bind messages of the wire protocol contain, to typed
-//! values.
+//! Decodes rows of parameter values, as sent in the wire protocol's Bind messages, to typed values.
 //!
 //! The header describes how the values were sent. It begins with the number of described values (16
-//! bits). For each of these values follow its format (8 bits: 0 text, 1 binary, 2 columnar
-//! protocol) and its type (32 bits: a `PostgreSQL` OID, 0 if unspecified; or a type code of the
-//! columnar protocol). All further values are text.
+//! bits). Each described value then has a format (8 bits: 0 text, 1 binary, 2 columnar protocol)
+//! and a type (32 bits: a `PostgreSQL` OID, 0 if unspecified; or a type code of the columnar
+//! protocol). All further values are text.
 //!
-//! The rows follow the header. Each begins with its number of values (16 bits). For each value
-//! follow its length in bytes (32 bits, -1 for null) and its bytes. Numbers are big-endian.
+//! The rows follow the header. Each row begins with its number of values (16 bits). Each value has
+//! its length in bytes (32 bits, -1 for null), followed by its bytes. Numbers are big-endian.
 
 mod binary;
 mod columnar;

@@ -167,7 +167,8 @@ fn arrays_are_converted_to_strings() {
 }
 
 /// Compares a one-dimensional array with a two-dimensional array that contains it as its only row.
-/// Both must give the same string, although only the latter's items are decoded individually.
+/// Both must give the same string, although only the items of the two-dimensional array are decoded
+/// individually.
 #[test]
 fn array_items_are_formatted_like_single_values() {
     let numbers: [i64; 8] = [0, 1, -7, i64::MAX, i64::MIN, 1 << 31, -(1 << 31), 3_000_000_000];

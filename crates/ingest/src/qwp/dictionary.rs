@@ -12,8 +12,8 @@ pub(super) const MAX_ENTRIES: usize = 2_000_000;
 pub(super) struct Dictionary {
     texts: String,
     ends: Vec<usize>,
-    /// For each entry, the number of the column that used it last, and the entry's key in that
-    /// column. Used by [`Self::compact`].
+    /// For each entry, the last column that used it, and the entry's key in that column. Used by
+    /// [`Self::compact`].
     places: Vec<(u32, i32)>,
     column: u32,
 }

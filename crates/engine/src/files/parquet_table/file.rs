@@ -1,4 +1,4 @@
-//! One Parquet file: its footer, and the positions of its columns.
+//! One Parquet file with its footer and column positions.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -40,7 +40,7 @@ impl Names {
     }
 }
 
-/// One file and its footer.
+/// One file with its footer.
 #[derive(Debug)]
 pub(super) struct ParquetFile {
     pub(super) path: PathBuf,

@@ -37,7 +37,7 @@ const STRUCT: u8 = 12;
 const UUID: u8 = 13;
 
 /// Rejects a file whose columns are nested in more than [`MAX_DEPTH`] levels, or whose footer is
-/// malformed. Accepts a file without a footer, because the reader reports that error.
+/// malformed. Accepts a file without a footer, because the Parquet reader reports that error.
 pub(super) fn check_depth(file: &mut File, name: &str) -> EngineResult<()> {
     let Some(footer) = footer_of(file)? else { return Ok(()) };
     match (Compact { rest: &footer }).depth() {
@@ -223,7 +223,8 @@ impl Compact<'_> {
     }
 
     /// Returns the nesting depth of the columns. If the footer contains several column lists, the
-    /// reader uses the last one; this function returns the greatest depth of all.
+    /// Parquet reader uses the last list, whereas this function returns the greatest depth of all
+    /// lists.
     fn depth(mut self) -> Option<usize> {
         let (mut before, mut deepest) = (0, 0);
         while let (number, kind @ 1..) = self.field(before)? {

@@ -6,8 +6,8 @@ use tidemark_types::{Field, SqlType};
 /// Directory name that represents null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// Returns the columns defined by the directories of `paths`, and their values for each path. Omits
-/// columns for which `known` returns true. Returns no columns unless all paths define the same
+/// Returns the columns that the directories of `paths` define, and their values for each path.
+/// Omits columns for which `known` returns true. Returns no columns if the paths define different
 /// ones. Integers are INT or LONG; all other values are VARCHAR.
 pub(super) fn columns_of(
     paths: &[&str],

@@ -25,7 +25,7 @@ pub(crate) fn find(root: &Path, pattern: &str) -> EngineResult<Vec<String>> {
     let mut search = Search::new(root, pattern);
     for alternative in expanded(pattern)? {
         let mut parts: Vec<&str> = alternative.split('/').filter(|part| !part.is_empty()).collect();
-        // Consecutive `**` are equivalent to one.
+        // Consecutive `**` components are equivalent to a single one.
         parts.dedup_by(|next, before| *next == "**" && *before == "**");
         search.seen.clear();
         search.walk("", &parts)?;

@@ -1,4 +1,4 @@
-//! One text file: its version and its format.
+//! One text file, with its version and format.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};

@@ -1,4 +1,4 @@
-//! Reads text files in order, one after another.
+//! Reads text files in order.
 
 use std::fmt;
 use std::io::Read;

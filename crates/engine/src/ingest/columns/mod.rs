@@ -52,7 +52,7 @@ struct State {
     commit: Commit,
     /// Number of messages whose rows have been committed.
     answered: u64,
-    /// Number of next commits that must run one by one.
+    /// Number of upcoming commits that must run one by one.
     alone: usize,
     /// Memory used by the rows of the running commit.
     committing_bytes: usize,
@@ -169,8 +169,8 @@ impl ColumnAppender {
         })))
     }
 
-    /// Reads pending messages. An error in a message is reported later, when [`Self::finish`]
-    /// reaches that message.
+    /// Reads pending messages. If a message contains an error, [`Self::finish`] reports it after
+    /// the commits of all earlier messages.
     pub(crate) async fn read(&self, messages: Arc<Messages>) -> EngineResult<MessagesProgress> {
         let connection = &self.0;
         connection.database.check_open()?;
@@ -362,9 +362,9 @@ impl Connection {
         committed(&state, rows, transaction, Vec::new())
     }
 
-    /// Handles a group that could not be written. If the group has several commits, the cause may
-    /// be only one of them, so they are retried one by one. After a commit fails on its own, no
-    /// further commits run.
+    /// Handles a group that could not be written. If the group has several commits, perhaps only
+    /// one of them is faulty, so all are retried one by one. After a commit has failed on its own,
+    /// no further commits run.
     fn fail(&self, group: Group, error: EngineError) -> RowsReply {
         {
             let mut state = self.state.lock();

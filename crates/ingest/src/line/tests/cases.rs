@@ -213,7 +213,7 @@ fn disallowed_tables_columns_and_sizes_are_rejected() {
     assert!(refused.is_too_large, "{refused:?}");
 }
 
-/// In a new table, one wide line adds columns to every row.
+/// In a new table, one wide line adds columns to all rows.
 #[test]
 fn wide_rows_of_new_tables_are_rejected_before_they_are_written() {
     let mut message = String::from("t ");

@@ -215,7 +215,7 @@ fn target() -> Tables {
     Tables(HashMap::from([("t".to_owned(), table)]))
 }
 
-/// A line that usually has the same form as the previous one, with different values.
+/// Returns a line that usually has the same form as the previous line, with different values.
 fn line_like(form: &mut Vec<&'static str>, random: &mut ChaCha8Rng) -> Vec<u8> {
     if form.is_empty() || random.random_bool(0.1) {
         let names = ["b", "c", "d", "e", "f", "g", "timestamp", "b", "B"];

@@ -21,7 +21,7 @@ pub(super) fn options() -> LineOptions {
 
 pub(super) type Outcome = Result<Vec<TableRows>, Refusal>;
 
-/// Reads a message that arrives in these chunks.
+/// Reads one message whose bytes arrive in these chunks.
 pub(super) fn read_pieces<'b>(
     pieces: impl IntoIterator<Item = &'b [u8]>,
     targets: &mut Tables,
@@ -43,7 +43,7 @@ pub(super) fn read(bytes: &[u8], mut targets: Tables) -> Outcome {
     read_pieces([bytes], &mut targets, options())
 }
 
-/// Returns why a message of one line is rejected.
+/// Returns the error for a message that consists of one line.
 pub(super) fn reason(bytes: &[u8], targets: Tables) -> String {
     let Refusal { line, reason, .. } = read(bytes, targets).unwrap_err();
     format!("{line}: {reason}")
