@@ -1,6 +1,6 @@
-//! Measures line protocol parsing on one core. The lines have 8 columns, 2 of them symbols, and
-//! 1,000 series; a request has 75,000 rows. `cargo run --release -p tidemark-ingest --example
-//! line_speed`
+//! Measures line protocol parsing on one core. Each line has 8 columns, 2 of them symbols, and
+//! belongs to one of 1,000 series. A request contains 75,000 rows. `cargo run --release -p
+//! tidemark-ingest --example line_speed`
 
 #![allow(clippy::print_stdout)]
 

@@ -235,7 +235,7 @@ fn boolean(column: &mut ColumnBuilder, value: bool) -> Put {
     Ok(())
 }
 
-/// Returns the nanoseconds of a column's time unit.
+/// Returns the length of a column's time unit in nanoseconds.
 pub(crate) fn unit_nanos(unit: TimestampUnit) -> i64 {
     match unit {
         TimestampUnit::Millis => 1_000_000,
@@ -315,7 +315,7 @@ fn floating(column: &mut ColumnBuilder, value: f64) -> Put {
     }
 }
 
-/// Appends a decimal, given as its unscaled digits.
+/// Appends a decimal, given as its unscaled value and scale.
 fn unscaled(column: &mut ColumnBuilder, value: i256, scale: u8) -> Put {
     match column {
         ColumnBuilder::Decimal { precision, scale: to, values } => {

@@ -584,7 +584,7 @@ mod tests {
         Ok((batch, reader.report().clone()))
     }
 
-    /// Formats rows as `a|b`, nulls as `-`.
+    /// Formats rows as `a|b`, with nulls as `-`.
     fn rows(batch: &RecordBatch) -> Vec<String> {
         let options = FormatOptions::default();
         let formatters: Vec<_> = batch

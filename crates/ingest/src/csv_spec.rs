@@ -5,7 +5,7 @@ use std::fmt;
 use tidemark_border::CsvAtomicity;
 use tidemark_types::{Field, SqlType};
 
-/// Maps a field of each line to a column.
+/// Maps a field of each line to a target column.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CsvColumn {
     /// Index of the field in each line.
@@ -44,7 +44,7 @@ pub struct CsvSpec {
     /// Whether fields beyond [`CsvSpec::line_fields`] are ignored. Otherwise a line with such
     /// fields is rejected.
     pub skip_extra_values: bool,
-    /// Number of fields in a line. A line with more fields is too long.
+    /// Number of fields that a line may have.
     pub line_fields: usize,
     /// Maximum length of a line in bytes, including quotes and embedded line ends.
     pub most_line_bytes: usize,

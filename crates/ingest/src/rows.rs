@@ -8,7 +8,7 @@ use tidemark_types::{EngineResult, SqlType};
 
 /// Maximum number of rows in a chunk.
 pub(crate) const MAX_CHUNK_ROWS: usize = 64 * 1024;
-/// Name of the designated timestamp of a new table.
+/// Name of a new table's designated timestamp.
 pub(crate) const TIMESTAMP: &str = "timestamp";
 
 /// A column of a target table.
@@ -68,7 +68,7 @@ pub struct TableRows {
 pub(crate) struct Additions {
     /// Whether missing columns are added to an existing table.
     pub(crate) columns: bool,
-    /// Maximum columns of a table.
+    /// Maximum number of columns in a table.
     pub(crate) most_columns: usize,
 }
 

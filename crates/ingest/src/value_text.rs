@@ -201,7 +201,7 @@ fn geohash_digit(character: u8) -> Option<u8> {
     BASE32.iter().position(|known| *known == lower).map(|index| index as u8)
 }
 
-/// Parses a decimal of this precision and scale; `None` if it has more digits than fit.
+/// Parses a decimal with this precision and scale; `None` if it has too many digits.
 pub(crate) fn decimal(text: &[u8], precision: u8, scale: u8) -> Option<i256> {
     let text = std::str::from_utf8(text).ok()?.trim();
     let text = text.strip_suffix(['m', 'M']).unwrap_or(text);

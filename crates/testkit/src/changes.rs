@@ -18,7 +18,7 @@ use crate::copies::ends_rows;
 use crate::model::{Model, ModelTable, is_followed};
 use crate::workload::{Client, lost};
 
-/// A row's id in the snapshot, its `id` column, and its note.
+/// A row's id in the snapshot, the value of its `id` column, and its note.
 type Found = (i64, i64, Option<String>);
 
 fn found(table: &TableSnapshot) -> EngineResult<Vec<Found>> {

@@ -57,8 +57,8 @@ pub fn run(seed: u64, stride: u64, only: Option<u64>) -> FaultReport {
 }
 
 fn every_call(fault: Fault, stride: u64, only: Option<u64>, report: &mut FaultReport) {
-    // The first failing call differs between the kinds of runs, so that together they cover every
-    // call despite the stride.
+    // The number of the first failing call depends on the kind of run, so that all runs together
+    // cover every call despite the stride.
     let kind = report.passed + report.failures.len() as u64;
     let mut at = only.unwrap_or(1 + kind % stride.max(1));
     loop {

@@ -38,7 +38,7 @@ fn schema(name: &str) -> TableSchema {
     TableSchema { timestamp: Some(0), partition_by: PartitionBy::Day, ..schema }
 }
 
-/// Returns rows whose timestamps begin at `start` and are `step` microseconds apart.
+/// Builds rows whose timestamps begin at `start` and are `step` microseconds apart.
 fn batch(start: i64, step: i64, rows: usize) -> EngineResult<RecordBatch> {
     let times = (0..rows as i64).map(|row| Some(start + row * step));
     let mut columns: Vec<ArrayRef> = vec![Arc::new(times.collect::<TimestampMicrosecondArray>())];

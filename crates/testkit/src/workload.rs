@@ -125,7 +125,7 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// Relative frequencies of the actions.
+    /// Relative frequency of each action.
     const WEIGHTS: &[(Self, u32)] = &[
         (Self::Append, 50),
         (Self::Bulk, 12),

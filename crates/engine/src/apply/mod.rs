@@ -158,7 +158,7 @@ async fn insert(
     }
 }
 
-/// Executes an INSERT with RETURNING: writes the rows and returns the RETURNING results.
+/// Executes an INSERT with RETURNING and returns the RETURNING results.
 pub(crate) async fn insert_returning(
     database: &Arc<Database>,
     insert: &BoundInsert,
@@ -280,7 +280,7 @@ async fn commit_view(
         all.push(Change::expect_untouched(&snapshot, base));
         match commit(database, all, token).await {
             Err(error) if error.code == ErrorCode::Replan => {
-                // Retry only if the base changed.
+                // A retry is useful only if the base changed.
                 let now = database.snapshot()?;
                 if now.touched_record(base) == snapshot.touched_record(base) {
                     return Err(error);

@@ -93,9 +93,9 @@ struct Rewrite<'a> {
     plan: &'a LogicalPlan,
     base: Arc<TableSnapshot>,
     columns: Vec<usize>,
-    /// Number of RETURNING columns that follow the new cells.
+    /// Number of RETURNING columns, which follow the columns of the new cells.
     returned: usize,
-    /// The new table definition when a column is converted.
+    /// The new table definition, if a column is converted.
     replace: Option<TableSchema>,
 }
 
@@ -334,7 +334,7 @@ impl Rewrite<'_> {
     }
 }
 
-/// Whether the rows of a batch ascend and follow `last`; duplicates are allowed.
+/// Whether the row ids of a batch ascend and are at least `last`; duplicates are allowed.
 fn ascends(batch: &RecordBatch, last: &mut i64) -> bool {
     let rows: &Int64Array = batch.column(0).as_primitive::<Int64Type>();
     let rows = rows.values();

@@ -121,8 +121,8 @@ impl Database {
         Ok(records.map(|(key, value)| (key.to_owned(), value.to_vec())).collect())
     }
 
-    /// Commits records; a value of `None` deletes the record. Blocks until durable and returns the
-    /// new epoch.
+    /// Commits records; a value of `None` deletes the record. Blocks until the records are durable
+    /// and returns the new epoch.
     pub fn commit_records(
         &self,
         kind: &str,
@@ -210,7 +210,7 @@ impl Database {
         }
     }
 
-    /// Returns the task context of a plan, with the query's own memory pool and spill files.
+    /// Returns a plan's task context, with the query's own memory pool and spill files.
     pub(crate) fn task_context(&self, query: &Registration) -> EngineResult<Arc<TaskContext>> {
         self.own_context(query).map(Arc::new)
     }

@@ -1,4 +1,4 @@
-//! Encodes the rows of one execution, chunk by chunk.
+//! Encodes an execution's rows, chunk by chunk.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -38,7 +38,7 @@ pub(crate) struct Running {
     pub(crate) turn: Turn,
 }
 
-/// A running query: source, window, encoder.
+/// A running query, with its source, window and encoder.
 pub(crate) struct Cursor {
     source: BatchSource,
     window: RowWindow,
@@ -99,9 +99,9 @@ impl Cursor {
         }
     }
 
-    /// Returns the next chunk, with at most `max_rows` rows. A chunk is closed at [`CHUNK_BYTES`].
-    /// After the last row the chunk includes the encoder's tail, and [`Cursor::is_finished`]
-    /// returns true.
+    /// Returns the next chunk, with at most `max_rows` rows. A chunk is closed when it reaches
+    /// [`CHUNK_BYTES`]. The chunk with the last row also contains the encoder's tail; from then on
+    /// [`Cursor::is_finished`] returns true.
     pub(crate) async fn produce(&mut self, max_rows: Option<u64>) -> EngineResult<Chunk> {
         let (token, deadline) = (self.token(), self.running.registration.deadline);
         let work = async {

@@ -55,7 +55,7 @@ pub(crate) struct EngineSources {
     pub(crate) memory: Arc<SharedPool>,
     pub(crate) session: Arc<PlanSession>,
     pub(crate) handle: Handle,
-    /// Last sequence values of columns, by table and column.
+    /// Last sequence value of each column, by table and column.
     pub(crate) numbers: Mutex<HashMap<(TableId, u32), Arc<AtomicI64>>>,
     pub(crate) texts: TextTables,
     pub(crate) most_line_bytes: usize,
@@ -112,7 +112,7 @@ impl EngineSources {
     }
 }
 
-/// Returns the path relative to a directory; rejects a path outside it.
+/// Returns the path relative to a directory; rejects a path outside the directory.
 fn relative_to<'a>(directory: &Path, path: &'a str) -> EngineResult<&'a Path> {
     let relative = Path::new(path);
     let relative = relative.strip_prefix(directory).unwrap_or(relative);
@@ -254,7 +254,7 @@ impl ExternalSources for EngineSources {
     }
 }
 
-/// Waits until the statement being bound is stopped.
+/// Waits until the statement that is being bound is stopped.
 async fn until_stopped() -> EngineError {
     loop {
         if let Err(stopped) = check_stop() {

@@ -139,7 +139,7 @@ impl Connections {
             } else {
                 Some(self.awake.timeout())
             };
-            // Interrupted polls return no events.
+            // An interrupted poll returns no events, so its error is ignored.
             let _ = self.poll.poll(&mut events, timeout);
             for event in events.iter().filter(|event| event.is_read_closed()) {
                 if let Some(task) = self.tasks.get(&event.token()) {

@@ -117,8 +117,8 @@ impl Appender {
     }
 
     /// Ends the input and commits. Rows of several tables are only planned by the first call and
-    /// committed by the next. `split`: in the columnar protocol, plans only the first of several
-    /// commits.
+    /// committed by the next. With `split`, only the first of several commits of the columnar
+    /// protocol is planned.
     pub async fn finish(&self, split: bool) -> EngineResult<Finished> {
         failpoint::hit("engine.append_finish")?;
         match &self.0 {

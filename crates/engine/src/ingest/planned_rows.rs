@@ -130,7 +130,7 @@ impl PlannedRows {
         Ok(())
     }
 
-    /// Returns the changes that the commit would make.
+    /// Returns the changes that the commit would cause.
     pub(crate) fn report(&self) -> RowsReply {
         let report = |(planned, rows): (&Planned, &TableRows)| PlannedTable {
             table: planned.definition.schema().name.clone(),
@@ -159,7 +159,7 @@ impl PlannedRows {
         }
     }
 
-    /// Like [`Self::commit`], but runs off the workers.
+    /// Like [`Self::commit`], but runs on a blocking thread.
     pub(crate) async fn committed(mut self) -> EngineResult<(Self, RowsReply)> {
         let commit = move || {
             failpoint::hit("engine.commit")?;
@@ -293,7 +293,7 @@ fn made(schema: &SchemaRef, columns: Vec<ArrayRef>) -> EngineResult<RecordBatch>
         .map_err(|error| EngineError::internal(error.to_string()))
 }
 
-/// Returns the table's definition after adding the columns of the rows.
+/// Returns the definition of an existing table with the rows' new columns.
 fn changed_schema(found: &TableSchema, rows: &TableRows) -> EngineResult<Definition> {
     let table = &rows.table;
     let name_at = |columns: &[TargetColumn]| {

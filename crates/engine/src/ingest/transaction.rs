@@ -116,7 +116,7 @@ impl Transaction {
         waiting.any(|waiting| waiting.rows.table() == table)
     }
 
-    /// Returns all committed data and the block's own rows.
+    /// Returns a snapshot of all committed data and the block's own rows.
     pub(crate) fn snapshot(&self, database: &Database) -> EngineResult<Arc<Snapshot>> {
         let committed = database.snapshot()?;
         self.block.lock().as_mut().ok_or_else(ended)?.snapshot(database, committed)

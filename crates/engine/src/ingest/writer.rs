@@ -35,7 +35,7 @@ pub struct Writer {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Written {
     pub(crate) rows: u64,
-    /// `None` if there was nothing to write.
+    /// The transaction number; `None` if there was nothing to write.
     pub(crate) transaction: Option<u64>,
 }
 
@@ -123,7 +123,7 @@ impl Writer {
         Ok((Place(self.tables.len() - 1), schema))
     }
 
-    /// Returns the number of rows written so far.
+    /// Returns the number of rows added so far.
     pub fn rows(&self) -> u64 {
         self.rows
     }

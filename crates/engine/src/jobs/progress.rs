@@ -66,7 +66,7 @@ impl JobProgress {
         self.last_began_micros = Some(now_micros());
     }
 
-    /// Returns how long the current run has taken so far, if the job is running.
+    /// Returns the duration of the current run so far; `None` if the job is not running.
     pub(crate) fn running_for(&self) -> Option<Duration> {
         self.running_since.map(|since| since.elapsed())
     }

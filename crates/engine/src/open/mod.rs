@@ -121,7 +121,7 @@ fn assembled(options: &OpenOptions) -> EngineResult<Database> {
     })
 }
 
-/// Starts due jobs while the database is open.
+/// Starts due jobs at regular intervals until the database is closed.
 async fn begin_due(database: Weak<Database>) {
     let mut times = tokio::time::interval(LOOK_EVERY);
     times.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

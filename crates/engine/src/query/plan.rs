@@ -27,7 +27,7 @@ pub(crate) struct PlannedQuery {
     pub(crate) constant_in: Option<u64>,
 }
 
-/// A cached plan with the state for its next execution.
+/// A cached plan, with its results and the means to adapt it to other parameter values.
 #[derive(Debug)]
 pub(crate) struct CachedPlan {
     pub(crate) query: PlannedQuery,

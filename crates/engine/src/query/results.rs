@@ -23,7 +23,7 @@ const MAX_BYTES: usize = 16 << 20;
 /// Memory of a cache entry in bytes, in addition to its values and result.
 const ENTRY_BYTES: usize = 256;
 
-/// Cache key of a result: the parameter values, the selected rows and their encoding.
+/// Cache key of a result: the parameter values, the row selection and the encoding.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Asked {
     values: Vec<u8>,
@@ -58,7 +58,7 @@ pub(crate) struct CachedResult {
     pub(crate) summary: Summary,
 }
 
-/// Bytes used by all cached results of a database.
+/// Memory used by all cached results of a database.
 #[derive(Debug, Clone, Default)]
 pub(super) struct CachedBytes(Arc<AtomicUsize>);
 

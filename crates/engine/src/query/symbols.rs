@@ -166,7 +166,7 @@ mod tests {
         Arc::new(Literal::new(ScalarValue::Utf8View(Some(text.to_owned()))))
     }
 
-    /// Builds `s = text` as in a filter.
+    /// Builds the predicate `s = text` in the form that a filter has.
     fn named(name: &str) -> Arc<dyn PhysicalExpr> {
         let symbol = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         let types = vec![symbol.clone(), DataType::Utf8View];

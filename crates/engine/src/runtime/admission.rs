@@ -231,7 +231,7 @@ impl Turn {
         Self::default()
     }
 
-    /// Releases the slot while the statement waits for its reader.
+    /// Releases the slot while the statement waits for its client to read rows.
     pub(crate) fn pause(&mut self) {
         self.permit = None;
     }

@@ -1,5 +1,5 @@
-//! Cancellation: one token per query, shared by socket close, `CancelRequest`, CANCEL QUERY and
-//! timeouts.
+//! Cancellation: each query has one token, which socket close, `CancelRequest`, CANCEL QUERY and
+//! timeouts share.
 //!
 //! A statement that has begun its commit cannot be stopped, because its reply must reflect the
 //! outcome.

@@ -21,7 +21,7 @@ use crate::runtime::registry::QueryRegistry;
 /// it.
 const MEASURE_EVERY: Duration = Duration::from_millis(100);
 const MEASURE_MUCH_EVERY: Duration = Duration::from_millis(10);
-/// Minimum interval between log lines about the same level.
+/// Minimum interval between log lines about the same memory level.
 const LOG_EVERY: Duration = Duration::from_secs(1);
 /// Minimum interval between requests to threads to return freed memory. Retained memory must also
 /// have grown by the limit divided by `KEPT_SHARE`.

@@ -198,7 +198,7 @@ impl Statement {
         Ok(statement)
     }
 
-    /// Caches the binding for the first execution, if possible.
+    /// Caches the binding for the first execution, if the statement allows this.
     fn keep_bound(&self, epoch: u64, bound: BoundStatement) -> EngineResult<()> {
         match bound {
             BoundStatement::Query(query) if !is_volatile(&query.plan)? => {
@@ -278,7 +278,7 @@ impl Statement {
         &self.database
     }
 
-    /// Registers an execution, which can be cancelled from now on.
+    /// Registers an execution, which can then be cancelled.
     pub fn register(&self, options: &ExecuteOptions) -> EngineResult<Registration> {
         let ExecuteOptions { query_id, text, .. } = options;
         self.database.registry.register(*query_id, &self.context, text.clone())

@@ -295,8 +295,8 @@ impl Statement {
     /// a small one, but its plan is not small.
     async fn leave_unless_small(&self, plan: &dyn ExecutionPlan) {
         let rows = rows_read(plan).unwrap_or(usize::MAX);
-        // The last execution time is a better estimate than the maximum number of rows that may be
-        // read.
+        // The last execution time is a better estimate than the maximum number of rows that might
+        // be read.
         let rows = if ends_early(plan) { rows.min(QUICK_ROWS) } else { rows };
         self.rows.store(rows, Ordering::Relaxed);
         let is_small = self.is_simple() && rows <= QUICK_ROWS;

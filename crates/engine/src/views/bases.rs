@@ -8,7 +8,7 @@ use tidemark_storage::{Change, Snapshot, TableId, Touched};
 
 use crate::runtime::metrics::Metrics;
 
-/// The latest known changes of each base.
+/// The latest known changes of each base table.
 #[derive(Debug)]
 pub(super) struct Bases {
     known: Mutex<HashMap<TableId, Known>>,

@@ -309,7 +309,7 @@ fn without(some: &[Span], others: &[Span]) -> Vec<Span> {
     spans(&TimeRange::difference(&ranges(some), &ranges(others)))
 }
 
-/// Merges the nearest spans until at most `MAX_REVIVED` remain.
+/// Merges the nearest spans until at most `MAX_REVIVED` spans remain.
 fn fewer_spans(mut spans: Vec<Span>) -> Vec<Span> {
     while spans.len() > MAX_REVIVED {
         let gap = |pair: &[Span]| pair[1].0.saturating_sub(pair[0].1);

@@ -189,7 +189,7 @@ impl Refresher {
     }
 }
 
-/// Returns how long a view rests after a refresh.
+/// Returns the duration of a view's rest period after a refresh.
 fn rest_after(done: Done, took: Duration) -> Duration {
     match done {
         Done::Once => took.min(MAX_PAUSE_ONCE),

@@ -1,8 +1,8 @@
 //! Runs the SQL test cases of `test/sql/cases`, each file against a new database, without Node.js
 //! or a server.
 //!
-//! Usage: `npm run cases -- [PATH] [--complete]`. PATH selects the files whose path contains it.
-//! `--complete` writes the current results into the files: review the difference before you commit
+//! Usage: `npm run cases -- [PATH] [--complete]`. PATH selects all files whose path contains it.
+//! `--complete` writes the actual results into the files; review the difference before you commit
 //! it.
 #![allow(clippy::print_stdout, clippy::expect_used, reason = "a program for the terminal")]
 

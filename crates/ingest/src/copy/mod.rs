@@ -27,7 +27,7 @@ pub struct CopyReader {
     form: Form,
     rows: Rows,
     pending: Vec<u8>,
-    /// Size of the pending data at which it is parsed again.
+    /// Size in bytes at which the pending data is parsed again.
     enough: usize,
 }
 

@@ -3,7 +3,7 @@
 
 use tidemark_types::double_array::{self, MAX_ARRAY_ELEMENTS};
 
-/// Maximum dimensions of an array.
+/// Maximum number of array dimensions.
 const MAX_DIMENSIONS: u8 = 32;
 /// Maximum length in bytes of a decimal's unscaled value, and the maximum scale.
 const MAX_DECIMAL_BYTES: usize = 32;
@@ -205,7 +205,8 @@ pub(super) fn special(bytes: &[u8], at: usize) -> usize {
     let mut at = at;
     while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk) {
         let chunk = u64::from_le_bytes(*chunk);
-        // Line ends, space, comma and a few other characters are below the minus sign.
+        // The minus sign serves as the limit, because line ends, space, comma and a few other
+        // characters are below it.
         let found = below(chunk, u64::from(b'-')) | same(chunk, b'=') | same(chunk, b'\\');
         if found != 0 {
             return at + (found.trailing_zeros() / 8) as usize;

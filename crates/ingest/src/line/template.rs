@@ -58,7 +58,8 @@ impl Template {
         self.texts.extend_from_slice(&bytes[from..timestamp.start()]);
     }
 
-    /// Returns the position of a field's value, if the line matches the template at `at`.
+    /// Returns the position of a field's value, provided that the line matches the template at
+    /// `at`.
     #[inline]
     pub(super) fn place(&self, field: usize, bytes: &[u8], at: usize) -> Option<Place> {
         let Expected { text_end, column, is_symbol } = *self.fields.get(field)?;

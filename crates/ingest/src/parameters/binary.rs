@@ -16,7 +16,7 @@ use super::{items, oid};
 
 /// Maximum number of array dimensions, as in `PostgreSQL`.
 const MAX_DIMENSIONS: usize = 6;
-/// Bytes of the length prefix of an array element.
+/// Length in bytes of an array element's length prefix.
 const LENGTH_BYTES: usize = 4;
 
 /// The engine type for values of a wire type.

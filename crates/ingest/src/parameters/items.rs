@@ -56,7 +56,7 @@ pub(super) fn read(
     Ok(ParameterItems::new(items))
 }
 
-/// Returns the bytes of the next item; `None` for null.
+/// Returns the next item's bytes; `None` for null.
 fn next<'b>(reader: &mut Reader<'b>) -> EngineResult<Option<&'b [u8]>> {
     match usize::try_from(reader.i32()?) {
         Ok(length) => reader.bytes(length).map(Some),

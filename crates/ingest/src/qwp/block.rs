@@ -11,7 +11,7 @@ use crate::rows::shown;
 /// Maximum number of columns in a block, and maximum length of a name in bytes.
 const MAX_COLUMNS: usize = 2_048;
 const MAX_NAME_BYTES: usize = 127;
-/// Maximum dimensions of an array.
+/// Maximum number of array dimensions.
 const MAX_DIMENSIONS: u8 = 32;
 const MAX_SCALE: u8 = 76;
 /// Memory in bytes per entry of a column-local dictionary, in addition to its string.
@@ -166,7 +166,7 @@ pub(super) enum Values<'a> {
 }
 
 impl WireColumn<'_> {
-    /// Whether the null bitmap marks a row as null.
+    /// Returns whether the null bitmap marks a row as null.
     #[inline]
     pub(super) fn is_null(&self, row: usize) -> bool {
         self.nulls.is_some_and(|nulls| nulls[row / 8] >> (row % 8) & 1 == 1)

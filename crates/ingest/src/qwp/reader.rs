@@ -67,7 +67,7 @@ impl QwpReader {
         self.dictionary.held_bytes()
     }
 
-    /// Reads a message; returns whether its rows are deferred to a later commit.
+    /// Reads a message; returns whether the commit of its rows is deferred.
     pub fn read(&mut self, message: &[u8], targets: &mut dyn Targets) -> Result<bool, QwpFailure> {
         let memory = self.options.most_held_bytes.saturating_sub(self.held_bytes);
         let mut bytes = Bytes::new(message, memory);

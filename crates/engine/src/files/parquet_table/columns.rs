@@ -22,7 +22,7 @@ use super::{intervals, nested};
 const TYPES_KEY: &str = "tidemark";
 /// The largest magnitude up to which DOUBLE represents every integer exactly.
 const EXACT: i64 = 1 << 53;
-/// Maximum dimensions of an array.
+/// Maximum number of array dimensions.
 const MAX_DIMENSIONS: u8 = 32;
 
 /// Returns the names and SQL types of a file's columns. A column that this database wrote has its
@@ -66,7 +66,7 @@ fn is_enumeration(column: &TypePtr) -> bool {
         || matches!(about.logical_type_ref(), Some(LogicalType::Enum))
 }
 
-/// Returns the column types from the footer; empty for files written by other programs.
+/// Returns the column types in the footer; empty for files written by other programs.
 fn stored_types(metadata: &ArrowReaderMetadata) -> Vec<StoredColumn> {
     let footer = metadata.metadata().file_metadata();
     let about = footer
@@ -124,8 +124,8 @@ fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
-/// Returns the nearest SQL type for a column written by another program; VARCHAR if SQL has no such
-/// type.
+/// Returns the nearest SQL type for a column written by another program; VARCHAR if no SQL type is
+/// similar.
 fn nearest_type(data_type: &DataType) -> SqlType {
     match data_type {
         DataType::Boolean => SqlType::Boolean,

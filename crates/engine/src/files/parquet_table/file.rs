@@ -112,7 +112,7 @@ impl ParquetFile {
         })
     }
 
-    /// Returns a column's min/max bounds in a row group, from the footer.
+    /// Returns a column's minimum and maximum in a row group, as stated in the footer.
     pub(super) fn bounds(&self, group: usize, column: usize) -> Option<Bounds> {
         let group = self.metadata.metadata().row_group(group);
         let leaf = self.leaf(column)?;

@@ -12,7 +12,7 @@ use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 
 /// Maximum nesting depth of columns.
 const MAX_DEPTH: usize = 1_000;
-/// Maximum nesting of footer structs and lists unrelated to the columns.
+/// Maximum nesting depth of footer structs and lists that do not describe columns.
 const MAX_NESTED: usize = 32;
 /// Number of bytes after the footer: its length and the magic number.
 const TAIL_BYTES: u64 = 8;
@@ -140,8 +140,8 @@ impl Compact<'_> {
         Some((header & 0x0f, count))
     }
 
-    /// Skips a value. `in_list` states whether the value is in a list, where a boolean occupies one
-    /// byte.
+    /// Skips a value. `in_list` states whether the value is in a list. There a boolean occupies one
+    /// byte, unlike in a struct.
     fn skip(&mut self, kind: u8, in_list: bool, nested: usize) -> Option<()> {
         let nested = nested.checked_sub(1)?;
         match kind {
@@ -196,7 +196,7 @@ impl Compact<'_> {
         Some(children)
     }
 
-    /// Returns the number of levels in a list of columns.
+    /// Returns the nesting depth of a column list.
     fn levels(&mut self) -> Option<usize> {
         let (kind, count) = self.list()?;
         if kind != STRUCT {

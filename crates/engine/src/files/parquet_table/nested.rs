@@ -10,7 +10,7 @@ use arrow::json::EncoderOptions;
 use arrow::json::writer::make_encoder;
 use tidemark_types::{EngineError, EngineResult, ErrorCode, account};
 
-/// Maximum nesting of structs, maps and lists.
+/// Maximum nesting depth of structs, maps and lists.
 const MAX_LEVELS: usize = 64;
 /// Approximate maximum size in bytes of a number, time or null in JSON, including its comma.
 const SCALAR_BYTES: usize = 32;
@@ -81,7 +81,7 @@ fn with_text_keys(data_type: &DataType, levels: usize) -> EngineResult<DataType>
     })
 }
 
-/// Estimates the JSON size of all cells in bytes.
+/// Estimates the total size in bytes of the cells as JSON.
 fn json_bytes(array: &dyn Array) -> usize {
     let rows = array.len();
     match array.data_type() {

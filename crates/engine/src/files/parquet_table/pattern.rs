@@ -33,7 +33,7 @@ pub(crate) fn find(root: &Path, pattern: &str) -> EngineResult<Vec<String>> {
     Ok(search.found.into_iter().collect())
 }
 
-/// Expands the braces into all alternatives.
+/// Expands each pair of braces into its alternatives.
 fn expanded(pattern: &str) -> EngineResult<Vec<String>> {
     let mut out = vec![String::new()];
     let mut rest = pattern;
@@ -212,7 +212,7 @@ mod tests {
         for (pattern, name, fits) in cases {
             assert_eq!(matches(pattern, name), fits, "{pattern} {name}");
         }
-        // Many stars do not cause exponential backtracking.
+        // Many stars must not cause exponential backtracking.
         assert!(!matches(&"*a".repeat(200), &"a".repeat(150)));
     }
 

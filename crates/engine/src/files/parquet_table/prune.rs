@@ -105,7 +105,7 @@ fn comparison(filter: &Expr) -> Option<(Operand<'_>, Operator, &ScalarValue)> {
     Some((column_of(right)?, op.swap()?, literal(left)?))
 }
 
-/// Returns a column, possibly cast to a wider type that preserves its order.
+/// Returns a column operand. The column may be cast to a wider type that preserves its order.
 fn column_of(expr: &Expr) -> Option<Operand<'_>> {
     use arrow::datatypes::DataType;
     match expr {

@@ -43,10 +43,10 @@ const LIST_VALUE_BYTES: usize = 12;
 /// Ratio of a list column's values to its stored size above which the column is considered
 /// adversarial.
 const BOMB_RATIO: usize = 1000;
-/// Number of batches read ahead of the plan.
+/// Number of batches that may be read ahead of the plan.
 const BATCHES_AHEAD: usize = 2;
 
-/// The source of a result column in one file.
+/// Source of a result column in one file.
 #[derive(Debug, Clone)]
 pub(super) enum Source {
     /// A column of the file, with its type in the file.

@@ -89,7 +89,7 @@ impl Version {
     }
 }
 
-/// A text file and how it is parsed.
+/// A text file and its format.
 #[derive(Debug, Clone)]
 pub(super) struct Text {
     /// Path of the file named in the statement, and its version when it was examined.

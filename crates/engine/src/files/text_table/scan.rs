@@ -27,7 +27,7 @@ use super::file::{Text, changed};
 
 /// Number of bytes per read.
 pub(super) const CHUNK_BYTES: usize = 256 << 10;
-/// Number of batches read ahead of the plan.
+/// Number of batches that may be read ahead of the plan.
 const BATCHES_AHEAD: usize = 2;
 
 /// A scan of text files.

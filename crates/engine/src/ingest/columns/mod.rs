@@ -62,7 +62,7 @@ struct State {
 #[derive(Default)]
 struct Open {
     messages: u64,
-    /// Memory used by the rows.
+    /// Memory used by these rows.
     bytes: usize,
     dictionary_bytes: usize,
 }
@@ -203,8 +203,8 @@ impl ColumnAppender {
     }
 
     /// The first call plans the requested commits and reports the changes they would make. The next
-    /// call commits them. If tables have changed, it plans and reports again. `split`: plans only
-    /// the first of the reported commits.
+    /// call commits them. If tables have changed, it plans and reports again. With `split`, only
+    /// the first of the reported commits is planned.
     pub(crate) async fn finish(&self, split: bool) -> EngineResult<RowsReply> {
         let connection = &self.0;
         let commit = {
