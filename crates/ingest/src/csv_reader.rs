@@ -838,7 +838,7 @@ mod tests {
     }
 
     #[test]
-    fn null_strings_are_not_invalid_values() {
+    fn null_strings_do_not_count_as_invalid_values() {
         let mut spec = spec(&[("a", SqlType::Double), ("b", SqlType::Varchar)]);
         for column in &mut spec.columns {
             column.null_texts = vec!["n/a".into(), "-".into()];

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_rows_up_to_the_limit_are_kept() {
+    fn only_the_last_rows_up_to_the_limit_are_returned() {
         for limit in 0..12 {
             let mut last = LastRows::new(limit);
             for part in [batch(0..4), batch(4..5), batch(5..10)] {

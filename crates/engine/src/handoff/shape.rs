@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_queries_are_found_with_their_parameter_values() {
+    fn handoff_queries_are_found_with_their_parameter_values() {
         let shapes = Shapes::new(vec![
             query("SELECT 1", &[]),
             query("SELECT 1 WHERE a = $1 AND b IN ($2, $3)", &["TEXT", "INT", "DOUBLE"]),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn different_queries_do_not_match_a_cached_query() {
+    fn different_queries_do_not_match_a_handoff_query() {
         let shapes = Shapes::new(vec![
             query("SELECT 1 WHERE a = $1 AND b = $2", &["TEXT", "INT"]),
             query("SELECT 1 WHERE c < $1;", &["DOUBLE"]),

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn only_parameters_used_just_as_a_symbol_name_are_replaced() {
+    fn only_parameters_used_solely_as_symbol_names_are_replaced() {
         let of = |test: NamedTest| test.of(&values("a", "b")).unwrap().map(|test| test.to_string());
         // The second parameter is in a different condition, on time.
         let test = kept(&tree(2), 1, |texts| named(&texts[0]));

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_users_get_freed_slots_and_leave_no_state_behind() {
+    fn waiting_users_get_freed_slots_and_no_user_state_remains() {
         block_on(async {
             let admission = admission(1, 8, 60_000);
             let (many, own) = (admission.admit("many").await, admission.admit("own").await);

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_footers_have_no_depth() {
+    fn malformed_footers_have_no_nesting_depth() {
         let whole = nested(30);
         for end in 0..whole.len() {
             assert_eq!(Compact { rest: &whole[..end] }.depth(), None, "{end}");

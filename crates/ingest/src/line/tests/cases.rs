@@ -249,7 +249,7 @@ fn missing_values_get_defaults_or_are_rejected() {
 
 /// Columns that only some rows have, across chunk boundaries.
 #[test]
-fn values_of_sparse_columns_stay_in_their_rows() {
+fn sparse_column_values_belong_to_the_correct_rows() {
     let mut message = String::new();
     for row in 0..200_000 {
         let name = row % 7;

@@ -47,7 +47,7 @@ fn a_dictionary_grows_across_messages() {
 }
 
 #[test]
-fn several_tables_accept_columns_that_arrive_later() {
+fn columns_may_be_added_later_to_each_of_several_tables() {
     let long = |name, value| (name, 0x05, longs(&[value]));
     let first = [block("A", 1, &[long("x", 1)]), block("b", 1, &[long("y", 2)])].concat();
     let second = [block("a", 1, &[long("X", 3), long("z", 4)]), block("empty", 0, &[])].concat();
