@@ -296,7 +296,7 @@ test('EXPLAIN shows the plan inside a view only to users who may read its tables
   }
 });
 
-test('grants follow columns through a statement that renames several', async (t) => {
+test('grants follow columns when one statement renames several', async (t) => {
   const ida = `ida:${PASSWORD}`;
   await run(
     server,

@@ -90,7 +90,7 @@ test.serial('a lower-level revoke keeps existing objects and excludes later ones
   t.is(await error(ANN, 'SELECT * FROM later'), 'Access denied [SELECT on later]');
 });
 
-test.serial('granting again without the option removes the option', async (t) => {
+test.serial('granting again without the grant option removes the option', async (t) => {
   await run(server, 'GRANT SELECT ON t TO ann WITH GRANT OPTION');
   t.is(await error(ANN, 'GRANT SELECT ON t TO ops'), '');
   t.is(await error(ANN, 'REVOKE SELECT ON t FROM ops'), '');

@@ -367,7 +367,7 @@ browserTest('a closed follow tab can be reopened after a reload', async (t) => {
     await follow(shown, 'closed');
     await page.keyboard.press('Alt+w');
     await page.locator('.follow').waitFor({ state: 'detached' });
-    // Text typed afterwards is saved; a closed tab must not prevent that.
+    // A closed tab must not prevent text that is typed afterwards from being saved.
     await shown.write('SELECT 77');
     await page.getByText(/^Draft saved/).waitFor();
     await page.waitForTimeout(500);

@@ -80,7 +80,7 @@ browserTest('a file is previewed, adjusted, imported and opened', async (t) => {
 });
 
 browserTest(
-  'inferred types are shown before and after, and gzipped JSON is sent unchanged',
+  'inferred types are shown before and after an import; gzip is sent unchanged',
   async (t) => {
     await onPage(
       t,

@@ -150,7 +150,7 @@ browserTest('malformed files and files of a newer version are shown as plain tex
 });
 
 browserTest(
-  'cells are moved by keyboard and mouse and deleted, and this can be undone',
+  'cells are moved by keyboard or mouse and deleted, and both can be undone',
   async (t) => {
     await onPage(t, async (shown) => {
       const { page } = shown;

@@ -267,7 +267,7 @@ async function traces(person: Person): Promise<string> {
 
 const LABELS = "[...document.querySelectorAll('.permission')].map(({ ariaLabel }) => ariaLabel)";
 
-/** Creates a token in the dialogs for the user shown and returns its value. */
+/** Creates a token for the shown user in the dialogs, and returns the token. */
 async function newToken(page: Page, owner: string, ttl: string): Promise<string> {
   await page.getByRole('button', { name: 'New token…' }).click();
   const form = page.getByRole('dialog', { name: `New token for ${owner}` });

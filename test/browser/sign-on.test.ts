@@ -41,7 +41,7 @@ async function placeFor(
   return { provider, server };
 }
 
-browserTest('signing on leads to the provider, back with a code, and to the data', async (t) => {
+browserTest('signing on redirects to the provider, returns a code, and shows data', async (t) => {
   const { provider, server } = await placeFor(t);
   const jo = await Person.arrive(t);
   await jo.page.goto(`${server.url}/?shared=query#sql`);
@@ -208,7 +208,7 @@ browserTest('an authorization response that was not requested is refused', async
   t.is(provider.count('/token'), 0);
 });
 
-browserTest('an authorization response of a different provider is refused', async (t) => {
+browserTest('an authorization response from a different provider is refused', async (t) => {
   const { provider, server } = await placeFor(t);
   const jo = await Person.arrive(t);
   await jo.page.goto(server.url);

@@ -227,7 +227,7 @@ browserTest('a suspended window switches to the next user', async (t) => {
   t.deepEqual(await names(page), ['Query 1']);
 });
 
-browserTest('a sign-out that does not reach the server holds after a reload', async (t) => {
+browserTest('a sign-out that does not reach the server is effective after a reload', async (t) => {
   const { person, page } = await signedIn(t);
   await page.route('**/exec?*session=false*', (route) => route.abort());
   await page.locator('[data-action=sign-out]').click();

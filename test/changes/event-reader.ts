@@ -1,4 +1,4 @@
-/** A client of GET /changes that reads only on request, and a consumer of its events. */
+/** A client of GET /changes that reads on request, and a consumer that applies the events. */
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 

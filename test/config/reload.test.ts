@@ -147,7 +147,7 @@ test('SIGHUP applies passwords and limits to new connections', async (t) => {
   );
 });
 
-test('reload_config() and reload_tls() do the same from SQL', async (t) => {
+test('reload_config() and reload_tls() can be called from SQL', async (t) => {
   const folder = folderWith('pg.readonly.user.enabled=true\n');
   const file = join(folder, 'server.conf');
   const server = await startTestServer({ args: ['--config', file] });

@@ -96,7 +96,7 @@ for (const [mode, status, counts, values] of [
   ['SKIP_ROW', 'finished', [4, 3, 1], [1, 2, 4]],
   ['SKIP_COLUMN', 'finished', [4, 4, 1], [1, 2, null, 4]],
 ] as const) {
-  test(`an invalid value with ON ERROR ${mode}`, async (t) => {
+  test(`an invalid value is handled as ON ERROR ${mode} specifies`, async (t) => {
     await run(server, `CREATE TABLE bad_${mode} (${TABLE}`);
     const end = await load(
       server,

@@ -106,7 +106,8 @@ async function groupsOf(type: string, spellings: readonly string[]): Promise<Row
   const filled = NEVER_NULL.has(type);
   return Object.entries(GROUPS).map(([group, places]) =>
     places.map((place, row) => {
-      // A zero that replaces null ranks below the lowest value; false ranks equal to it.
+      // A zero that replaces null ranks below the lowest value. For BOOLEAN the replacement is
+      // false, which is the lowest value.
       const lowest = type === 'BOOLEAN' ? 0 : -1;
       const equal = place === null ? -1 : spellings.indexOf(spellings[place] ?? '');
       const written = place === null ? '0' : String(spellings[place]).replace(/m$/u, '');

@@ -21,7 +21,7 @@ import {
 
 /**
  * Maximum number of literals that are tried one at a time in a statement that changes rows, because
- * each needs a new setup.
+ * each literal needs a new setup.
  */
 const ALONE = 8;
 

@@ -33,23 +33,23 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   [
     'interception of the code',
     ['idToken', 'random values are long and do not repeat'],
-    ['browser', 'signing on leads to the provider, back with a code, and to the data'],
+    ['browser', 'signing on redirects to the provider, returns a code, and shows data'],
   ],
   ['downgrade of PKCE', ['browser', 'a provider without S256 is refused']],
   ['forged redirect', ['browser', 'an authorization response that was not requested is refused']],
   ['injected ID token', ['idToken', '`a token with ${JSON.stringify(changes)} is refused`']],
   [
     'mix-up of providers',
-    ['browser', 'an authorization response of a different provider is refused'],
+    ['browser', 'an authorization response from a different provider is refused'],
   ],
   [
     'open redirect',
     ['settings', '`${setting} is refused`'],
-    ['browser', 'signing on leads to the provider, back with a code, and to the data'],
+    ['browser', 'signing on redirects to the provider, returns a code, and shows data'],
   ],
   [
     'code in history or Referer',
-    ['browser', 'signing on leads to the provider, back with a code, and to the data'],
+    ['browser', 'signing on redirects to the provider, returns a code, and shows data'],
     ['guard', 'data responses carry the security headers'],
   ],
   [
@@ -59,7 +59,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   ],
   [
     'token stolen by a script',
-    ['browser', 'signing on leads to the provider, back with a code, and to the data'],
+    ['browser', 'signing on redirects to the provider, returns a code, and shows data'],
     ['logins', 'the page connects only to the provider, with no foreign scripts or frames'],
   ],
   [
@@ -123,7 +123,7 @@ const ATTACKS: readonly (readonly [attack: string, ...proofs: Proof[]])[] = [
   ],
   [
     'sign-out',
-    ['browser', 'signing on leads to the provider, back with a code, and to the data'],
+    ['browser', 'signing on redirects to the provider, returns a code, and shows data'],
     ['cookie', 'session=false ends the session'],
   ],
   [

@@ -152,7 +152,7 @@ test('encodings other than UTF-8 are converted', async (t) => {
   t.throws(() => optionsOf("ENCODING 'klingon'"), { message: /valid encoding name/ });
 });
 
-test('the current and the old syntax of COPY', (t) => {
+test('the current and the old syntax of COPY are accepted', (t) => {
   const parsed = (text: string): unknown => {
     const copy = copyOf(text);
     return copy === null ? null : { ...copy, options: copyOptions(copy.options) };
@@ -399,7 +399,7 @@ test('a failed COPY writes nothing and skips its remaining data', async (t) => {
   t.is(await client.types(), 'CZ');
 });
 
-test('COPY over the extended protocol: early Sync, and errors skip to next Sync', async (t) => {
+test('extended COPY accepts an early Sync, and skips to the next Sync on error', async (t) => {
   const { client, engine } = await open(t);
   client.send(executed('COPY t FROM STDIN'), sync);
   t.is((await client.until('G')).map(({ type }) => type).join(''), '12nG');

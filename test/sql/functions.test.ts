@@ -1,4 +1,4 @@
-/** The list of functions, and its document. */
+/** The list of functions and the document generated from it. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

@@ -45,8 +45,8 @@ export function namesInSources(): {
 }
 
 /**
- * Returns the direct implementations of DataFusion's trait. A new one is an operator that no list
- * contains yet.
+ * Returns the direct implementations of DataFusion's trait. A new implementation is an operator
+ * that no list contains yet.
  */
 export function planNodes(): readonly string[] {
   return sources()
