@@ -79,7 +79,7 @@ impl Value<'_> {
     }
 }
 
-/// The reason for which a value cannot be assigned to a column.
+/// The reason why a value cannot be assigned to a column.
 #[derive(Debug)]
 pub(crate) enum Problem {
     /// The column's type accepts no values of this kind.

@@ -24,8 +24,8 @@ const READ_BYTES: usize = 16 * 1024;
 const MAX_OUTPUT: usize = 64 * 1024;
 /// Maximum number of executions in one handoff, because their durations are retained until it ends.
 const MAX_EXECUTIONS: usize = 64 * 1024;
-/// Number of executions, and their total duration in microseconds, after which the thread serves
-/// other clients.
+/// Number of executions after which the thread serves other clients. A limit on their total
+/// duration in microseconds follows.
 const TURN: usize = 32;
 const TURN_MICROS: u64 = 5_000;
 

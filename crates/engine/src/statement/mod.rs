@@ -119,7 +119,7 @@ impl Shape {
     }
 }
 
-/// A binding, with whether it remains valid as long as its snapshot is the newest.
+/// A binding, and whether it remains valid until a newer snapshot exists.
 struct Binding {
     bound: BoundStatement,
     is_stable: bool,

@@ -5,7 +5,7 @@ use tidemark_operators::KeptWindows;
 use tidemark_planner::{Misfit, Planner};
 use tidemark_storage::Snapshot;
 
-/// Reason for which a live view over a materialized view becomes permanently invalid.
+/// Reason why a live view over a materialized view becomes permanently invalid.
 pub(super) const REBUILT: &str = "full refresh of the base materialized view";
 
 /// The state of a live view's window functions after the last shown row.

@@ -56,7 +56,7 @@ impl Reading<'_> {
             && known.version == self.rows.base.schema().version
             && !is_put_away;
         let mark = known.groups.marked()?;
-        // After a clock change, the buckets to compute together may begin earlier.
+        // After a clock change, the range to compute may begin before the retained groups do.
         let is_same = range.lo == known.from && first >= mark;
         (is_current && is_same).then_some(TimeRange { lo: mark, hi: range.hi })
     }

@@ -1,4 +1,4 @@
-//! One text file, with its version and format.
+//! The version and format of one text file.
 
 use std::fs::{File, Metadata};
 use std::os::unix::fs::{FileExt, MetadataExt};
