@@ -57,7 +57,7 @@ async function timed(prepare: (run: number) => () => Promise<void>): Promise<num
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
   const cpu = ((cpuTicks(server) - ticks) * TICK_MS) / runs;
-  process.stdout.write(`  (${cpu.toFixed(2)} ms of processor time each)\n`);
+  process.stdout.write(`  (${cpu.toFixed(2)} ms of CPU time each)\n`);
   return millis;
 }
 
@@ -185,7 +185,7 @@ async function sampleBy(what: string, limit: (index: number) => number): Promise
     }
   }
   const micros = ((cpuTicks(server) - ticks) * TICK_MS * 1000) / count;
-  process.stdout.write(`  (${micros.toFixed(0)} µs of processor time for a whole request)\n`);
+  process.stdout.write(`  (${micros.toFixed(0)} µs of CPU time for a whole request)\n`);
   report(`SAMPLE BY, ${what}: parse and bind`, compiler);
   report(`SAMPLE BY, ${what}: the whole request`, whole);
 }

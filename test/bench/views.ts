@@ -215,7 +215,7 @@ async function ingestion(): Promise<void> {
         `ingestion, ${way}, ${kind}: ${(rate / 1e6).toFixed(2)} M rows/s ` +
           `(${(rate / without).toFixed(2)} of none; ` +
           `${all.map((one) => (one.rate / 1e6).toFixed(2)).join(' ')}), ` +
-          `${median(all.map((one) => one.cpu)).toFixed(2)} s of processor time, current ` +
+          `${median(all.map((one) => one.cpu)).toFixed(2)} s of CPU time, current ` +
           `${median(all.map((one) => one.behind)).toFixed(0)} ms after the last row`,
       );
     }
@@ -374,7 +374,7 @@ async function hundred(): Promise<void> {
     const idle = ((await cpuSeconds(server)) - cpu) / 5;
     say(
       `100 views, one commit: all current after ${ms(found.slice(1), 0.5)} ms, ` +
-        `${median(cpus.slice(1)).toFixed(2)} s of processor time; idle ` +
+        `${median(cpus.slice(1)).toFixed(2)} s of CPU time; idle ` +
         `${(idle * 100).toFixed(1)} % of a core`,
     );
   });
@@ -421,7 +421,7 @@ async function answers(): Promise<void> {
         }
         say(
           `small queries, ${views} views, ${what}: median ` +
-            `${median(medians.slice(1)).toFixed(0)} µs, processor time ` +
+            `${median(medians.slice(1)).toFixed(0)} µs, CPU time ` +
             `${Math.min(...cpus.slice(1)).toFixed(0)} µs`,
         );
       }

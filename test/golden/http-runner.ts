@@ -165,7 +165,7 @@ function compare(expected: Expectation, reply: Reply): string[] {
 function internalWords({ status, body }: Reply): string[] {
   const error = status < 400 ? null : /"error":"((?:[^"\\]|\\.)*)"/.exec(body.toString('utf8'));
   const word = internalWord(error?.[1] ?? '');
-  return word === null ? [] : [`speaks of the program ('${word}')`];
+  return word === null ? [] : [`names an internal term ('${word}')`];
 }
 
 function compareBody(expected: Expectation, body: Buffer): string[] {

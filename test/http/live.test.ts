@@ -254,7 +254,7 @@ test('streams count towards the feed limit, and end with their client or server'
   first.close();
   const isTaken = async (): Promise<boolean> =>
     (await Stream.open(t, server, plain)).status === 200;
-  await until(isTaken, 'its slot is free again');
+  await until(isTaken, 'the slot is free again');
   const began = performance.now();
   t.is(await server.stop(), 0);
   t.true(performance.now() - began < 5000, 'the shutdown does not wait for the next answer');

@@ -83,7 +83,7 @@ test('messages of every length are echoed, and pings and closes are answered', a
   t.is((await client.receive())?.payload.toString(), 'in parts');
   client.send(Buffer.from([0x03, 0xe8]), KIND.close);
   t.is(await client.receiveClose(), 1000);
-  await until(() => heard.includes('over'), 'its end was heard');
+  await until(() => heard.includes('over'), 'the end of the connection is reported');
   await server.close();
 });
 

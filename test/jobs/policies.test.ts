@@ -108,7 +108,10 @@ test('partitions are dropped by the policy, except while it is disabled', async 
     await becomes(server, NAMES, ['12']);
     await run(server, 'ALTER TABLE t DROP STORAGE POLICY');
     t.deepEqual(await rows(server, listed), []);
-    await until(async () => (await job(server))['state'] === undefined, 'its job is removed');
+    await until(
+      async () => (await job(server))['state'] === undefined,
+      'the job of the policy is removed',
+    );
     return server;
   });
 });
@@ -179,7 +182,7 @@ test('a failed job is reported, and retried with increasing delays', async (t) =
   let server = await startTestServer({ ...OPTIONS, root, environment });
   try {
     await run(server, TABLE, ROWS, 'ALTER TABLE t SET STORAGE POLICY(TO PARQUET 1h)');
-    await until(async () => Number((await job(server))['failures']) >= 2, 'it fails twice');
+    await until(async () => Number((await job(server))['failures']) >= 2, 'the job fails twice');
     const failed = await job(server);
     t.is(failed['state'], 'failing');
     t.regex(String(failed['last_error']), /forced error at engine.convert/);

@@ -168,7 +168,7 @@ test.serial(
     const addresses = Object.values(networkInterfaces()).flat();
     const other = addresses.find((one) => one?.family === 'IPv4' && !one.internal);
     if (other === undefined) {
-      t.pass('this machine has no address of its own');
+      t.pass('this machine has only a loopback address');
       return;
     }
     const wide = await startTestServer({

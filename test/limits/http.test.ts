@@ -253,7 +253,7 @@ test.serial('one remote machine gets only a fraction of the connections', async 
     .flat()
     .find((found) => found?.internal === false && found.family === 'IPv4')?.address;
   if (address === undefined) {
-    t.log('this machine has no address of its own');
+    t.log('this machine has only a loopback address');
     t.pass();
     return;
   }

@@ -107,7 +107,7 @@ async function measure(name: string, all: readonly Buffer[], everyMs: number): P
     `${name}: ${shown(times)}; ${Math.round((rows * all.length) / seconds)} rows/s\n` +
       `  an fdatasync of ${SYNCED_BYTES / 1024} KiB meanwhile: ${shown(disk)}\n` +
       `  mean of a batch: commit ${each('commit_seconds')} ms, ` +
-      `request ${each('request_seconds')} ms; processor time of the server ${each('cpu')} ms, ` +
+      `request ${each('request_seconds')} ms; CPU time of the server ${each('cpu')} ms, ` +
       `of the clients ${((user + system) / 1_000 / all.length).toFixed(2)} ms\n`,
   );
 }

@@ -70,7 +70,7 @@ test('disconnecting during a handoff stops its rows, and its duration counts', a
   for (let round = 0; round < 3; round += 1) {
     await answers(client, ECHO);
   }
-  await until(() => handoffs.length === 1, 'it is handed off');
+  await until(() => handoffs.length === 1, 'the connection is handed off');
   const [handedOff] = handoffs;
   server.interrupt();
   t.deepEqual(handedOff?.revokes, [false]);

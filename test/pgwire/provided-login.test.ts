@@ -73,7 +73,7 @@ test('provider passwords are accepted when enabled', async (t) => {
   await isRefused(t, connect('nobody', 'wrong'), '28P01');
   const asked = provider.count('/token');
   await isRefused(t, connect('admin', 'secret'), '28P01');
-  t.is(provider.count('/token'), asked, 'passwords of our own users stay here');
+  t.is(provider.count('/token'), asked, 'passwords of local users are not sent to the provider');
 });
 
 test('password guessing is throttled', async (t) => {

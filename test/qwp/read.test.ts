@@ -254,7 +254,7 @@ for (const credit of [0, 1]) {
     const { last } = await client.answer();
     t.like(last, { kind: 'error', id: 5n, status: STATUS.cancelled });
     client.cancel(5);
-    t.deepEqual((await client.query(5, 'SELECT 1')).rows, [[1]], 'its query id is free');
+    t.deepEqual((await client.query(5, 'SELECT 1')).rows, [[1]], 'the query id is free again');
     await until(async () => (await active(other, 'long_sequence(9000000000)')) === 0, 'it ends');
     t.pass();
     client.close();

@@ -161,7 +161,7 @@ async function readRows(_: number, random: Random): Promise<void> {
       'group by client, batch) where c <> r',
   );
   if (dataset.length > 0) {
-    problems.set('torn', `a query saw a part of a batch: ${JSON.stringify(dataset[0])}`);
+    problems.set('torn', `a query saw a partial batch: ${JSON.stringify(dataset[0])}`);
   }
 }
 

@@ -153,7 +153,7 @@ const importOverHttp: Client = async (server, stopped) => {
   const end = await answer.finally(() => {
     continues = false;
   });
-  require(stopped(), 'it ended before the stop');
+  require(stopped(), 'the client ended before the stop');
   requireRefusal(end);
 };
 

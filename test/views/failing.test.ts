@@ -72,12 +72,12 @@ test('each REFRESH retries a failed view immediately', async (t) => {
     await run(server, `CREATE MATERIALIZED VIEW sums AS (${SUMS})`);
     const failures = async (): Promise<number> => Number((await job(server, 'sums'))[1]);
     // The next automatic attempt is eight seconds away.
-    await until(async () => (await failures()) === 4, 'it fails four times');
+    await until(async () => (await failures()) === 4, 'the refresh fails four times');
     await run(server, 'REFRESH MATERIALIZED VIEW sums FULL');
     await until(async () => (await failures()) === 5, 'it is tried');
     const began = performance.now();
     await run(server, 'REFRESH MATERIALIZED VIEW sums FULL');
-    await until(async () => (await failures()) === 6, 'it is retried once');
+    await until(async () => (await failures()) === 6, 'the refresh is retried once');
     await run(server, "UPDATE notes SET note = '2'", 'REFRESH MATERIALIZED VIEW sums FULL');
     await current(server, 'sums');
     t.true(performance.now() - began < 7_000, 'it waited');

@@ -167,7 +167,7 @@ test('a refresh over its memory limit reports it, backs off and recovers', async
     `CREATE MATERIALIZED VIEW large AS (SELECT ts, count_distinct(v) n FROM t SAMPLE BY 1d)`,
     'CREATE MATERIALIZED VIEW small AS (SELECT ts, count() n FROM t SAMPLE BY 1h)',
   );
-  await until(async () => (await job(server, 'large')).failures >= 2, 'it fails twice');
+  await until(async () => (await job(server, 'large')).failures >= 2, 'the refresh fails twice');
   const failing = await job(server, 'large');
   t.regex(failing.error ?? '', /memory/);
   if (failing.state !== 'running') {
