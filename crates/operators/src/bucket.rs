@@ -54,7 +54,9 @@ impl StepUnit {
         })
     }
 
-    /// The letter that SAMPLE BY uses.
+    /// Returns the buckets of `timestamp_floor` and `date_trunc` with this step; `None` if SAMPLE
+    /// BY has no identical buckets. They are identical for any number of seconds, minutes, hours or
+    /// days, and for a single week, month or year.
     #[must_use]
     pub fn letter(self) -> char {
         match self {
@@ -95,8 +97,8 @@ pub struct BucketSpec {
     pub unit: StepUnit,
     /// Origin of the grid.
     pub alignment: Alignment,
-    /// First timestamp included, in the timestamp column's unit. It is also the grid's origin,
-    /// apart from the alignment's offset.
+    /// First timestamp included, in the timestamp column's unit. It is also the grid's origin, to
+    /// which the alignment's offset is added.
     pub from: Option<i64>,
     /// First timestamp excluded, in the timestamp column's unit.
     pub to: Option<i64>,
@@ -150,7 +152,7 @@ impl BucketSpec {
 
     /// Minimum length of a bucket, in the timestamp column's unit.
     #[must_use]
-    pub(crate) fn least_length(&self) -> i64 {
+    pub(crate) fn min_length(&self) -> i64 {
         let micros = match self.unit {
             StepUnit::Nanosecond | StepUnit::Microsecond => 1,
             StepUnit::Millisecond => 1_000,

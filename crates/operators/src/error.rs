@@ -1,4 +1,4 @@
-//! Carries our own errors through `DataFusion`.
+//! Passes engine errors through `DataFusion`.
 
 use datafusion::error::{DataFusionError, Result};
 use tidemark_types::{EngineError, ErrorCode, bounded};

@@ -1,13 +1,13 @@
-//! Converts errors from `DataFusion` and Arrow into engine errors. Only this module knows the
-//! libraries' messages, which no client may see. Known errors get our own message; the text of
-//! other errors goes only to the log.
+//! Converts errors from `DataFusion` and Arrow into engine errors. Only this module reads the
+//! libraries' messages, which must not reach any client. Known errors get our own message; the text
+//! of other errors is only logged.
 
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 use tidemark_types::{EngineError, ErrorCode};
 
-/// Prefix of errors about query memory.
+/// Prefix of messages about insufficient memory for queries.
 pub const MEMORY: &str = "out of memory for queries";
 
 /// Returns the wrapped engine error, or else the closest engine error.
@@ -77,7 +77,7 @@ fn schema(of: &SchemaError, error: &DataFusionError) -> EngineError {
 
 fn exhausted(text: &str) -> EngineError {
     let hint = "raise query.memory.limit or query.memory.pool, or make the query read fewer rows";
-    // A list of memory consumers may precede our own error; it is removed.
+    // Removes the list of memory consumers that may precede our own error.
     let error = match text.find(MEMORY) {
         Some(start) => EngineError::new(ErrorCode::OutOfMemory, &text[start..]),
         None => EngineError::new(ErrorCode::OutOfMemory, MEMORY).with_inner(text),
@@ -85,8 +85,8 @@ fn exhausted(text: &str) -> EngineError {
     error.with_hint(hint)
 }
 
-/// Reports a temporary file that cannot be written. An error about the size limit of temporary
-/// files names a `DataFusion` setting.
+/// Reports a temporary file that cannot be written. The library's error about the size limit of
+/// temporary files is recognized by the `DataFusion` setting that it names.
 fn spilling(error: &std::io::Error) -> EngineError {
     if error.to_string().contains("max_temp_directory_size") {
         let message = "disk full: the temporary files of all queries have reached their limit";

@@ -26,17 +26,18 @@ enum Step {
 }
 
 impl BucketSpec {
-    /// Returns the whole buckets that contain the timestamps from `first` to `last`, both included,
-    /// in the timestamp column's unit: the first timestamp of these buckets and the first one after
-    /// them. No row outside this range belongs to a bucket that starts inside it, and vice versa.
-    /// For calendar grids.
+    /// Extends the range from `first` to `last`, both included, to whole buckets. Returns the first
+    /// timestamp of these buckets and the first timestamp after them, in the timestamp column's
+    /// unit. No row outside this range belongs to a bucket that starts inside it, and vice versa.
+    /// Only for calendar grids.
     #[must_use]
     pub fn around(&self, first: i64, last: i64) -> (i64, i64) {
         let mut grid = Grid::new(self, 0);
         let day = MICROS_PER_DAY.saturating_mul(grid.scale);
         let (mut first, mut last) = (first, last.max(first));
         if grid.zone.is_some() {
-            // When clocks go back, buckets of the earlier hour lie among those of the later hour.
+            // When clocks are set back, buckets of the earlier hour lie between buckets of the
+            // later hour.
             let (_, changed) = grid.regime(first.saturating_sub(day));
             if changed <= first {
                 first = first.saturating_sub(day);
@@ -131,7 +132,7 @@ impl Grid {
         run.label
     }
 
-    /// Greatest grid line (of local time) at or before `local`.
+    /// Returns the last grid line, in local time, at or before `local`.
     fn floor(&self, local: i64) -> i64 {
         match self.step {
             Step::Fixed(step) => floor_to(local, step, self.origin),
@@ -141,7 +142,7 @@ impl Grid {
         }
     }
 
-    /// The grid line after the line `local`.
+    /// Returns the grid line after the line `local`.
     fn next(&self, local: i64) -> i64 {
         match self.step {
             Step::Fixed(step) => local.saturating_add(step),

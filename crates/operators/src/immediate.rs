@@ -1,4 +1,4 @@
-//! Plans that finish before a thread could be woken for them.
+//! Plans that finish in less time than it takes to wake a thread.
 
 use datafusion::physical_plan::ExecutionPlan;
 

@@ -3,13 +3,13 @@
 //!
 //! One folder per operator: `node` describes it, `exec` plans it and reports its properties
 //! (`operator`), `stream` executes it. Planning rules are in `tidemark-optimizer`, inner loops in
-//! `tidemark-kernels`. This crate knows storage snapshots, but no SQL text.
+//! `tidemark-kernels`. This crate depends on storage snapshots, but not on SQL text.
 #![forbid(unsafe_code)]
 
 mod asof;
 mod bounded;
+mod branchless_case;
 mod bucket;
-mod choice;
 mod cost;
 mod equi_join;
 mod error;
@@ -17,7 +17,7 @@ mod fill;
 mod foreign;
 mod grid;
 mod group_rows;
-mod held;
+mod hash_partition;
 mod horizon;
 mod immediate;
 mod key;
@@ -26,11 +26,11 @@ mod last_rows;
 mod latest_on;
 mod logical;
 mod lowering;
+mod materialize;
 mod measured;
 mod operator;
 mod order;
 mod ordered_join;
-mod parts;
 mod plan_node;
 mod properties;
 mod sample_by;
@@ -48,10 +48,10 @@ pub use asof::node::{AsofJoinNode, AsofKind};
 pub use bounded::candidates::candidates;
 pub use bounded::paced::paced;
 pub use bounded::stream::in_bounds;
-pub use bounded::{ShareLiterals, cell_bytes, rows_of_bytes};
+pub use bounded::{InternLiterals, cell_bytes, rows_of_bytes};
 pub use bucket::{Alignment, Bucket, BucketSpec, StepUnit};
 pub use cost::{ends_early, rows_read};
-pub use equi_join::choice::{equi_join, with_files};
+pub use equi_join::select_operator::{equi_join, with_files};
 pub use error::{check_stop, not_supported};
 pub use fill::exec::plan_fill;
 pub use fill::node::{FillNode, FillValue};
@@ -75,10 +75,10 @@ pub use plan_node::{
     with_first_input,
 };
 pub use sample_by::exec::plan_sample_by;
-pub use sample_by::kept::KeptGroups;
+pub use sample_by::group_cache::GroupCache;
 pub use sample_by::node::SampleByNode;
 pub use sample_by::plan::SampleByPlan;
-pub use scan::exec::{PartRows, ScanParts, SliceScan};
+pub use scan::exec::{PartitionRows, ScanPartitioning, SliceScan};
 pub use scan::filtered::FilteredScan;
 pub use scan::kind::Scan;
 pub use scan::provider::{ROW_ID, SnapshotTable};
@@ -94,7 +94,7 @@ pub use state_memory::StateMemory;
 pub use symbols::origin;
 pub use tidemark_types::zone::Zone;
 pub use unnest::node::{JsonField, JsonKind, UnnestItem, UnnestNode, UnnestValues};
-pub use window::kept::KeptWindows;
+pub use window::cache::WindowCache;
 pub use window::node::WindowNode;
 pub use window::spec::PERIOD_NUMBER;
 pub use window_join::node::{WindowBound, WindowJoinExprs, WindowJoinNode, WindowRange};

@@ -15,12 +15,12 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::bounded::{has_long_constant, shared};
-use crate::choice::at_once;
+use crate::branchless_case::at_once;
 use crate::operator::Input;
 use crate::sample_by::fallback::MAX_DENSE_SYMBOLS;
 use crate::sample_by::groups::{KeyPlan, is_number};
 use crate::sample_by::plan::AggregatePlan;
-use crate::sample_by::slots::{Digit, NearNumbers, fits};
+use crate::sample_by::slots::{DenseNumbers, Digit, fits};
 use crate::scan::bounds::integer_bounds;
 use crate::symbols::{dictionary, origin};
 
@@ -169,7 +169,7 @@ pub(crate) fn key_plan(
         return Ok(KeyPlan::None);
     }
     // Table data is examined only if every key may have few values.
-    let may_have_few = |key| dictionary(input, key).is_some() || may_be_near(input, key);
+    let may_have_few = |key| dictionary(input, key).is_some() || may_be_dense(input, key);
     if keys.iter().all(may_have_few) {
         let digits = keys.iter().map_while(|key| digit(input, key).transpose());
         let digits = digits.collect::<Result<Vec<_>>>()?;
@@ -189,17 +189,17 @@ fn digit(input: &Input, key: &Arc<dyn PhysicalExpr>) -> Result<Option<Digit>> {
     let bounds = match (&data_type, origin(input, key)) {
         (DataType::Boolean, _) => Some((0, 1)),
         (_, Some((scan, output))) => {
-            let most = scan.row_count().max(NearNumbers::FEW) as u64;
-            integer_bounds(scan, output, most.min(NearNumbers::MOST))?
+            let max = scan.row_count().max(DenseNumbers::FEW) as u64;
+            integer_bounds(scan, output, max.min(DenseNumbers::MAX_DISTANCE))?
         }
         _ => range_of(key),
     };
-    let numbers = bounds.and_then(|bounds| NearNumbers::between(&data_type, bounds));
+    let numbers = bounds.and_then(|bounds| DenseNumbers::between(&data_type, bounds));
     Ok(numbers.map(Digit::Number))
 }
 
 /// Whether the values of a key may be integers in a small range.
-fn may_be_near(input: &Input, key: &Arc<dyn PhysicalExpr>) -> bool {
+fn may_be_dense(input: &Input, key: &Arc<dyn PhysicalExpr>) -> bool {
     match key.data_type(&input.schema()) {
         Ok(DataType::Boolean) => true,
         Ok(
@@ -222,7 +222,7 @@ fn range_of(key: &Arc<dyn PhysicalExpr>) -> Option<(i64, i64)> {
     number(range.lower()).zip(number(range.upper()))
 }
 
-/// Adapts the lookup of groups to a query without buckets.
+/// Adapts the group lookup to a query without buckets.
 pub(crate) fn unbucketed(plan: KeyPlan) -> KeyPlan {
     match plan {
         KeyPlan::Hashed(types) => match types.as_slice() {

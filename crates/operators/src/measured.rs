@@ -1,5 +1,5 @@
-//! Measures rows and time of an operator for EXPLAIN ANALYZE. Other executions are not measured: a
-//! cached plan would accumulate metrics forever.
+//! Measures rows and time of an operator for EXPLAIN ANALYZE. Other executions are not measured,
+//! because a cached plan would accumulate metrics forever.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};

@@ -51,10 +51,10 @@ pub struct Facts<'a> {
     /// Name under which memory is accounted; `None` if the operator keeps at most one batch.
     pub memory: Option<&'static str>,
     /// Preserved properties of its first input's order.
-    pub keeps: Keeps,
+    pub preserves: PreservedOrder,
     /// Number of rows processed.
     pub work: Work,
-    /// Whether the same plan would be chosen for any rows of a table.
+    /// Whether the same plan would be chosen for any contents of the table.
     pub suits_any_rows: bool,
     /// The table scan, if the operator is one.
     pub scan: Option<&'a Scan>,
@@ -62,7 +62,7 @@ pub struct Facts<'a> {
 
 /// Properties of the first input's order that an operator preserves.
 #[derive(Debug, Clone, Copy)]
-pub struct Keeps {
+pub struct PreservedOrder {
     /// Whether the order of rows within a partition is preserved.
     pub rows: bool,
     /// Whether the partitions are in the order of the scan below.
@@ -73,14 +73,14 @@ pub struct Keeps {
     pub every_row: bool,
 }
 
-impl Keeps {
+impl PreservedOrder {
     /// The output has a different order, or none.
     pub const NOTHING: Self =
         Self { rows: false, partitions: false, direction: false, every_row: false };
 }
 
 /// Operators that can spill leave 1/n of the query's memory free.
-const LEFT_SHARE: usize = 4;
+const FREE_MEMORY_DIVISOR: usize = 4;
 
 /// Assumed number of rows per group, for lack of statistics.
 pub(crate) const ROWS_PER_GROUP: usize = 8;
@@ -92,7 +92,7 @@ pub enum Work {
     Scanned,
     /// The product of its inputs' rows.
     Inputs,
-    /// Rows of its input from the end, until it has found its result.
+    /// Input rows, read from the end until the result is complete.
     FromEnd,
     /// At most this many rows of its input.
     AtMost(usize),
@@ -101,7 +101,7 @@ pub enum Work {
 }
 
 /// An operator; `Display` describes it in EXPLAIN. Neither [`Facts`] nor any method has a default,
-/// so an operator must state its memory, its order and its limits to compile.
+/// so an operator does not compile unless it declares its memory, order and limits.
 pub trait Operator: Any + fmt::Display + Send + Sync {
     /// Returns the operator's properties.
     fn facts(&self, inputs: &[Input]) -> Facts<'_>;
@@ -121,11 +121,11 @@ pub trait Operator: Any + fmt::Display + Send + Sync {
     /// Returns the source of an output column.
     fn lineage(&self, column: usize, inputs: &[Input]) -> Option<Lineage>;
 
-    /// Estimates the output rows, given the rows of the inputs. Joins build the side with fewer
-    /// rows.
+    /// Estimates the number of output rows from the inputs' row counts. Joins build the side with
+    /// fewer rows.
     fn rows(&self, inputs: &[Input], rows: &[Option<usize>]) -> Option<usize>;
 
-    /// Returns the operator planned for inputs that rules have substituted.
+    /// Returns the operator replanned for inputs that optimizer rules have replaced.
     fn over(self: Arc<Self>, inputs: &[Input]) -> Result<Arc<dyn Operator>>;
 
     /// Executes a partition of its output.
@@ -156,17 +156,17 @@ impl Run {
         MemoryConsumer::new(self.memory).register(self.context.memory_pool())
     }
 
-    /// Reserves memory if at least 1/[`LEFT_SHARE`] of the query's memory remains free. Returns
-    /// whether it did.
-    pub fn hold(&self, memory: &MemoryReservation, bytes: usize) -> bool {
+    /// Reserves memory if at least 1/[`FREE_MEMORY_DIVISOR`] of the query's memory remains free.
+    /// Returns whether it did.
+    pub fn try_reserve(&self, memory: &MemoryReservation, bytes: usize) -> bool {
         let reserved = self.context.memory_pool().reserved();
-        reserved.saturating_add(bytes) <= self.held_at_most() && memory.try_grow(bytes).is_ok()
+        reserved.saturating_add(bytes) <= self.memory_limit() && memory.try_grow(bytes).is_ok()
     }
 
     /// Maximum total memory of all operators that could spill instead.
-    pub fn held_at_most(&self) -> usize {
+    pub fn memory_limit(&self) -> usize {
         match self.context.memory_pool().memory_limit() {
-            MemoryLimit::Finite(limit) => limit - limit / LEFT_SHARE,
+            MemoryLimit::Finite(limit) => limit - limit / FREE_MEMORY_DIVISOR,
             _ => usize::MAX,
         }
     }
@@ -193,21 +193,21 @@ impl Run {
     /// Returns the rows of a stream that is created asynchronously.
     pub fn stream<S>(
         schema: SchemaRef,
-        made: impl Future<Output = Result<S>> + Send + 'static,
+        future: impl Future<Output = Result<S>> + Send + 'static,
     ) -> SendableRecordBatchStream
     where
         S: Stream<Item = Result<RecordBatch>> + Send + 'static,
     {
-        let rows = futures::stream::once(made).try_flatten().boxed();
+        let rows = futures::stream::once(future).try_flatten().boxed();
         Box::pin(RecordBatchStreamAdapter::new(schema, rows))
     }
 
     /// Splits one batch into batches of the usual size.
     pub fn batches(
         schema: SchemaRef,
-        made: impl Future<Output = Result<RecordBatch>> + Send + 'static,
+        future: impl Future<Output = Result<RecordBatch>> + Send + 'static,
     ) -> SendableRecordBatchStream {
-        let batches = made.map_ok(|batch| {
+        let batches = future.map_ok(|batch| {
             let rows = batch.num_rows();
             futures::stream::iter(
                 (0..rows)
@@ -303,7 +303,7 @@ impl ExecutionPlan for OperatorExec {
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
-        let first = self.facts().keeps.rows;
+        let first = self.facts().preserves.rows;
         (0..self.inputs.len()).map(|input| first && input == 0).collect()
     }
 

@@ -12,14 +12,18 @@ use datafusion::common::Result;
 use tidemark_kernels::{NO_MATCH, unpack};
 
 /// Gathers the values of one column at the matched rows; null for rows without a match.
-pub(crate) fn gather(chunks: &[ArrayRef], matches: &[u64], wanted: &ArrayRef) -> Result<ArrayRef> {
+pub(crate) fn gather(
+    chunks: &[ArrayRef],
+    matches: &[u64],
+    required: &ArrayRef,
+) -> Result<ArrayRef> {
     macro_rules! primitive {
         ($arrow:ty) => {
             return Ok(Arc::new(gather_primitive::<$arrow>(chunks, matches, wanted)))
         };
     }
     if chunks.is_empty() {
-        return Ok(new_null_array(wanted.data_type(), matches.len()));
+        return Ok(new_null_array(required.data_type(), matches.len()));
     }
     if let Some(texts) = shared_dictionary(chunks) {
         let keys: Vec<ArrayRef> = chunks
@@ -32,8 +36,8 @@ pub(crate) fn gather(chunks: &[ArrayRef], matches: &[u64], wanted: &ArrayRef) ->
         return Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, texts)?));
     }
     downcast_primitive! {
-        wanted.data_type() => (primitive),
-        _ => gather_any(chunks, matches, wanted),
+        required.data_type() => (primitive),
+        _ => gather_any(chunks, matches, required),
     }
 }
 
@@ -50,14 +54,14 @@ fn shared_dictionary(chunks: &[ArrayRef]) -> Option<ArrayRef> {
 fn gather_primitive<P: ArrowPrimitiveType>(
     chunks: &[ArrayRef],
     matches: &[u64],
-    wanted: &ArrayRef,
+    required: &ArrayRef,
 ) -> PrimitiveArray<P> {
     let arrays: Vec<&PrimitiveArray<P>> =
         chunks.iter().filter_map(|chunk| chunk.as_primitive_opt::<P>()).collect();
     let slices: Vec<&[P::Native]> = arrays.iter().map(|array| array.values().as_ref()).collect();
     let values = matches.iter().map(|&found| {
         let (chunk, row) = unpack(found);
-        // `NO_MATCH` refers to a chunk that cannot exist.
+        // `NO_MATCH` encodes a chunk index that does not exist and therefore yields the default.
         slices.get(chunk).and_then(|slice| slice.get(row)).copied().unwrap_or_default()
     });
     let values: Vec<P::Native> = values.collect();
@@ -74,14 +78,14 @@ fn gather_primitive<P: ArrowPrimitiveType>(
         None
     };
     let array = PrimitiveArray::<P>::new(values.into(), nulls);
-    if wanted.data_type() == array.data_type() {
+    if required.data_type() == array.data_type() {
         return array;
     }
-    array.with_data_type(wanted.data_type().clone())
+    array.with_data_type(required.data_type().clone())
 }
 
-fn gather_any(chunks: &[ArrayRef], matches: &[u64], wanted: &ArrayRef) -> Result<ArrayRef> {
-    let nothing = new_null_array(wanted.data_type(), 1);
+fn gather_any(chunks: &[ArrayRef], matches: &[u64], required: &ArrayRef) -> Result<ArrayRef> {
+    let nothing = new_null_array(required.data_type(), 1);
     let mut arrays: Vec<&dyn Array> = chunks.iter().map(AsRef::as_ref).collect();
     arrays.push(&nothing);
     let indices: Vec<(usize, usize)> = matches

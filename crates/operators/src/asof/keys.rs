@@ -1,5 +1,5 @@
-//! Join keys as dense numbers: codes of the right side's dictionary, or numbered rows of key
-//! values.
+//! Maps join keys to dense IDs: codes of the right side's dictionary, or IDs assigned to distinct
+//! key values.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use crate::keys::ABSENT;
 use crate::keys::bytes::ByteNumbers;
 use crate::keys::values::compared_as;
 
-/// How the keys are numbered.
+/// How key IDs are assigned.
 #[derive(Clone)]
 pub(crate) enum KeyKind {
     /// No key.
     None,
-    /// One symbol key; the left and the right dictionary.
+    /// A single symbol key, with the left and the right dictionary.
     Symbol(Arc<SymbolDictionary>, Arc<SymbolDictionary>),
-    /// Key values of these types, compared as rows.
+    /// Keys of these types, compared as encoded rows.
     Hashed(Vec<DataType>),
 }
 
@@ -35,10 +35,10 @@ pub(crate) enum Side {
     Right,
 }
 
-/// Key numbers of the right side, ready for lookup.
+/// Key IDs of the right side, ready for lookup.
 pub(crate) enum KeySpace {
     None,
-    /// Right code of each left code; the last entry is for null.
+    /// Right code for each left code; the last entry is for null.
     Symbol {
         right_of_left: Vec<u32>,
         right_len: u32,
@@ -72,7 +72,7 @@ impl KeySpace {
         })
     }
 
-    /// Number of distinct keys of the right side, including null.
+    /// Number of distinct keys on the right side, including null.
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::None => 0,
@@ -81,17 +81,17 @@ impl KeySpace {
         }
     }
 
-    /// Returns the key numbers of a chunk; new keys are added.
+    /// Returns the key IDs of a chunk and adds new keys.
     pub(crate) fn add(&mut self, side: Side, keys: &[ArrayRef]) -> Result<ScalarBuffer<u32>> {
         match (side, &self) {
             (Side::Left, Self::Symbol { right_of_left, right_len }) => {
                 let codes = codes_of(keys)?;
-                // Symbols that occur only on the left side are numbered after the right side's
-                // symbols and null.
-                let alone = |code: i32| right_len + 1 + code as u32;
+                // Symbols that occur only on the left side get IDs after the right side's symbols
+                // and null.
+                let unmatched = |code: i32| right_len + 1 + code as u32;
                 let of = |code: i32| match right_of_left.get(code as usize) {
                     Some(&right) if right != ABSENT => right,
-                    _ => alone(code),
+                    _ => unmatched(code),
                 };
                 Ok(codes.iter().map(|code| code.map_or(*right_len, of)).collect())
             }
@@ -118,7 +118,7 @@ impl KeySpace {
         }
     }
 
-    /// Returns the key numbers of a left batch.
+    /// Returns the key IDs of a left batch.
     pub(crate) fn find_left(&self, keys: &[ArrayRef]) -> Result<Vec<u32>> {
         match self {
             Self::None => Ok(vec![]),
@@ -143,5 +143,5 @@ fn codes_of(keys: &[ArrayRef]) -> Result<&arrow_array::Int32Array> {
 }
 
 fn casted(keys: &[ArrayRef], types: &[DataType]) -> Result<Vec<ArrayRef>> {
-    keys.iter().zip(types).map(|(key, wanted)| Ok(key_values(&cast(key, wanted)?))).collect()
+    keys.iter().zip(types).map(|(key, data_type)| Ok(key_values(&cast(key, data_type)?))).collect()
 }

@@ -17,7 +17,7 @@ pub enum AsofKind {
 }
 
 /// Joins every left row with at most one right row: the latest with equal keys. Left rows without a
-/// match are retained, with nulls. Output: left columns, then right columns (nullable), in left
+/// match are returned with nulls. Output: left columns, then right columns (nullable), in left
 /// order.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AsofJoinNode {
@@ -79,12 +79,12 @@ impl AsofJoinNode {
         &self.keys
     }
 
-    /// Whether a match is at or strictly before the left timestamp.
+    /// Whether a match may be at the left timestamp or must be strictly before it.
     pub fn kind(&self) -> AsofKind {
         self.kind
     }
 
-    /// Maximum distance, inclusive, in the timestamps' unit.
+    /// Maximum time between the two timestamps, inclusive, in their unit.
     pub fn tolerance(&self) -> Option<i64> {
         self.tolerance
     }

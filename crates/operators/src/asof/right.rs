@@ -14,7 +14,7 @@ use futures::TryStreamExt;
 use tidemark_kernels::{Cursor, NO_MATCH, RightChunk, UNKNOWN, pack, upper_bound};
 
 use super::keys::{KeySpace, Side};
-use crate::bounded::bytes::held_bytes;
+use crate::bounded::bytes::memory_bytes;
 use crate::error::join_error;
 use crate::operator::Run;
 use crate::plan_node::scan_of;
@@ -23,7 +23,7 @@ use crate::scan::exec::SliceScan;
 use crate::scan::kind::Scan;
 use crate::scan::rows::read;
 
-/// Expressions evaluated over a side in addition to its columns.
+/// Expressions evaluated on a side's rows in addition to its columns.
 #[derive(Debug, Clone)]
 pub(crate) struct SideExprs {
     pub(crate) timestamp: Arc<dyn PhysicalExpr>,
@@ -45,8 +45,7 @@ pub(crate) struct RightSide {
 }
 
 impl RightSide {
-    /// Reads an input. How `space` numbers its keys depends on `which` side of the join the input
-    /// is.
+    /// Reads an input. `which` is its side of the join and determines how `space` assigns key IDs.
     pub(crate) async fn read(
         run: &Run,
         input: usize,
@@ -81,20 +80,20 @@ impl RightSide {
         &self.schema
     }
 
-    /// Takes the key numbers, which are needed to read the other side.
+    /// Removes and returns the key IDs, which are needed to read the other side.
     pub(crate) fn take_space(&mut self) -> KeySpace {
         std::mem::replace(&mut self.space, KeySpace::None)
     }
 
-    /// Evaluates an expression over the rows, chunk by chunk. Chunks for which `wanted` is false
-    /// are empty.
+    /// Evaluates an expression on the rows, chunk by chunk. Returns an empty chunk where `required`
+    /// is false.
     pub(crate) fn evaluate(
         &self,
         expr: &Arc<dyn PhysicalExpr>,
-        wanted: impl Fn(usize) -> bool,
+        required: impl Fn(usize) -> bool,
     ) -> Result<Vec<ArrayRef>> {
         let chunks = self.times.iter().enumerate().map(|(index, times)| {
-            let rows = if wanted(index) { times.len() } else { 0 };
+            let rows = if required(index) { times.len() } else { 0 };
             let columns = self.columns.iter().map(|chunks| chunks[index].slice(0, rows)).collect();
             let options = RecordBatchOptions::new().with_row_count(Some(rows));
             let schema = Arc::clone(&self.schema);
@@ -109,12 +108,12 @@ impl RightSide {
         super::gather::gather(&self.columns[index], matches, &self.types[index])
     }
 
-    /// Key numbers of the right side, used to look up left keys.
+    /// Key IDs of the right side, used to look up left keys.
     pub(crate) fn space(&self) -> &KeySpace {
         &self.space
     }
 
-    /// Times and keys in the form that the kernels need.
+    /// Returns the times and keys in the kernels' format.
     pub(crate) fn chunks(&self) -> Vec<RightChunk<'_>> {
         let pairs = self.times.iter().zip(&self.keys);
         pairs.map(|(timestamps, keys)| RightChunk { timestamps, keys }).collect()
@@ -147,8 +146,9 @@ impl RightSide {
         Some(Cursor { chunk, row: self.times[chunk].len() - 1 })
     }
 
-    /// Walks back from `at` until `key` is found and records the other keys on the way. Rows before
-    /// `oldest` can no longer match. When no rows remain, every unknown key becomes [`NO_MATCH`].
+    /// Walks back from `at` until it finds `key`, and records the other keys that it passes. Rows
+    /// before `oldest` can no longer match. When no rows remain, every unknown key becomes
+    /// [`NO_MATCH`].
     pub(crate) fn look_back(&self, at: &mut Cursor, last: &mut [u64], key: u32, oldest: i64) {
         loop {
             let (times, keys) = match (self.times.get(at.chunk), self.keys.get(at.chunk)) {
@@ -183,8 +183,8 @@ fn mapped(scan: &SliceScan) -> Result<Vec<RecordBatch>> {
     scan.units().map(|unit| read(&unit.slice, projection, unit.rows.clone(), schema)).collect()
 }
 
-/// Collects the batches of any other input. Its partitions are read in parallel, and their order is
-/// kept.
+/// Collects the batches of any other input. Reads its partitions in parallel and preserves their
+/// order.
 async fn collect(run: &Run, input: usize, memory: &MemoryReservation) -> Result<Vec<RecordBatch>> {
     let partitions = run.inputs[input].output_partitioning().partition_count();
     let tasks = (0..partitions).map(|partition| {
@@ -192,7 +192,7 @@ async fn collect(run: &Run, input: usize, memory: &MemoryReservation) -> Result<
         Ok(SpawnedTask::spawn(async move {
             let mut batches = vec![];
             while let Some(batch) = rows.try_next().await? {
-                memory.try_grow(held_bytes(&batch))?;
+                memory.try_grow(memory_bytes(&batch))?;
                 batches.push(batch);
             }
             Ok::<_, DataFusionError>((batches, memory))

@@ -1,4 +1,4 @@
-//! Inputs of a time join: rows in order, and keys as numbers.
+//! Inputs of a time join: rows in time order, with key IDs.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(crate) struct SidePlan {
 
 pub(crate) type KeyPairs = Vec<(Arc<dyn PhysicalExpr>, Arc<dyn PhysicalExpr>)>;
 
-/// Returns the input with this number, in time order.
+/// Returns the input with this index, in time order.
 pub(crate) fn side(
     inputs: &Inputs<'_>,
     number: usize,
@@ -34,7 +34,7 @@ pub(crate) fn side(
     Ok(SidePlan { schema: schema.as_ref().clone(), plan, timestamp })
 }
 
-/// Returns the key pairs and their numbering method.
+/// Returns the key pairs and how their IDs are assigned.
 pub(crate) fn key_pairs(
     keys: &[(Expr, Expr)],
     (left, right): (&SidePlan, &SidePlan),

@@ -22,9 +22,9 @@ pub(crate) struct Matcher {
     right: Arc<RightSide>,
     started: bool,
     cursor: Cursor,
-    /// Unkeyed joins: the row before the cursor.
+    /// In joins without keys, the row before the cursor.
     before: u64,
-    /// Keyed joins: position up to which the search back has advanced.
+    /// In joins with keys, the position that the backward search has reached.
     back: Cursor,
     last: Vec<u64>,
     matches: Vec<u64>,
@@ -85,7 +85,7 @@ impl Matcher {
                 |expr: &Arc<dyn PhysicalExpr>| expr.evaluate(batch)?.into_array(batch.num_rows());
             let keys = self.plan.keys.iter().map(|(left, _)| evaluate(left));
             let keys = right.space().find_left(&keys.collect::<Result<Vec<_>>>()?)?;
-            // Later left rows need no older rows than this one: time only increases.
+            // No later left row needs a right row before `oldest`, because time only increases.
             let oldest = self.plan.tolerance.map_or(i64::MIN, |span| first.saturating_sub(span));
             let back = &mut self.back;
             match_keyed(

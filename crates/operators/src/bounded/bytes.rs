@@ -14,37 +14,37 @@ use arrow_buffer::OffsetBuffer;
 use arrow_schema::{ArrowError, DataType, Fields};
 use datafusion::common::Result;
 
-/// Bytes per view, in addition to its string.
+/// Bytes per view, excluding its string.
 const VIEW_BYTES: usize = 16;
 
-/// Returns the bytes of all variable-length cells: strings, binary, lists. Other cells have a few
-/// bytes each.
+/// Returns the total bytes of all variable-length cells: strings, binary values and lists. All
+/// other cells have only a few bytes each.
 #[must_use]
 pub fn cell_bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(|column| array_bytes(column.as_ref())).sum()
 }
 
-/// Approximate bytes that a batch keeps in memory. In sliced buffers, such as those of a scan, only
-/// the batch's own rows count. Strings shared by views count at most once.
-pub(crate) fn held_bytes(batch: &RecordBatch) -> usize {
+/// Approximate bytes that a batch occupies in memory. In sliced buffers, such as those of a scan,
+/// only the batch's own rows count. Strings shared by views count at most once.
+pub(crate) fn memory_bytes(batch: &RecordBatch) -> usize {
     let width: usize = batch.columns().iter().map(|column| row_width(column.as_ref())).sum();
     let own = width.saturating_mul(batch.num_rows()).saturating_add(cell_bytes(batch));
     own.min(batch.get_array_memory_size())
 }
 
-/// Returns how many leading rows have variable-length cells of at most `most` bytes in total: at
+/// Returns how many leading rows have variable-length cells of at most `max` bytes in total: at
 /// least one row, unless the batch is empty.
 #[must_use]
-pub fn rows_of_bytes(batch: &RecordBatch, most: usize) -> usize {
+pub fn rows_of_bytes(batch: &RecordBatch, max: usize) -> usize {
     let rows = batch.num_rows();
-    if rows <= 1 || cell_bytes(batch) <= most {
+    if rows <= 1 || cell_bytes(batch) <= max {
         return rows;
     }
-    // Binary search: the first `exceeds` rows have too many bytes.
+    // Invariant of the binary search: the first `exceeds` rows have too many bytes.
     let (mut fits, mut exceeds) = (1, rows);
     while exceeds - fits > 1 {
         let middle = fits + (exceeds - fits) / 2;
-        if cell_bytes(&batch.slice(0, middle)) <= most { fits = middle } else { exceeds = middle }
+        if cell_bytes(&batch.slice(0, middle)) <= max { fits = middle } else { exceeds = middle }
     }
     fits
 }
@@ -58,9 +58,10 @@ pub(crate) fn has_lists(fields: &Fields) -> bool {
     })
 }
 
-/// Returns the same rows, without list elements that belong to other rows. Arrow estimates the
-/// length of a list as the array's elements divided by its rows, and allocates that many.
-pub(crate) fn without_others(batch: &RecordBatch) -> Result<RecordBatch> {
+/// Returns the same rows, without list elements that belong to other rows. Arrow computes the
+/// average list length as the array's element count divided by its row count, and allocates memory
+/// accordingly.
+pub(crate) fn without_unused_elements(batch: &RecordBatch) -> Result<RecordBatch> {
     let columns = batch.columns().iter().map(own_elements).collect::<Result<_, ArrowError>>()?;
     Ok(RecordBatch::try_new(batch.schema(), columns)?)
 }
@@ -151,10 +152,10 @@ fn span<O: OffsetSizeTrait>(offsets: &[O]) -> usize {
     }
 }
 
-/// Approximate bytes of a row, excluding those counted by [`cell_bytes`].
+/// Approximate bytes of a row, excluding the bytes counted by [`cell_bytes`].
 fn row_width(array: &dyn Array) -> usize {
     match array.as_struct_opt() {
-        Some(parts) => parts.columns().iter().map(|column| row_width(column.as_ref())).sum(),
+        Some(fields) => fields.columns().iter().map(|column| row_width(column.as_ref())).sum(),
         None => width(array),
     }
 }
@@ -206,18 +207,18 @@ mod tests {
         let texts = StringViewArray::from_iter_values((0..100_000).map(|row| format!("{row:>40}")));
         let all = RecordBatch::try_from_iter([("n", numbers), ("t", Arc::new(texts) as ArrayRef)]);
         let all = all.unwrap();
-        let whole = held_bytes(&all);
-        let parts = (0..100).map(|part| held_bytes(&all.slice(part * 1_000, 1_000)));
-        let parts: usize = parts.sum();
+        let whole = memory_bytes(&all);
+        let slices = (0..100).map(|index| memory_bytes(&all.slice(index * 1_000, 1_000)));
+        let slices: usize = slices.sum();
         assert!(whole >= 100_000 * (8 + 16 + 40), "{whole}");
-        assert!(parts.abs_diff(whole) < whole / 4, "{parts} and {whole}");
+        assert!(slices.abs_diff(whole) < whole / 4, "{slices} and {whole}");
         // One string shared by all rows.
         let shared = take(
             &StringViewArray::from(vec!["x".repeat(1 << 20)]),
             &UInt64Array::from(vec![0; 10_000]),
             None,
         );
-        let shared = held_bytes(&batch(shared.unwrap()));
+        let shared = memory_bytes(&batch(shared.unwrap()));
         assert!(shared < 2 << 20, "{shared}");
     }
 
@@ -226,7 +227,7 @@ mod tests {
         let lists = (0..100).map(|row| Some(vec![Some(row); 1_000]));
         let lists = LargeListArray::from_iter_primitive::<Int64Type, _, _>(lists);
         let batch = batch(Arc::new(lists)).slice(40, 2);
-        let own = without_others(&batch).unwrap();
+        let own = without_unused_elements(&batch).unwrap();
         assert_eq!(own, batch);
         assert_eq!(own.column(0).as_list::<i64>().values().len(), 2_000);
         let taken = take(own.column(0), &UInt64Array::from(vec![1, 1]), None).unwrap();

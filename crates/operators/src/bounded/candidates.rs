@@ -1,4 +1,4 @@
-//! Input of a top-k sort: passes only rows that may be among the first and copies them into new
+//! Input of a top-k sort: passes only rows that may be in the top k and copies them into new
 //! batches. A sort retains every batch that contains one of its rows. A scan's batch refers to
 //! whole columns, so without the copy ten strings could retain hundreds of megabytes.
 
@@ -18,7 +18,7 @@ use futures::Stream;
 
 use super::slices::Slices;
 
-/// Rows of the first slice; each further slice has more, up to [`MAX_ROWS`].
+/// Number of rows in the first slice. Each later slice has more rows, up to [`MAX_ROWS`].
 const FIRST_ROWS: usize = 1 << 10;
 const MAX_ROWS: usize = 1 << 16;
 const GROWTH: usize = 4;
@@ -34,7 +34,8 @@ pub fn candidates(
 struct CandidateStream {
     input: Slices,
     filter: Arc<dyn PhysicalExpr>,
-    /// Rows of the next slice. The filter passes every row until the sort has enough.
+    /// Number of rows in the next slice. The filter passes every row until the sort has enough
+    /// rows.
     rows: usize,
 }
 

@@ -1,7 +1,7 @@
-//! Shares long constants between rows. A literal among the outputs of an operator becomes a column
-//! with one copy per row; a literal of one megabyte would exhaust the memory. Here, a string
-//! becomes a column of views of a single copy. An array must be copied, so the available memory is
-//! checked first. This includes long arrays that planning leaves unevaluated.
+//! Shares long constants between rows. Otherwise, a literal in an operator's output becomes a
+//! column with one copy per row, and a one-megabyte literal would exhaust the memory. A long string
+//! becomes a column of views of a single copy. An array must be copied per row, so the available
+//! memory is checked first. The same applies to long arrays that planning leaves unevaluated.
 
 use std::sync::Arc;
 
@@ -26,9 +26,9 @@ const LONG_BYTES: usize = 1024;
 
 /// Replaces long literals with shared constants. Runs last, because other rules look for literals.
 #[derive(Debug)]
-pub struct ShareLiterals;
+pub struct InternLiterals;
 
-impl OptimizerRule for ShareLiterals {
+impl OptimizerRule for InternLiterals {
     fn name(&self) -> &'static str {
         "share_literals"
     }
@@ -89,9 +89,9 @@ fn is_computed_array(call: &ScalarFunction) -> Result<bool> {
         return Ok(false);
     }
     for arg in &call.args {
-        let varies = arg.exists(|part| {
-            let is_column = matches!(part, Expr::Column(_) | Expr::OuterReferenceColumn(..));
-            Ok(is_column || part.is_volatile_node())
+        let varies = arg.exists(|node| {
+            let is_column = matches!(node, Expr::Column(_) | Expr::OuterReferenceColumn(..));
+            Ok(is_column || node.is_volatile_node())
         })?;
         if varies {
             return Ok(false);
@@ -206,7 +206,7 @@ fn repeated(value: &ScalarValue, rows: usize) -> Result<ColumnarValue> {
     let one = value.to_array()?;
     if *one.data_type() != DataType::Utf8View {
         let bytes = one.get_array_memory_size().saturating_mul(rows);
-        account::room(bytes).map_err(engine_error)?;
+        account::check_allocation(bytes).map_err(engine_error)?;
     }
     let rows = UInt32Array::from_value(0, rows);
     Ok(ColumnarValue::Array(take(one.as_ref(), &rows, None)?))

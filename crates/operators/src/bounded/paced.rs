@@ -15,36 +15,36 @@ use tidemark_types::account;
 
 use super::slices::Slices;
 
-/// Rows of the first slice, before the join's speed is known.
+/// Number of rows in the first slice, for which the join's speed is still unknown.
 const FIRST_ROWS: usize = 64;
 /// Target time for the join to process a slice.
-const WANTED: Duration = Duration::from_millis(2);
+const TARGET_TIME: Duration = Duration::from_millis(2);
 /// Maximum ratio of a slice's rows to those of the previous slice.
 const MAX_GROWTH: usize = 4;
 
 /// Returns the stream in slices.
 pub fn paced(input: SendableRecordBatchStream) -> SendableRecordBatchStream {
-    Box::pin(PacedStream { input: Slices::new(input), rows: FIRST_ROWS, handed_on: None })
+    Box::pin(PacedStream { input: Slices::new(input), rows: FIRST_ROWS, last_slice: None })
 }
 
 struct PacedStream {
     input: Slices,
-    /// Rows of the next slice.
+    /// Number of rows in the next slice.
     rows: usize,
     /// When the last slice was returned, and when the task's time slice began.
-    handed_on: Option<(Instant, Option<Instant>)>,
+    last_slice: Option<(Instant, Option<Instant>)>,
 }
 
 impl PacedStream {
-    /// Adapts the slice size to the time that the last slice took. Measures only if the join did
-    /// nothing else in between, that is, if it polls again within the same time slice.
+    /// Adapts the slice size to the time spent on the last slice. The measurement counts only if
+    /// the join polls again within the same time slice, so that nothing else ran in between.
     fn learn(&mut self) {
-        let Some((then, slice)) = self.handed_on.take() else { return };
+        let Some((then, slice)) = self.last_slice.take() else { return };
         if slice.is_none() || slice != account::slice_start() {
             return;
         }
         let took = then.elapsed().max(Duration::from_nanos(1));
-        let times = WANTED.as_secs_f64() / took.as_secs_f64();
+        let times = TARGET_TIME.as_secs_f64() / took.as_secs_f64();
         let rows = (self.rows as f64 * times) as usize;
         self.rows = rows.clamp(1, self.rows.saturating_mul(MAX_GROWTH));
     }
@@ -58,7 +58,7 @@ impl Stream for PacedStream {
         let rows = self.rows;
         let slice = self.input.poll(rows, context);
         if matches!(slice, Poll::Ready(Some(Ok(_)))) {
-            self.handed_on = Some((Instant::now(), account::slice_start()));
+            self.last_slice = Some((Instant::now(), account::slice_start()));
         }
         slice
     }

@@ -12,7 +12,7 @@ use datafusion::physical_plan::SendableRecordBatchStream;
 use futures::{Stream, StreamExt};
 use tidemark_types::account;
 
-use super::bytes::{has_lists, rows_of_bytes, without_others};
+use super::bytes::{has_lists, rows_of_bytes, without_unused_elements};
 use crate::error::engine_error;
 
 /// Maximum bytes of a batch's cells; larger batches are split. An operator that copies cells
@@ -22,25 +22,25 @@ const BATCH_BYTES: usize = 4 << 20;
 /// Returns the stream with bounded batches.
 pub fn in_bounds(inner: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let has_lists = has_lists(inner.schema().fields());
-    Box::pin(BoundedStream { inner, rest: None, has_lists })
+    Box::pin(BoundedStream { inner, remaining: None, has_lists })
 }
 
 struct BoundedStream {
     inner: SendableRecordBatchStream,
-    /// Remainder of a batch with too many bytes.
-    rest: Option<RecordBatch>,
+    /// Remainder of a batch that exceeded the limit.
+    remaining: Option<RecordBatch>,
     has_lists: bool,
 }
 
 impl BoundedStream {
     /// Returns as many rows of a batch as the limit allows.
-    fn part(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
+    fn within_limit(&mut self, mut batch: RecordBatch) -> Result<RecordBatch> {
         let rows = rows_of_bytes(&batch, BATCH_BYTES);
         if rows < batch.num_rows() {
-            self.rest = Some(batch.slice(rows, batch.num_rows() - rows));
+            self.remaining = Some(batch.slice(rows, batch.num_rows() - rows));
             batch = batch.slice(0, rows);
         }
-        if self.has_lists { without_others(&batch) } else { Ok(batch) }
+        if self.has_lists { without_unused_elements(&batch) } else { Ok(batch) }
     }
 }
 
@@ -55,11 +55,11 @@ impl Stream for BoundedStream {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        if let Some(rest) = self.rest.take() {
-            return Poll::Ready(Some(self.part(rest)));
+        if let Some(rest) = self.remaining.take() {
+            return Poll::Ready(Some(self.within_limit(rest)));
         }
         match self.inner.poll_next_unpin(context) {
-            Poll::Ready(Some(Ok(batch))) => Poll::Ready(Some(self.part(batch))),
+            Poll::Ready(Some(Ok(batch))) => Poll::Ready(Some(self.within_limit(batch))),
             other => other,
         }
     }

@@ -1,5 +1,5 @@
-//! Description of an equi-join. It is the same whether the join materializes the rows of one side,
-//! only keys, or nothing.
+//! Description of an equi-join, shared by the operators that materialize one side's rows, only its
+//! keys, or nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use datafusion::physical_plan::joins::HashJoinExec;
 use datafusion::physical_plan::joins::utils::{ColumnIndex, JoinFilter};
 use datafusion::physical_plan::{ExecutionPlan, PlanProperties};
 
-use crate::held::with_schema;
 use crate::lowering::symbol_of_text;
+use crate::materialize::with_schema;
 use crate::operator::{Input, Lineage, order_of_first};
 use crate::plan_node::PlanNode;
 use crate::properties::properties_of;
 
-/// Input 0 is the side whose rows are joined, in their order. Input 1 is the other side.
+/// Input 0 is the first side, whose row order the output follows. Input 1 is the other side.
 pub(crate) const FIRST: usize = 0;
 pub(crate) const OTHER: usize = 1;
 
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     Semi,
     /// The row is returned if it has no match.
     Anti,
-    /// The row is returned, with a column that tells whether it has a match.
+    /// The row is returned with an additional column that indicates whether it has a match.
     Mark,
 }
 
@@ -55,7 +55,7 @@ impl Kind {
     }
 
     /// Whether the output contains every row of the first side.
-    pub(crate) fn keeps_every_row(self) -> bool {
+    pub(crate) fn preserves_every_row(self) -> bool {
         matches!(self, Self::Outer | Self::Mark)
     }
 
@@ -85,7 +85,8 @@ pub(crate) struct EquiJoin {
     pub(crate) nulls: bool,
     /// Condition on pairs in addition to equal keys, if any.
     pub(crate) filter: Option<JoinFilter>,
-    /// The side of the condition that is the first side.
+    /// The hash join's side that is the first side here. The condition's columns refer to the hash
+    /// join's sides.
     pub(crate) first: JoinSide,
     pub(crate) output: Vec<OutputColumn>,
     /// Equal and constant output columns. Sorts and windows above rely on them.
@@ -94,7 +95,7 @@ pub(crate) struct EquiJoin {
 
 impl EquiJoin {
     /// Describes a hash join that has this side as its first side; `None` if the hash join has
-    /// properties that this description lacks.
+    /// properties that this description cannot express.
     pub(crate) fn of(join: &HashJoinExec, first: JoinSide) -> Option<Self> {
         let kind = Kind::of(*join.join_type(), first)?;
         if join.null_aware || join.fetch().is_some() {
@@ -123,8 +124,8 @@ impl EquiJoin {
         Some(Self { kind, keys, nulls, filter, first, output, equal })
     }
 
-    /// Moves the first side below its projection if the projection computes only keys, and returns
-    /// the new input. Strings made from symbols are then compared as symbols.
+    /// Replaces the first side with its projection's input if the projection computes only keys,
+    /// and returns that input. Strings made from symbols are then compared as symbols.
     pub(crate) fn below_projection(&mut self, first: &Input) -> Option<Input> {
         let PlanNode::Projection(projection) = PlanNode::of(first.as_ref()) else { return None };
         if self.filter.is_some() {
@@ -151,7 +152,7 @@ impl EquiJoin {
     }
 
     /// Returns the output position of a column of the first side, if the output contains it.
-    fn place_of(&self, column: usize) -> Option<usize> {
+    fn output_position(&self, column: usize) -> Option<usize> {
         self.output.iter().position(|output| *output == OutputColumn::First(column))
     }
 
@@ -165,8 +166,8 @@ impl EquiJoin {
         emission: EmissionType,
     ) -> Arc<PlanProperties> {
         let passed_on = |sort: PhysicalSortExpr| {
-            let place = self.place_of(sort.expr.downcast_ref::<Column>()?.index())?;
-            let column = Column::new(schema.field(place).name(), place);
+            let position = self.output_position(sort.expr.downcast_ref::<Column>()?.index())?;
+            let column = Column::new(schema.field(position).name(), position);
             Some(PhysicalSortExpr::new(Arc::new(column), sort.options))
         };
         let order = order_of_first(inputs).into_iter().flatten().map_while(passed_on);

@@ -22,15 +22,15 @@ use crate::grid::Grid;
 use crate::sample_by::partial::{label_column, timestamps};
 
 /// Maximum cells of a chunk.
-const PIECE_ROWS: usize = 16 * 1024;
+const MAX_CHUNK_ROWS: usize = 16 * 1024;
 
 /// Maximum bytes of copied cells in a chunk, unless a single cell has more.
-const PIECE_BYTES: usize = 4 << 20;
+const MAX_CHUNK_BYTES: usize = 4 << 20;
 
 /// Maximum input rows. Row numbers have 32 bits, and FILL may append as many rows as it reads.
 const MAX_ROWS: usize = i32::MAX as usize;
 
-/// Bytes per row for its key, and for its neighbour in each filled column.
+/// Bytes per input row that store its key and its neighbour in each filled column.
 const ROW_BYTES: usize = 32;
 
 /// The buckets that have not been returned yet.
@@ -53,7 +53,7 @@ pub(super) struct Filled {
     last: Vec<u32>,
     /// Key of the next cell.
     key: usize,
-    piece_rows: usize,
+    chunk_rows: usize,
     _memory: MemoryReservation,
 }
 
@@ -72,7 +72,7 @@ impl Filled {
         }
         let bytes = ROW_BYTES * rows * (1 + plan.values.len());
         memory.try_grow(bytes)?;
-        account::room(bytes).map_err(engine_error)?;
+        account::check_allocation(bytes).map_err(engine_error)?;
         let times = timestamps(&plan.label(&input.schema()), &input)?;
         let (key_of_row, first_rows) = keys_of(&input, &plan.keys)?;
         let keys = first_rows.len();
@@ -87,7 +87,7 @@ impl Filled {
             values.push(Values::new(column, value, &input, &key_of_row, keys)?);
         }
         Ok(Self {
-            piece_rows: piece_rows(&input)?,
+            chunk_rows: chunk_rows(&input)?,
             times,
             key_of_row,
             values,
@@ -112,7 +112,7 @@ impl Filled {
         }
         let Some(label) = self.labels.next() else { return false };
         let mut row = self.placed.end;
-        // A row outside the grid has no cell.
+        // Skips rows outside the grid, which have no cell.
         while self.times.get(row).is_some_and(|&ts| ts < label) {
             row += 1;
         }
@@ -130,11 +130,11 @@ impl Filled {
     fn cells(&mut self) -> Cells {
         let keys = self.first_rows.len();
         let mut cells = Cells::default();
-        while cells.len() < self.piece_rows {
+        while cells.len() < self.chunk_rows {
             if self.key == keys && !self.open() {
                 break;
             }
-            let until = keys.min(self.key + self.piece_rows - cells.len());
+            let until = keys.min(self.key + self.chunk_rows - cells.len());
             for key in self.key..until {
                 cells.push(self.label, key, self.here[key], self.last[key]);
             }
@@ -143,12 +143,12 @@ impl Filled {
         cells
     }
 
-    fn piece(&mut self) -> Result<Option<RecordBatch>> {
+    fn next_chunk(&mut self) -> Result<Option<RecordBatch>> {
         let cells = self.cells();
         if cells.len() == 0 {
             return Ok(None);
         }
-        account::room(PIECE_BYTES).map_err(engine_error)?;
+        account::check_allocation(MAX_CHUNK_BYTES).map_err(engine_error)?;
         let mut values = self.values.iter_mut();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.input.num_columns());
         for (index, column) in self.input.columns().iter().enumerate() {
@@ -171,12 +171,12 @@ impl Iterator for Filled {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.piece().transpose()
+        self.next_chunk().transpose()
     }
 }
 
-/// Timestamps of the buckets from the first to the last row, extended to the requested range.
-/// Without rows, those of the requested range, if it has both ends.
+/// Bucket timestamps from the first to the last row, extended to the requested range. Without rows,
+/// the bucket timestamps of the requested range if it has both ends.
 struct Labels {
     grid: Grid,
     next: Option<i64>,
@@ -214,7 +214,7 @@ impl Iterator for Labels {
     }
 }
 
-/// Returns the key number of each row, and the first row of each key.
+/// Returns the key ID of each row, and the first row of each key.
 fn keys_of(batch: &RecordBatch, keys: &[usize]) -> Result<(Vec<usize>, Vec<u32>)> {
     if keys.is_empty() {
         return Ok((vec![0; batch.num_rows()], vec![0]));
@@ -234,9 +234,9 @@ fn keys_of(batch: &RecordBatch, keys: &[usize]) -> Result<(Vec<usize>, Vec<u32>)
     Ok((ids, first_rows))
 }
 
-/// Number of cells per chunk, given the longest copied cell. Views and symbols are shared, not
-/// copied.
-fn piece_rows(batch: &RecordBatch) -> Result<usize> {
+/// Returns the number of cells per chunk, based on the longest copied cell. Views and symbols are
+/// shared, not copied.
+fn chunk_rows(batch: &RecordBatch) -> Result<usize> {
     let is_copied = |index: &usize| {
         let data_type = batch.column(*index).data_type();
         !matches!(data_type, DataType::Utf8View | DataType::BinaryView | DataType::Dictionary(..))
@@ -244,8 +244,8 @@ fn piece_rows(batch: &RecordBatch) -> Result<usize> {
     let copied: Vec<usize> = (0..batch.num_columns()).filter(is_copied).collect();
     let copied = batch.project(&copied)?;
     if cell_bytes(&copied) == 0 {
-        return Ok(PIECE_ROWS);
+        return Ok(MAX_CHUNK_ROWS);
     }
     let bytes = (0..copied.num_rows()).map(|row| cell_bytes(&copied.slice(row, 1)));
-    Ok((PIECE_BYTES / bytes.max().unwrap_or(0).max(1)).clamp(1, PIECE_ROWS))
+    Ok((MAX_CHUNK_BYTES / bytes.max().unwrap_or(0).max(1)).clamp(1, MAX_CHUNK_ROWS))
 }

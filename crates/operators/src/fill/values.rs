@@ -1,4 +1,4 @@
-//! Computes the cells of a chunk, from arrays to arrays.
+//! Computes the cells of a chunk as arrays.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use tidemark_types::account;
 use super::node::FillValue;
 use crate::error::engine_error;
 
-/// No row.
+/// Marks a missing row.
 pub(super) const MISSING: u32 = u32::MAX;
 
 /// Some cells of the grid, ordered by bucket, then by key.
@@ -56,9 +56,9 @@ impl Cells {
 /// Source of a missing cell.
 pub(super) enum Missing {
     Null,
-    /// The row with this number.
+    /// The row with this index.
     Row(u32),
-    /// The row this many rows after the latest row of the cell's key.
+    /// The row at this offset from the latest row of the cell's key.
     Newest(u32),
 }
 
@@ -92,12 +92,12 @@ impl Values {
         };
         let more = cast(&more, column.data_type())?;
         let bytes = column.get_array_memory_size() + more.get_array_memory_size();
-        account::room(bytes).map_err(engine_error)?;
+        account::check_allocation(bytes).map_err(engine_error)?;
         Ok(Self::Taken { source: concat(&[column.as_ref(), more.as_ref()])?, missing })
     }
 
-    /// Returns the column's cells. Chunks must be requested in order. `times` are those of the
-    /// input's rows.
+    /// Returns the column's cells. Chunks must be requested in order. `times` contains the input
+    /// rows' timestamps.
     pub(super) fn of(&mut self, cells: &Cells, times: &[i64]) -> Result<ArrayRef> {
         let (source, missing) = match self {
             Self::Line(line) => return line.of(cells, times).and_then(without_null),
@@ -181,11 +181,11 @@ fn as_doubles(column: &ArrayRef) -> Result<ArrayRef> {
     Ok(cast(column, &DataType::Float64)?)
 }
 
-fn from_doubles(column: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
-    if let DataType::Timestamp(_, _) = wanted {
-        return Ok(cast(&cast(column, &DataType::Int64)?, wanted)?);
+fn from_doubles(column: &ArrayRef, data_type: &DataType) -> Result<ArrayRef> {
+    if let DataType::Timestamp(_, _) = data_type {
+        return Ok(cast(&cast(column, &DataType::Int64)?, data_type)?);
     }
-    Ok(cast(column, wanted)?)
+    Ok(cast(column, data_type)?)
 }
 
 #[cfg(test)]
@@ -204,11 +204,11 @@ mod tests {
         let mut filled = Vec::new();
         // Requests the cells in two chunks.
         for cells in [0..3, 3..8] {
-            let mut piece = Cells::default();
+            let mut chunk = Cells::default();
             for cell in cells {
-                piece.push(cell as i64 / 2 * 10, cell % 2, rows[cell], newest[cell]);
+                chunk.push(cell as i64 / 2 * 10, cell % 2, rows[cell], newest[cell]);
             }
-            filled.extend(values.of(&piece, &[0, 10, 30]).unwrap().as_primitive::<Int64Type>());
+            filled.extend(values.of(&chunk, &[0, 10, 30]).unwrap().as_primitive::<Int64Type>());
         }
         filled
     }

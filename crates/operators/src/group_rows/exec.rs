@@ -1,6 +1,6 @@
 //! Execution of GROUP BY with many groups. Rows are partitioned by the hashes of their keys, and
-//! each partition is grouped by itself. If the rows do not fit in memory, the two aggregation steps
-//! of `DataFusion`, which can spill, take over.
+//! each partition is grouped separately. If the rows do not fit in memory, the two aggregation
+//! steps of `DataFusion`, which can spill, are used instead.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use datafusion::physical_plan::{ExecutionPlan, PlanProperties, SendableRecordBat
 use futures::{StreamExt, TryStreamExt};
 
 use super::sample::has_many_keys;
-use super::spread::{PARTS, Starts, in_full_batches, spread};
-use crate::held::{Held, Read, Rest, pause};
+use super::spread::{PARTITIONS, Starts, in_full_batches, spread};
+use crate::hash_partition::joined;
 use crate::lowering::{counted_rows, hashed_keys, unbucketed};
+use crate::materialize::{Materialized, Read, RemainingInput, pause};
 use crate::operator::{
-    Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
+    Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, ROWS_PER_GROUP, Run, Work,
 };
-use crate::parts::joined;
 use crate::plan_node::{Grouping, grouped_over, grouping};
 use crate::properties::properties;
 use crate::sample_by::fallback::is_kernel;
@@ -30,7 +30,7 @@ use crate::sample_by::plan::{AggregatePlan, SampleByPlan};
 use crate::scan::rows::BATCH_ROWS;
 use crate::sort::exec::is_copied_by_rows;
 
-/// Approximate number of a partition's rows that are grouped per step.
+/// Approximate number of rows that are grouped per step in a partition.
 const ROWS_AT_ONCE: usize = 8 * 1024;
 /// Bytes of a group, in addition to its states: its key, its table entry, its row count, and its
 /// output.
@@ -48,7 +48,7 @@ pub struct GroupRows {
 
 impl GroupRows {
     /// Returns the replacement of the two steps of GROUP BY if there are many keys.
-    pub fn instead_of(plan: &Input, workers: usize) -> Result<Option<Input>> {
+    pub fn try_replace(plan: &Input, workers: usize) -> Result<Option<Input>> {
         match grouping(plan) {
             Some(rows) if has_many_keys(rows.input, &rows.keys) => Self::any(plan, workers),
             _ => Ok(None),
@@ -76,10 +76,10 @@ impl GroupRows {
             key_plan: unbucketed(hashed_keys(input, &keys)?),
             keys,
             aggregates,
-            most_groups: None,
+            max_groups: None,
             input_schema: schema,
             output_schema: plan.schema(),
-            kept: None,
+            cache: None,
         };
         let operator = Self { aggregate: Arc::clone(plan), plan: Arc::new(grouped), workers };
         Ok(Some(OperatorExec::plan(operator, vec![Arc::clone(input)], &plan.schema())))
@@ -89,26 +89,32 @@ impl GroupRows {
         let rows = |partition| Ok(in_full_batches(run.rows(0, partition)?));
         let plan = Arc::clone(&self.plan);
         let by_keys = move |batch: RecordBatch| spread(&plan.keys, &batch);
-        let held = match Held::read(run, rows, 0, by_keys).await? {
-            Read::All(held) => held,
-            Read::Part(held, rest) => return self.spilling(held, rest, run),
+        let materialized = match Materialized::read(run, rows, 0, by_keys).await? {
+            Read::All(materialized) => materialized,
+            Read::Partial(materialized, rest) => return self.spilling(materialized, rest, run),
         };
         // In the worst case, every row of a partition has its own key, which is as long as the row.
-        let sizes =
-            (0..PARTS).map(|part| held.parts().flatten().map(move |b| b.keys.of(part).len()));
-        let most = sizes.map(Iterator::sum::<usize>).max().unwrap_or(0);
-        let rows: usize = held.parts().flatten().map(|batch| batch.rows.num_rows()).sum();
-        let row_bytes = held.bytes() / rows.max(1);
+        let sizes = (0..PARTITIONS)
+            .map(|part| materialized.partitions().flatten().map(move |b| b.keys.of(part).len()));
+        let max = sizes.map(Iterator::sum::<usize>).max().unwrap_or(0);
+        let rows: usize =
+            materialized.partitions().flatten().map(|batch| batch.rows.num_rows()).sum();
+        let row_bytes = materialized.bytes() / rows.max(1);
         let states = STATE_BYTES * self.plan.aggregates.len();
-        if !held.grow(self.workers * most * (GROUP_BYTES + states + 2 * row_bytes)) {
-            return self.spilling(held, vec![], run);
+        if !materialized.grow(self.workers * max * (GROUP_BYTES + states + 2 * row_bytes)) {
+            return self.spilling(materialized, vec![], run);
         }
-        Ok(Grouped::Held(Arc::new(held)))
+        Ok(Grouped::InMemory(Arc::new(materialized)))
     }
 
     /// Groups the rows with the operators that can spill.
-    fn spilling(&self, held: Held<Starts>, rest: Rest, run: &Run) -> Result<Grouped> {
-        let again = held.again(rest, &run.inputs[0].schema());
+    fn spilling(
+        &self,
+        materialized: Materialized<Starts>,
+        rest: RemainingInput,
+        run: &Run,
+    ) -> Result<Grouped> {
+        let again = materialized.again(rest, &run.inputs[0].schema());
         grouped_over(&self.aggregate, again, self.workers).map(Grouped::Spilled)
     }
 }
@@ -129,20 +135,20 @@ fn aggregate(
 
 /// Rows partitioned by the hashes of their keys.
 enum Grouped {
-    Held(Arc<Held<Starts>>),
+    InMemory(Arc<Materialized<Starts>>),
     Spilled(Arc<dyn ExecutionPlan>),
 }
 
 /// Groups the rows of a partition.
 async fn groups(
-    held: Arc<Held<Starts>>,
+    materialized: Arc<Materialized<Starts>>,
     plan: Arc<SampleByPlan>,
-    part: usize,
+    partition: usize,
 ) -> Result<RecordBatch> {
     let mut partial = Partial::new(&plan)?;
     let (mut slices, mut count) = (vec![], 0);
-    for batch in held.parts().flatten() {
-        let rows = batch.keys.of(part);
+    for batch in materialized.partitions().flatten() {
+        let rows = batch.keys.of(partition);
         if rows.is_empty() {
             continue;
         }
@@ -172,7 +178,7 @@ impl Operator for GroupRows {
         Facts {
             name: "GroupRowsExec",
             memory: Some("GroupRows"),
-            keeps: Keeps::NOTHING,
+            preserves: PreservedOrder::NOTHING,
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,
@@ -211,16 +217,18 @@ impl Operator for GroupRows {
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         Ok(Run::stream(Arc::clone(&run.schema), async move {
-            let held = match run.shared(self.grouped(&run)).await?.as_ref() {
-                Grouped::Held(held) => Arc::clone(held),
+            let materialized = match run.shared(self.grouped(&run)).await?.as_ref() {
+                Grouped::InMemory(materialized) => Arc::clone(materialized),
                 Grouped::Spilled(plan) => {
                     return Ok(plan.execute(run.partition, run.context)?.left_stream());
                 }
             };
             let plan = Arc::clone(&self.plan);
-            let parts = (run.partition..PARTS).step_by(self.workers);
-            let batches = futures::stream::iter(parts)
-                .then(move |part| groups(Arc::clone(&held), Arc::clone(&plan), part))
+            let partitions = (run.partition..PARTITIONS).step_by(self.workers);
+            let batches = futures::stream::iter(partitions)
+                .then(move |partition| {
+                    groups(Arc::clone(&materialized), Arc::clone(&plan), partition)
+                })
                 .map_ok(|batch| {
                     let starts = (0..batch.num_rows()).step_by(BATCH_ROWS);
                     let slice =

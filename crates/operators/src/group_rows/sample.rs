@@ -17,11 +17,11 @@ use crate::scan::rows::read;
 
 /// Minimum rows for which partitioning pays off.
 const MIN_ROWS: usize = 2 << 20;
-/// Number of sampled rows, and of units that they are taken from.
+/// Number of sampled rows, and number of units from which they are read.
 const ROWS: usize = 2_048;
 const UNITS: usize = 8;
-/// Maximum number of sampled rows whose key already occurs in the sample, if there are about ten
-/// thousand keys or more.
+/// With about ten thousand keys or more, at most this many sampled rows have a key that already
+/// occurs in the sample.
 const MAX_EQUAL: usize = 160;
 
 /// Whether a hash table of groups by these keys would exceed the cache.
@@ -30,7 +30,7 @@ pub(super) fn has_many_keys(input: &Input, keys: &[Arc<dyn PhysicalExpr>]) -> bo
     if scan.is_cut_small() {
         return true;
     }
-    // An error here occurs again when the rows are read, if the query reads these rows at all.
+    // Errors are ignored here: they occur again if the query reads these rows.
     scan.row_count() >= MIN_ROWS && are_different(input, keys).unwrap_or(false)
 }
 
@@ -85,10 +85,10 @@ fn rows_of(input: &Input) -> Result<RecordBatch> {
 /// Samples widely spaced rows of a scan. Skips Parquet files, which are read by page.
 fn sample(scan: &SliceScan) -> Result<RecordBatch> {
     let units: Vec<_> = scan.units().filter(|unit| unit.slice.is_plain()).collect();
-    let wanted = units.iter().step_by(units.len().div_ceil(UNITS).max(1));
-    let rows: usize = wanted.clone().map(|unit| unit.rows.len()).sum();
+    let required = units.iter().step_by(units.len().div_ceil(UNITS).max(1));
+    let rows: usize = required.clone().map(|unit| unit.rows.len()).sum();
     let mut sample = vec![];
-    for unit in wanted {
+    for unit in required {
         for row in unit.rows.clone().step_by(rows.div_ceil(ROWS).max(1)) {
             sample.push(read(&unit.slice, scan.projection(), row..row + 1, scan.schema())?);
         }

@@ -10,37 +10,37 @@ use datafusion::physical_plan::SendableRecordBatchStream;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use futures::TryStreamExt;
 
-use crate::parts::{self, in_parts, joined};
+use crate::hash_partition::{self, joined, sort_by_partition};
 use crate::scan::rows::BATCH_ROWS;
 
 /// Number of partitions, one for each value of a hash's first byte.
-pub(super) const PARTS: usize = 256;
+pub(super) const PARTITIONS: usize = 256;
 /// Hash seed, different from that of the tables in which a partition's rows are looked up.
 const SEED: u64 = 0x7469_6465;
 
 /// Start of each partition, and the end of the last one.
-pub(super) struct Starts([u32; PARTS + 1]);
+pub(super) struct Starts([u32; PARTITIONS + 1]);
 
 impl Starts {
-    pub(super) fn of(&self, part: usize) -> Range<usize> {
-        self.0[part] as usize..self.0[part + 1] as usize
+    pub(super) fn of(&self, partition: usize) -> Range<usize> {
+        self.0[partition] as usize..self.0[partition + 1] as usize
     }
 }
 
 /// Hashes of the keys of each row.
 pub(super) fn hashes(keys: &[ArrayRef], rows: usize) -> Result<Vec<u64>> {
-    parts::hashes(keys, rows, SEED)
+    hash_partition::hashes(keys, rows, SEED)
 }
 
-/// Sorts the rows by partition; within each partition they keep their original order.
+/// Sorts the rows by partition and preserves their original order within each partition.
 pub(super) fn spread(
     keys: &[Arc<dyn PhysicalExpr>],
     batch: &RecordBatch,
 ) -> Result<(RecordBatch, Starts)> {
-    let mut starts = [0; PARTS + 1];
+    let mut starts = [0; PARTITIONS + 1];
     let keys = keys.iter().map(|key| key.evaluate(batch)?.into_array(batch.num_rows()));
     let hashes = hashes(&keys.collect::<Result<Vec<_>>>()?, batch.num_rows())?;
-    let batch = in_parts(batch, &hashes, |hash| (hash >> 56) as usize, &mut starts)?;
+    let batch = sort_by_partition(batch, &hashes, |hash| (hash >> 56) as usize, &mut starts)?;
     Ok((batch, Starts(starts)))
 }
 

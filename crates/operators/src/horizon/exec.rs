@@ -29,7 +29,9 @@ use crate::asof::sides::{key_pairs, side};
 use crate::asof::stream::Matcher;
 use crate::error::engine_error;
 use crate::lowering::{Inputs, Lower, Lowering, schema_of};
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first};
+use crate::operator::{
+    Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work, of_first,
+};
 use crate::order::partitions_in_scan_order;
 use crate::properties::{ascending_inputs, properties};
 use crate::sample_by::partial::timestamps;
@@ -48,7 +50,7 @@ pub(crate) struct HorizonPlan {
 struct Worker {
     plan: Arc<HorizonPlan>,
     schema: SchemaRef,
-    /// By offset, then by right side.
+    /// Matchers by offset, then by right side.
     matchers: Vec<Vec<Matcher>>,
     memory: MemoryReservation,
 }
@@ -124,7 +126,7 @@ impl Operator for HorizonPlan {
         Facts {
             name: "HorizonJoinExec",
             memory: Some("HorizonJoin"),
-            keeps: Keeps::NOTHING,
+            preserves: PreservedOrder::NOTHING,
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

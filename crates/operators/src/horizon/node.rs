@@ -8,10 +8,10 @@ use datafusion::arrow::datatypes::FieldRef;
 use datafusion::common::{DFSchema, DFSchemaRef, Result, TableReference, plan_err};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// The offsets: two output columns that belong to no input.
+/// The offsets of a HORIZON JOIN. They add two output columns that do not come from any input.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct Horizon {
-    /// Qualifier of its two columns.
+    /// Qualifier of the two columns.
     pub qualifier: TableReference,
     /// Distances from the left timestamp, in its unit, ascending.
     pub offsets: Vec<i64>,

@@ -1,4 +1,4 @@
-//! Keys of any columns, encoded as bytes: a table that stores each key once, in one buffer.
+//! Keys of any column types, encoded as bytes. The table stores each key once, in one buffer.
 
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use datafusion::common::{Result, internal_datafusion_err, internal_err};
 use hashbrown::hash_table::Entry;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::room::Hold;
+use super::memory::MemoryCheck;
 use super::table::table_bytes;
 use super::{ABSENT, ROWS_AT_ONCE};
 
-/// Table entry of a key: part of its hash, its position, and its name.
-type Held<N> = (u32, u32, N);
+/// Table entry of a key: part of its hash, its position, and its associated value.
+type TableEntry<N> = (u32, u32, N);
 
 /// Alignment of keys in bytes. Positions count units of this size.
-const PLACE_BYTES: usize = 8;
+const ALIGNMENT_BYTES: usize = 8;
 /// Bytes of the length in front of each key.
 const LENGTH_BYTES: usize = size_of::<u32>();
 
@@ -73,9 +73,9 @@ impl EncodedRows {
         self.hashes[row as usize]
     }
 
-    /// Bytes that the keys of these rows take in the table.
+    /// Bytes that the keys of these rows occupy in the table.
     pub(super) fn bytes_of(&self, rows: &[u32]) -> usize {
-        rows.iter().map(|&row| taken_by(self.key(row))).sum()
+        rows.iter().map(|&row| stored_bytes(self.key(row))).sum()
     }
 }
 
@@ -137,11 +137,11 @@ impl Encoder {
         }
     }
 
-    /// Decodes the keys of tables, in batches of at most `most` keys and a limited number of bytes.
+    /// Decodes the keys of tables, in batches of at most `max` keys and a limited number of bytes.
     pub(super) fn into_columns<N>(
         self,
         mut tables: impl Iterator<Item = ByteTable<N>>,
-        most: usize,
+        max: usize,
     ) -> impl Iterator<Item = Result<Vec<ArrayRef>>> {
         let (mut bytes, mut start) = (vec![], 0);
         std::iter::from_fn(move || {
@@ -149,8 +149,8 @@ impl Encoder {
                 (bytes, start) = (tables.next()?.bytes, 0);
             }
             let end = bytes.len().min(start + BATCH_BYTES);
-            let keys: Vec<_> = keys_in(&bytes, start, end).take(most).collect();
-            start += keys.iter().map(|key| taken_by(key)).sum::<usize>();
+            let keys: Vec<_> = keys_in(&bytes, start, end).take(max).collect();
+            start += keys.iter().map(|key| stored_bytes(key)).sum::<usize>();
             Some(self.columns(&keys))
         })
     }
@@ -159,15 +159,15 @@ impl Encoder {
 /// Keys that begin between two byte offsets.
 fn keys_in(bytes: &[u8], mut start: usize, end: usize) -> impl Iterator<Item = &[u8]> {
     std::iter::from_fn(move || {
-        let key = (start < end).then(|| key(bytes, (start / PLACE_BYTES) as u32))?;
-        start += taken_by(key);
+        let key = (start < end).then(|| key(bytes, (start / ALIGNMENT_BYTES) as u32))?;
+        start += stored_bytes(key);
         Some(key)
     })
 }
 
 /// Bytes of a key, including its length.
-fn taken_by(key: &[u8]) -> usize {
-    (LENGTH_BYTES + key.len()).next_multiple_of(PLACE_BYTES)
+fn stored_bytes(key: &[u8]) -> usize {
+    (LENGTH_BYTES + key.len()).next_multiple_of(ALIGNMENT_BYTES)
 }
 
 /// The key of a row.
@@ -176,9 +176,9 @@ fn text(texts: &StringViewArray, row: usize) -> &[u8] {
     if texts.is_null(row) { NULL } else { texts.value(row).as_bytes() }
 }
 
-/// Keys with their names.
+/// Encoded keys with associated values.
 pub(super) struct ByteTable<N> {
-    table: HashTable<Held<N>>,
+    table: HashTable<TableEntry<N>>,
     /// Each key, preceded by its length.
     bytes: Vec<u8>,
 }
@@ -212,15 +212,15 @@ impl<N: Copy> ByteTable<N> {
             if len > capacity { len.max(2 * capacity) } else { 0 }
         };
         let (len, bytes) = (self.len() + keys, self.bytes.len() + bytes);
-        if u32::try_from(bytes / PLACE_BYTES).is_err() {
+        if u32::try_from(bytes / ALIGNMENT_BYTES).is_err() {
             return usize::MAX;
         }
-        let table = table_bytes(grown(len, self.table.capacity()), size_of::<Held<N>>());
+        let table = table_bytes(grown(len, self.table.capacity()), size_of::<TableEntry<N>>());
         self.size() + table + grown(bytes, self.bytes.capacity())
     }
 
-    /// Adds the keys of rows, which take `bytes_of_rows` bytes; equal keys are added once. Passes
-    /// the name of each row's key to `tell`.
+    /// Adds the keys of rows, which occupy `bytes_of_rows` bytes; equal keys are added once. Passes
+    /// each row and the value associated with its key to `tell`.
     pub(super) fn add(
         &mut self,
         keys: &EncodedRows,
@@ -233,15 +233,15 @@ impl<N: Copy> ByteTable<N> {
         table.reserve(rows.len(), |(hash, ..)| spread(*hash));
         for &row in rows {
             let (hash, own) = (keys.hash(row), keys.key(row));
-            let is_same = |entry: &Held<N>| entry.0 == hash && key(bytes, entry.1) == own;
+            let is_same = |entry: &TableEntry<N>| entry.0 == hash && key(bytes, entry.1) == own;
             let name = match table.entry(spread(hash), is_same, |(hash, ..)| spread(*hash)) {
                 Entry::Occupied(entry) => entry.get().2,
                 Entry::Vacant(entry) => {
                     let name = new();
-                    entry.insert((hash, (bytes.len() / PLACE_BYTES) as u32, name));
+                    entry.insert((hash, (bytes.len() / ALIGNMENT_BYTES) as u32, name));
                     bytes.extend_from_slice(&(own.len() as u32).to_le_bytes());
                     bytes.extend_from_slice(own);
-                    bytes.resize(bytes.len().next_multiple_of(PLACE_BYTES), 0);
+                    bytes.resize(bytes.len().next_multiple_of(ALIGNMENT_BYTES), 0);
                     name
                 }
             };
@@ -249,8 +249,8 @@ impl<N: Copy> ByteTable<N> {
         }
     }
 
-    /// Returns the names of the rows' keys; `None` for unknown keys. Each step processes all rows
-    /// before the next step, so that cache misses overlap.
+    /// Returns the values associated with the rows' keys; `None` for unknown keys. Each step
+    /// processes all rows before the next step, so that cache misses overlap.
     pub(super) fn find(&self, keys: &EncodedRows, rows: &[u32]) -> Vec<Option<N>> {
         let entry = |&row: &u32| {
             let hash = keys.hash(row);
@@ -258,10 +258,10 @@ impl<N: Copy> ByteTable<N> {
         };
         let entries: Vec<_> = rows.iter().map(entry).collect();
         let name = |(&row, entry): (&u32, Option<(u32, N)>)| {
-            let (place, name) = entry?;
+            let (position, name) = entry?;
             let own = keys.key(row);
             // Keys with equal hashes are rare.
-            if key(&self.bytes, place) == own {
+            if key(&self.bytes, position) == own {
                 Some(name)
             } else {
                 self.named(keys.hash(row), own)
@@ -271,26 +271,26 @@ impl<N: Copy> ByteTable<N> {
     }
 
     fn named(&self, hash: u32, own: &[u8]) -> Option<N> {
-        let is_same = |entry: &Held<N>| entry.0 == hash && key(&self.bytes, entry.1) == own;
+        let is_same = |entry: &TableEntry<N>| entry.0 == hash && key(&self.bytes, entry.1) == own;
         self.table.find(spread(hash), is_same).map(|entry| entry.2)
     }
 }
 
 /// Returns the key at a position.
 #[inline]
-fn key(bytes: &[u8], place: u32) -> &[u8] {
-    let start = place as usize * PLACE_BYTES;
+fn key(bytes: &[u8], position: u32) -> &[u8] {
+    let start = position as usize * ALIGNMENT_BYTES;
     let (length, rest) = bytes[start..].split_at(LENGTH_BYTES);
     let length = length.first_chunk().map_or(0, |length| u32::from_le_bytes(*length)) as usize;
     &rest[..length]
 }
 
 /// Expands a partial hash, because the table uses the first and the last bits of a hash.
-fn spread(part: u32) -> u64 {
-    u64::from(part).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+fn spread(bits: u32) -> u64 {
+    u64::from(bits).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Keys, numbered in order of first appearance.
+/// Assigns IDs to keys in the order of first appearance.
 pub(crate) struct ByteNumbers {
     encoder: Encoder,
     table: ByteTable<u32>,
@@ -313,13 +313,12 @@ impl ByteNumbers {
         self.table.size()
     }
 
-    /// Returns the numbers of the rows' keys, or [`ABSENT`] for rows without a key. New keys are
-    /// added.
+    /// Returns the key IDs of the rows, or [`ABSENT`] for rows without a key. New keys are added.
     pub(crate) fn add(
         &mut self,
         keys: &[ArrayRef],
         with_key: Option<NullBuffer>,
-        hold: Hold<'_>,
+        hold: MemoryCheck<'_>,
     ) -> Result<Vec<u32>> {
         let keys = self.encoder.encode(keys, with_key)?;
         let mut numbers = vec![ABSENT; keys.hashes.len()];
@@ -347,7 +346,7 @@ impl ByteNumbers {
         Ok(numbers)
     }
 
-    /// Returns the numbers of the rows' keys, or [`ABSENT`] for unknown keys.
+    /// Returns the key IDs of the rows, or [`ABSENT`] for unknown keys.
     pub(crate) fn find(&self, keys: &[ArrayRef]) -> Result<Vec<u32>> {
         if let (Form::Text, [texts]) = (&self.encoder.form, keys)
             && self.size() <= CACHED_BYTES

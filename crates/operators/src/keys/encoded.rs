@@ -1,4 +1,5 @@
-//! Keys of any columns as bytes, each stored once. Several tasks may add keys concurrently.
+//! Keys of any column types, encoded as bytes and stored once each. Several tasks may add keys
+//! concurrently.
 
 use arrow_array::ArrayRef;
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, NullBuffer};
@@ -8,32 +9,36 @@ use hashbrown::DefaultHashBuilder;
 use parking_lot::{RwLock, RwLockWriteGuard};
 
 use super::bytes::{ByteTable, EncodedRows, Encoder};
-use super::room::Room;
+use super::memory::KeyMemory;
 
 /// Number of hash bits that select a partition, if several tasks add keys.
-const PART_BITS: u32 = 4;
+const PARTITION_BITS: u32 = 4;
 
 /// See the module documentation.
 pub(super) struct Encoded {
     encoder: Encoder,
-    part_bits: u32,
-    parts: Vec<RwLock<Part>>,
+    partition_bits: u32,
+    partitions: Vec<RwLock<Partition>>,
 }
 
 /// Keys whose hashes start with the same bits.
-type Part = ByteTable<()>;
+type Partition = ByteTable<()>;
 
 impl Encoded {
-    /// Creates an empty set for these columns. `is_parted` partitions it, so that tasks do not wait
-    /// for each other.
+    /// Creates an empty set for these columns. If `is_parted` is true, the set is partitioned so
+    /// that tasks do not wait for each other.
     pub(super) fn new(
         types: Vec<DataType>,
         is_parted: bool,
         hasher: DefaultHashBuilder,
     ) -> Result<Self> {
-        let part_bits = if is_parted { PART_BITS } else { 0 };
-        let parts = (0..1 << part_bits).map(|_| RwLock::default()).collect();
-        Ok(Self { encoder: Encoder::new(types, hasher)?, part_bits, parts })
+        let part_bits = if is_parted { PARTITION_BITS } else { 0 };
+        let partitions = (0..1 << part_bits).map(|_| RwLock::default()).collect();
+        Ok(Self {
+            encoder: Encoder::new(types, hasher)?,
+            partition_bits: part_bits,
+            partitions: partitions,
+        })
     }
 
     pub(super) fn encode(
@@ -46,44 +51,47 @@ impl Encoded {
 
     /// Number of keys.
     pub(super) fn len(&self) -> usize {
-        self.parts.iter().map(|part| part.read().len()).sum()
+        self.partitions.iter().map(|partition| partition.read().len()).sum()
     }
 
     /// Memory used, in bytes.
     pub(super) fn size(&self) -> usize {
-        self.parts.iter().map(|part| part.read().size()).sum()
+        self.partitions.iter().map(|partition| partition.read().size()).sum()
     }
 
-    /// Adds the keys of all rows, or of those set in `wanted`. Returns false if memory runs out;
-    /// some keys may have been added.
+    /// Adds the keys of all rows, or only of the rows set in `required`. Returns false if memory
+    /// runs out; some keys may have been added.
     pub(super) fn add(
         &self,
         keys: &EncodedRows,
-        wanted: Option<&BooleanBuffer>,
-        room: &impl Room,
+        required: Option<&BooleanBuffer>,
+        memory: &impl KeyMemory,
     ) -> bool {
-        let rows = self.by_part(keys, wanted);
+        let rows = self.by_partition(keys, required);
         let mut waiting = vec![];
-        for (part, rows) in self.parts.iter().zip(&rows).filter(|(_, rows)| !rows.is_empty()) {
+        for (partition, rows) in
+            self.partitions.iter().zip(&rows).filter(|(_, rows)| !rows.is_empty())
+        {
             // Another task may be adding keys to this partition.
-            let Some(part) = part.try_write() else {
-                waiting.push((part, rows));
+            let Some(partition) = partition.try_write() else {
+                waiting.push((partition, rows));
                 continue;
             };
-            if !add_to(part, keys, rows, room) {
+            if !add_to(partition, keys, rows, memory) {
                 return false;
             }
         }
-        waiting.into_iter().all(|(part, rows)| add_to(part.write(), keys, rows, room))
+        waiting.into_iter().all(|(partition, rows)| add_to(partition.write(), keys, rows, memory))
     }
 
     /// Returns which rows have a key in this set.
     pub(super) fn has(&self, keys: &EncodedRows) -> BooleanBuffer {
         let mut found = BooleanBufferBuilder::new(keys.hashes.len());
         found.append_n(keys.hashes.len(), false);
-        for (part, rows) in self.parts.iter().zip(self.by_part(keys, None)) {
-            let part = part.read();
-            for (row, _) in rows.iter().zip(part.find(keys, &rows)).filter(|(_, own)| own.is_some())
+        for (partition, rows) in self.partitions.iter().zip(self.by_partition(keys, None)) {
+            let partition = partition.read();
+            for (row, _) in
+                rows.iter().zip(partition.find(keys, &rows)).filter(|(_, own)| own.is_some())
             {
                 found.set_bit(*row as usize, true);
             }
@@ -91,51 +99,54 @@ impl Encoded {
         found.finish()
     }
 
-    /// Returns the rows that have a key, by partition; with `wanted`, only the rows set in it.
-    fn by_part(&self, keys: &EncodedRows, wanted: Option<&BooleanBuffer>) -> Vec<Vec<u32>> {
+    /// Returns the rows that have a key, by partition; with `required`, only the rows set there.
+    fn by_partition(&self, keys: &EncodedRows, required: Option<&BooleanBuffer>) -> Vec<Vec<u32>> {
         let all = keys.hashes.len();
-        let mut parts: Vec<_> =
-            self.parts.iter().map(|_| Vec::with_capacity(all / self.parts.len())).collect();
+        let mut partitions: Vec<_> = self
+            .partitions
+            .iter()
+            .map(|_| Vec::with_capacity(all / self.partitions.len()))
+            .collect();
         let with_key = keys.with_key.as_ref().map(NullBuffer::inner);
         for (row, hash) in keys.hashes.iter().enumerate() {
-            if [with_key, wanted].into_iter().flatten().all(|rows| rows.value(row)) {
-                let part = hash.checked_shr(u32::BITS - self.part_bits).unwrap_or(0);
-                parts[part as usize].push(row as u32);
+            if [with_key, required].into_iter().flatten().all(|rows| rows.value(row)) {
+                let partition = hash.checked_shr(u32::BITS - self.partition_bits).unwrap_or(0);
+                partitions[partition as usize].push(row as u32);
             }
         }
-        parts
+        partitions
     }
 
     /// Decodes all keys into columns.
     pub(super) fn columns(&self) -> Result<Vec<ArrayRef>> {
-        let parts: Vec<_> = self.parts.iter().map(RwLock::read).collect();
-        let keys: Vec<_> = parts.iter().flat_map(|part| part.keys()).collect();
+        let partitions: Vec<_> = self.partitions.iter().map(RwLock::read).collect();
+        let keys: Vec<_> = partitions.iter().flat_map(|partition| partition.keys()).collect();
         self.encoder.columns(&keys)
     }
 
-    /// Decodes all keys into columns, in batches of at most `most` keys and a limited number of
+    /// Decodes all keys into columns, in batches of at most `max` keys and a limited number of
     /// bytes.
-    pub(super) fn into_columns(self, most: usize) -> impl Iterator<Item = Result<Vec<ArrayRef>>> {
-        self.encoder.into_columns(self.parts.into_iter().map(RwLock::into_inner), most)
+    pub(super) fn into_columns(self, max: usize) -> impl Iterator<Item = Result<Vec<ArrayRef>>> {
+        self.encoder.into_columns(self.partitions.into_iter().map(RwLock::into_inner), max)
     }
 }
 
 /// Adds the keys of rows.
 fn add_to(
-    mut part: RwLockWriteGuard<'_, Part>,
+    mut partition: RwLockWriteGuard<'_, Partition>,
     keys: &EncodedRows,
     rows: &[u32],
-    room: &impl Room,
+    memory: &impl KeyMemory,
 ) -> bool {
-    let known = part.find(keys, rows);
+    let known = partition.find(keys, rows);
     let rows = rows.iter().zip(known).filter(|(_, known)| known.is_none());
     let rows: Vec<_> = rows.map(|(row, _)| *row).collect();
     let bytes = keys.bytes_of(&rows);
-    let (size, most) = (part.size(), part.size_with(rows.len(), bytes));
-    if !room.take(most - size) {
+    let (size, max) = (partition.size(), partition.size_with(rows.len(), bytes));
+    if !memory.try_reserve(max - size) {
         return false;
     }
-    part.add(keys, (&rows, bytes), || (), |_, ()| {});
-    room.give(most - part.size());
+    partition.add(keys, (&rows, bytes), || (), |_, ()| {});
+    memory.release(max - partition.size());
     true
 }

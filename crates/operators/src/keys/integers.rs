@@ -1,4 +1,4 @@
-//! A set of integers: a hash table, or a bitmap over their range if that is smaller.
+//! A set of integers: a hash table, or a bitmap over their range if the bitmap is smaller.
 
 use arrow_array::{Array, Int64Array};
 use arrow_buffer::BooleanBuffer;
@@ -18,13 +18,13 @@ pub(super) struct Integers {
 }
 
 enum Values {
-    Near(Bits),
+    Dense(Bits),
     Far(HashSet<i64>),
 }
 
 impl Default for Values {
     fn default() -> Self {
-        Self::Near(Bits::default())
+        Self::Dense(Bits::default())
     }
 }
 
@@ -65,7 +65,7 @@ impl Integers {
     /// Memory used, in bytes.
     pub(super) fn size(&self) -> usize {
         match &self.values {
-            Values::Near(bits) => size_of_val(bits.words.as_slice()),
+            Values::Dense(bits) => size_of_val(bits.words.as_slice()),
             Values::Far(table) => table.allocation_size(),
         }
     }
@@ -76,13 +76,13 @@ impl Integers {
         self.size().saturating_add(change.bytes())
     }
 
-    /// Adds the values of all rows, or of those set in `wanted`.
-    pub(super) fn add(&mut self, values: &Int64Array, wanted: Option<&BooleanBuffer>) {
+    /// Adds the values of all rows, or only of the rows set in `required`.
+    pub(super) fn add(&mut self, values: &Int64Array, required: Option<&BooleanBuffer>) {
         let bounds = joined(self.bounds, bounds(values));
         let change = self.change(bounds, values.len());
         self.bounds = bounds;
         self.values.change(change);
-        let is_wanted = |row: &usize| wanted.is_none_or(|wanted| wanted.value(*row));
+        let is_wanted = |row: &usize| required.is_none_or(|required| required.value(*row));
         let is_plain = values.null_count() == 0;
         for row in (0..values.len()).filter(is_wanted) {
             if !is_plain && values.is_null(row) {
@@ -90,7 +90,7 @@ impl Integers {
                 continue;
             }
             match &mut self.values {
-                Values::Near(bits) => bits.add(values.value(row)),
+                Values::Dense(bits) => bits.add(values.value(row)),
                 Values::Far(table) => {
                     table.insert(values.value(row));
                 }
@@ -102,7 +102,7 @@ impl Integers {
     pub(super) fn has(&self, values: &Int64Array) -> BooleanBuffer {
         let own = values.values();
         let found = match &self.values {
-            Values::Near(bits) => BooleanBuffer::collect_bool(own.len(), |row| bits.has(own[row])),
+            Values::Dense(bits) => BooleanBuffer::collect_bool(own.len(), |row| bits.has(own[row])),
             Values::Far(table) => {
                 BooleanBuffer::collect_bool(own.len(), |row| table.contains(&own[row]))
             }
@@ -118,26 +118,26 @@ impl Integers {
     pub(super) fn into_values(self) -> Box<dyn Iterator<Item = Option<i64>> + Send> {
         let null = self.has_null.then_some(None).into_iter();
         match self.values {
-            Values::Near(bits) => Box::new(null.chain(bits.into_values().map(Some))),
+            Values::Dense(bits) => Box::new(null.chain(bits.into_values().map(Some))),
             Values::Far(table) => Box::new(null.chain(table.into_iter().map(Some))),
         }
     }
 
-    /// Returns the reallocation needed for `rows` more values, if all values then lie between these
-    /// bounds.
+    /// Returns the reallocation needed to add `rows` values, given the bounds of all values
+    /// afterwards.
     fn change(&self, bounds: Option<(i64, i64)>, rows: usize) -> Change {
-        let Some((least, greatest)) = bounds else { return Change::None };
+        let Some((min, greatest)) = bounds else { return Change::None };
         let len = self.values.len().saturating_add(rows);
         match &self.values {
-            Values::Near(bits) if bits.covers(least, greatest) => return Change::None,
+            Values::Dense(bits) if bits.covers(min, greatest) => return Change::None,
             Values::Far(table) if len <= table.capacity() => return Change::None,
             _ => {}
         }
         let capacity = match &self.values {
-            Values::Near(_) => len,
+            Values::Dense(_) => len,
             Values::Far(table) => len.max(2 * table.capacity()),
         };
-        let (bits, table) = (self.values.bits(least, greatest), Change::Table(capacity));
+        let (bits, table) = (self.values.bits(min, greatest), Change::Table(capacity));
         if bits.bytes() <= table.bytes() { bits } else { table }
     }
 }
@@ -145,16 +145,16 @@ impl Integers {
 impl Values {
     fn len(&self) -> usize {
         match self {
-            Self::Near(bits) => bits.len,
+            Self::Dense(bits) => bits.len,
             Self::Far(table) => table.len(),
         }
     }
 
-    /// Returns a bitmap for integers between these bounds. Where the current bitmap was too short,
-    /// at its start or its end, the new one gets extra space, so that it rarely grows.
-    fn bits(&self, least: i64, greatest: i64) -> Change {
-        let (mut start, mut end) = (least, greatest);
-        if let Self::Near(bits) = self
+    /// Returns a bitmap for integers between these bounds. If the current bitmap was too short at
+    /// its start or end, the new bitmap gets extra space there, so that it rarely grows.
+    fn bits(&self, min: i64, greatest: i64) -> Change {
+        let (mut start, mut end) = (min, greatest);
+        if let Self::Dense(bits) = self
             && let Some(last) = bits.last()
         {
             let more = i64::try_from(end.abs_diff(start) / 4).unwrap_or(0);
@@ -170,13 +170,13 @@ impl Values {
     fn change(&mut self, change: Change) {
         match (change, &mut *self) {
             (Change::None, _) => {}
-            (Change::Bits(first, words), Self::Near(bits)) => bits.widen(first, words),
+            (Change::Bits(first, words), Self::Dense(bits)) => bits.widen(first, words),
             (Change::Bits(first, words), Self::Far(table)) => {
                 let mut bits = Bits { first, words: vec![0; words], len: 0 };
                 table.iter().for_each(|&value| bits.add(value));
-                *self = Self::Near(bits);
+                *self = Self::Dense(bits);
             }
-            (Change::Table(len), Self::Near(bits)) => {
+            (Change::Table(len), Self::Dense(bits)) => {
                 let mut table = HashSet::with_capacity(len);
                 table.extend(std::mem::take(bits).into_values());
                 *self = Self::Far(table);
@@ -187,8 +187,8 @@ impl Values {
 }
 
 impl Bits {
-    fn covers(&self, least: i64, greatest: i64) -> bool {
-        self.last().is_some_and(|last| self.first <= least && greatest <= last)
+    fn covers(&self, min: i64, greatest: i64) -> bool {
+        self.last().is_some_and(|last| self.first <= min && greatest <= last)
     }
 
     /// The last integer that the bitmap covers.
@@ -201,14 +201,14 @@ impl Bits {
         let mut wider = vec![0; words];
         if !self.words.is_empty() {
             let start = self.first.abs_diff(first) as usize / WORD_BITS;
-            let kept = self.words.len().min(words - start);
-            wider[start..start + kept].copy_from_slice(&self.words[..kept]);
+            let retained = self.words.len().min(words - start);
+            wider[start..start + retained].copy_from_slice(&self.words[..retained]);
         }
         (self.first, self.words) = (first, wider);
     }
 
     fn add(&mut self, value: i64) {
-        let (word, bit) = self.place(value);
+        let (word, bit) = self.bit_position(value);
         if let Some(word) = self.words.get_mut(word) {
             self.len += usize::from(*word & bit == 0);
             *word |= bit;
@@ -216,13 +216,13 @@ impl Bits {
     }
 
     fn has(&self, value: i64) -> bool {
-        let (word, bit) = self.place(value);
+        let (word, bit) = self.bit_position(value);
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
     /// Returns the word index and the bit of a value. The index is out of bounds for a value before
     /// the first.
-    fn place(&self, value: i64) -> (usize, u64) {
+    fn bit_position(&self, value: i64) -> (usize, u64) {
         let bit = value.wrapping_sub(self.first) as u64;
         ((bit / WORD_BITS as u64) as usize, 1 << (bit % WORD_BITS as u64))
     }

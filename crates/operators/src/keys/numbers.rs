@@ -1,4 +1,4 @@
-//! Numbers the keys of one or several columns in order of first appearance.
+//! Assigns IDs to the keys of one or several columns in the order of first appearance.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -13,28 +13,28 @@ use hashbrown::HashMap;
 use tidemark_types::account;
 
 use super::bytes::ByteNumbers;
-use super::room::{Hold, Reserved, Room};
+use super::memory::{KeyMemory, MemoryCheck, Reserved};
 use super::table::table_bytes;
 use super::values::{Form, comparable, integers};
 use super::{ABSENT, ROWS_AT_ONCE};
 use crate::error::engine_error;
 
-/// Maximum entries of a dense table. A larger one is allowed if it has at most `ENTRIES_PER_KEY`
+/// Maximum entries of a dense table. A larger table is allowed if it has at most `ENTRIES_PER_KEY`
 /// entries per key.
 const SMALL_TABLE: usize = 1 << 16;
 const ENTRIES_PER_KEY: usize = 8;
 
-/// Key numbers of one or several columns.
+/// Key IDs for one or several columns.
 pub(crate) struct KeyIndex {
     columns: Vec<ColumnIndex>,
-    /// For each further column: how many values it has, and the numbers of the pairs that the
-    /// preceding columns form with it.
+    /// For each column after the first: its number of distinct values, and the IDs of the pairs
+    /// that it forms with the preceding columns.
     pairs: Vec<(usize, Integers)>,
     /// Number of distinct keys.
     len: usize,
 }
 
-/// Numbered values of a column.
+/// IDs of a column's values.
 struct ColumnIndex {
     values: Values,
     null: u32,
@@ -46,9 +46,9 @@ enum Values {
     Integers(Integers),
 }
 
-/// Numbered integers.
+/// IDs of integers.
 enum Integers {
-    /// A table with one entry per integer from the minimum on, if the range is small.
+    /// A table with one entry per integer, starting at the minimum, if the range is small.
     Dense {
         least: i64,
         numbers: Vec<u32>,
@@ -56,37 +56,38 @@ enum Integers {
     Hashed(HashMap<i64, u32>),
 }
 
-/// Numbers of the strings of each column's dictionary, cached across batches.
+/// IDs of the strings in each column's dictionary, cached across batches.
 #[derive(Default)]
 pub(crate) struct KnownTexts(Vec<Option<Dictionary>>);
 
 /// A dictionary seen in earlier rows.
 struct Dictionary {
     texts: ArrayRef,
-    /// Number of rows that have used the dictionary. A table pays off once this reaches the number
-    /// of strings.
+    /// Number of rows that have used the dictionary. A lookup table pays off once this count
+    /// reaches the number of strings.
     rows: usize,
     numbers: Vec<u32>,
 }
 
 impl KeyIndex {
-    /// Numbers the keys of rows that take `base` bytes. Also returns each row's number. `nulls`
-    /// tells whether null equals null. `None` if the memory does not suffice for the numbers.
+    /// Assigns IDs to the keys of rows that occupy `base` bytes, and returns each row's ID as well.
+    /// `nulls` specifies whether null equals null. `None` if there is not enough memory for the
+    /// IDs.
     pub(crate) fn of(
         keys: &[ArrayRef],
         nulls: bool,
         base: usize,
-        room: &Reserved<'_>,
+        memory: &Reserved<'_>,
     ) -> Result<Option<(Self, Vec<u32>)>> {
         let is_full = Cell::new(false);
         let hold = |bytes: usize| {
             account::check().map_err(engine_error)?;
-            let (held, all) = (room.memory.size(), base.saturating_add(bytes));
-            if !room.take(all.saturating_sub(held)) {
+            let (used, all) = (memory.memory.size(), base.saturating_add(bytes));
+            if !memory.try_reserve(all.saturating_sub(used)) {
                 is_full.set(true);
                 return resources_err!("too many keys to keep in memory");
             }
-            room.give(room.memory.size() - all);
+            memory.release(memory.memory.size() - all);
             Ok(())
         };
         match Self::new(keys, nulls, &hold) {
@@ -95,22 +96,22 @@ impl KeyIndex {
         }
     }
 
-    fn new(keys: &[ArrayRef], nulls: bool, hold: Hold<'_>) -> Result<(Self, Vec<u32>)> {
+    fn new(keys: &[ArrayRef], nulls: bool, hold: MemoryCheck<'_>) -> Result<(Self, Vec<u32>)> {
         let Some((first, others)) = keys.split_first() else {
             return internal_err!("a join by keys requires keys");
         };
         let (first, mut numbers) = ColumnIndex::new(first, nulls, hold)?;
         let mut len = first.len;
-        let mut held = first.size();
+        let mut used = first.size();
         let (mut columns, mut pairs) = (vec![first], vec![]);
         for column in others {
             let (column, second) =
-                ColumnIndex::new(column, nulls, &|more| hold(more.saturating_add(held)))?;
-            held += column.size();
+                ColumnIndex::new(column, nulls, &|more| hold(more.saturating_add(used)))?;
+            used += column.size();
             let both = numbers.iter().zip(&second);
             let both = both.map(|(&first, &second)| pair(first, second, column.len));
-            let pair = Integers::number(both, false, &|more| hold(more.saturating_add(held)))?;
-            held += pair.index.size();
+            let pair = Integers::number(both, false, &|more| hold(more.saturating_add(used)))?;
+            used += pair.index.size();
             (len, numbers) = (pair.len, pair.numbers);
             pairs.push((column.len, pair.index));
             columns.push(column);
@@ -123,7 +124,7 @@ impl KeyIndex {
         self.len
     }
 
-    /// Returns the key numbers of rows.
+    /// Returns the key IDs of rows.
     pub(crate) fn find(&self, keys: &[ArrayRef], known: &mut KnownTexts) -> Result<Vec<u32>> {
         known.0.resize_with(self.columns.len(), || None);
         let mut columns = self.columns.iter().zip(keys).zip(&mut known.0);
@@ -149,7 +150,7 @@ impl KeyIndex {
 }
 
 impl ColumnIndex {
-    fn new(values: &ArrayRef, nulls: bool, hold: Hold<'_>) -> Result<(Self, Vec<u32>)> {
+    fn new(values: &ArrayRef, nulls: bool, hold: MemoryCheck<'_>) -> Result<(Self, Vec<u32>)> {
         if Form::of(values.data_type()) == Form::Integer {
             let Numbered { index, null, len, numbers } =
                 Integers::number(integers(values)?.iter(), nulls, hold)?;
@@ -186,8 +187,8 @@ impl ColumnIndex {
         })
     }
 
-    /// Looks up each string of a dictionary once, after as many rows have used the dictionary as it
-    /// has strings. Before that, only the strings of the rows are looked up.
+    /// Once as many rows have used a dictionary as it has strings, looks up each of its strings
+    /// once. Before that, looks up only the strings of the rows.
     fn find_symbols(
         &self,
         codes: &Int32Array,
@@ -222,12 +223,12 @@ impl ColumnIndex {
     }
 }
 
-/// Result of numbering integers.
+/// Result of assigning IDs to integers.
 struct Numbered {
     index: Integers,
-    /// Number of null.
+    /// ID of null.
     null: u32,
-    /// Number of distinct values; includes null if it has a number.
+    /// Number of distinct values, including null if it has an ID.
     len: usize,
     numbers: Vec<u32>,
 }
@@ -236,7 +237,7 @@ impl Integers {
     fn number(
         values: impl ExactSizeIterator<Item = Option<i64>> + Clone,
         nulls: bool,
-        hold: Hold<'_>,
+        hold: MemoryCheck<'_>,
     ) -> Result<Numbered> {
         let mut index = Self::for_values(values.clone(), hold)?;
         let (mut numbers, mut null, mut len) = (Vec::with_capacity(values.len()), ABSENT, 0);
@@ -246,8 +247,8 @@ impl Integers {
             }
             let number = match (value, &mut index) {
                 (None, _) => &mut null,
-                (Some(value), Self::Dense { least, numbers }) => {
-                    &mut numbers[value.wrapping_sub(*least) as usize]
+                (Some(value), Self::Dense { least: min, numbers }) => {
+                    &mut numbers[value.wrapping_sub(*min) as usize]
                 }
                 (Some(value), Self::Hashed(known)) => known.entry(value).or_insert(ABSENT),
             };
@@ -263,11 +264,11 @@ impl Integers {
     /// Creates an empty index, with a dense table if these values are close together.
     fn for_values(
         values: impl ExactSizeIterator<Item = Option<i64>>,
-        hold: Hold<'_>,
+        hold: MemoryCheck<'_>,
     ) -> Result<Self> {
         let rows = values.len();
-        let bounds = values.flatten().fold((i64::MAX, i64::MIN), |(least, greatest), value| {
-            (least.min(value), greatest.max(value))
+        let bounds = values.flatten().fold((i64::MAX, i64::MIN), |(min, greatest), value| {
+            (min.min(value), greatest.max(value))
         });
         let entries = bounds.1.checked_sub(bounds.0).and_then(|last| usize::try_from(last).ok());
         let entries = entries.and_then(|last| last.checked_add(1));
@@ -279,7 +280,7 @@ impl Integers {
     }
 
     /// Reserves memory and capacity for a few more rows, each with a new value.
-    fn reserve(&mut self, hold: Hold<'_>) -> Result<()> {
+    fn reserve(&mut self, hold: MemoryCheck<'_>) -> Result<()> {
         let Self::Hashed(known) = self else { return hold(self.size()) };
         let (len, capacity) = (known.len() + ROWS_AT_ONCE, known.capacity());
         let grown = if len > capacity { len.max(2 * capacity) } else { 0 };
@@ -289,14 +290,14 @@ impl Integers {
     }
 
     /// Converts the index of `len` keys: a dense table becomes a hash table if it has too few keys.
-    fn without_gaps(self, len: usize, hold: Hold<'_>) -> Result<Self> {
+    fn without_gaps(self, len: usize, hold: MemoryCheck<'_>) -> Result<Self> {
         match self {
-            Self::Dense { least, numbers } if !is_worth(numbers.len(), len) => {
+            Self::Dense { least: min, numbers } if !is_worth(numbers.len(), len) => {
                 let hashed = table_bytes(len, size_of::<(i64, u32)>());
                 hold(numbers.capacity() * size_of::<u32>() + hashed)?;
                 let mut known = HashMap::with_capacity(len);
                 let used = numbers.iter().enumerate().filter(|(_, number)| **number != ABSENT);
-                known.extend(used.map(|(at, &number)| (least.wrapping_add(at as i64), number)));
+                known.extend(used.map(|(at, &number)| (min.wrapping_add(at as i64), number)));
                 Ok(Self::Hashed(known))
             }
             index => Ok(index),
@@ -305,9 +306,9 @@ impl Integers {
 
     fn find(&self, values: impl Iterator<Item = i64>) -> Vec<u32> {
         match self {
-            Self::Dense { least, numbers } => {
+            Self::Dense { least: min, numbers } => {
                 let of = |value: i64| {
-                    let entry = usize::try_from(value.wrapping_sub(*least) as u64).ok();
+                    let entry = usize::try_from(value.wrapping_sub(*min) as u64).ok();
                     entry.and_then(|entry| numbers.get(entry)).copied().unwrap_or(ABSENT)
                 };
                 values.map(of).collect()
@@ -333,7 +334,8 @@ fn is_worth(entries: usize, keys: usize) -> bool {
 /// Value that no pair has.
 const NO_PAIR: i64 = -1;
 
-/// Combines two numbers into one; the second is below `width`. `None` if one of them is absent.
+/// Combines two IDs into one number; the second ID is below `width`. `None` if one of them is
+/// absent.
 fn pair(first: u32, second: u32, width: usize) -> Option<i64> {
     let pair = u64::from(first) * width as u64 + u64::from(second);
     (first != ABSENT && second != ABSENT).then_some(pair as i64)

@@ -11,7 +11,7 @@ use parking_lot::RwLock;
 use super::bytes::EncodedRows;
 use super::encoded::Encoded;
 use super::integers::Integers;
-use super::room::Room;
+use super::memory::KeyMemory;
 use super::values::{comparable, integers, is_integer, of_type};
 
 /// Keys per batch when a set is converted back to columns; memory is short at that point.
@@ -100,30 +100,30 @@ impl KeySet {
         }
     }
 
-    /// Adds the keys of all rows, or of those set in `wanted`. Returns false if memory runs out;
-    /// some keys may have been added.
+    /// Adds the keys of all rows, or only of the rows set in `required`. Returns false if memory
+    /// runs out; some keys may have been added.
     pub(crate) fn add(
         &self,
         batch: &BatchKeys,
-        wanted: Option<&BooleanBuffer>,
-        room: &impl Room,
+        required: Option<&BooleanBuffer>,
+        memory: &impl KeyMemory,
     ) -> Result<bool> {
         match (&self.keys, batch) {
             (Keys::Integers(integers), BatchKeys::Integers(values)) => {
                 let with_key = values.nulls().filter(|_| !self.nulls).map(NullBuffer::inner);
-                let both = with_key.zip(wanted).map(|(one, other)| one & other);
-                let wanted = both.as_ref().or(with_key).or(wanted);
+                let both = with_key.zip(required).map(|(one, other)| one & other);
+                let required = both.as_ref().or(with_key).or(required);
                 let mut integers = integers.write();
-                let (size, most) = (integers.size(), integers.size_with(values));
-                if !room.take(most - size) {
+                let (size, max) = (integers.size(), integers.size_with(values));
+                if !memory.try_reserve(max - size) {
                     return Ok(false);
                 }
-                integers.add(values, wanted);
-                room.give(most - integers.size());
+                integers.add(values, required);
+                memory.release(max - integers.size());
                 Ok(true)
             }
             (Keys::Encoded(encoded), BatchKeys::Encoded(rows)) => {
-                Ok(encoded.add(rows, wanted, room))
+                Ok(encoded.add(rows, required, memory))
             }
             _ => internal_err!("the keys belong to a different set"),
         }
@@ -138,8 +138,8 @@ impl KeySet {
         })
     }
 
-    /// Returns the key columns if there are few keys. Few keys are found faster by number: symbols
-    /// by their codes, several columns by pairs.
+    /// Returns the key columns if there are few keys. Few keys are found faster by ID: symbols by
+    /// their codes, several columns by pairs.
     pub(crate) fn few(&self) -> Result<Option<Vec<ArrayRef>>> {
         match &self.keys {
             Keys::Encoded(encoded) if self.len() <= FEW_KEYS => encoded.columns().map(Some),
@@ -189,7 +189,8 @@ mod tests {
         ChaCha8Rng::seed_from_u64(seed)
     }
 
-    /// Integers of a narrow or wide range, possibly at an end of the type's range.
+    /// Returns integers from a narrow or wide range, which may lie at either end of the type's
+    /// range.
     fn values(rng: &mut ChaCha8Rng, len: usize) -> Vec<Option<i64>> {
         let start = [0, 5, -900, 1 << 40, i64::MIN, i64::MAX][rng.random_range(0..6)];
         let width = [1, 70, 4_000, 1 << 30, i64::MAX][rng.random_range(0..5)];
@@ -205,8 +206,8 @@ mod tests {
     const SHAPES: [&[DataType]; 3] =
         [&[DataType::Int64], &[DataType::Utf8View], &[DataType::Int64, DataType::Utf8View]];
 
-    /// Key columns: the integers themselves, or as strings. Beside an integer column, several
-    /// integers share one string.
+    /// Returns the key columns, with the integers themselves or as strings. If there is also an
+    /// integer column, several integers share one string.
     fn columns(values: &[Option<i64>], shape: &[DataType]) -> Vec<ArrayRef> {
         let column = |data_type: &DataType| -> ArrayRef {
             if *data_type == DataType::Int64 {
@@ -221,15 +222,15 @@ mod tests {
 
     /// Bytes reserved and not released.
     #[derive(Default)]
-    struct Taken(AtomicUsize);
+    struct ReservedBytes(AtomicUsize);
 
-    impl Room for Taken {
-        fn take(&self, bytes: usize) -> bool {
+    impl KeyMemory for ReservedBytes {
+        fn try_reserve(&self, bytes: usize) -> bool {
             self.0.fetch_add(bytes, Ordering::Relaxed);
             true
         }
 
-        fn give(&self, bytes: usize) {
+        fn release(&self, bytes: usize) {
             self.0.fetch_sub(bytes, Ordering::Relaxed);
         }
     }
@@ -243,29 +244,29 @@ mod tests {
             let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
             let tasks = rng.random_range(1..3);
             let set = KeySet::new(schema, nulls, tasks, &DefaultHashBuilder::default()).unwrap();
-            let room = Taken::default();
+            let memory = ReservedBytes::default();
             let mut expected = HashSet::new();
             let is_key = |value: &Option<i64>| nulls || value.is_some();
             for _ in 0..rng.random_range(0..6) {
                 let len = rng.random_range(0..600);
                 let added = values(&mut rng, len);
                 let batch = set.prepare(&columns(&added, shape)).unwrap();
-                let wanted: Vec<bool> = added.iter().map(|_| rng.random_bool(0.8)).collect();
+                let required: Vec<bool> = added.iter().map(|_| rng.random_bool(0.8)).collect();
                 let all = rng.random_bool(0.5);
-                let mask = BooleanBuffer::from(wanted.clone());
-                let add = || assert!(set.add(&batch, (!all).then_some(&mask), &room).unwrap());
+                let mask = BooleanBuffer::from(required.clone());
+                let add = || assert!(set.add(&batch, (!all).then_some(&mask), &memory).unwrap());
                 std::thread::scope(|scope| (0..tasks).for_each(|_| drop(scope.spawn(add))));
-                assert_eq!(room.0.load(Ordering::Relaxed), set.size());
-                let own = added.iter().zip(&wanted).filter(|(_, wanted)| all || **wanted);
+                assert_eq!(memory.0.load(Ordering::Relaxed), set.size());
+                let own = added.iter().zip(&required).filter(|(_, required)| all || **required);
                 expected.extend(own.map(|(value, _)| *value).filter(is_key));
                 // Some added values, and some that may not have been added.
-                let mut asked = values(&mut rng, 50);
-                asked.extend(&added);
-                let batch = set.prepare(&columns(&asked, shape)).unwrap();
+                let mut probed = values(&mut rng, 50);
+                probed.extend(&added);
+                let batch = set.prepare(&columns(&probed, shape)).unwrap();
                 let found: Vec<bool> = set.has(&batch).unwrap().iter().collect();
-                let wanted: Vec<bool> =
-                    asked.iter().map(|value| expected.contains(value)).collect();
-                assert_eq!(found, wanted);
+                let required: Vec<bool> =
+                    probed.iter().map(|value| expected.contains(value)).collect();
+                assert_eq!(found, required);
                 assert_eq!(set.len(), expected.len());
             }
             let mut left = vec![];

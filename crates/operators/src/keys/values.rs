@@ -1,4 +1,4 @@
-//! Forms in which keys of each type are compared.
+//! Comparison forms of key types.
 
 use std::sync::Arc;
 

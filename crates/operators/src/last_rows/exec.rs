@@ -15,16 +15,17 @@ use datafusion::physical_plan::{PlanProperties, SendableRecordBatchStream};
 use futures::{Stream, TryStreamExt};
 
 use super::node::{LastRows, LastRowsNode};
-use crate::bounded::bytes::held_bytes;
+use crate::bounded::bytes::memory_bytes;
 use crate::operator::{
-    Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
+    Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work, of_first,
+    order_of_first,
 };
 use crate::plan_node::{PlanNode, scan_of, with_first_input};
 use crate::properties::properties;
-use crate::scan::kind::{Scan, Wanted};
+use crate::scan::kind::{Requested, Scan};
 
-/// Plans the selection of the remaining rows. It moves below projections, which then run on these
-/// rows only.
+/// Plans the selection of the last rows. The selection moves below projections, which then process
+/// only the selected rows.
 pub fn plan_last_rows(node: &LastRowsNode, input: Input) -> Result<Input> {
     over(node.rows(), input)
 }
@@ -53,13 +54,13 @@ impl LastRows {
 }
 
 /// Batches in memory, in order, and their number of rows.
-struct Held {
+struct Buffer {
     batches: VecDeque<(RecordBatch, usize)>,
     rows: usize,
     memory: MemoryReservation,
 }
 
-impl Held {
+impl Buffer {
     fn new(memory: MemoryReservation) -> Self {
         Self { batches: VecDeque::new(), rows: 0, memory }
     }
@@ -77,7 +78,7 @@ impl Held {
     }
 
     fn count(&mut self, batch: &RecordBatch) -> Result<usize> {
-        let bytes = held_bytes(batch);
+        let bytes = memory_bytes(batch);
         self.memory.try_grow(bytes)?;
         self.rows += batch.num_rows();
         Ok(bytes)
@@ -103,24 +104,24 @@ impl Held {
         std::iter::from_fn(move || {
             let rows = self.batches.front().filter(|_| left > 0)?.0.num_rows();
             let batch = self.pop(self.rows - rows)?;
-            let piece = batch.slice(from, (rows - from).min(left));
+            let slice = batch.slice(from, (rows - from).min(left));
             from = 0;
-            left -= piece.num_rows();
-            Some(Ok(piece))
+            left -= slice.num_rows();
+            Some(Ok(slice))
         })
     }
 }
 
 /// Reads the rows of a filtered scan backwards from the last one.
-async fn of_filtered(run: &Run, rows: LastRows) -> Result<Held> {
-    let mut held = Held::new(run.memory());
-    let Some((scan, keep)) = rows.scan(&run.inputs) else { return Ok(held) };
+async fn of_filtered(run: &Run, rows: LastRows) -> Result<Buffer> {
+    let mut buffer = Buffer::new(run.memory());
+    let Some((scan, keep)) = rows.scan(&run.inputs) else { return Ok(buffer) };
     let take = |batch| {
-        held.push_front(batch)?;
-        Ok(if held.rows < keep { Wanted::Rows } else { Wanted::Nothing })
+        buffer.push_front(batch)?;
+        Ok(if buffer.rows < keep { Requested::Rows } else { Requested::Nothing })
     };
-    scan.read_from_end(Wanted::Rows, take).await?;
-    Ok(held)
+    scan.read_from_end(Requested::Rows, take).await?;
+    Ok(buffer)
 }
 
 /// A stream that is read once.
@@ -128,7 +129,7 @@ struct Reading {
     input: SendableRecordBatchStream,
     skip: usize,
     rows: LastRows,
-    held: Held,
+    buffer: Buffer,
 }
 
 impl Reading {
@@ -136,9 +137,9 @@ impl Reading {
     async fn next(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             match self.rows.keep {
-                Some(keep) => while self.held.pop(keep).is_some() {},
+                Some(keep) => while self.buffer.pop(keep).is_some() {},
                 None => {
-                    if let Some(batch) = self.held.pop(self.rows.cut) {
+                    if let Some(batch) = self.buffer.pop(self.rows.cut) {
                         return Ok(Some(batch));
                     }
                 }
@@ -147,27 +148,27 @@ impl Reading {
             let skipped = self.skip.min(batch.num_rows());
             self.skip -= skipped;
             if skipped < batch.num_rows() {
-                self.held.push_back(batch.slice(skipped, batch.num_rows() - skipped))?;
+                self.buffer.push_back(batch.slice(skipped, batch.num_rows() - skipped))?;
             }
         }
     }
 }
 
 fn of_stream(reading: Reading) -> impl Stream<Item = Result<RecordBatch>> {
-    let batches = futures::stream::try_unfold(Some(reading), pieces);
+    let batches = futures::stream::try_unfold(Some(reading), next_batches);
     batches.map_ok(futures::stream::iter).try_flatten()
 }
 
-type Pieces = (Vec<Result<RecordBatch>>, Option<Reading>);
+type NextBatches = (Vec<Result<RecordBatch>>, Option<Reading>);
 
 /// Returns batches that are certainly part of the result, and the remaining input.
-async fn pieces(reading: Option<Reading>) -> Result<Option<Pieces>> {
+async fn next_batches(reading: Option<Reading>) -> Result<Option<NextBatches>> {
     let Some(mut reading) = reading else { return Ok(None) };
     if let Some(batch) = reading.next().await? {
         return Ok(Some((vec![Ok(batch)], Some(reading))));
     }
     let LastRows { keep, cut, .. } = reading.rows;
-    Ok(Some((reading.held.last(keep.unwrap_or(usize::MAX), cut).collect(), None)))
+    Ok(Some((reading.buffer.last(keep.unwrap_or(usize::MAX), cut).collect(), None)))
 }
 
 impl Operator for LastRows {
@@ -181,7 +182,7 @@ impl Operator for LastRows {
         Facts {
             name: "LastRowsExec",
             memory: Some("LIMIT"),
-            keeps: Keeps { rows: true, ..Keeps::NOTHING },
+            preserves: PreservedOrder { rows: true, ..PreservedOrder::NOTHING },
             work,
             suits_any_rows: scan.is_some(),
             scan: None,
@@ -233,12 +234,13 @@ impl Operator for LastRows {
                 scan.reversed(Some(keep)).reversed(Some(stay)).stream(0)
             }
             Some((Scan::Filtered(_), keep)) => Ok(Run::stream(schema, async move {
-                let held = of_filtered(&run, rows).await?;
-                Ok(futures::stream::iter(held.last(keep, rows.cut)))
+                let buffer = of_filtered(&run, rows).await?;
+                Ok(futures::stream::iter(buffer.last(keep, rows.cut)))
             })),
             None => {
-                let held = Held::new(run.memory());
-                let reading = Reading { input: run.rows(0, 0)?, skip: rows.skip, rows, held };
+                let buffer = Buffer::new(run.memory());
+                let reading =
+                    Reading { input: run.rows(0, 0)?, skip: rows.skip, rows, buffer: buffer };
                 Ok(Box::pin(RecordBatchStreamAdapter::new(schema, of_stream(reading))))
             }
         }

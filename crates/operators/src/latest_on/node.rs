@@ -76,8 +76,8 @@ impl UserDefinedLogicalNodeCore for LatestOnNode {
         Self::try_new(input, exprs.remove(0), keys)
     }
 
-    // Requests the same columns as its output, because the output schema is the input's schema: if
-    // the optimizer narrows the input, the output follows.
+    // Requests the same columns as its output, because the output schema is the input's schema. If
+    // the optimizer narrows the input, the output is narrowed too.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![output_columns.to_vec()])
     }

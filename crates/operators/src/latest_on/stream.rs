@@ -25,7 +25,7 @@ const CELL_BYTES: usize = 16;
 pub(crate) struct Picker {
     plan: Arc<LatestOnPlan>,
     keys: Keys,
-    /// Newest first.
+    /// Picked rows, newest first.
     picked: Vec<RecordBatch>,
     picked_bytes: usize,
 }
@@ -45,8 +45,8 @@ enum Keys {
 }
 
 impl Picker {
-    /// Creates a picker. `passing` are the symbol keys that can occur, if known. `holds_null` tells
-    /// whether the symbol column has nulls.
+    /// Creates a picker. `passing` contains the symbol keys that can occur, if known. `holds_null`
+    /// specifies whether the symbol column has nulls.
     pub(crate) fn new(
         plan: &Arc<LatestOnPlan>,
         passing: Option<PassingKeys>,
@@ -69,15 +69,15 @@ impl Picker {
     /// Symbol keys whose rows are still missing, if they are few and do not include null.
     pub(crate) fn few_keys(&self) -> Option<&[i32]> {
         match &self.keys {
-            Keys::Few(wanted) if !wanted.contains(&NULL) => Some(wanted),
+            Keys::Few(required) if !required.contains(&NULL) => Some(required),
             _ => None,
         }
     }
 
-    /// Whether every key has its row, so that older rows are irrelevant.
+    /// Whether a row has been found for every key, so that older rows are irrelevant.
     pub(crate) fn is_complete(&self) -> bool {
         match &self.keys {
-            Keys::Few(wanted) => wanted.is_empty(),
+            Keys::Few(required) => required.is_empty(),
             Keys::Symbol { remaining, .. } => *remaining == 0,
             Keys::Hashed { .. } => false,
         }
@@ -93,14 +93,14 @@ impl Picker {
         keys + self.picked_bytes
     }
 
-    /// Processes a batch that is older than all previous batches. `newest_first` tells the order of
-    /// its rows.
+    /// Processes a batch that is older than all previous batches. `newest_first` specifies the
+    /// order of its rows.
     pub(crate) fn update(&mut self, batch: &RecordBatch, newest_first: bool) -> Result<()> {
         let rows = batch.num_rows();
         let evaluate = self.plan.keys.iter().map(|key| key.evaluate(batch)?.into_array(rows));
         let keys = evaluate.collect::<Result<Vec<_>>>()?;
         let rows = match &mut self.keys {
-            Keys::Few(wanted) => pick_few(symbol_codes(&keys)?, wanted, newest_first),
+            Keys::Few(required) => pick_few(symbol_codes(&keys)?, required, newest_first),
             Keys::Symbol { seen, remaining } => {
                 pick_symbols(symbol_codes(&keys)?, seen, remaining, newest_first)
             }
@@ -179,15 +179,15 @@ fn symbol_codes(keys: &[ArrayRef]) -> Result<&Int32Array> {
     Ok(key.keys())
 }
 
-fn pick_few(codes: &Int32Array, wanted: &mut Vec<i32>, newest_first: bool) -> Vec<u32> {
+fn pick_few(codes: &Int32Array, required: &mut Vec<i32>, newest_first: bool) -> Vec<u32> {
     let mut rows = vec![];
-    for place in 0..codes.len() {
-        let row = if newest_first { place } else { codes.len() - 1 - place };
+    for position in 0..codes.len() {
+        let row = if newest_first { position } else { codes.len() - 1 - position };
         let code = if codes.is_null(row) { NULL } else { codes.value(row) };
-        if let Some(found) = wanted.iter().position(|&key| key == code) {
-            wanted.swap_remove(found);
+        if let Some(found) = required.iter().position(|&key| key == code) {
+            required.swap_remove(found);
             rows.push(row as u32);
-            if wanted.is_empty() {
+            if required.is_empty() {
                 break;
             }
         }

@@ -1,7 +1,7 @@
-//! Block joins, for rows that nearly all have the same key: each block of the left side is joined
+//! Block joins, used when nearly all rows have the same key: each block of the left side is joined
 //! with the whole right side.
 //!
-//! The result of a left row is known at the end of its block, that of a right row only after the
+//! A left row's result is known at the end of its block, but a right row's result only after the
 //! last block. Until then, a bit records whether the right row has matched.
 
 use std::sync::Arc;
@@ -18,19 +18,19 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{EmptyRecordBatchStream, SendableRecordBatchStream};
 use futures::TryStreamExt;
 
-use super::hold::{HeldRows, Rest};
+use super::build_rows::{MaterializedRows, RemainingRows};
 use super::joiner::{Joiner, LEFT, RIGHT, settled};
-use super::share::Share;
+use super::memory_budget::MemoryBudget;
 use super::spread::File;
-use crate::held::with_schema;
+use crate::materialize::with_schema;
 
 /// The remaining block joins.
 pub(super) struct Blocks {
     joiner: Arc<Joiner>,
-    left: Option<Rest>,
+    left: Option<RemainingRows>,
     /// `None` if the right side has no rows.
     right: Option<File>,
-    /// Whether each right row has matched, if the join type needs to know.
+    /// For join types that need it, whether each right row has matched.
     found: Option<BooleanBuffer>,
     /// Memory for the match bits.
     _memory: MemoryReservation,
@@ -60,7 +60,8 @@ impl Blocks {
         let memory = joiner.run.memory();
         let mut found = None;
         if keeps_right(*joiner.join.join_type()) {
-            // Match bits of all blocks so far, of one block, and of their union.
+            // Three bitmaps: the matches of all blocks so far, the matches of one block, and their
+            // union.
             let rows = right.as_ref().map_or(0, |right| right.rows);
             memory.try_grow(3 * rows.div_ceil(8))?;
             found = Some(BooleanBuffer::new_unset(rows));
@@ -90,13 +91,14 @@ impl Blocks {
             return Ok(Some((self.kept(found)?, self)));
         };
         let kind = *joiner.join.join_type();
-        let (held, rest) = HeldRows::read(&joiner.run, left, joiner.block()).await?;
+        let (materialized, rest) =
+            MaterializedRows::read(&joiner.run, left, joiner.block()).await?;
         self.left = rest;
         let Some(found) = self.found.take() else {
-            let rows = joiner.execute_held(held, self.right()?)?;
+            let rows = joiner.execute_materialized(materialized, self.right()?)?;
             return Ok(Some((rows, self)));
         };
-        let (left, memory) = held.prepaid();
+        let (left, memory) = materialized.prepaid();
         let right = joiner.found(left.clone(), &memory, self.right()?).await?;
         self.found = Some(&found | &right);
         let schema = joiner.schema();
@@ -132,16 +134,16 @@ impl Blocks {
 }
 
 impl Joiner {
-    /// Finds out which right rows match one of these left rows.
+    /// Determines which right rows match at least one of these left rows.
     async fn found(
         &self,
         left: Vec<RecordBatch>,
-        memory: &Arc<Share>,
+        memory: &Arc<MemoryBudget>,
         right: SendableRecordBatchStream,
     ) -> Result<BooleanBuffer> {
         let width = self.schema_of(RIGHT).fields().len();
         let mark = |join: HashJoinExecBuilder| {
-            // The projection refers to the columns of the original output.
+            // Removes the projection first, because it refers to the original output columns.
             let join = join.with_projection(None).with_type(JoinType::RightMark);
             join.with_projection(Some(vec![width]))
         };
@@ -163,19 +165,20 @@ impl Joiner {
                 (batch.num_rows(), columns.collect::<Vec<_>>())
             }
             JoinType::RightSemi => {
-                let kept = of(found.clone())?;
-                (kept.num_rows(), kept.columns().to_vec())
+                let retained = of(found.clone())?;
+                (retained.num_rows(), retained.columns().to_vec())
             }
             JoinType::RightAnti => {
-                let kept = of(!found)?;
-                (kept.num_rows(), kept.columns().to_vec())
+                let retained = of(!found)?;
+                (retained.num_rows(), retained.columns().to_vec())
             }
             _ => {
-                let kept = of(!found)?;
+                let retained = of(!found)?;
                 let left = self.schema_of(LEFT);
-                let nulls = |field: &FieldRef| new_null_array(field.data_type(), kept.num_rows());
+                let nulls =
+                    |field: &FieldRef| new_null_array(field.data_type(), retained.num_rows());
                 let left = left.fields().iter().map(nulls);
-                (kept.num_rows(), left.chain(kept.columns().iter().cloned()).collect())
+                (retained.num_rows(), left.chain(retained.columns().iter().cloned()).collect())
             }
         };
         if let Some(projection) = &self.join.projection {

@@ -10,12 +10,12 @@ use datafusion::physical_plan::{EmptyRecordBatchStream, SendableRecordBatchStrea
 use futures::TryStreamExt;
 
 use super::blocks::Blocks;
-use super::hold::HeldRows;
+use super::build_rows::MaterializedRows;
 use super::joiner::{Joiner, LEFT, RIGHT};
 use super::spread::{By, File};
 use crate::operator::Run;
 
-/// Maximum number of times that rows are partitioned before they are joined in blocks.
+/// Maximum number of partitioning passes before rows are joined in blocks.
 const MAX_LEVELS: usize = 4;
 
 /// Rows of one side of a join.
@@ -39,9 +39,9 @@ impl Side {
 /// How the left rows have been partitioned so far.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Spread {
-    /// Number of times that they were partitioned.
+    /// Number of partitioning passes so far.
     pub(super) level: usize,
-    /// Whether most rows stayed together in the last pass, so that they probably have the same key.
+    /// Whether the last pass put most rows into this file, so that they probably have the same key.
     pub(super) is_one_key: bool,
 }
 
@@ -55,12 +55,13 @@ impl Joiner {
     ) -> SendableRecordBatchStream {
         Run::stream(self.schema(), async move {
             let is_last = spread.is_one_key || spread.level == MAX_LEVELS;
-            let most = self.most(spread.level);
-            let (held, rest) = HeldRows::read(&self.run, left.read()?.into(), most).await?;
+            let max = self.memory_limits(spread.level);
+            let (materialized, rest) =
+                MaterializedRows::read(&self.run, left.read()?.into(), max).await?;
             let Some(rest) = rest else {
-                return self.execute_held(held, right.read()?);
+                return self.execute_materialized(materialized, right.read()?);
             };
-            let left = held.and(rest);
+            let left = materialized.and(rest);
             let right = match right {
                 Side::File(right) if is_last => Some(right),
                 Side::None(_) if is_last => None,

@@ -12,12 +12,12 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use super::hold::{HeldRows, Most};
-use super::share::Share;
+use super::build_rows::{MaterializedRows, MemoryLimits};
+use super::memory_budget::MemoryBudget;
 use super::spread::{By, Spreader};
 use super::texts::symbols;
 use crate::bounded::paced::paced;
-use crate::held::again;
+use crate::materialize::again;
 use crate::operator::{Input, Run};
 
 pub(super) const LEFT: usize = 0;
@@ -25,9 +25,9 @@ pub(super) const RIGHT: usize = 1;
 
 /// A join of files may use 1/n of the joins' memory. Several such joins may run at once, with sorts
 /// above them.
-const FILES_SHARE: usize = 4;
+const FILES_MEMORY_DIVISOR: usize = 4;
 /// A join of files may always use 1/n of the joins' memory.
-const MIN_SHARE: usize = 64;
+const MIN_MEMORY_DIVISOR: usize = 64;
 
 /// The join of one partition.
 pub(super) struct Joiner {
@@ -35,7 +35,7 @@ pub(super) struct Joiner {
     pub(super) run: Run,
     /// Number of partitions that run this join.
     pub(super) partitions: usize,
-    /// For each side, whether each column holds symbols from one table.
+    /// For each side, whether each column contains symbols from a single table.
     symbols: [Vec<bool>; 2],
 }
 
@@ -45,7 +45,7 @@ impl Joiner {
         let partitions = run.inputs[sides[RIGHT]].output_partitioning().partition_count().max(1);
         let of = |side: usize, schema: SchemaRef| {
             let mut symbols = symbols(&run.inputs[sides[side]]);
-            // The join's input may have one more column.
+            // The join's input may have an additional column.
             symbols.resize(schema.fields().len(), false);
             symbols
         };
@@ -63,7 +63,7 @@ impl Joiner {
         if side == LEFT { self.join.left().schema() } else { self.join.right().schema() }
     }
 
-    /// Whether each output column holds symbols from one table.
+    /// Whether each output column contains symbols from a single table.
     pub(super) fn symbols(&self) -> Vec<bool> {
         use JoinType::{RightAnti, RightMark, RightSemi};
         let [left, right] = &self.symbols;
@@ -83,25 +83,29 @@ impl Joiner {
     }
 
     /// Memory limits for the left side.
-    pub(super) fn most(&self, level: usize) -> Most {
-        let all = self.run.held_at_most();
-        let most = Most { own: all, all, least: 0, at_least_one: false };
+    pub(super) fn memory_limits(&self, level: usize) -> MemoryLimits {
+        let all = self.run.memory_limit();
+        let max = MemoryLimits { own: all, all, guaranteed: 0, at_least_one: false };
         if level == 0 {
-            return most;
+            return max;
         }
         let shared = all / self.partitions;
-        Most { own: shared / FILES_SHARE, least: shared / MIN_SHARE, ..most }
+        MemoryLimits {
+            own: shared / FILES_MEMORY_DIVISOR,
+            guaranteed: shared / MIN_MEMORY_DIVISOR,
+            ..max
+        }
     }
 
     /// Memory limits for a block.
-    pub(super) fn block(&self) -> Most {
-        Most { at_least_one: true, ..self.most(1) }
+    pub(super) fn block(&self) -> MemoryLimits {
+        MemoryLimits { at_least_one: true, ..self.memory_limits(1) }
     }
 
     /// Executes the hash join over a materialized left side.
-    pub(super) fn execute_held(
+    pub(super) fn execute_materialized(
         &self,
-        left: HeldRows,
+        left: MaterializedRows,
         right: SendableRecordBatchStream,
     ) -> Result<SendableRecordBatchStream> {
         let (left, memory) = left.prepaid();
@@ -113,7 +117,7 @@ impl Joiner {
     pub(super) fn execute(
         &self,
         left: Vec<RecordBatch>,
-        memory: &Arc<Share>,
+        memory: &Arc<MemoryBudget>,
         right: SendableRecordBatchStream,
         change: impl FnOnce(HashJoinExecBuilder) -> HashJoinExecBuilder,
     ) -> Result<SendableRecordBatchStream> {
@@ -136,7 +140,7 @@ impl Joiner {
 /// Returns the right rows. The hash join reads them only after it has built the left table, so the
 /// first read releases unused memory.
 pub(super) fn settled(
-    memory: &Arc<Share>,
+    memory: &Arc<MemoryBudget>,
     rows: SendableRecordBatchStream,
 ) -> SendableRecordBatchStream {
     let memory = Arc::clone(memory);

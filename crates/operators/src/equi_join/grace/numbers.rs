@@ -1,5 +1,4 @@
-//! Rows with their positions on one side of a join. The positions restore the order of the join's
-//! rows.
+//! Adds row positions to one side of a join. With them, the order of the joined rows is restored.
 
 use std::sync::Arc;
 use std::task::Poll;
@@ -19,15 +18,15 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
 use futures::{Stream, StreamExt, TryStreamExt};
 
-use super::share::Share;
+use super::memory_budget::MemoryBudget;
 use super::texts::Texts;
-use crate::bounded::bytes::{held_bytes, rows_of_bytes};
-use crate::held::{again, with_schema};
+use crate::bounded::bytes::{memory_bytes, rows_of_bytes};
+use crate::materialize::{again, with_schema};
 use crate::operator::Run;
 
 /// All sorts of one join together may use 1/n of the joins' memory.
-const SORT_SHARE: usize = 8;
-/// Minimum number of batches for which a sort has memory.
+const SORT_MEMORY_DIVISOR: usize = 8;
+/// Minimum number of batches that must fit in a sort's memory.
 const BATCHES: usize = 16;
 
 /// Returns the schema with an additional last column for the row position.
@@ -37,7 +36,7 @@ pub(crate) fn with_number(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(fields))
 }
 
-/// Appends its position to each row.
+/// Appends a column with row positions.
 pub(crate) fn numbered(rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
     let schema = with_number(&rows.schema());
     let (own, mut next) = (Arc::clone(&schema), 0);
@@ -52,7 +51,7 @@ pub(crate) fn numbered(rows: SendableRecordBatchStream) -> SendableRecordBatchSt
     Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
-/// A join of sides with row positions. Its type returns no unmatched left rows.
+/// A join whose sides have row positions and whose type returns no unmatched left rows.
 pub(super) struct Numbered {
     pub(super) join: Arc<HashJoinExec>,
     /// Number of position columns after the output columns: first the right row's position, then
@@ -86,7 +85,7 @@ impl Numbered {
         rows: SendableRecordBatchStream,
         texts: Texts,
         backward: bool,
-        share: SortShare,
+        budget: SortBudget,
     ) -> Result<SendableRecordBatchStream> {
         let width = self.schema.fields().len();
         let key = |number: usize| {
@@ -96,12 +95,12 @@ impl Numbered {
         };
         let order = LexOrdering::new((0..self.numbers).map(key));
         let order = order.ok_or_else(|| internal_datafusion_err!("rows without sort keys"))?;
-        Ok(sorted(rows, order, self.schema, texts, share))
+        Ok(sorted(rows, order, self.schema, texts, budget))
     }
 }
 
-/// Sorts rows by the position column that follows their own columns, and removes it. `symbols`
-/// tells which columns hold symbols from one table.
+/// Sorts rows by the position column that follows their own columns, and removes that column.
+/// `symbols` marks the columns that contain symbols from a single table.
 pub(crate) fn by_number(
     run: &Run,
     rows: SendableRecordBatchStream,
@@ -112,34 +111,34 @@ pub(crate) fn by_number(
     let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new("number", schema.fields().len()));
     let order = LexOrdering::from([PhysicalSortExpr::new_default(column)]);
     let texts = Texts::of(with_number(&schema), symbols);
-    sorted(rows, order, schema, texts, SortShare::of(run, partitions))
+    sorted(rows, order, schema, texts, SortBudget::of(run, partitions))
 }
 
-/// Sorts rows and returns only their leading columns, those of `own`.
+/// Sorts rows and returns only their leading columns, which have the schema `own`.
 fn sorted(
     rows: SendableRecordBatchStream,
     order: LexOrdering,
     own: SchemaRef,
     texts: Texts,
-    share: SortShare,
+    budget: SortBudget,
 ) -> SendableRecordBatchStream {
     let width = own.fields().len();
     let texts = Arc::new(texts);
-    let (taken, most) = (Arc::clone(&texts), share.batch_bytes);
-    let pieces = rows.map(move |batch| {
+    let (taken, max) = (Arc::clone(&texts), budget.batch_bytes);
+    let slices = rows.map(move |batch| {
         let batch = taken.take(&batch?)?;
-        Ok::<_, DataFusionError>(futures::stream::iter(pieces(batch, most)))
+        Ok::<_, DataFusionError>(futures::stream::iter(split(batch, max)))
     });
-    let mut pieces = Box::pin(pieces.try_flatten());
+    let mut slices = Box::pin(slices.try_flatten());
     Run::stream(Arc::clone(&own), async move {
         let schema = Arc::clone(texts.schema_without());
-        let first = pieces.try_next().await?;
-        let context = share.context(first.as_ref().map_or(1, RecordBatch::num_rows));
-        let rows = futures::stream::iter(first.map(Ok)).chain(pieces).chain(share.end());
+        let first = slices.try_next().await?;
+        let context = budget.context(first.as_ref().map_or(1, RecordBatch::num_rows));
+        let rows = futures::stream::iter(first.map(Ok)).chain(slices).chain(budget.end());
         let rows = RecordBatchStreamAdapter::new(Arc::clone(&schema), rows);
         let sort = SortExec::new(order, again(vec![Box::pin(rows)], &schema, None));
         let sorted = sort.execute(0, context)?.map(move |batch| {
-            let batch = texts.give(&batch?)?;
+            let batch = texts.restore(&batch?)?;
             with_schema(&own, batch.columns()[..width].to_vec(), batch.num_rows())
         });
         Ok(sorted)
@@ -147,25 +146,25 @@ fn sorted(
 }
 
 /// Memory budget of a sort, and the maximum bytes of its batches.
-pub(super) struct SortShare {
-    share: Arc<Share>,
+pub(super) struct SortBudget {
+    budget: Arc<MemoryBudget>,
     query: Arc<TaskContext>,
     batch_bytes: usize,
 }
 
-impl SortShare {
-    /// Returns the budget of one sort, if each of `partitions` partitions sorts.
+impl SortBudget {
+    /// Returns the memory budget of one sort when each of `partitions` partitions runs a sort.
     pub(super) fn of(run: &Run, partitions: usize) -> Self {
-        let most = run.held_at_most() / SORT_SHARE / partitions;
-        let share = Share::at_most(run.memory(), most);
-        Self { share, query: Arc::clone(&run.context), batch_bytes: most / BATCHES }
+        let max = run.memory_limit() / SORT_MEMORY_DIVISOR / partitions;
+        let budget = MemoryBudget::limited(run.memory(), max);
+        Self { budget: budget, query: Arc::clone(&run.context), batch_bytes: max / BATCHES }
     }
 
     /// Returns an empty stream that signals the end of the input to the budget.
     fn end(&self) -> impl Stream<Item = Result<RecordBatch>> + Send + 'static {
-        let share = Arc::clone(&self.share);
+        let budget = Arc::clone(&self.budget);
         futures::stream::poll_fn(move |_| {
-            share.end();
+            budget.end();
             Poll::Ready(None)
         })
     }
@@ -175,18 +174,18 @@ impl SortShare {
         let config = self.query.session_config();
         let rows = batch_rows.clamp(1, config.batch_size());
         let config = config.clone().with_batch_size(rows);
-        self.share.context(&self.query, config)
+        self.budget.context(&self.query, config)
     }
 }
 
-/// Splits a batch into copied slices of about `most` bytes.
-fn pieces(batch: RecordBatch, most: usize) -> impl Iterator<Item = Result<RecordBatch>> {
+/// Splits a batch into copied slices of about `max` bytes.
+fn split(batch: RecordBatch, max: usize) -> impl Iterator<Item = Result<RecordBatch>> {
     let mut rest = Some(batch);
     std::iter::from_fn(move || {
         let batch = rest.take().filter(|batch| batch.num_rows() > 0)?;
-        let bytes = held_bytes(&batch).max(1);
-        let even = batch.num_rows().saturating_mul(most) / bytes;
-        let rows = rows_of_bytes(&batch, most).min(even.max(1));
+        let bytes = memory_bytes(&batch).max(1);
+        let even = batch.num_rows().saturating_mul(max) / bytes;
+        let rows = rows_of_bytes(&batch, max).min(even.max(1));
         if rows < batch.num_rows() {
             rest = Some(batch.slice(rows, batch.num_rows() - rows));
         }

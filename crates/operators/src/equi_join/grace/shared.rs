@@ -11,14 +11,14 @@ use datafusion::physical_plan::{
     EmptyRecordBatchStream, ExecutionPlan, ExecutionPlanProperties, SendableRecordBatchStream,
 };
 
-use super::hold::HeldRows;
+use super::build_rows::MaterializedRows;
 use super::join::{Side, Spread};
 use super::joiner::{Joiner, LEFT, RIGHT, settled};
-use super::numbers::{Numbered, SortShare, numbered};
+use super::numbers::{Numbered, SortBudget, numbered};
 use super::spread::{By, File, Spreader};
 use super::texts::{Texts, symbols};
 use crate::bounded::paced::paced;
-use crate::held::again;
+use crate::materialize::again;
 use crate::operator::{Input, Run};
 
 /// Rows that do not fit in memory for all partitions may fit for a single one.
@@ -27,7 +27,7 @@ const ONCE: Spread = Spread { level: 1, is_one_key: false };
 /// The left side, read once.
 pub(super) enum Shared {
     /// The join of all partitions, and its task context.
-    Held(Input, Arc<TaskContext>),
+    InMemory(Input, Arc<TaskContext>),
     Spilled(Spilled),
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Spilled {
     file: Option<File>,
 }
 
-/// Whether each right row determines its output by itself, independently of other right rows.
+/// Whether each right row's output is independent of the other right rows.
 fn is_by_right(kind: JoinType) -> bool {
     use JoinType::{Inner, Right, RightAnti, RightMark, RightSemi};
     matches!(kind, Inner | Right | RightSemi | RightAnti | RightMark)
@@ -48,25 +48,31 @@ impl Shared {
     pub(super) async fn read(joiner: &Joiner) -> Result<Self> {
         let (run, kind) = (&joiner.run, *joiner.join.join_type());
         let rows = run.rows(LEFT, 0)?;
-        let (held, rest) = HeldRows::read(run, rows.into(), joiner.most(0)).await?;
+        let (materialized, rest) =
+            MaterializedRows::read(run, rows.into(), joiner.memory_limits(0)).await?;
         if let Some(rest) = rest {
-            let rows = held.and(rest);
+            let rows = materialized.and(rest);
             let rows = if is_by_right(kind) { numbered(rows) } else { rows };
             return Ok(Self::Spilled(Spilled::write(run, LEFT, rows).await?));
         }
-        let (left, memory) = held.prepaid();
+        let (left, memory) = materialized.prepaid();
         let order = run.inputs[RIGHT].output_ordering();
         let right = (0..run.inputs[RIGHT].output_partitioning().partition_count())
             .map(|at| Ok(paced(settled(&memory, run.rows(RIGHT, at)?))));
         let right = again(right.collect::<Result<_>>()?, &joiner.schema_of(RIGHT), order);
-        Ok(Self::Held(joiner.over(left, right)?.build_exec()?, memory.query_context(&run.context)))
+        Ok(Self::InMemory(
+            joiner.over(left, right)?.build_exec()?,
+            memory.query_context(&run.context),
+        ))
     }
 
     /// Returns the rows of a partition.
     pub(super) fn rows(&self, joiner: Joiner) -> Result<SendableRecordBatchStream> {
         let run = &joiner.run;
         let spilled = match self {
-            Self::Held(join, context) => return join.execute(run.partition, Arc::clone(context)),
+            Self::InMemory(join, context) => {
+                return join.execute(run.partition, Arc::clone(context));
+            }
             Self::Spilled(spilled) => spilled,
         };
         if is_by_right(*joiner.join.join_type()) {
@@ -90,7 +96,8 @@ impl Spilled {
         Ok(Self { file: spreader.write(rows).await?.swap_remove(0) })
     }
 
-    /// Like `write`, for rows that will be joined in the order of the other side.
+    /// Like `write`, but adds row positions, so that the rows can be joined in the other side's
+    /// order.
     pub(crate) async fn write_numbered(
         run: &Run,
         input: usize,
@@ -118,8 +125,8 @@ impl Spilled {
         let joiner = Joiner::new(Arc::clone(&ordered.join), run, sides);
         let left = self.side(joiner.schema_of(LEFT));
         let texts = Texts::of(joiner.schema(), &joiner.symbols());
-        let share = SortShare::of(&joiner.run, joiner.partitions);
+        let budget = SortBudget::of(&joiner.run, joiner.partitions);
         let rows = Arc::new(joiner).joined(left, Side::Rows(right), ONCE);
-        ordered.in_order(rows, texts, backward, share)
+        ordered.in_order(rows, texts, backward, budget)
     }
 }

@@ -14,19 +14,19 @@ use datafusion::physical_plan::{SendableRecordBatchStream, SpillManager};
 use futures::{StreamExt, TryStreamExt};
 
 use super::texts::Texts;
-use crate::bounded::bytes::held_bytes;
-use crate::held::pause;
+use crate::bounded::bytes::memory_bytes;
+use crate::hash_partition::{hashes, joined, sort_by_partition};
+use crate::materialize::pause;
 use crate::operator::Run;
-use crate::parts::{hashes, in_parts, joined};
 
 /// Number of files per side.
 const FILES: usize = 32;
-/// Hash seed, different from those of the exchange below and of the hash tables.
+/// Hash seed. It differs from the seeds of the exchange below and of the hash tables.
 const SEED: u64 = 0x6772_6163_6500;
 /// Maximum bytes of rows that are partitioned in one round.
 const ROUND_BYTES: usize = 16 << 20;
 /// The rows of one round may use 1/n of the operators' memory.
-const ROUND_SHARE: usize = 64;
+const ROUND_MEMORY_DIVISOR: usize = 64;
 
 /// Rows in a file.
 #[derive(Clone)]
@@ -41,7 +41,7 @@ impl File {
     pub(crate) fn read(&self) -> Result<SendableRecordBatchStream> {
         let rows = self.manager.read_spill_as_stream(Arc::clone(&self.spilled), None)?;
         let texts = Arc::clone(&self.texts);
-        let rows = rows.map(move |batch| texts.give(&batch?));
+        let rows = rows.map(move |batch| texts.restore(&batch?));
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(self.texts.schema()), rows)))
     }
 }
@@ -57,8 +57,8 @@ pub(crate) enum By<'a> {
 /// Writes rows to files.
 pub(crate) struct Spreader<'a> {
     pub(crate) run: &'a Run,
-    /// Whether each column holds symbols from one table. Columns beyond the end of the slice do
-    /// not.
+    /// Whether each column contains symbols from a single table; false for columns beyond the end
+    /// of the slice.
     pub(crate) symbols: &'a [bool],
     pub(crate) by: By<'a>,
 }
@@ -92,18 +92,18 @@ impl Spreader<'_> {
         let mut round = Round::of(run);
         while let Some(batch) = rows.try_next().await? {
             pause().await?;
-            // Slices of the batch; the first one is last.
-            let mut pieces = vec![batch];
-            while let Some(batch) = pieces.pop() {
-                if !round.has_room(&batch) {
+            // Slices of the batch in reverse order, used as a stack.
+            let mut slices = vec![batch];
+            while let Some(batch) = slices.pop() {
+                if !round.try_reserve(&batch) {
                     append(&mut round)?;
-                    if let Err(error) = round.make_room(&batch) {
+                    if let Err(error) = round.reserve_first(&batch) {
                         let half = batch.num_rows() / 2;
                         if half == 0 {
                             return Err(error);
                         }
-                        pieces.push(batch.slice(half, batch.num_rows() - half));
-                        pieces.push(batch.slice(0, half));
+                        slices.push(batch.slice(half, batch.num_rows() - half));
+                        slices.push(batch.slice(0, half));
                         continue;
                     }
                 }
@@ -129,30 +129,30 @@ impl Spreader<'_> {
     }
 }
 
-/// Rows that are partitioned together, so that each file gets batches of a useful size. A batch of
-/// few rows costs as much to write, read and join as one of many.
+/// Rows that are partitioned together, so that each file gets batches of a useful size. Writing,
+/// reading and joining a small batch costs as much as a large batch.
 struct Round {
     batches: Vec<RecordBatch>,
     hashes: Vec<u64>,
     memory: MemoryReservation,
     /// Maximum bytes; a single batch may exceed it.
-    most: usize,
+    max_bytes: usize,
 }
 
 impl Round {
     fn of(run: &Run) -> Self {
-        let most = (run.held_at_most() / ROUND_SHARE).min(ROUND_BYTES);
-        Self { batches: vec![], hashes: vec![], memory: run.memory(), most }
+        let max = (run.memory_limit() / ROUND_MEMORY_DIVISOR).min(ROUND_BYTES);
+        Self { batches: vec![], hashes: vec![], memory: run.memory(), max_bytes: max }
     }
 
     /// Reserves memory for a batch; false if it does not fit.
-    fn has_room(&self, batch: &RecordBatch) -> bool {
+    fn try_reserve(&self, batch: &RecordBatch) -> bool {
         let size = self.memory.size().saturating_add(round_bytes(batch));
-        size <= self.most && self.memory.try_grow(round_bytes(batch)).is_ok()
+        size <= self.max_bytes && self.memory.try_grow(round_bytes(batch)).is_ok()
     }
 
     /// Reserves memory for the first batch of a round. The caller splits the batch if this fails.
-    fn make_room(&self, batch: &RecordBatch) -> Result<()> {
+    fn reserve_first(&self, batch: &RecordBatch) -> Result<()> {
         self.memory.try_resize(round_bytes(batch))
     }
 
@@ -161,7 +161,7 @@ impl Round {
         self.hashes.extend(hashes);
     }
 
-    /// Takes the rows of each file and leaves the round empty.
+    /// Removes and returns the rows of each file; the round is then empty.
     fn take(&mut self) -> Result<Vec<(usize, RecordBatch)>> {
         let (batches, hashes) = (take(&mut self.batches), take(&mut self.hashes));
         if hashes.is_empty() {
@@ -171,7 +171,8 @@ impl Round {
         let Some(schema) = batches.first().map(RecordBatch::schema) else { return Ok(vec![]) };
         let all = joined(&schema, batches)?;
         let mut starts = [0; FILES + 1];
-        let all = in_parts(&all, &hashes, |hash| (hash >> 32) as usize % FILES, &mut starts)?;
+        let all =
+            sort_by_partition(&all, &hashes, |hash| (hash >> 32) as usize % FILES, &mut starts)?;
         let of = |(file, start): (usize, &[u32])| {
             let rows = all.slice(start[0] as usize, (start[1] - start[0]) as usize);
             (rows.num_rows() > 0).then_some((file, rows))
@@ -183,5 +184,5 @@ impl Round {
 /// Memory of a batch: the batch itself, a copy in the concatenation and a copy in file order, plus
 /// hashes and row positions.
 fn round_bytes(batch: &RecordBatch) -> usize {
-    3 * held_bytes(batch) + batch.num_rows() * size_of::<(u64, u32)>()
+    3 * memory_bytes(batch) + batch.num_rows() * size_of::<(u64, u32)>()
 }

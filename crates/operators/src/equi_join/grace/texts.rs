@@ -1,6 +1,6 @@
 //! Converts columns so that their cells own their bytes. Files then contain no copies of a
-//! dictionary, and the size of a batch does not include shared bytes. Symbols from one table become
-//! keys; other dictionaries and views become plain values.
+//! dictionary, and the size of a batch does not include shared bytes. Symbols from a single table
+//! become dictionary keys; other dictionaries and views become plain values.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use parking_lot::Mutex;
 
-use crate::held::with_schema;
+use crate::materialize::with_schema;
 use crate::operator::Input;
 use crate::symbols::dictionary;
 
@@ -59,8 +59,8 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Creates the conversion for rows with this schema. `symbols` tells which leading columns hold
-    /// symbols from one table.
+    /// Creates the conversion for rows with this schema. `symbols` marks the leading columns that
+    /// contain symbols from a single table.
     pub(super) fn of(schema: SchemaRef, symbols: &[bool]) -> Self {
         let stored = |(column, field): (usize, &FieldRef)| match field.data_type() {
             DataType::Dictionary(..) if symbols.get(column) == Some(&true) => Stored::Keys,
@@ -92,8 +92,8 @@ impl Texts {
         &self.without
     }
 
-    /// Converts rows to cells that own their bytes. A table's dictionary only grows, so the longest
-    /// one is retained.
+    /// Converts rows to cells that own their bytes. A table's dictionary only grows, so its longest
+    /// version is retained.
     pub(super) fn take(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let mut of = self.of.lock();
         let column = |(column, array): (usize, &ArrayRef)| match self.stored[column] {
@@ -112,7 +112,7 @@ impl Texts {
     }
 
     /// Restores the original form of rows.
-    pub(super) fn give(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+    pub(super) fn restore(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         let of = self.of.lock();
         let column = |(column, array): (usize, &ArrayRef)| match (self.stored[column], &of[column])
         {

@@ -9,12 +9,12 @@ use datafusion::arrow::compute::{filter, take};
 use datafusion::common::{Result, internal_err};
 use datafusion::physical_expr::PhysicalExpr;
 
-use super::held::{HeldSide, Places};
+use super::build_side::{BuildSide, KeyRows};
 use crate::bounded::bytes::{cell_bytes, has_lists};
 use crate::equi_join::join::{EquiJoin, Kind, OutputColumn};
-use crate::held::with_schema;
 use crate::keys::ABSENT;
 use crate::keys::numbers::KnownTexts;
+use crate::materialize::with_schema;
 use crate::scan::rows::BATCH_ROWS;
 
 /// Approximate maximum bytes of lists in a batch of pairs.
@@ -23,28 +23,28 @@ const PAIR_BYTES: usize = 4 << 20;
 /// A worker's access to the build side.
 pub(super) struct Prober {
     join: Arc<EquiJoin>,
-    held: Arc<HeldSide>,
+    build_side: Arc<BuildSide>,
     schema: SchemaRef,
     known: KnownTexts,
     /// Whether rows arrive in reverse order; the matches of each row are then reversed too.
     backward: bool,
 }
 
-/// Matching rows of a batch and of the build side. A null in `held` means no match.
+/// Matching rows of a batch and of the build side. A null in `build_rows` means no match.
 struct Pairs {
     /// Rows of the batch; `None` means each row once, in order.
     rows: Option<UInt32Array>,
-    held: UInt32Array,
+    build_rows: UInt32Array,
 }
 
 impl Prober {
     pub(super) fn new(
         join: Arc<EquiJoin>,
-        held: Arc<HeldSide>,
+        build: Arc<BuildSide>,
         schema: SchemaRef,
         backward: bool,
     ) -> Self {
-        Self { join, held, schema, known: KnownTexts::default(), backward }
+        Self { join, build_side: build, schema, known: KnownTexts::default(), backward }
     }
 
     /// Joins a batch; returns one batch, or several if its rows have many matches.
@@ -53,10 +53,10 @@ impl Prober {
             |key: &Arc<dyn PhysicalExpr>| key.evaluate(&batch)?.into_array(batch.num_rows());
         let keys = self.join.keys.iter().map(|(probe, _)| evaluate(probe));
         let keys = keys.collect::<Result<Vec<_>>>()?;
-        let numbers = self.held.keys.find(&keys, &mut self.known)?;
+        let numbers = self.build_side.keys.find(&keys, &mut self.known)?;
         Ok(Joined {
             join: Arc::clone(&self.join),
-            held: Arc::clone(&self.held),
+            build_side: Arc::clone(&self.build_side),
             schema: Arc::clone(&self.schema),
             batch,
             numbers,
@@ -70,10 +70,10 @@ impl Prober {
 /// Joined rows of one batch.
 pub(super) struct Joined {
     join: Arc<EquiJoin>,
-    held: Arc<HeldSide>,
+    build_side: Arc<BuildSide>,
     schema: SchemaRef,
     batch: RecordBatch,
-    /// Key number of each row.
+    /// Key ID of each row.
     numbers: Vec<u32>,
     /// The next row, and how many of its pairs were already returned.
     next: Option<(usize, usize)>,
@@ -86,7 +86,7 @@ impl Iterator for Joined {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.next?;
-        let in_pairs = self.has_lists || matches!(self.held.places, Places::Lists { .. });
+        let in_pairs = self.has_lists || matches!(self.build_side.key_rows, KeyRows::Lists { .. });
         if in_pairs {
             let pairs = self.pairs()?;
             return Some(self.rows_of(pairs));
@@ -101,30 +101,31 @@ impl Joined {
     fn single(&mut self) -> Result<RecordBatch> {
         let numbers = std::mem::take(&mut self.numbers);
         if !numbers.contains(&ABSENT) {
-            return self.rows_of(Pairs { rows: None, held: UInt32Array::from(numbers) });
+            return self.rows_of(Pairs { rows: None, build_rows: UInt32Array::from(numbers) });
         }
         if self.join.kind == Kind::Outer {
             let found = numbers.iter().map(|&number| number != ABSENT).collect::<NullBuffer>();
-            let held = UInt32Array::new(numbers.into(), Some(found));
-            return self.rows_of(Pairs { rows: None, held });
+            let build_rows = UInt32Array::new(numbers.into(), Some(found));
+            return self.rows_of(Pairs { rows: None, build_rows });
         }
         let found = |row: usize| numbers[row] != ABSENT;
         let mask = BooleanArray::new(BooleanBuffer::collect_bool(numbers.len(), found), None);
-        let held = numbers.iter().copied().filter(|&number| number != ABSENT).collect();
-        let held = UInt32Array::new(held, None);
+        let build_rows = numbers.iter().copied().filter(|&number| number != ABSENT).collect();
+        let build_rows = UInt32Array::new(build_rows, None);
         if self.join.filter.is_none() {
-            return self.output(|column| Ok(filter(self.batch.column(column), &mask)?), &held);
+            return self
+                .output(|column| Ok(filter(self.batch.column(column), &mask)?), &build_rows);
         }
         let rows = (0..numbers.len()).filter(|&row| found(row)).map(|row| row as u32).collect();
-        self.rows_of(Pairs { rows: Some(UInt32Array::new(rows, None)), held })
+        self.rows_of(Pairs { rows: Some(UInt32Array::new(rows, None)), build_rows })
     }
 
     /// Returns the materialized rows that match a row.
     fn found(&self, row: usize) -> &[u32] {
-        match (&self.numbers[row], &self.held.places) {
+        match (&self.numbers[row], &self.build_side.key_rows) {
             (&ABSENT, _) => &[],
-            (number, Places::Single) => std::slice::from_ref(number),
-            (&number, Places::Lists { offsets, rows }) => {
+            (number, KeyRows::Single) => std::slice::from_ref(number),
+            (&number, KeyRows::Lists { offsets, rows }) => {
                 let number = number as usize;
                 &rows[offsets[number] as usize..offsets[number + 1] as usize]
             }
@@ -136,41 +137,41 @@ impl Joined {
     fn pairs(&mut self) -> Option<Pairs> {
         let outer = self.join.kind == Kind::Outer;
         let (mut row, mut done) = self.next?;
-        let (mut rows, mut held, mut found) = (vec![], vec![], vec![]);
-        let mut room = PAIR_BYTES;
-        while row < self.numbers.len() && rows.len() < BATCH_ROWS && room > 0 {
+        let (mut rows, mut build_rows, mut found) = (vec![], vec![], vec![]);
+        let mut budget = PAIR_BYTES;
+        while row < self.numbers.len() && rows.len() < BATCH_ROWS && budget > 0 {
             let own = self.found(row);
             if own.is_empty() && outer {
                 rows.push(row as u32);
-                held.push(0);
+                build_rows.push(0);
                 found.push(false);
-                room = room.saturating_sub(self.bytes_of(row, &[]));
+                budget = budget.saturating_sub(self.bytes_of(row, &[]));
             }
-            let most = own.len().min(done + BATCH_ROWS - rows.len().min(BATCH_ROWS));
+            let max = own.len().min(done + BATCH_ROWS - rows.len().min(BATCH_ROWS));
             let mut next = done;
-            while next < most && room > 0 {
-                let place = if self.backward { own.len() - 1 - next } else { next };
-                held.push(own[place]);
-                room = room.saturating_sub(self.bytes_of(row, &own[place..=place]));
+            while next < max && budget > 0 {
+                let position = if self.backward { own.len() - 1 - next } else { next };
+                build_rows.push(own[position]);
+                budget = budget.saturating_sub(self.bytes_of(row, &own[position..=position]));
                 next += 1;
             }
-            rows.resize(held.len(), row as u32);
-            found.resize(held.len(), true);
+            rows.resize(build_rows.len(), row as u32);
+            found.resize(build_rows.len(), true);
             (row, done) = if next < own.len() { (row, next) } else { (row + 1, 0) };
         }
         self.next = (row < self.numbers.len()).then_some((row, done));
         let found = found.contains(&false).then(|| NullBuffer::from(found));
-        let held = UInt32Array::new(held.into(), found);
-        Some(Pairs { rows: Some(UInt32Array::from(rows)), held })
+        let build_rows = UInt32Array::new(build_rows.into(), found);
+        Some(Pairs { rows: Some(UInt32Array::from(rows)), build_rows })
     }
 
-    /// Returns the bytes of lists in a row and its materialized row.
-    fn bytes_of(&self, row: usize, held: &[u32]) -> usize {
+    /// Returns the list bytes in a row and in its materialized rows.
+    fn bytes_of(&self, row: usize, build_rows: &[u32]) -> usize {
         if !self.has_lists {
             return 0;
         }
-        let of_held = |&held: &u32| cell_bytes(&self.held.rows.slice(held as usize, 1));
-        let of_held: usize = held.iter().map(of_held).sum();
+        let of_held = |&row: &u32| cell_bytes(&self.build_side.rows.slice(row as usize, 1));
+        let of_held: usize = build_rows.iter().map(of_held).sum();
         cell_bytes(&self.batch.slice(row, 1)) + of_held
     }
 
@@ -179,39 +180,43 @@ impl Joined {
         if let Some(condition) = &self.join.filter {
             let column = |is_first: bool, column: usize| {
                 Ok(match &pairs.rows {
-                    _ if !is_first => take(self.held.rows.column(column), &pairs.held, None)?,
+                    _ if !is_first => {
+                        take(self.build_side.rows.column(column), &pairs.build_rows, None)?
+                    }
                     Some(rows) => take(self.batch.column(column), rows, None)?,
                     None => Arc::clone(self.batch.column(column)),
                 })
             };
-            let mask = self.join.passing(condition, pairs.held.len(), column)?;
-            let kept = |column: &UInt32Array| -> Result<UInt32Array> {
+            let mask = self.join.passing(condition, pairs.build_rows.len(), column)?;
+            let retained = |column: &UInt32Array| -> Result<UInt32Array> {
                 Ok(UInt32Array::from(filter(column, &mask)?.to_data()))
             };
             let rows = match &pairs.rows {
-                Some(rows) => kept(rows)?,
-                None => kept(&(0..pairs.held.len() as u32).collect())?,
+                Some(rows) => retained(rows)?,
+                None => retained(&(0..pairs.build_rows.len() as u32).collect())?,
             };
-            pairs = Pairs { rows: Some(rows), held: kept(&pairs.held)? };
+            pairs = Pairs { rows: Some(rows), build_rows: retained(&pairs.build_rows)? };
         }
         let probe = |column: usize| match &pairs.rows {
             Some(rows) => Ok(take(self.batch.column(column), rows, None)?),
             None => Ok(Arc::clone(self.batch.column(column))),
         };
-        self.output(probe, &pairs.held)
+        self.output(probe, &pairs.build_rows)
     }
 
     /// Returns the output columns of the batch and of these materialized rows.
     fn output(
         &self,
         probe: impl Fn(usize) -> Result<ArrayRef>,
-        held: &UInt32Array,
+        build_rows: &UInt32Array,
     ) -> Result<RecordBatch> {
         let columns = self.join.output.iter().map(|column| match *column {
             OutputColumn::First(column) => probe(column),
-            OutputColumn::Other(column) => Ok(take(self.held.rows.column(column), held, None)?),
+            OutputColumn::Other(column) => {
+                Ok(take(self.build_side.rows.column(column), build_rows, None)?)
+            }
             OutputColumn::Mark => internal_err!("unexpected mark column in a join"),
         });
-        with_schema(&self.schema, columns.collect::<Result<_>>()?, held.len())
+        with_schema(&self.schema, columns.collect::<Result<_>>()?, build_rows.len())
     }
 }

@@ -1,5 +1,5 @@
-//! Cuts a side at the times of the other side. Only the partitions of its scan change; the
-//! operators above it stay the same.
+//! Repartitions a side at the times of the other side. Only the partitions of its scan change; the
+//! operators above the scan are unchanged.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::scan::kind::Scan;
 /// First and last time of a partition; `None` if it has no rows.
 pub(crate) type Span = Option<(i64, i64)>;
 
-/// Returns the time spans of a plan's partitions, whose rows are in the order of this scan. `None`
-/// if they are unknown.
+/// Returns the time span of each partition of a plan whose rows are in the order of this scan.
+/// `None` if the spans are unknown.
 pub(super) fn spans(plan: &Input, scan: &SliceScan) -> Result<Option<Vec<Span>>> {
     let own = scan.spans()?;
     let partitions = plan.output_partitioning().partition_count();
@@ -41,7 +41,7 @@ pub(super) fn cut(plan: &Input, spans: &[Span]) -> Result<Option<Input>> {
                     Scan::Filtered(scan) => Ok(Some(scan.cut_at(spans)?.plan())),
                 };
             }
-            facts.keeps.partitions && facts.keeps.direction
+            facts.preserves.partitions && facts.preserves.direction
         }
         PlanNode::Projection(_) | PlanNode::Cooperative => true,
         PlanNode::Filter(filter) => filter.fetch().is_none(),

@@ -18,7 +18,7 @@ use super::merger::Merger;
 use super::plan::MergeJoin;
 use crate::bounded::bytes::has_lists;
 use crate::equi_join::join::{EquiJoin, FIRST, OTHER, OutputColumn};
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::operator::{Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work};
 use crate::plan_node::{hash_join, scan_of};
 use crate::properties::{ascending, ascending_inputs, properties_of};
 use crate::scan::exec::SliceScan;
@@ -47,8 +47,8 @@ impl<'a> Ordered<'a> {
 
 impl MergeJoin {
     /// Returns the replacement of a hash join of two large sides that are in the order of their
-    /// key. Other joins build a side of up to `most_held` rows in memory.
-    pub(crate) fn instead_of(plan: &Input, most_held: usize) -> Result<Option<Input>> {
+    /// key. A side of up to `most_held` rows is built in memory by other joins.
+    pub(crate) fn try_replace(plan: &Input, most_held: usize) -> Result<Option<Input>> {
         let Some(join) = hash_join(plan) else { return Ok(None) };
         let [(left, right)] = join.on() else { return Ok(None) };
         let types =
@@ -70,7 +70,7 @@ impl MergeJoin {
             return Ok(None);
         }
         match join.join_type() {
-            // The left side has fewer rows.
+            // Tries the right side as the leading side first, because the left side has fewer rows.
             JoinType::Inner => match Self::of(join, &right, &left, JoinSide::Right)? {
                 None => Self::of(join, &left, &right, JoinSide::Left),
                 chosen => Ok(chosen),
@@ -101,7 +101,7 @@ impl MergeJoin {
         Ok(operator.map(|operator| OperatorExec::plan(operator, inputs, &join.schema())))
     }
 
-    /// Returns the output columns that are the time by which the rows are ordered.
+    /// Returns the output columns that contain the timestamp by which the rows are ordered.
     fn times_of_output(&self) -> impl Iterator<Item = usize> {
         let column = |side: usize| self.times[side].downcast_ref::<Column>().map(Column::index);
         let (lead, other) = (column(FIRST), column(OTHER));
@@ -128,11 +128,11 @@ impl Operator for MergeJoin {
         Facts {
             name: "MergeJoinExec",
             memory: Some("MergeJoin"),
-            keeps: Keeps {
+            preserves: PreservedOrder {
                 rows: true,
                 partitions: true,
                 direction: false,
-                every_row: self.join.kind.keeps_every_row(),
+                every_row: self.join.kind.preserves_every_row(),
             },
             work: Work::Inputs,
             suits_any_rows: false,
@@ -180,12 +180,13 @@ impl Operator for MergeJoin {
     }
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
-        let parts = |input: usize| run.inputs[input].output_partitioning().partition_count();
-        if parts(FIRST) != parts(OTHER) {
+        let partitions_of =
+            |input: usize| run.inputs[input].output_partitioning().partition_count();
+        if partitions_of(FIRST) != partitions_of(OTHER) {
             return internal_err!(
                 "the inputs have {} and {} partitions",
-                parts(FIRST),
-                parts(OTHER)
+                partitions_of(FIRST),
+                partitions_of(OTHER)
             );
         }
         Ok(Run::stream(Arc::clone(&run.schema), async move {

@@ -13,13 +13,13 @@ use tidemark_kernels::NO_ROW;
 
 use crate::asof::gather::gather;
 use crate::equi_join::join::{EquiJoin, OutputColumn};
-use crate::held::with_schema;
+use crate::materialize::with_schema;
 
 /// Rows of the other side.
-pub(super) enum Others<'a> {
+pub(super) enum MatchingRows<'a> {
     /// Rows of one batch; [`NO_ROW`] for no match.
     One(&'a RecordBatch, UInt32Array),
-    /// Rows of several batches: batch number and row number, packed.
+    /// Rows of several batches, each as a packed batch index and row index.
     Several(&'a [RecordBatch], UInt64Array),
     /// No rows: nulls of these types.
     Nulls(&'a SchemaRef),
@@ -29,7 +29,7 @@ pub(super) enum Others<'a> {
 pub(super) struct Found<'a> {
     pub(super) lead: &'a RecordBatch,
     pub(super) rows: UInt32Array,
-    pub(super) others: Others<'a>,
+    pub(super) matching: MatchingRows<'a>,
 }
 
 impl Found<'_> {
@@ -40,7 +40,7 @@ impl Found<'_> {
                 if is_first { self.lead(column) } else { self.other(column) }
             };
             let mask = join.passing(condition, self.rows.len(), column)?;
-            self.keep(&mask)?;
+            self.retain(&mask)?;
         }
         let columns = join.output.iter().map(|column| match *column {
             OutputColumn::First(column) => self.lead(column),
@@ -57,9 +57,9 @@ impl Found<'_> {
 
     /// Returns a column of the other side.
     fn other(&self, column: usize) -> Result<ArrayRef> {
-        match &self.others {
-            Others::One(batch, rows) => rows_of(batch.column(column), rows),
-            Others::Several(batches, rows) => {
+        match &self.matching {
+            MatchingRows::One(batch, rows) => rows_of(batch.column(column), rows),
+            MatchingRows::Several(batches, rows) => {
                 let chunks: Vec<ArrayRef> =
                     batches.iter().map(|batch| Arc::clone(batch.column(column))).collect();
                 let Some(first) = chunks.first() else {
@@ -67,24 +67,26 @@ impl Found<'_> {
                 };
                 gather(&chunks, rows.values(), &new_empty_array(first.data_type()))
             }
-            Others::Nulls(schema) => {
+            MatchingRows::Nulls(schema) => {
                 Ok(new_null_array(schema.field(column).data_type(), self.rows.len()))
             }
         }
     }
 
-    fn keep(&mut self, mask: &BooleanArray) -> Result<()> {
+    fn retain(&mut self, mask: &BooleanArray) -> Result<()> {
         self.rows = UInt32Array::from(filter(&self.rows, mask)?.to_data());
-        match &mut self.others {
-            Others::One(_, rows) => *rows = UInt32Array::from(filter(rows, mask)?.to_data()),
-            Others::Several(_, rows) => *rows = UInt64Array::from(filter(rows, mask)?.to_data()),
-            Others::Nulls(_) => {}
+        match &mut self.matching {
+            MatchingRows::One(_, rows) => *rows = UInt32Array::from(filter(rows, mask)?.to_data()),
+            MatchingRows::Several(_, rows) => {
+                *rows = UInt64Array::from(filter(rows, mask)?.to_data())
+            }
+            MatchingRows::Nulls(_) => {}
         }
         Ok(())
     }
 }
 
-/// Returns row numbers; null for [`NO_ROW`].
+/// Returns row indexes, with null for [`NO_ROW`].
 pub(super) fn numbers(rows: Vec<u32>, has_none: bool) -> UInt32Array {
     if !has_none || !rows.contains(&NO_ROW) {
         return UInt32Array::new(rows.into(), None);
@@ -93,7 +95,7 @@ pub(super) fn numbers(rows: Vec<u32>, has_none: bool) -> UInt32Array {
     UInt32Array::new(rows.into(), Some(found))
 }
 
-/// Returns some rows of a column; a slice if they are consecutive.
+/// Selects rows of a column. Returns a slice if they are consecutive.
 fn rows_of(column: &ArrayRef, rows: &UInt32Array) -> Result<ArrayRef> {
     let numbers: &[u32] = rows.values();
     if let (Some(&first), Some(&last), 0) = (numbers.first(), numbers.last(), rows.null_count()) {

@@ -1,6 +1,6 @@
-//! One worker of a join of two ordered sides: reads batches of both and returns pairs.
+//! One worker of a join of two ordered sides: reads batches from both sides and returns pairs.
 //!
-//! The kernel's left rows are those of the leading side.
+//! The leading side's rows are the kernel's left rows.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use datafusion::physical_plan::SendableRecordBatchStream;
 use futures::TryStreamExt;
 use tidemark_kernels::{EqualCursor, EqualPairs, match_equal, pack, run_end, upper_bound};
 
-use super::found::{Found, Others, numbers};
+use super::found::{Found, MatchingRows, numbers};
 use super::plan::MergeJoin;
-use crate::bounded::bytes::held_bytes;
-use crate::held::pause;
+use crate::bounded::bytes::memory_bytes;
+use crate::materialize::pause;
 use crate::operator::Run;
 use crate::sample_by::partial::timestamps;
 use crate::scan::rows::BATCH_ROWS;
@@ -83,7 +83,7 @@ pub(super) struct Merger {
     batch: Option<Chunk>,
     /// Batch of the other side; contains the cursor's right row. `None` if no rows remain.
     chunk: Option<Chunk>,
-    /// The batch after it, if it had to be read already.
+    /// The batch after `chunk`, if it was already read.
     ahead: Option<Chunk>,
     cursor: EqualCursor,
     group: Option<Group>,
@@ -172,7 +172,7 @@ impl Merger {
     }
 
     /// Returns the end of the leading batch's rows whose matches are all in memory. Excludes rows
-    /// with a time that continues in the other side's next batch.
+    /// whose timestamp may also occur in the other side's next batch.
     async fn known_end(&mut self) -> Result<usize> {
         let (Some(batch), Some(chunk)) = (&self.batch, &self.chunk) else { return Ok(0) };
         let last = chunk.last();
@@ -198,12 +198,12 @@ impl Merger {
         while let Some(chunk) = &self.chunk {
             let from = run_end(&chunk.times, self.cursor.right, time);
             let to = upper_bound(&chunk.times, from, time);
-            let part = chunk.rows.slice(from, to - from);
+            let slice = chunk.rows.slice(from, to - from);
             if !self.join.is_mapped {
-                self.memory.try_grow(held_bytes(&part))?;
+                self.memory.try_grow(memory_bytes(&slice))?;
             }
             rows += to - from;
-            group.parts.push(part);
+            group.parts.push(slice);
             group.starts.push(rows);
             self.cursor.right = to;
             if to < chunk.times.len() {
@@ -229,24 +229,25 @@ impl Merger {
         let (mut rows, mut others) = (vec![], vec![]);
         while row < end && rows.len() < BATCH_ROWS {
             let to = all.min(group.done + BATCH_ROWS - rows.len());
-            let mut part = group.starts.partition_point(|&start| start <= group.done) - 1;
-            for place in group.done..to {
-                if place == group.starts[part + 1] {
-                    part += 1;
+            let mut batch_index = group.starts.partition_point(|&start| start <= group.done) - 1;
+            for position in group.done..to {
+                if position == group.starts[batch_index + 1] {
+                    batch_index += 1;
                 }
-                others.push(pack(part, place - group.starts[part]));
+                others.push(pack(batch_index, position - group.starts[batch_index]));
             }
             rows.resize(others.len(), row as u32);
             (row, group.done) = if to < all { (row, to) } else { (row + 1, 0) };
         }
         let (rows, others) = (UInt32Array::from(rows), UInt64Array::from(others));
-        let others = Others::Several(&group.parts, others);
-        let found = Found { lead: &batch.rows, rows, others }.batch(&self.join.join, &self.schema);
+        let others = MatchingRows::Several(&group.parts, others);
+        let found = Found { lead: &batch.rows, rows, matching: others }
+            .batch(&self.join.join, &self.schema);
         self.cursor.pass(row);
         found
     }
 
-    /// Pairs the rows up to `end` with those of the other side's batch.
+    /// Pairs the rows up to `end` with the rows of the other side's batch.
     fn of_chunk(&mut self, end: usize) -> Result<RecordBatch> {
         let (Some(batch), Some(chunk)) = (&self.batch, &self.chunk) else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));
@@ -257,8 +258,8 @@ impl Merger {
         match_equal(left, right, &mut self.cursor, pairs, BATCH_ROWS, outer);
         let rows = numbers(std::mem::take(&mut pairs.left), false);
         let others = numbers(std::mem::take(&mut pairs.right), outer);
-        let others = Others::One(&chunk.rows, others);
-        Found { lead: &batch.rows, rows, others }.batch(&self.join.join, &self.schema)
+        let others = MatchingRows::One(&chunk.rows, others);
+        Found { lead: &batch.rows, rows, matching: others }.batch(&self.join.join, &self.schema)
     }
 
     /// Returns the remaining rows of the leading batch after the other side has ended.
@@ -269,7 +270,8 @@ impl Merger {
         let rows = self.cursor.left as u32..batch.times.len() as u32;
         let rows = UInt32Array::from_iter_values(rows);
         self.cursor.pass(batch.times.len());
-        let found = Found { lead: &batch.rows, rows, others: Others::Nulls(&self.other_schema) };
+        let found =
+            Found { lead: &batch.rows, rows, matching: MatchingRows::Nulls(&self.other_schema) };
         found.batch(&self.join.join, &self.schema)
     }
 }

@@ -17,19 +17,19 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::files::Files;
-use super::held::{HeldKeys, HeldRows};
-use super::plan::{Holds, SemiJoin};
+use super::in_memory::{InnerKeys, OuterRows};
+use super::plan::{MemorySide, SemiJoin};
 use crate::equi_join::grace::numbers::numbered;
 use crate::equi_join::join::{FIRST, Kind, OTHER, OutputColumn};
-use crate::held::with_schema;
 use crate::keys::numbers::KnownTexts;
 use crate::keys::set::KeySet;
 use crate::keys::values::comparable;
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, Run, Work};
+use crate::materialize::with_schema;
+use crate::operator::{Facts, Input, Lineage, Operator, PreservedOrder, Run, Work};
 
 /// State shared by all partitions.
 enum Shared<T> {
-    Held(Arc<T>),
+    InMemory(Arc<T>),
     /// The rows do not fit in memory.
     Files(Files),
 }
@@ -68,18 +68,18 @@ impl SemiJoin {
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.key_schema), rows))
     }
 
-    /// Returns the rows of a partition; the keys of the inner side are kept in memory.
+    /// Returns the rows of a partition, with the inner side's keys in memory.
     async fn by_keys(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let run = Arc::new(run);
         let read = async {
-            Ok(match HeldKeys::read_all(&self, &run).await? {
-                Ok(keys) => Shared::Held(Arc::new(keys)),
+            Ok(match InnerKeys::read_all(&self, &run).await? {
+                Ok(keys) => Shared::InMemory(Arc::new(keys)),
                 Err(rows) => Shared::Files(self.spread_keys(&run, rows, 0).await?),
             })
         };
         let (shared, outer) = (run.shared(read).await?, run.rows(FIRST, run.partition)?);
         match shared.as_ref() {
-            Shared::Held(keys) => Ok(self.by_held(&run.schema, Arc::clone(keys), outer)),
+            Shared::InMemory(keys) => Ok(self.filter_by_keys(&run.schema, Arc::clone(keys), outer)),
             Shared::Files(inner) => {
                 let outer = self.spread_rows(&run, numbered(outer), 0).await?;
                 Ok(self.in_order(&run, inner.clone(), outer))
@@ -88,13 +88,13 @@ impl SemiJoin {
     }
 
     /// Filters outer rows by the keys in memory.
-    pub(super) fn by_held(
+    pub(super) fn filter_by_keys(
         self: &Arc<Self>,
         schema: &SchemaRef,
-        held: Arc<HeldKeys>,
+        keys: Arc<InnerKeys>,
         outer: SendableRecordBatchStream,
     ) -> SendableRecordBatchStream {
-        if self.join.kind == Kind::Semi && held.is_empty() {
+        if self.join.kind == Kind::Semi && keys.is_empty() {
             // The outer rows are not read.
             return Box::pin(EmptyRecordBatchStream::new(Arc::clone(schema)));
         }
@@ -102,27 +102,27 @@ impl SemiJoin {
         let mut known = KnownTexts::default();
         let rows = outer.map(move |batch| {
             let batch = batch?;
-            let found = held.has(&own, &batch, &mut known)?;
+            let found = keys.has(&own, &batch, &mut known)?;
             own.output(&rows_schema, &batch, found)
         });
         Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), rows))
     }
 
-    /// Returns the rows of a partition; the outer rows are kept in memory. The partition that
-    /// finishes last returns all rows.
+    /// Returns the rows of a partition, with the outer rows in memory. The partition that finishes
+    /// last returns all rows.
     async fn by_rows(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let (schema, run) = (Arc::clone(&run.schema), Arc::new(run));
         let read = async {
             let (outer, partitions) = (run.rows(FIRST, 0)?, self.partitions(&run.inputs));
-            Ok(match HeldRows::read(&self, &run, outer, partitions).await? {
-                Ok(held) => Shared::Held(Arc::new(held)),
+            Ok(match OuterRows::read(&self, &run, outer, partitions).await? {
+                Ok(keys) => Shared::InMemory(Arc::new(keys)),
                 Err(rows) => Shared::Files(self.spread_rows(&run, numbered(rows), 0).await?),
             })
         };
         match run.shared(read).await?.as_ref() {
-            Shared::Held(held) => {
+            Shared::InMemory(keys) => {
                 let inner = self.inner_keys(&run, run.partition)?;
-                self.found(&schema, Arc::clone(held), inner).await
+                self.found(&schema, Arc::clone(keys), inner).await
             }
             Shared::Files(_) if run.partition > 0 => {
                 Ok(Box::pin(EmptyRecordBatchStream::new(schema)))
@@ -140,23 +140,23 @@ impl SemiJoin {
     async fn found(
         self: &Arc<Self>,
         schema: &SchemaRef,
-        held: Arc<HeldRows>,
+        outer_rows: Arc<OuterRows>,
         inner: SendableRecordBatchStream,
     ) -> Result<SendableRecordBatchStream> {
-        let found = held.gather(self, inner).await?;
-        let Some(sets) = held.end(found) else {
+        let found = outer_rows.gather(self, inner).await?;
+        let Some(sets) = outer_rows.end(found) else {
             return Ok(Box::pin(EmptyRecordBatchStream::new(Arc::clone(schema))));
         };
         let (own, rows_schema) = (Arc::clone(self), Arc::clone(schema));
-        let rows = (0..held.batches.len()).map(move |at| {
-            let batch = &held.batches[at];
-            own.output(&rows_schema, batch, HeldRows::found(&own, batch, &sets)?)
+        let rows = (0..outer_rows.batches.len()).map(move |at| {
+            let batch = &outer_rows.batches[at];
+            own.output(&rows_schema, batch, OuterRows::found(&own, batch, &sets)?)
         });
         let rows = futures::stream::iter(rows);
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(schema), rows)))
     }
 
-    /// Builds the output of outer rows. `found` tells which rows have a key of the inner side.
+    /// Builds the output of outer rows. `found` marks the rows that have a key of the inner side.
     fn output(
         &self,
         schema: &SchemaRef,
@@ -182,11 +182,11 @@ impl Operator for SemiJoin {
         Facts {
             name: "SemiJoinExec",
             memory: Some("SemiJoin"),
-            keeps: Keeps {
+            preserves: PreservedOrder {
                 rows: true,
                 partitions: true,
                 direction: true,
-                every_row: self.join.kind.keeps_every_row(),
+                every_row: self.join.kind.preserves_every_row(),
             },
             work: Work::Inputs,
             suits_any_rows: false,
@@ -195,9 +195,9 @@ impl Operator for SemiJoin {
     }
 
     fn properties(&self, schema: &SchemaRef, inputs: &[Input]) -> Arc<PlanProperties> {
-        let emission = match self.holds {
-            Holds::InnerKeys => EmissionType::Incremental,
-            Holds::OuterRows => EmissionType::Final,
+        let emission = match self.memory_side {
+            MemorySide::InnerKeys => EmissionType::Incremental,
+            MemorySide::OuterRows => EmissionType::Final,
         };
         self.join.properties(schema, inputs, self.partitions(inputs), emission)
     }
@@ -207,9 +207,9 @@ impl Operator for SemiJoin {
     }
 
     fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
-        let outer = match self.holds {
-            Holds::InnerKeys => Distribution::UnspecifiedDistribution,
-            Holds::OuterRows => Distribution::SinglePartition,
+        let outer = match self.memory_side {
+            MemorySide::InnerKeys => Distribution::UnspecifiedDistribution,
+            MemorySide::OuterRows => Distribution::SinglePartition,
         };
         vec![outer, Distribution::UnspecifiedDistribution]
     }
@@ -232,9 +232,9 @@ impl Operator for SemiJoin {
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         Ok(Run::stream(Arc::clone(&run.schema), async move {
-            match self.holds {
-                Holds::InnerKeys => self.by_keys(run).await,
-                Holds::OuterRows => self.by_rows(run).await,
+            match self.memory_side {
+                MemorySide::InnerKeys => self.by_keys(run).await,
+                MemorySide::OuterRows => self.by_rows(run).await,
             }
         }))
     }

@@ -19,12 +19,12 @@ use crate::operator::{Input, OperatorExec};
 use crate::plan_node::{Grouping, grouping, hash_join};
 use crate::sample_by::plan::SampleByPlan;
 
-/// The outer rows are kept in memory if the inner side has more than this many times as many rows.
+/// If the inner side has more than this many rows per outer row, the outer rows are kept in memory.
 const ROWS_PER_OUTER_ROW: usize = 8;
 
 /// The side that is kept in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(super) enum MemorySide {
     /// The keys of the inner side.
     InnerKeys,
     /// The rows of the outer side.
@@ -38,7 +38,7 @@ pub(crate) struct SemiJoin {
     pub(super) join: EquiJoin,
     /// Key columns in the form in which they are compared.
     pub(super) key_schema: SchemaRef,
-    pub(super) holds: Holds,
+    pub(super) memory_side: MemorySide,
     /// Hasher of all key sets.
     pub(super) hasher: DefaultHashBuilder,
 }
@@ -51,7 +51,7 @@ fn rows_of(plan: &Input) -> Result<Option<usize>> {
 
 impl SemiJoin {
     /// Returns the replacement of a hash join, before its sides are partitioned by their keys.
-    pub(crate) fn instead_of(plan: &Input) -> Result<Option<Input>> {
+    pub(crate) fn try_replace(plan: &Input) -> Result<Option<Input>> {
         let Some(join) = hash_join(plan) else { return Ok(None) };
         let is_left = Kind::of(*join.join_type(), JoinSide::Left).is_some();
         let first = if is_left { JoinSide::Left } else { JoinSide::Right };
@@ -64,13 +64,13 @@ impl SemiJoin {
         if let [Some(outer), Some(inner)] = [rows_of(&outer)?, rows_of(&inner)?]
             && inner > outer.saturating_mul(ROWS_PER_OUTER_ROW)
         {
-            own.holds = Holds::OuterRows;
+            own.memory_side = MemorySide::OuterRows;
         }
         Ok(Some(OperatorExec::plan(own, vec![outer, inner], &join.schema())))
     }
 
     /// Describes a hash join and its sides; `None` if the hash join has properties that this
-    /// description lacks.
+    /// description cannot express.
     fn of(join: &HashJoinExec, first: JoinSide) -> Result<Option<(Self, [Input; 2])>> {
         let own = EquiJoin::of(join, first);
         let own = own.filter(|own| !own.kind.is_of_rows() && own.filter.is_none());
@@ -93,11 +93,11 @@ impl SemiJoin {
         let fields = types.into_iter().enumerate();
         let fields = fields.map(|(at, own)| Field::new(format!("k{at}"), own, true));
         let key_schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        let (holds, hasher) = (Holds::InnerKeys, DefaultHashBuilder::default());
-        Ok(Some((Self { join: own, key_schema, holds, hasher }, sides)))
+        let (holds, hasher) = (MemorySide::InnerKeys, DefaultHashBuilder::default());
+        Ok(Some((Self { join: own, key_schema, memory_side: holds, hasher }, sides)))
     }
 
-    /// Removes a DISTINCT on the inner side: the join keeps each key once anyway.
+    /// Removes a DISTINCT from the inner side, because the join stores each key only once anyway.
     fn of_all(mut self, inner: Input) -> (Self, Input) {
         let Some(Grouping { keys, functions: [], input, .. }) = grouping(&inner) else {
             return (self, inner);
@@ -113,9 +113,9 @@ impl SemiJoin {
 
     /// Returns the number of output partitions.
     pub(super) fn partitions(&self, inputs: &[Input]) -> usize {
-        let side = match self.holds {
-            Holds::InnerKeys => FIRST,
-            Holds::OuterRows => OTHER,
+        let side = match self.memory_side {
+            MemorySide::InnerKeys => FIRST,
+            MemorySide::OuterRows => OTHER,
         };
         inputs[side].output_partitioning().partition_count()
     }
@@ -123,9 +123,9 @@ impl SemiJoin {
 
 impl fmt::Display for SemiJoin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let holds = match self.holds {
-            Holds::InnerKeys => "keys",
-            Holds::OuterRows => "rows",
+        let holds = match self.memory_side {
+            MemorySide::InnerKeys => "keys",
+            MemorySide::OuterRows => "rows",
         };
         write!(f, "{:?} by {holds}", self.join.kind)?;
         self.join.show(f)
