@@ -25,14 +25,14 @@ const RIGHTS = [
 const WAYS: Readonly<Record<string, (query: string) => string>> = {
   itself: (query) => query,
   'in a sub-query': (query) => `SELECT count() FROM (${query})`,
-  'in a common table': (query) => `WITH q AS (${query}) SELECT count() FROM q`,
+  'in a CTE': (query) => `WITH q AS (${query}) SELECT count() FROM q`,
   'under EXPLAIN': (query) => `EXPLAIN ${query}`,
   'by COPY': (query) => `COPY (${query}) TO 'never' WITH FORMAT CSV`,
   'in EXISTS': (query) => `SELECT 1 FROM own WHERE EXISTS (${query})`,
   'into a table': (query) => `CREATE TABLE never AS (SELECT count() n FROM (${query}))`,
   'in a view': (query) => `CREATE VIEW never AS (SELECT count() n FROM (${query}))`,
-  'in a view put in another’s place': (query) => `CREATE OR REPLACE VIEW seen AS (${query})`,
-  'in a view that is altered': (query) => `ALTER VIEW seen AS (${query})`,
+  'in a replaced view': (query) => `CREATE OR REPLACE VIEW seen AS (${query})`,
+  'in an altered view': (query) => `ALTER VIEW seen AS (${query})`,
 };
 
 let server: TestServer;

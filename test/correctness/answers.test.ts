@@ -19,7 +19,7 @@ const CASES: readonly Case[] = [
     rows: [],
   },
   {
-    title: 'a window by its own key above one over all filtered rows',
+    title: 'a partitioned window beside a window over all filtered rows',
     setup: ['CREATE TABLE a (id LONG, d DOUBLE)', 'INSERT INTO a VALUES (2, 2), (1, 1), (3, 9)'],
     sql:
       'SELECT id, lag(id) OVER (ORDER BY id) l, sum(d) OVER () s, ' +
@@ -30,19 +30,19 @@ const CASES: readonly Case[] = [
     ],
   },
   {
-    title: 'a condition over ROLLUP lets no total through that it does not hold for',
+    title: 'a condition on ROLLUP also filters the totals',
     setup: ['CREATE TABLE a (i INT)', 'INSERT INTO a VALUES (1), (2), (2), (3)'],
     sql: 'SELECT * FROM (SELECT i, count() n FROM a GROUP BY ROLLUP(i)) WHERE i = 2',
     rows: [[2, 2]],
   },
   {
-    title: 'HAVING over ROLLUP, too',
+    title: 'HAVING on ROLLUP also filters the totals',
     setup: ['CREATE TABLE a (i INT)', 'INSERT INTO a VALUES (1), (2), (2), (3)'],
     sql: 'SELECT i, count() n FROM a GROUP BY ROLLUP(i) HAVING i > 2',
     rows: [[3, 1]],
   },
   {
-    title: 'a condition on a constant beside a total',
+    title: 'a condition on a constant also filters a total',
     setup: ['CREATE TABLE a (i INT)', 'INSERT INTO a VALUES (1), (2)'],
     sql: 'SELECT * FROM (SELECT 5 x, count() n FROM a) WHERE x = 6',
     rows: [],

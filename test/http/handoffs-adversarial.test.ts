@@ -55,13 +55,13 @@ async function busy(t: ExecutionContext, of = server): Promise<Repeater> {
 }
 
 const DISCONNECTS: Readonly<Record<string, (one: Repeater) => void>> = {
-  'and is gone': (one) => {
+  'closes the socket': (one) => {
     one.close();
   },
-  'and resets the connection': (one) => {
+  'resets the connection': (one) => {
     one.socket.resetAndDestroy();
   },
-  'by halves': (one) => {
+  'half-closes the connection': (one) => {
     one.socket.end();
   },
 };

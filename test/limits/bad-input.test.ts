@@ -63,7 +63,7 @@ async function refused(
 
 const DAY = "'2026-01-02'";
 const REFUSALS: Readonly<Record<string, readonly (readonly [query: string, words: RegExp])[]>> = {
-  'a wrong value': [
+  'an invalid value': [
     [`insert into t values ('abc', 'a', 'b', null, ${DAY})`, /abc.*INT|inconvertible.*abc/],
     [`insert into t values (99999999999, 'a', 'b', null, ${DAY})`, /99999999999|INT/],
     [`insert into t values (1, 'a', 'b', #a!, ${DAY})`, /'!'/],

@@ -87,19 +87,27 @@ test('a token for the configured audience is accepted from any client', async (t
 });
 
 const WRONG_CLAIMS: readonly (readonly [string, JWTPayload, RegExp])[] = [
-  ['of another issuer', { iss: 'https://evil.example' }, /'iss'/],
-  ['for another application', { aud: 'other' }, /'aud'/],
-  ['for nobody', { aud: [] }, /'aud'/],
-  ['for several, by another', { aud: ['console', 'other'], azp: 'other' }, /'aud'/],
-  ['for us, given to another', { azp: 'other' }, /'aud'/],
-  ['for us alone, given to another', { aud: ['console'], azp: 'other' }, /'aud'/],
-  ['for us, given to nobody', { azp: '' }, /'aud'/],
-  ['for us, given to no text', { azp: ['console'] }, /'aud'/],
-  ['of no user', { sub: '' }, /no user/],
+  ['from a different issuer', { iss: 'https://evil.example' }, /'iss'/],
+  ['for a different application', { aud: 'other' }, /'aud'/],
+  ['without an audience', { aud: [] }, /'aud'/],
+  [
+    'for several applications, issued to a different one',
+    { aud: ['console', 'other'], azp: 'other' },
+    /'aud'/,
+  ],
+  ['issued to a different application', { azp: 'other' }, /'aud'/],
+  [
+    'for this application only, issued to a different one',
+    { aud: ['console'], azp: 'other' },
+    /'aud'/,
+  ],
+  ['issued to an empty name', { azp: '' }, /'aud'/],
+  ['issued to a value that is not a string', { azp: ['console'] }, /'aud'/],
+  ['with an empty subject', { sub: '' }, /no user/],
   ['without a subject', { sub: undefined as unknown as string }, /'sub'/],
-  ['of the future', { iat: 4_000_000_000 }, /'iat'/],
-  ['not yet good', { nbf: 4_000_000_000 }, /'nbf'/],
-  ['that never ends', { exp: undefined as unknown as number }, /'exp'/],
+  ['issued in the future', { iat: 4_000_000_000 }, /'iat'/],
+  ['not yet valid', { nbf: 4_000_000_000 }, /'nbf'/],
+  ['without an expiry', { exp: undefined as unknown as number }, /'exp'/],
 ];
 for (const [name, claims, why] of WRONG_CLAIMS) {
   test(`a token ${name} is refused`, async (t) => {

@@ -60,14 +60,14 @@ const PORTAL = (type: string): Buffer => clientMessage(type, Buffer.from('P'), '
 
 /** Messages that a client may send between an Execute and its Sync. */
 const AFTERWARDS: readonly (readonly [string, readonly Buffer[]])[] = [
-  ['its columns', [DESCRIBE]],
-  ['the same once more', [EXECUTE]],
-  ['the same once more, by rows', [clientMessage('E', '', 1)]],
-  ['its end', [PORTAL('C'), DESCRIBE]],
+  ['Describe', [DESCRIBE]],
+  ['a second Execute', [EXECUTE]],
+  ['a second Execute with a row limit', [clientMessage('E', '', 1)]],
+  ['Close, then Describe', [PORTAL('C'), DESCRIBE]],
   ['Flush', [FLUSH, DESCRIBE]],
-  ['another portal', [clientMessage('D', Buffer.from('P'), 'other')]],
-  ['the statement', [clientMessage('D', Buffer.from('S'), 'n')]],
-  ['a cursor of a portal', [clientMessage('E', 'other', 0)]],
+  ['Describe of another portal', [clientMessage('D', Buffer.from('P'), 'other')]],
+  ['Describe of the statement', [clientMessage('D', Buffer.from('S'), 'n')]],
+  ['Execute of another portal', [clientMessage('E', 'other', 0)]],
 ];
 
 for (const [name, more] of AFTERWARDS) {
@@ -114,16 +114,16 @@ async function busy(t: ExecutionContext): Promise<RawClient> {
 }
 
 const DISCONNECTS: Readonly<Record<string, (one: RawClient) => void>> = {
-  'and is gone': (one) => {
+  'closes the socket': (one) => {
     one.close();
   },
-  'and resets the connection': (one) => {
+  'resets the connection': (one) => {
     one.socket.resetAndDestroy();
   },
-  'by halves, as a proxy does': (one) => {
+  'half-closes the connection, as a proxy does': (one) => {
     one.socket.end();
   },
-  'with more than it waited for': (one) => {
+  'after further messages': (one) => {
     const more = Array.from({ length: 100 }, () => [bind('l', ['10000000']), EXECUTE, SYNC]);
     one.socket.end(Buffer.concat(more.flat()));
   },

@@ -45,11 +45,11 @@ async function assertOver(t: ExecutionContext, client: ReadClient, sql: string):
 
 /** Kinds of queries that exceed their timeout. */
 const LATE: readonly (readonly [what: string, sql: string, options: RequestOptions])[] = [
-  ['rows that are read', ENDLESS, {}],
+  ['rows that the client reads', ENDLESS, {}],
   ['rows that wait for credit', ENDLESS, { credit: 1 }],
-  ['no rows yet', SILENT, {}],
+  ['no rows before the timeout', SILENT, {}],
   ['a statement without rows', `CREATE TABLE late AS (${ENDLESS})`, {}],
-  ['rows of which the last come first', `${ENDLESS} ORDER BY x DESC`, {}],
+  ['sorted rows', `${ENDLESS} ORDER BY x DESC`, {}],
 ];
 
 for (const [what, sql, options] of LATE) {
@@ -108,9 +108,9 @@ test('a timeout must be at least 1 millisecond', async (t) => {
 /** When a client cancels, and how many messages it has read by then. */
 const CANCELS: readonly (readonly [what: string, sql: string, messages: number])[] = [
   ['before the first message', SILENT, 0],
-  ['behind the first message', ENDLESS, 1],
-  ['in the middle', ENDLESS, 20],
-  ['while it is sorted', `${ENDLESS} ORDER BY x DESC`, 0],
+  ['after the first message', ENDLESS, 1],
+  ['in the middle of the result', ENDLESS, 20],
+  ['during the sort', `${ENDLESS} ORDER BY x DESC`, 0],
 ];
 
 for (const [what, sql, messages] of CANCELS) {

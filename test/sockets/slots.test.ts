@@ -58,19 +58,19 @@ async function place(
 /** All ways in which a protocol or a client ends a connection without closing it. */
 const ENDS: Readonly<Record<string, (socket: Socket, client: Socket) => void>> = {
   end: (socket) => socket.end(),
-  'end with last words': (socket) => socket.end('go away'),
-  'end soon': (socket) => {
+  'end with data': (socket) => socket.end('go away'),
+  destroySoon: (socket) => {
     socket.destroySoon();
   },
-  'last words that nobody reads': (socket, client) => {
+  'end with data that the client does not read': (socket, client) => {
     client.pause();
     socket.end(Buffer.alloc(16 * 1024 * 1024));
   },
-  'an end that was meant for later': (socket) => {
+  'delayed end': (socket) => {
     socket.write('first');
     setTimeout(() => socket.end(), 50);
   },
-  'the half of a client': (_socket, client) => client.end(),
+  'half-close by the client': (_socket, client) => client.end(),
 };
 
 for (const [name, end] of Object.entries(ENDS)) {

@@ -72,7 +72,11 @@ const CLIENTS: readonly (readonly [string, Port, (t: ExecutionContext) => Promis
   ['silent', 'http', (t) => plain(t, 'http')],
   ['in the middle of the handshake', 'http', async (t) => (await plain(t, 'http')).write(HELLO)],
   ['silent after the handshake', 'http', (t) => secure(t, 'http')],
-  ['in their head', 'http', async (t) => (await secure(t, 'http')).write('GET / HTTP/1.1\r\nX')],
+  [
+    'within the request head',
+    'http',
+    async (t) => (await secure(t, 'http')).write('GET / HTTP/1.1\r\nX'),
+  ],
   ['refused', 'http', async (t) => (await secure(t, 'http')).write('nonsense\r\n\r\n')],
   ['in plain text', 'http', async (t) => (await plain(t, 'http')).write('GET / HTTP/1.1\r\n\r\n')],
   ['in the middle of the handshake', 'pg', async (t) => (await plain(t, 'pg')).write(HELLO)],

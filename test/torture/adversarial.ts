@@ -25,7 +25,7 @@ export const ADVERSARIAL_SHAPES: readonly AdversarialShape[] = [
   { name: 'union', statement: (n) => many(n, (i) => `SELECT ${i} x`, ' UNION ') },
   { name: 'except', statement: (n) => many(n, (i) => `SELECT ${i} x`, ' EXCEPT ') },
   {
-    name: 'sub-queries in sub-queries',
+    name: 'nested sub-queries',
     statement: (n) => `SELECT * FROM ${'(SELECT * FROM '.repeat(n)}one${')'.repeat(n)}`,
   },
   {
@@ -37,7 +37,7 @@ export const ADVERSARIAL_SHAPES: readonly AdversarialShape[] = [
     },
   },
   {
-    name: 'ordering by many',
+    name: 'many sort keys',
     statement: (n) => `SELECT k FROM one ORDER BY ${many(n, (i) => `k + ${i}`, ', ')}`,
   },
   {
@@ -50,21 +50,21 @@ export const ADVERSARIAL_SHAPES: readonly AdversarialShape[] = [
       `SELECT * FROM big PIVOT (sum(v) FOR k IN (SELECT k FROM big LIMIT ${n * 5}))`,
   },
   {
-    name: 'text times text',
+    name: 'replacement that grows a string',
     statement: (n) =>
       `SELECT length(replace(rpad('a', ${n * 300}, 'a'), 'a', rpad('b', ${n * 300}, 'b')))`,
   },
   {
-    name: 'texts in a text',
+    name: 'concatenated strings',
     statement: (n) => `SELECT length(string_agg(rpad('x', ${n * 1000}, 'y'), ',')) FROM big`,
   },
   {
-    name: 'long texts in order',
+    name: 'sorted long strings',
     statement: (n) =>
       `SELECT count() FROM (SELECT rpad(s, ${n * 10}, 'z') t FROM big ORDER BY t LIMIT 100000)`,
   },
   {
-    name: 'join of all pairs',
+    name: 'cross join',
     statement: () => 'SELECT count() FROM big a CROSS JOIN big b WHERE a.v + b.v = -1',
   },
   {
@@ -72,7 +72,7 @@ export const ADVERSARIAL_SHAPES: readonly AdversarialShape[] = [
     statement: () => 'SELECT count() FROM big a JOIN big b ON a.k % 10 = b.k % 10',
   },
   {
-    name: 'groups of everything',
+    name: 'one group per row',
     statement: () => 'SELECT count() FROM (SELECT s, v, k, count() FROM big GROUP BY s, v, k)',
   },
   {
@@ -90,7 +90,7 @@ export const ADVERSARIAL_SHAPES: readonly AdversarialShape[] = [
     statement: () => `SELECT count() FROM big WHERE s ~ '(t|e|x|)+(o|f)* (.|..|...)+ 9.*x'`,
   },
   {
-    name: 'a pattern of files',
+    name: 'a file pattern',
     statement: (n) => `SELECT * FROM read_parquet('${'**/'.repeat(n * 10)}x')`,
   },
   { name: 'brackets', statement: (n) => `SELECT ${'('.repeat(n * 20)}1${')'.repeat(n * 20)}` },

@@ -292,23 +292,23 @@ const CLIENTS: Readonly<Record<string, Client>> = {
   'INSERT SELECT over HTTP': insertOverHttp,
   'rows over HTTP': streamOverHttp,
   'a file over HTTP': exportOverHttp,
-  'rows over HTTP that nobody reads': unread(httpPort, [
+  'unread rows over HTTP': unread(httpPort, [
     Buffer.from(`GET ${statement(LONG)} HTTP/1.1\r\nHost: localhost\r\n\r\n`),
   ]),
-  'rows over the wire that nobody reads': unread(wirePort, [
+  'unread rows over the wire': unread(wirePort, [
     startup('admin'),
     clientMessage('p', 'quest'),
     clientMessage('Q', LONG),
   ]),
   'an import over HTTP': importOverHttp,
   'short queries over HTTP': shortOverHttp,
-  'small queries, a connection each': small(new Agent({ keepAlive: false })),
+  'small queries on separate connections': small(new Agent({ keepAlive: false })),
   'small queries over one connection': small(new Agent({ keepAlive: true, maxSockets: 1 })),
   'a heavy query over the wire': wire(HEAVY),
   'INSERT SELECT over the wire': wire(INSERT),
   'rows over the wire': streamOverWire,
   'COPY over the wire': copyOverWire,
-  'a block that idles': idleOverWire,
+  'an idle block': idleOverWire,
   'logins over the wire': loginsOverWire,
 };
 

@@ -371,11 +371,11 @@ test('late rows are applied from the nearest earlier state', async (t) => {
 const ENDS: readonly (readonly [what: string, steps: readonly string[]])[] = [
   ['deleted', ['DELETE FROM t WHERE x = 0', "INSERT INTO t VALUES ('2026-03-02T11', 'a', 5.0, 5)"]],
   [
-    'deleted, and a row at the last instant that is left',
+    'deleted, then a row at the last remaining timestamp',
     ['DELETE FROM t WHERE x = 0', "INSERT INTO t VALUES ('2026-03-02T10', 'a', 5.0, 5)"],
   ],
   [
-    'deleted with all that was computed again, and a row that looks back further',
+    'deleted with all recomputed rows, then a row with a longer lookback',
     [
       "INSERT INTO t VALUES ('2026-03-04T08', 'a', 5.0, 5)",
       'ALTER TABLE t ADD COLUMN z INT',
@@ -384,7 +384,7 @@ const ENDS: readonly (readonly [what: string, steps: readonly string[]])[] = [
     ],
   ],
   [
-    'left out after a change, then deleted',
+    'filtered out after an update, then deleted',
     [
       "INSERT INTO t VALUES ('2026-03-03T13', 'a', 5.0, 5)",
       "UPDATE t SET x = 0 WHERE ts >= '2026-03-03'",
@@ -393,7 +393,7 @@ const ENDS: readonly (readonly [what: string, steps: readonly string[]])[] = [
     ],
   ],
   [
-    'put away, and a change before the beginning',
+    'in a dropped partition, then a row before the view starts',
     [
       "ALTER TABLE t DROP PARTITION LIST '2026-03-03'",
       "INSERT INTO t VALUES ('2026-02-01', 'a', 5.0, 5)",
@@ -401,7 +401,7 @@ const ENDS: readonly (readonly [what: string, steps: readonly string[]])[] = [
     ],
   ],
   [
-    'all that there are',
+    'all rows deleted',
     [
       "DELETE FROM t WHERE ts < '2026-03-03'",
       'DELETE FROM t WHERE x = 0',
