@@ -73,7 +73,7 @@ export async function buildAll({ install = true } = {}) {
   );
   await step('server', async () => {
     await must('npx', ['tsc', '-p', '.']);
-    // Runs in a separate process, because the bundler package was just installed.
+    // A separate process, because the bundler package was just installed.
     await must(process.execPath, [join(root, 'scripts', 'bundle.mjs')]);
   });
   await step('console', () =>

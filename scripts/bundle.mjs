@@ -1,5 +1,5 @@
 // Bundles the compiled server: build/ts and its packages become build/server, which has only a few
-// files. Opening two hundred files used to take two thirds of the start time.
+// files. Opening two hundred files used to take two thirds of the startup time.
 //
 //     node scripts/bundle.mjs
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,8 +13,8 @@ const compiled = join(root, 'build', 'ts');
 const out = join(root, 'build', 'server');
 
 /**
- * The embedded library's tables must be instances of the caller's own Arrow, and the addon is a
- * file.
+ * Not bundled: the embedded library must return tables of the caller's own Arrow module, and the
+ * addon is a separate file.
  */
 const EXTERNAL = ['apache-arrow', '#native'];
 
@@ -24,7 +24,7 @@ export async function bundleServer() {
     input: {
       cli: join(compiled, 'cli.js'),
       index: join(compiled, 'index.js'),
-      // The program of a worker thread, which the server loads from its own folder.
+      // The worker thread's program, which the server loads from its own folder.
       'hash-worker': join(compiled, 'auth', 'hash-worker.js'),
     },
     platform: 'node',
@@ -38,11 +38,11 @@ export async function bundleServer() {
       dir: out,
       format: 'esm',
       chunkFileNames: '[name].js',
-      // Source maps are for readable stack traces with `node --enable-source-maps`. A normal start
+      // Source maps make stack traces readable with `node --enable-source-maps`. A normal start
       // does not open them.
       sourcemap: true,
-      // Names and lines are retained. Comments are removed, because every start would have to scan
-      // them.
+      // Names and line breaks are retained. Comments are removed, because every start would have to
+      // scan them.
       comments: false,
       minify: false,
     });
@@ -53,7 +53,7 @@ export async function bundleServer() {
   }
 }
 
-/** Licences of the bundled packages. */
+/** Returns the licences of the bundled packages. */
 function noticesOf(modules) {
   const folders = modules.flatMap(
     (file) => /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(file)?.[0] ?? [],

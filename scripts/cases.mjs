@@ -1,5 +1,5 @@
 // npm run cases -- [PATH] [--complete]: runs the SQL cases in test/sql/cases whose path contains
-// PATH. With --complete the current results are written into the cases.
+// PATH. With --complete, writes the current results into the cases.
 import { run, TEST_ALL } from './steps.mjs';
 
 const args = [...TEST_ALL, '--quiet', '--test', 'cases', '--', ...process.argv.slice(2)];

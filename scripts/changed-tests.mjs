@@ -1,7 +1,7 @@
 // Determines which lints, Rust packages and test files are affected by the files that differ from
-// the last upstream commit. A test file can be affected through its imports. It also counts as
-// affected if its path shares words with the path of a changed file, because the server that it
-// starts imports everything.
+// the last upstream commit. A test file is affected if it imports a changed file, directly or
+// indirectly. It also counts as affected if its path shares words with a changed file's path,
+// because the server that it starts imports everything.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -9,12 +9,12 @@ import { dirname, join, relative } from 'node:path';
 import { root, script } from './steps.mjs';
 import { nameOfTests, recordedSeconds } from './test-times.mjs';
 
-/** Maximum total of the recorded seconds of the selected test files. */
+/** Time budget: the maximum sum of the recorded durations of the selected test files. */
 const BUDGET_SECONDS = 360;
 /** Seconds assumed for a test file without a recorded time. */
 const UNKNOWN_SECONDS = 3;
 const TESTS = join(root, 'build', 'test');
-/** Path words that say nothing about the subject. */
+/** Path words that are too general to indicate a subject. */
 const PLAIN = new Set(
   'ts test tests src crates build console index main mod lib js rs tsx'.split(' '),
 );
@@ -28,7 +28,7 @@ function git(...args) {
   });
 }
 
-/** Returns the newest upstream commit; without an upstream, the last commit. */
+/** Returns the newest upstream commit, or the last commit if there is no upstream. */
 function base() {
   try {
     return git('merge-base', 'HEAD', '@{upstream}').trim();
@@ -55,7 +55,7 @@ function testFiles() {
     .map((name) => join(TESTS, name));
 }
 
-/** Returns a compiled file and all its transitive imports; the file comes first. */
+/** Returns a compiled file, followed by all its transitive imports. */
 function closure(file, known) {
   const seen = new Set([file]);
   for (const one of seen) {
@@ -104,7 +104,7 @@ function touched(changes) {
   return rated.filter(({ weight }) => weight > 0).sort((one, other) => other.weight - one.weight);
 }
 
-/** Selects test files as long as their recorded seconds fit the budget. */
+/** Selects test files until the sum of their recorded durations reaches the budget. */
 function withinBudget(rated) {
   const recorded = recordedSeconds('ts');
   const [taken, left] = [[], []];

@@ -14,7 +14,7 @@ const root = join(import.meta.dirname, '..');
 const ARROW = ['arrow', 'arrow-array', 'arrow-buffer', 'arrow-data', 'arrow-schema'];
 const DATAFUSION = ['datafusion', 'datafusion-expr'];
 
-/** Crate → the project's crates that it may use. */
+/** For each crate, the project's crates that it may use. */
 const CRATES = {
   types: [],
   ast: [],
@@ -47,7 +47,7 @@ const CRATES = {
   native: ['engine'],
 };
 
-/** Large dependency → the crates that may use it. */
+/** For each large dependency, the crates that may use it. */
 const RESERVED = {
   napi: ['native'],
   'napi-derive': ['native'],

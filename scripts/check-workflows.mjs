@@ -7,7 +7,7 @@ import { answers, root, run } from './steps.mjs';
 const directory = join(root, '.github', 'workflows');
 const workflows = readdirSync(directory).filter((name) => /\.ya?ml$/.test(name));
 
-// An action runs with the project's tokens, so it is pinned to a commit. Its tag is only a comment.
+// Actions run with the project's tokens, so each is pinned to a commit. The tag is only a comment.
 const PINNED = /uses:\s+(?:\.\/|docker:\/\/|[\w./-]+@[\da-f]{40}\s+# v\d)/;
 let problems = 0;
 for (const name of workflows) {

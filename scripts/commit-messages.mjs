@@ -1,7 +1,7 @@
 /**
- * Checks the messages of the commits since this rule was made: a subject of at most 72 characters
- * that begins with a verb in the imperative, an empty line, and a body that says why. A checkout
- * without its history has nothing to check.
+ * Checks the messages of all commits since this rule was introduced. A message has a subject of at
+ * most 72 characters that begins with an imperative verb, an empty line, and a body that says why.
+ * A checkout without history passes.
  */
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
@@ -10,13 +10,13 @@ import { fileURLToPath } from 'node:url';
 const ROOT = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const SINCE = '2026-11-30T07:40:00Z';
 const MAX_SUBJECT_LENGTH = 72;
-/** Verbs are often confused with their past tense, third person or noun. */
+/** Common mistakes: a past tense, third person or noun instead of the imperative. */
 const NOT_IMPERATIVE = /^(\w+(ed|ing)|Adds|Fixes|Makes|Uses|Removes|Changes|Shows|Writes|Renames)$/;
 const IMPERATIVE_IN_ED = /^(Embed|Feed|Need|Seed|Speed|Shed|Bring|String|Ring)$/;
 
 /**
  * @param {string} message
- * @returns {string[]} the faults of a message
+ * @returns {string[]} the violations in a message
  */
 export function faultsOf(message) {
   const [subject = '', empty = '', ...body] = message.trimEnd().split('\n');

@@ -3,12 +3,15 @@
 import { circles } from './rust-modules.mjs';
 import { unclearWords } from './words.mjs';
 
-/** Decision records are not rewritten, and generated files take their words from their sources. */
+/**
+ * Not counted: decision records, which are never rewritten, and generated files, whose words come
+ * from their sources.
+ */
 const NOT_READ = /^docs\/decisions\/|\.generated\./;
-/** Folders that have no unclear words. Every new one there is reported with its line. */
+/** Folders without unclear words. Each new unclear word in them is reported with its line. */
 const CLEAR = /^(ts|docs|scripts)\/|^[\w.-]+$/;
 
-/** @param {Map<string, string>} texts file → text, for every file that is read */
+/** @param {Map<string, string>} texts file → text, for every counted file */
 export function counts(texts, statementPatterns) {
   const words = [...texts]
     .filter(([file]) => !NOT_READ.test(file))
@@ -48,8 +51,8 @@ function typeTests(texts) {
 }
 
 /**
- * Counts seeds that vary from run to run. The suite tests the current change, so seeds must be 1 or
- * taken from SEED.
+ * Counts random seeds. The suite must produce the same result on every run, so a seed is 1 or taken
+ * from SEED.
  */
 function lucky(texts) {
   const chances = [
@@ -61,7 +64,7 @@ function lucky(texts) {
   ).length;
 }
 
-/** Counts TypeScript types that duplicate a Rust type of the native interface. */
+/** Counts TypeScript types that duplicate a Rust type in the native interface. */
 function twins(texts) {
   const names = (folder, pattern) =>
     [...texts]

@@ -1,6 +1,6 @@
-// npm run coverage [-- --lines]: line coverage of the commit, log, manifest and recovery code by
-// its tests and harnesses. With --lines it also lists the uncovered lines. Needs the toolchain
-// component llvm-tools (`rustup component add llvm-tools`).
+// npm run coverage [-- --lines]: measures how many lines of the commit, log, manifest and recovery
+// code are covered by its tests and harnesses. With --lines it also lists the uncovered lines.
+// Needs the toolchain component llvm-tools (`rustup component add llvm-tools`).
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
@@ -28,7 +28,7 @@ if (!existsSync(tool('llvm-cov')) || !existsSync(tool('llvm-profdata'))) {
 const folder = join(targetDirectory, 'coverage');
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-// Instruments only the project's own crates, so that no dependency is recompiled.
+// Instruments only the project's own crates, so that dependencies are not recompiled.
 const wrapper = join(folder, 'rustc');
 writeFileSync(wrapper, '#!/bin/sh\nexec "$@" -C instrument-coverage\n', { mode: 0o755 });
 const env = {

@@ -1,13 +1,14 @@
-// Finds exports that no other module imports, and unreachable modules, in all TypeScript. It reads
-// only imports and exports (no types), so it takes just a second. `tidy` reports the findings.
+// Finds exports that no other module imports, and unreachable modules, in all TypeScript code. It
+// reads only imports and exports (no types), so it takes just a second. `tidy` reports the
+// findings.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 
 import ts from 'typescript';
 
 /**
- * Entry points that nothing imports. Other programs are found because a script or a document names
- * them.
+ * Entry points that no module imports. Other programs are found because a script or a document
+ * names them.
  */
 const ENTRIES = /^(ts\/(index|cli)\.ts|ts\/console\/src\/(main\.tsx|dom\.ts))$/;
 const TEST = /^(test|ts\/console\/test)\//;
@@ -43,7 +44,7 @@ export function deadCode(root, files) {
     }
     for (const [name, line] of module.exports) {
       const users = ['*', name].flatMap((each) => used.get(file)?.get(each) ?? []);
-      // A name that its own module uses as well may be exported for a unit test.
+      // A name that its own module also uses may be exported for a unit test.
       const isTested = users.length > 0 && (TEST.test(file) || module.mentions.get(name) > 1);
       if (users.every((user) => TEST.test(user)) && !isTested && !isNamed(file, name)) {
         found.exports.push(`${file}:${line} ${name}`);
@@ -146,8 +147,8 @@ function namesOf(statement) {
 }
 
 /**
- * Collects `space.name` from namespace imports, `import('…')` in types and at run time, and modules
- * started as programs: `new URL('…', import.meta.url)`.
+ * Collects `space.name` from namespace imports, and `import('…')` in types and at run time. Also
+ * collects modules that are started as programs: `new URL('…', import.meta.url)`.
  */
 function readExpressions(source, { uses, mentions }, spaces) {
   const visit = (node) => {

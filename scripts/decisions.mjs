@@ -1,4 +1,4 @@
-// The index of the decision records, built from the header of each record: status, date, area.
+// Generates the index of the decision records from each record's header: status, date, area.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -14,7 +14,7 @@ stays in the list and names its successor. Numbers are never reused. \`npm run g
 page from the records.
 `;
 
-/** Returns the records in numeric order; throws if one lacks a header field. */
+/** Returns the records in numeric order. Throws if a record lacks a header field. */
 export function decisions() {
   const names = readdirSync(FOLDER).filter((name) => /^\d{4}-.*\.md$/.test(name));
   return names.sort().map((name) => {
@@ -30,7 +30,7 @@ export function decisions() {
   });
 }
 
-/** Returns the page, one area after another. */
+/** Returns the index page, grouped by area. */
 export function decisionsDocument() {
   const records = decisions();
   const areas = [...new Set(records.map(({ area }) => area))].sort();

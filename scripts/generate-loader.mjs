@@ -1,5 +1,5 @@
-// Writes native/index.js and native/index.d.ts, the loader and declarations of the addon. The
-// exports come from napi's macros, which record them while the crate is checked.
+// Writes native/index.js and native/index.d.ts, the addon's loader and declarations. napi's macros
+// record the exports while the crate is checked.
 import { mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { must, root } from './steps.mjs';
 const native = join(root, 'native');
 const folder = mkdtempSync(join(tmpdir(), 'tidemark-exports-'));
 try {
-  // The macros run only when the crate is recompiled.
+  // napi's macros run only when the crate is recompiled.
   const now = new Date();
   utimesSync(join(native, 'src', 'lib.rs'), now, now);
   await must('cargo', ['check', '--release', '-p', 'tidemark-native'], {

@@ -1,10 +1,10 @@
 /**
- * Writes generated files: TypeScript types from the Rust types in `crates/ast`, `crates/border` and
- * `crates/types`; the generated documents; the index of the decision records; the trees of the
+ * Writes the generated files: TypeScript types from the Rust types in `crates/ast`, `crates/border`
+ * and `crates/types`; the generated documents; the index of the decision records; the trees of the
  * binder's test cases; and the parser as a script for the runner of the SQL cases.
  *
- * `npm run generate` rewrites them. `npm run generate -- --check` fails if a committed file differs
- * from what its source generates (continuous integration runs it).
+ * `npm run generate` rewrites them. `npm run generate -- --check`, which continuous integration
+ * runs, fails if a committed file differs from its generated content.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -48,7 +48,7 @@ function readOnly(types) {
   return types.replaceAll(/(?<=[{,] |\*\/\n)(?="?\w+"?\??: )/g, 'readonly ');
 }
 
-/** Imports a module of the last build, which renders the given file. */
+/** Imports a module of the last build. `file` is the file that the module renders. */
 async function built(module, file) {
   const found = path.join(root, module);
   if (!existsSync(found)) {
@@ -59,7 +59,8 @@ async function built(module, file) {
 }
 
 /**
- * Each line names a document. Rendered last, because the other generated documents are among them.
+ * Each line names a document. This file is rendered last, because it lists the other generated
+ * documents.
  */
 async function renderLlms() {
   const { llmsText } = await built('build/ts/mcp/llms-text.js', 'llms.txt');
@@ -91,8 +92,8 @@ async function renderParser() {
 }
 
 /**
- * Writes a file if it has changed, or with `--check` reports it. Without a prettier parser the text
- * is not formatted.
+ * Writes a file if its content has changed; with `--check`, reports the difference instead. Without
+ * a prettier parser the content is not formatted.
  */
 async function settle(name, parser, text, source) {
   const target = path.join(root, name);
@@ -132,7 +133,7 @@ await settle('crates/planner/tests/data/trees.jsonl', null, await renderTrees(),
 await settle('docs/decisions/README.md', null, decisionsDocument(), 'the decision records');
 const PARSER = 'crates/engine/tests/cases/parser.generated.js';
 await settle(PARSER, null, await renderParser(), 'ts/sql');
-// With `--check` this document is skipped, because rendering it needs the addon. A test of its own
+// With `--check` this document is skipped, because rendering it needs the addon. A separate test
 // checks it.
 if (!isCheck) {
   const { functionsDocument } = await built(

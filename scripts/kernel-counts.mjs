@@ -1,6 +1,7 @@
-// npm run kernel-counts [-- --update]: counts the instructions of each kernel in
-// crates/testkit/src/kernels with callgrind and compares them with scripts/kernel-counts.json.
-// Times are unreliable on a shared machine; counts are equal in every run.
+// npm run kernel-counts [-- --update]: counts each kernel's instructions in
+// crates/testkit/src/kernels with callgrind and compares the counts with
+// scripts/kernel-counts.json. Times are unreliable on a shared machine; instruction counts are the
+// same in every run.
 //
 // Ends with `N passed, N failed, N skipped`.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,24 +11,24 @@ import { join } from 'node:path';
 import { answers, must, root, run, targetDirectory } from './steps.mjs';
 
 const BASELINE = join(root, 'scripts', 'kernel-counts.json');
-/** Allowed relative difference, because another libc may copy in different steps. */
+/** Allowed relative difference. Counts vary because libc versions copy memory differently. */
 const TOLERANCE = 0.05;
-/** The function in crates/testkit/src/bin/kernel-counts.rs whose instructions are counted. */
+/** The function in crates/testkit/src/bin/kernel-counts.rs whose instructions callgrind counts. */
 const COUNTED = 'kernel_counts::counted';
 
-/** Returns the reason why counting is impossible here, or undefined. */
+/** Returns the reason why instructions cannot be counted here, or undefined. */
 async function obstacle() {
   if (process.platform !== 'linux' || process.arch !== 'x64') {
     return 'the counts are those of Linux on x86-64';
   }
-  // Valgrind does not support AVX-512, so kernels choose AVX2 on every processor that has it.
+  // Valgrind does not support AVX-512, so kernels choose AVX2 on every processor that supports it.
   if (!/^flags\b.*\bavx2\b/m.test(readFileSync('/proc/cpuinfo', 'utf8'))) {
     return 'this processor has no AVX2, which the counts are of';
   }
   return (await answers('valgrind')) ? undefined : 'valgrind is not installed';
 }
 
-/** Returns the instructions per row for each entry, in list order. */
+/** Returns the instructions per row for each entry, in the list's order. */
 async function measure() {
   // Builds the whole workspace, because building a single package would compile its dependencies
   // again.
@@ -44,7 +45,7 @@ async function measure() {
         `--dump-after=${COUNTED}`,
         join(targetDirectory, 'release', name),
       ],
-      // If allocations never return memory, they take the same steps in every run.
+      // Allocations that never return memory execute the same instructions in every run.
       { quiet: true, env: { MALLOC_ARENA_MAX: '1' } },
     );
     const entries = [...output.matchAll(/^(\d+)\t(.+)$/gm)];
@@ -64,7 +65,7 @@ async function measure() {
 
 const numberOf = (file) => Number(file.split('.').at(-1));
 
-/** Returns the instruction count of one dump. */
+/** Returns the instruction count in one dump. */
 function totalOf(dump) {
   const total = /^(?:totals|summary): (\d+)/m.exec(dump)?.[1];
   if (total === undefined) {

@@ -1,6 +1,6 @@
-// npm run mutants -- [--sample N] [--seed S] [--only log.rs:282,…]: in a copy, changes one line of
-// the commit, log, manifest or recovery code at a time. Counts how many of N mutants the tests and
-// harnesses detect. Mutants that do not compile are not counted.
+// npm run mutants -- [--sample N] [--seed S] [--only log.rs:282,…]: changes one line of the commit,
+// log, manifest or recovery code at a time, in a copy of the repository. Counts how many of N
+// mutants the tests and harnesses detect. Mutants that do not compile are not counted.
 //
 // In the copy all storage tests and the harnesses become one program, because compiling and linking
 // a dozen programs takes longer than running them.
@@ -51,12 +51,12 @@ mod harness {
     }
 }
 `;
-/** Settings that compile faster and reuse the dependencies already compiled. */
+/** Settings that compile faster and reuse dependencies that are already compiled. */
 const QUICK_BUILD = ['storage', 'testkit'].flatMap((name) => [
   '--config',
   `profile.release.package.tidemark-${name}.opt-level=1`,
 ]);
-/** Time limit as a multiple of the unmutated run time. */
+/** Time limit, as a multiple of the run time without a mutation. */
 const HANG_FACTOR = 8;
 
 /** Replacements: inverted comparisons, shifted bounds, removed steps. */
@@ -91,7 +91,7 @@ const { values } = parseArgs({
 });
 console.log(`mutants: seed ${values.seed}`);
 let state = Number(values.seed) >>> 0;
-/** The mulberry32 generator. */
+/** The mulberry32 pseudorandom number generator. */
 function random() {
   state = (state + 0x6d2b79f5) >>> 0;
   let t = Math.imul(state ^ (state >>> 15), state | 1);
@@ -116,7 +116,7 @@ for (const name of [
 }
 oneProgram();
 
-/** Moves the storage tests into a single testkit test, next to the harnesses. */
+/** Moves the storage tests into a single testkit test program, together with the harnesses. */
 function oneProgram() {
   const names = testsOf('storage');
   const [from, to] = ['storage', 'testkit'].map((name) => join(copy, 'crates', name, 'tests'));
@@ -139,7 +139,7 @@ function oneProgram() {
 
 const env = { SEED: '1', CARGO_INCREMENTAL: '1' };
 
-/** Returns the program, or `null` and the compiler output. */
+/** Returns the program, or `null` and the compiler's output. */
 async function build() {
   // Uses the same features as the whole workspace, whose dependencies are already compiled.
   const args = ['test', '--no-run', '--release', '--message-format=json', ...QUICK_BUILD];
@@ -153,8 +153,8 @@ async function build() {
 const limits = [600, 600];
 
 /**
- * Returns the first failing test, which ends the program, or the other reason why it ended. Returns
- * nothing on success.
+ * Returns the first failing test, after which the program is killed, or another reason for its
+ * failure. Returns undefined on success.
  */
 function firstFailure(program, filter, seconds) {
   const cwd = join(copy, 'crates', 'testkit');

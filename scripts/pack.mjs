@@ -1,5 +1,5 @@
-// Creates the npm packages from the build: the main package, and one per platform with a built
-// addon. The main package lists exactly these as optional dependencies.
+// Creates the npm packages from the build: the main package, and one package for each platform
+// whose addon was built. The main package lists exactly these as optional dependencies.
 //
 //     node scripts/pack.mjs OUT_DIR [--addons DIR]     DIR: folder of *.node files (default native)
 import { execFileSync } from 'node:child_process';
@@ -44,7 +44,7 @@ try {
   rmSync(staging, { recursive: true, force: true });
 }
 
-/** Stages the template and the addon; skips a platform that was not built. */
+/** Stages the package template and the addon; skips a platform without a built addon. */
 function stagePlatform(platform) {
   const manifest = readJson(join(templates, platform, 'package.json'));
   const addon = [
@@ -60,7 +60,7 @@ function stagePlatform(platform) {
   return [manifest];
 }
 
-/** Stages the files listed in package.json, and a manifest without development entries. */
+/** Stages the files listed in package.json, and a manifest without development-only entries. */
 function stageMain(platforms) {
   const manifest = readJson(join(root, 'package.json'));
   for (const key of ['devDependencies', 'workspaces', 'scripts', 'ava']) {
@@ -68,7 +68,7 @@ function stageMain(platforms) {
   }
   const target = join(staging, 'tidemark');
   for (const file of [...manifest.files, 'README.md', 'LICENSE']) {
-    // `folder/**/*.ending`, or the name of a file or folder.
+    // An entry is `folder/**/*.ending`, or the name of a file or folder.
     const [path, ending = ''] = file.split('/**/*');
     const source = join(root, path);
     if (existsSync(source)) {

@@ -1,19 +1,19 @@
-// Checks the order of folders inside a crate. A file may not name a folder above its own, nor call
-// a method that such a folder adds to the order's `type`. Methods need no import, so these calls do
-// not show up as import cycles.
+// Checks the order of folders inside a crate. A file must not refer to a folder above its own. It
+// also must not call a method that a higher folder adds to the order's `type`. Methods need no
+// import, so these calls do not appear as import cycles.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { codeOf, imports } from './rust-modules.mjs';
 
 /**
- * Folder orders, from the bottom up. `isWhole`: whether every module of the root must be listed.
- * `receivers`: names of variables of the type, as used in method calls.
+ * Folder orders, from the lowest to the highest. `isWhole`: whether every module of the root must
+ * be listed. `receivers`: names of variables that have the type, as used in method calls.
  */
 const ORDERS = [
   {
     root: 'crates/planner/src/binder',
-    // `state` contains `Queries`, with which the folders below `clauses` bind queries.
+    // `state` contains `Queries`, through which the folders below `clauses` bind queries.
     folders: ['state', 'catalog', 'expressions', 'sources', 'clauses', 'statements'],
     type: 'Binder',
     receivers: ['self', 'Self', 'binder', 'Binder', 'inner'],

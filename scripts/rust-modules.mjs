@@ -1,5 +1,5 @@
-// The modules of the Rust crates, the references between modules of a crate, and their cycles. They
-// are found from `use` items and paths in the source: `crate::`, `super::`, `self::`, paths that
+// Finds the modules of the Rust crates, the references between modules of a crate, and their
+// cycles. It reads `use` items and paths in the source: `crate::`, `super::`, `self::`, paths that
 // start with a child module (`span::Span` next to `mod span;`), and re-exports.
 import { posix } from 'node:path';
 
@@ -43,7 +43,7 @@ function edgesOf(file, code) {
   return found;
 }
 
-/** Returns all paths of the crate in a source, with groups expanded. */
+/** Returns all crate paths in a source, with groups expanded. */
 function pathsOf(text) {
   const children = [...text.matchAll(/\bmod (\w+);/g)].map(([, name]) => name);
   const paths = [];
@@ -63,7 +63,7 @@ function pathsOf(text) {
   return paths;
 }
 
-/** Returns the paths that begin at `index`: `a::{b, c::{d}}` gives three. */
+/** Returns the paths that begin at `index`: `a::{b, c::{d}}` expands to `a::b` and `a::c::d`. */
 function expand(text, index) {
   const [head] = /^(?:\w+::)*\w*/.exec(text.slice(index));
   const parts = head.split('::').filter((part) => part !== '');

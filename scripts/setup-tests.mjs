@@ -1,11 +1,11 @@
-// Installs what the tests need beyond the requirements of the two main commands. Packages that
-// cannot be installed are listed, and the tests that need them report that they were skipped.
+// Installs the tools and packages that only the tests need. Packages that cannot be installed are
+// listed, and the tests that need them report that they were skipped.
 import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { answers, root, run, toolsDirectory } from './steps.mjs';
 
-/** Packages, with the module whose presence is checked for each. */
+/** Packages, each with the module that is imported to check whether the package is installed. */
 const PYTHON_PACKAGES = {
   psycopg: 'psycopg[binary]',
   psycopg2: 'psycopg2-binary',
@@ -22,7 +22,7 @@ const PYTHON_PACKAGES = {
   peewee: 'peewee',
   alembic: 'alembic==1.20.1',
   pyodbc: 'pyodbc',
-  // Another package needs this one without declaring it.
+  // Required by another package that does not declare it.
   packaging: 'packaging',
   ibis: 'ibis-framework[postgres]==12.0.0',
   questdb: 'questdb==6.0.0',
@@ -65,7 +65,10 @@ function skipped(what, why) {
   console.log(`   SKIPPED ${what}: ${why}`);
 }
 
-/** Installs packages. Each is listed with the command and arguments that test for its presence. */
+/**
+ * Installs apt packages. Each is listed with the command and arguments that check whether it is
+ * installed.
+ */
 async function aptPackages(packages) {
   const missing = [];
   for (const [name, command, args] of packages) {
@@ -150,7 +153,7 @@ async function actionlint() {
   }
 }
 
-/** Runs the installation step for `what`. If it fails, prints why. */
+/** Runs the installation step for `what`. If it fails, prints the reason. */
 async function bring(what, command, args, options = {}) {
   if (!(await answers(command, ['version'])) && !(await answers(command))) {
     skipped(what, `${command} is not there`);
@@ -209,7 +212,8 @@ async function clients() {
 }
 
 /**
- * Builds a client separately from the database, with its own lock file and a shared target folder.
+ * Builds a client separately from the database. It has its own lock file and shares a target folder
+ * with the other clients.
  */
 async function rustClient(name, programs) {
   const cwd = join(root, 'test', 'clients', name);

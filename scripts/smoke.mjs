@@ -1,6 +1,5 @@
-// Checks that the built addon and the bundled server work here: creates, queries and closes a
-// database.
-//     node scripts/smoke.mjs
+// Checks that the built addon and the bundled server work on this machine: creates, queries and
+// closes a database.     node scripts/smoke.mjs
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

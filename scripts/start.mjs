@@ -1,5 +1,5 @@
-// npm start: installs, builds what is missing, and serves with a demonstration data set. Further
-// arguments are passed to the server: npm start -- --root DIR --set key=value
+// npm start: installs packages, builds missing outputs, and serves a demonstration data set.
+// Further arguments are passed to the server: npm start -- --root DIR --set key=value
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 

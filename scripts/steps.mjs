@@ -1,4 +1,4 @@
-// Shared by the scripts: paths, and steps with visible progress.
+// Functions that the scripts share: paths, and steps with visible progress.
 import { spawn } from 'node:child_process';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -18,7 +18,7 @@ export const targetDirectory =
 /** Folder for test-only tools: Python drivers, actionlint, the QuestDB jar. */
 export const toolsDirectory = process.env.TIDEMARK_TOOLS_DIR ?? join(cache, 'tools');
 
-/** Environment for every child process: one target folder, and the tools on the path. */
+/** Environment for every child process: a shared target folder, and the tools on the path. */
 export function childEnvironment(extra = {}) {
   const path = [join(toolsDirectory, 'bin'), join(toolsDirectory, 'venv', 'bin')];
   return {
@@ -30,7 +30,7 @@ export function childEnvironment(extra = {}) {
 }
 
 /**
- * Runs a command and passes its output through. Resolves to its exit code and, with `capture`, also
+ * Runs a command and passes through its output. Resolves to its exit code and, with `capture`, also
  * to its output.
  */
 export function run(command, args, options = {}) {
@@ -61,7 +61,7 @@ export function run(command, args, options = {}) {
   });
 }
 
-/** Returns whether a command exists and runs. */
+/** Returns whether a command exists and runs successfully. */
 export async function answers(command, args = ['--version']) {
   try {
     return (await run(command, args, { quiet: true })).code === 0;
@@ -90,7 +90,7 @@ export async function step(title, work) {
   return result;
 }
 
-/** Like `run`, but a failure ends the script with a single clear line. */
+/** Like `run`, but ends the script with a single clear line if the command fails. */
 export async function must(command, args, options) {
   let code;
   try {

@@ -1,5 +1,5 @@
-// Shared by `coverage` and `mutants`: the code that could lose rows, and the tests and harnesses
-// that check it.
+// Shared by `coverage` and `mutants`: the code in which a defect could lose rows, and the tests and
+// harnesses that check it.
 import { readdirSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
@@ -67,7 +67,7 @@ export async function buildPrograms(env) {
   return { programs: built, output };
 }
 
-/** Returns the programs with their arguments, those that fail fastest first. */
+/** Returns the programs with their arguments, ordered so that the fastest to fail come first. */
 export function plan(programs, harnesses) {
   const tests = programs.filter(({ isTest, cwd }) => isTest && cwd.endsWith('storage'));
   const others = harnesses.flatMap(([name, ...args]) => {

@@ -1,5 +1,5 @@
-// Loaded by each ava worker. Appends the duration of the worker's tests, from the start of the
-// process to its end, to a file that `npm test` reads.
+// Each ava worker loads this module. It appends the worker's duration, from process start to
+// process end, to a file that `npm test` reads.
 import { appendFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 

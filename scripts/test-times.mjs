@@ -8,11 +8,11 @@ import { root } from './steps.mjs';
 
 const RECORD = join(root, 'test', 'times.json');
 const LAST_RUN = join(root, 'build', 'test-times.json');
-/** Growth is reported if it reaches both this factor and this number of seconds. */
+/** A file's growth is reported only if it reaches both this factor and this number of seconds. */
 const GROWN_FACTOR = 1.3;
 const GROWN_SECONDS = 10;
 
-/** Returns the name of a compiled test file in the baseline: `browser/follow`. */
+/** Returns the baseline's name for a compiled test file: `browser/follow`. */
 export function nameOfTests(file) {
   return file.replace(/^.*[\\/]build[\\/]test[\\/]|\.test\.js$/g, '');
 }
@@ -26,7 +26,7 @@ function read(file) {
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
 }
 
-/** Seconds that one run took, per suite and per file. */
+/** Durations measured in one run, in seconds, per suite and per file. */
 export class TestTimes {
   #suites = {};
 
@@ -42,7 +42,10 @@ export class TestTimes {
     return (this.#suites[name] ??= { files: {} });
   }
 
-  /** Writes the measurements; those of suites that did not run are kept from earlier runs. */
+  /**
+   * Writes the measurements. For suites that did not run, the measurements from earlier runs are
+   * retained.
+   */
   save() {
     const all = { ...read(LAST_RUN), ...this.#suites };
     writeFileSync(LAST_RUN, `${JSON.stringify(sorted(all), null, 2)}\n`);

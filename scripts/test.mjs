@@ -1,7 +1,7 @@
-// npm test: sets up and runs everything that CI runs.
-//     node scripts/test.mjs [suite …]     suites: rust harness lint ts
-//     node scripts/test.mjs --changed     tests affected by changed files, within a time budget
-// Ends with one plain line over all suites: N passed, N failed.
+// npm test: installs everything that the tests need and runs all CI checks.     node
+// scripts/test.mjs [suite …]     suites: rust harness lint ts     node scripts/test.mjs --changed
+// tests affected by changed files, within a time budget Ends with one plain line for all suites: N
+// passed, N failed.
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -11,9 +11,9 @@ import { setupTests } from './setup-tests.mjs';
 import { must, root, run, script, step, targetDirectory, TEST_ALL } from './steps.mjs';
 import { recordedSeconds, TestTimes } from './test-times.mjs';
 
-/** Number of programs that run concurrently, one of which is often waiting. */
+/** Number of concurrent programs. It assumes that one of them is usually waiting. */
 const BESIDE = 3;
-/** Number of lines of each failure that are repeated at the end. */
+/** Number of lines repeated at the end for each failure. */
 const REPEATED_LINES = 16;
 /** File to which `test-clock.mjs` in each ava worker appends its duration. */
 const CLOCK = join(root, 'build', '.test-clock.jsonl');
@@ -38,7 +38,7 @@ function firstLines(text) {
   return lines.map((line) => `   ${line}`.trimEnd()).join('\n');
 }
 
-/** Adds up every `N passed; N failed; N ignored` line from cargo's test runner. */
+/** Sums all `N passed; N failed; N ignored` lines from cargo's test runner. */
 async function rustTests({ packages } = {}) {
   const chosen = packages?.flatMap((name) => ['-p', name]);
   const args = [...(chosen ? ['test', '--release', ...chosen] : TEST_ALL), '--no-fail-fast'];
@@ -47,7 +47,7 @@ async function rustTests({ packages } = {}) {
   const sum = (index) => lines.reduce((all, line) => all + Number(line[index]), 0);
   const failed = sum(2);
   for (const [, name] of output.matchAll(/^test (\S+)(?: - .*)? +\.\.\. FAILED$/gm)) {
-    // SQL cases have a different runner, whose markers do not name a stream.
+    // SQL cases have a different runner, whose output markers do not contain `stdout`.
     const marks = [`---- ${name} stdout ----\n`, `---- ${name} ----\n`];
     const why = marks.map((mark) => output.split(mark)[1]).find((text) => text !== undefined) ?? '';
     failures.push(`rust: ${name}\n${firstLines(why)}`);
@@ -61,7 +61,7 @@ async function rustTests({ packages } = {}) {
   count('rust', sum(1), code !== 0 && failed === 0 ? 1 : failed, sum(3));
 }
 
-/** Yields test programs with the seconds they reported. */
+/** Yields each test program with the duration that it reported, in seconds. */
 function* binarySeconds(output) {
   let name = '';
   for (const line of output.split('\n')) {
@@ -75,8 +75,8 @@ function* binarySeconds(output) {
 }
 
 /**
- * The quick tiers of docs/reliability.md and docs/sql-correctness.md. Rust harnesses are given by
- * the name of their binary, harnesses that run the server by the path of their program.
+ * The quick tiers of docs/reliability.md and docs/sql-correctness.md. A Rust harness is identified
+ * by its binary name, a harness that runs the server by its program's path.
  */
 const QUICK_TIERS = [
   ['crash-sim', '--states', '20000'],
@@ -102,7 +102,7 @@ const QUICK_TIERS = [
   ['build/test/correctness/malformed-statements.js', '--statements', '10000'],
   ['build/test/correctness/plans.js', '--plans', '1'],
 ];
-/** Arguments of harnesses that measure times; these run alone. */
+/** Arguments of harnesses that measure times and therefore run alone. */
 const TIMED = ['--latency', '--within', '--jumps', '--partitions'];
 
 /** Returns a program of a suite: its name, whether it runs alone, and how to run it. */
@@ -114,7 +114,7 @@ function harness([name, ...args]) {
   return { suite: 'harness', name, isAlone, work: () => judged(name, program, all) };
 }
 
-/** A harness must end with `N passed, N failed`; a missing line counts as a failure. */
+/** A harness must end with `N passed, N failed`; without this line it counts as failed. */
 async function judged(name, program, args) {
   const { code, output } = await run(program, args, { capture: true, quiet: true });
   console.log(output.trimEnd());
@@ -164,12 +164,12 @@ function lint() {
   ];
 }
 
-/** Returns the recorded seconds of a program, so that the longest programs start first. */
+/** Returns a program's recorded duration, which is used to start the longest programs first. */
 function recorded({ suite, name }) {
   return recordedSeconds(suite).get(name) ?? 0;
 }
 
-/** Runs programs concurrently, then those that must run alone. */
+/** Runs programs concurrently, then runs those marked as alone one at a time. */
 async function runAll(programs) {
   const timed = async ({ suite, name, work }) => {
     const began = Date.now();
@@ -199,7 +199,7 @@ async function runAll(programs) {
 /** Programs of suites that run concurrently. */
 const PROGRAMS = { harness: harnesses, lint };
 
-/** Runs both suites in one pool; all Rust binaries are built together beforehand. */
+/** Runs both suites in one pool. All Rust binaries are built beforehand. */
 async function programs(suites) {
   if (suites.includes('harness')) {
     await must('cargo', ['build', '--release', '--workspace', '--bins']);
@@ -209,7 +209,7 @@ async function programs(suites) {
   times.suite(suites.join(' and '), (Date.now() - began) / 1000);
 }
 
-/** Counts ava's TAP output: one `ok` or `not ok` per test. */
+/** Runs ava and counts its TAP output: one `ok` or `not ok` per test. */
 async function typescriptTests({ files = [] } = {}) {
   rmSync(CLOCK, { force: true });
   const env = { TIDEMARK_TEST_CLOCK: CLOCK };
@@ -226,7 +226,7 @@ async function typescriptTests({ files = [] } = {}) {
   count('ts', passed, code !== 0 && failed === 0 ? 1 : failed, skipped);
 }
 
-/** Returns test files with the seconds they took. */
+/** Returns test files with their durations in seconds. */
 function clocked() {
   const lines = existsSync(CLOCK) ? readFileSync(CLOCK, 'utf8').trim().split('\n') : [];
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line));

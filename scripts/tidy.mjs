@@ -36,7 +36,7 @@ const DATA = new RegExp(
     '\\.generated\\.',
   ].join('|'),
 );
-/** The catalogue of the console's texts: one file, with each text in one line. */
+/** The catalogue of the console's texts: one file, with each text on one line. */
 const CATALOGUE = 'ts/console/src/texts.ts';
 const BANNED_NAMES = /^(utils?|helpers?|common|managers?|misc)$/i;
 // Split, so that this file does not match itself.
@@ -121,7 +121,7 @@ function checkName(file) {
   }
 }
 
-/** Prints the counts; a count above its limit is a problem. */
+/** Prints the counts; a count above its limit is reported as a problem. */
 function checkCounts() {
   const place = join(root, 'scripts', 'ceilings.json');
   const ceilings = JSON.parse(readFileSync(place, 'utf8'));
@@ -213,7 +213,7 @@ function checkFunctions(file, lines) {
   lines.forEach((line, index) => {
     const match = RUST_FUNCTION.exec(line);
     const name = match?.[2];
-    // If this line ends its statement or block, it contains the whole function.
+    // The line contains the whole function if it ends the function's statement or block.
     if (name === undefined || /[;}]\s*$/.test(line)) {
       return;
     }

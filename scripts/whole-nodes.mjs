@@ -1,15 +1,17 @@
-// Finds clauses that the binder does not read. For each syntax tree type (crates/ast) that the
-// binder names, each field must occur in a pattern of that type in crates/planner, where the field
-// is bound or refused. Types that contain no tree nodes (names, spans, literal rows) are plain
-// values.
+// Finds clauses that the binder does not read. The binder names syntax tree types (crates/ast).
+// Each field of such a type must occur in a pattern of that type in crates/planner, where the field
+// is bound or refused. Types without tree nodes (names, spans, literal rows) are plain values.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Comments, strings and characters, which may contain braces. */
 const NO_CODE = /"(?:\\[^]|[^"\\])*"|'(?:\\.|[^'\\\n])'|\/\/.*/g;
-/** The text that follows a pattern, after the end of its enclosing pattern. */
+/** The text after a pattern and the end of its enclosing pattern. */
 const AFTER_PATTERN = /^(?:[\s,)}]|\.\.)*(?:=>|=[^=]|\||in\b|if\b)/;
-/** Refuses whole statements that other code runs. The binder need not read their clauses. */
+/**
+ * The file that refuses whole statements because other code runs them. The binder need not read
+ * their clauses.
+ */
 const REFUSALS = /binder.unsupported\.rs$/;
 
 function code(folder) {
@@ -30,7 +32,7 @@ function block(text, start) {
   return { inside: text.slice(start, at - 1), after: text.slice(at) };
 }
 
-/** Returns the types of the tree by name, with their fields; variants are named `Enum::Variant`. */
+/** Returns the syntax tree types by name, with their fields. Variants are named `Enum::Variant`. */
 function typesOf(texts) {
   const types = new Map();
   for (const { text } of texts) {
@@ -61,7 +63,7 @@ function typesOf(texts) {
 
 /**
  * @param {string} root
- * @returns {string[]} fields that no pattern of the binder names, as `Type.field`
+ * @returns {string[]} fields that do not occur in any pattern of the binder, as `Type.field`
  */
 export function unreadFields(root) {
   const types = typesOf(code(join(root, 'crates/ast/src')));

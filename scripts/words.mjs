@@ -1,8 +1,8 @@
-// Unclear words for which there is a better term, in comments, documents and names. `tidy` allows
-// none in `ts`, `scripts` and the documents, and no increase elsewhere.
+// Unclear words that have a better term, in comments, documents and names. `tidy` allows none in
+// `ts`, `scripts` and the documents, and no increase elsewhere.
 import { extname } from 'node:path';
 
-/** A word, as a pattern in lower case, and its replacement. */
+/** A word, as a lower-case pattern, and its replacement. */
 const WORDS = [
   ['whoever|whomever', 'the actor: the client, the caller, a reader'],
   ['nobody|somebody|anybody|everybody', 'the actor: no client, another session, every user'],
@@ -18,7 +18,9 @@ const WORDS = [
 const PATTERN = new RegExp(`\\b(?:${WORDS.map(([word]) => word).join('|')})\\b`, 'g');
 const CODE = new Set(['.rs', '.ts', '.tsx', '.mjs', '.css']);
 const DOCUMENTS = new Set(['.md']);
-/** Quoted text in code is program output. Error messages are tested where they are created. */
+/**
+ * Quoted strings in code are program output, and error messages are tested where they are created.
+ */
 const QUOTED = /(?<![\w\\])'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g;
 
 /** Returns the line and word of each match in a file. */

@@ -40,22 +40,22 @@ Ports: http.bind.to, pg.net.bind.to, http.min.bind.to; port 0 selects a free por
 
 const EXIT_USAGE = 64;
 /**
- * Limit on JavaScript heap growth between garbage collections. By default V8 lets a heap of 12 MiB
- * grow to 40 MiB, which makes replies no faster.
+ * Limits JavaScript heap growth between garbage collections. By default V8 lets a heap of 12 MiB
+ * grow to 40 MiB, which does not make replies faster.
  */
 const HEAP_GROWTH_PERCENT = 30;
 /**
- * Keeps the young generation at its initial size. By default it grows to 32 MiB, which makes
- * replies no faster.
+ * Keeps the young generation at its initial size. By default it grows to 32 MiB, which does not
+ * make replies faster.
  */
 const NURSERY_GROWTH_FACTOR = 1;
 /**
- * Read by the allocator when the engine is loaded: disables huge pages, whatever the system
- * setting. The kernel assembles and zeroes them 2 MiB at a time, which delayed commits by 40 to 80
- * ms.
+ * The allocator reads this variable when the engine is loaded. It disables huge pages, whatever the
+ * system setting is. The kernel assembles and zeroes them 2 MiB at a time, which delayed commits by
+ * 40 to 80 ms.
  */
 const HUGE_PAGES = { name: 'MIMALLOC_ALLOW_THP', value: '0' } as const;
-/** Exit code of a forced stop; `timeout` uses the same. */
+/** Exit code of a forced stop, the same as that of `timeout`. */
 const EXIT_FORCED = 124;
 /** Time reserved for the exit itself, so that the process ends within `shutdown.timeout`. */
 const EXIT_MS = 200;
@@ -130,7 +130,7 @@ async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-/** Serves until a signal arrives. */
+/** Runs the server until a signal arrives. */
 async function serve(chosen: Arguments): Promise<void> {
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWTH_PERCENT}`);
   setFlagsFromString(`--semi-space-growth-factor=${NURSERY_GROWTH_FACTOR}`);
@@ -158,7 +158,7 @@ async function serve(chosen: Arguments): Promise<void> {
   await shutDown(server, chosen.root);
 }
 
-/** A defect in one request must not end the others; it is logged. */
+/** Logs a defect in one request, which must not end the others. */
 function surviveDefects(server: RunningServer): void {
   process.on('unhandledRejection', (error) => {
     server.logger.error('defect', { error });
@@ -168,14 +168,15 @@ function surviveDefects(server: RunningServer): void {
   });
 }
 
-/** A browser cannot open a wildcard address. */
+/** Replaces a wildcard address, which a browser cannot open. */
 function browserAddress(address: string): string {
   return address.replace(/^(0\.0\.0\.0|\[::\])(?=:)/, 'localhost');
 }
 
 /**
  * SIGHUP requests a reload. If the server was started from a terminal, SIGHUP means that the
- * terminal closed, and ends the server. A request that arrives during startup is remembered.
+ * terminal closed, and the server ends. A request that arrives during startup is carried out
+ * afterwards.
  */
 function reloadRequests(): { onRequest(reload: () => Promise<unknown>): void } {
   let isRequested = false;
@@ -217,8 +218,8 @@ function nextSignal(): Promise<void> {
 }
 
 /**
- * Unfinished work is abandoned at the timeout: the log has every commit, and the next start replays
- * it.
+ * At the timeout, unfinished work is abandoned. The log contains every commit, and the next start
+ * replays it.
  */
 async function shutDown(server: RunningServer, root: string): Promise<void> {
   const { stopMs } = server;
@@ -246,7 +247,7 @@ function clearSpilled(root: string): void {
       rmSync(join(folder, name), { recursive: true, force: true });
     }
   } catch {
-    // A query is still writing.
+    // A query is still writing. The next start deletes the remaining files.
   }
 }
 

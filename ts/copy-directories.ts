@@ -1,4 +1,4 @@
-/** Configures COPY for a server: the directories whose files statements may name. */
+/** Configures COPY for a server: the directories that statements may access. */
 import { realpathSync } from 'node:fs';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 
@@ -64,8 +64,8 @@ export function openTexts(root: string, config: Config): TextShapeDetector {
 }
 
 /**
- * Resolves a relative path against the root. Refuses directories of the database and of its
- * secrets.
+ * Resolves a relative path against the root. Refuses directories that belong to the database or
+ * contain its secrets.
  */
 function directory(root: string, config: Config, key: Key<string>): string {
   const chosen = resolve(root, config.get(key));

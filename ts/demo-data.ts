@@ -1,5 +1,5 @@
 /**
- * The demonstration data set: a day of trades and quotes with made-up prices. It is the same for
+ * The demonstration data set: a day of trades and quotes with generated prices. It is the same for
  * every user except for the date. It is loaded as CSV through the engine's appender, like any
  * import.
  */
@@ -19,7 +19,7 @@ const SYMBOLS = [
 interface DemoTable {
   readonly name: string;
   readonly columns: readonly (readonly [name: string, type: string])[];
-  /** Fields between the symbol and the timestamp. */
+  /** Returns the CSV fields between the symbol and the timestamp. */
   readonly fields: (price: number, random: () => number) => string;
 }
 
@@ -53,12 +53,12 @@ const TABLES: readonly DemoTable[] = [
   },
 ];
 
-/** Loads each table that does not exist; existing tables are unchanged. */
+/** Loads each table that does not exist; existing tables are left unchanged. */
 export async function loadDemoData(
   database: Database,
   progress: (text: string) => void,
 ): Promise<void> {
-  // Whole minutes, so that both tables end at the same timestamp.
+  // Rounded to whole minutes, so that both tables end at the same timestamp.
   const end = (BigInt(Date.now()) / 60_000n) * 60_000_000n;
   for (const [index, table] of TABLES.entries()) {
     if ((await database.tableMetadata(table.name)) === null) {
@@ -114,7 +114,7 @@ function* chunks(table: DemoTable, endMicros: bigint, seed: number): Generator<B
     const lines: string[] = [];
     for (let row = 0; row < ROWS_PER_CHUNK; row += 1) {
       const which = Math.floor(random() * SYMBOLS.length);
-      // A random walk with steps of at most 0.01 %.
+      // Prices are a random walk with steps of at most 0.01 %.
       const price = (prices[which] ?? 1) * (1 + (random() - 0.5) * 0.0002);
       prices[which] = price;
       micros += stepMicros;
@@ -130,7 +130,7 @@ function isoMicros(micros: bigint): string {
   return `${millis}${String(micros % 1000n).padStart(3, '0')}Z`;
 }
 
-/** Mulberry32: small and seeded; sufficient for prices. */
+/** The mulberry32 generator: small and seeded, and sufficient for prices. */
 function randomNumbers(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,4 +1,4 @@
-/** The certificates of the endpoints. Each is reloaded when its files change. */
+/** The endpoints' certificates. Each is reloaded when its files change. */
 import type { Config } from './config/index.js';
 import type { Logger } from './observability/index.js';
 import { certificateFiles, CredentialStore, type TlsEndpoint, TlsError } from './tls/index.js';
@@ -22,7 +22,7 @@ export class Encryption {
     }
   }
 
-  /** `null` if the endpoint is not encrypted. */
+  /** Returns an endpoint's credentials; `null` if the endpoint is not encrypted. */
   of(endpoint: TlsEndpoint): CredentialStore | null {
     return this.#stores.get(endpoint) ?? null;
   }
@@ -37,7 +37,7 @@ export class Encryption {
   }
 
   /**
-   * Reads every file. If a certificate is unusable, logs it, keeps the previous one in use, and
+   * Reads all files. If a certificate is unusable, logs it, continues to use the previous one, and
    * returns false.
    */
   reload(): boolean {

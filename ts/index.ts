@@ -19,7 +19,7 @@ import {
   openDatabase,
   type OpenOptions,
 } from './engine/index.js';
-// Not imported through the directory's index: the server reads no arenas and must not load Arrow.
+// Not imported through the directory's index, because the server must not load Arrow.
 import { arenaToBatch } from './engine/arrow.js';
 import { TextFiles } from './ingest/index.js';
 import {
@@ -40,7 +40,10 @@ export { StartError } from './start-error.js';
 
 const USER = { name: 'admin', readOnly: false };
 
-/** A value for `$1`, `$2`, …: a string in the parameter's type, or a value that converts to one. */
+/**
+ * A value for `$1`, `$2`, …: a string in the parameter type's format, or a value that converts to
+ * one.
+ */
 export type Parameter = string | number | bigint | boolean | Date | null;
 
 /** A database open in this process; no other process can open its root at the same time. */
@@ -49,7 +52,7 @@ export class EmbeddedDatabase {
   readonly #copy: Copy;
   readonly #session: Session;
 
-  /** Internal; call `open` instead. */
+  /** Internal constructor; call `open` instead. */
   constructor(database: Database, copy: Copy, detectTextShape: TextShapeDetector) {
     this.#database = database;
     this.#copy = copy;
@@ -63,8 +66,8 @@ export class EmbeddedDatabase {
   }
 
   /**
-   * Runs a query and returns its rows as an Arrow table; 64-bit integers are bigint. `parameters`
-   * are the values of `$1`, `$2`, …
+   * Runs a query and returns its rows as an Arrow table; 64-bit integers are bigint values.
+   * `parameters` are the values of `$1`, `$2`, …
    */
   async query(sql: string, parameters: readonly Parameter[] = []): Promise<Table> {
     const batches: RecordBatch[] = [];
@@ -98,7 +101,7 @@ export class EmbeddedDatabase {
     }
   }
 
-  /** Opens an appender for bulk loads: CSV lines, committed by `finish`. */
+  /** Opens an appender for bulk loads of CSV lines, which `finish` commits. */
   async appender(spec: AppenderSpec): Promise<Appender> {
     return await this.#database.openAppender(spec);
   }
@@ -116,7 +119,9 @@ const NOTHING_COUNTED: Summary = {
   executeNanos: 0,
 };
 
-/** Opens a root directory, with crash recovery; creates the directory if it does not exist. */
+/**
+ * Opens a root directory and recovers it after a crash; creates the directory if it does not exist.
+ */
 export async function open(options: OpenOptions): Promise<EmbeddedDatabase> {
   const database = await openDatabase(options);
   const root = resolve(options.root);
@@ -132,7 +137,7 @@ export async function open(options: OpenOptions): Promise<EmbeddedDatabase> {
   return new EmbeddedDatabase(database, copy, detectTextShape);
 }
 
-/** JavaScript callers can pass values of any type. */
+/** Checks the type, because JavaScript callers can pass any value. */
 function textOf(value: unknown, index: number): string | null {
   switch (typeof value) {
     case 'string':

@@ -1,8 +1,8 @@
 /**
- * The audit log: logins, refused logins and changes. Each event is one JSON line in a separate
- * file. Each line carries a digest of itself and of the previous line, so that a removed or changed
- * line is detected. A full file is renamed to `audit.jsonl.1`, the previous one to `.2`, and so on.
- * The chain continues across files.
+ * The audit log records logins, refused logins and changes. Each event is one JSON line in a
+ * separate file. Each line carries a digest of itself and of the previous line, so that a removed
+ * or changed line is detected. A full file is renamed to `audit.jsonl.1`, the previous `.1` to
+ * `.2`, and so on. The chain continues across files.
  */
 import { createHash } from 'node:crypto';
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises';
@@ -10,26 +10,26 @@ import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promi
 export type AuditFields = Readonly<Record<string, string | number | boolean | null | undefined>>;
 
 const FIRST = '0'.repeat(64);
-/** Maximum characters of one value, so that client input cannot fill the disk. */
+/** Maximum characters per value, so that client input cannot fill the disk. */
 const MAX_VALUE_LENGTH = 8 * 1024;
-/** Only the server's OS user may read the audit log. */
+/** File mode: only the server's OS user may read the audit log. */
 const MODE = 0o600;
 
 export interface AuditSetting {
-  /** Maximum bytes of one file; 0 disables rotation. */
+  /** Maximum bytes per file; 0 disables rotation. */
   readonly fileBytes: number;
   /** Number of files to keep, including the current one. */
   readonly files: number;
   /** Called when a line cannot be written. */
   readonly failed: (error: unknown) => void;
   /**
-   * Receives the end of the chain at intervals. Stored elsewhere, it reveals whether the end of the
-   * log, or all of it, was replaced.
+   * Receives the end of the chain at intervals. If stored elsewhere, it reveals whether the log, or
+   * its end, was replaced.
    */
   readonly anchor?: (end: ChainEnd) => void;
 }
 
-/** The last written line. */
+/** The last line that was written. */
 export interface ChainEnd {
   readonly sequence: number;
   readonly hash: string;
@@ -72,7 +72,7 @@ export class AuditLog {
     }, ANCHOR_MS).unref();
   }
 
-  /** Continues the existing chain. */
+  /** Opens the log and continues the existing chain. */
   static async open(path: string, setting: AuditSetting): Promise<AuditLog> {
     const end = (await endOf(path)) ?? { ...((await endOf(`${path}.1`)) ?? NO_LINES), bytes: 0 };
     return new AuditLog(path, setting, { ...end, file: await openFile(path) });
@@ -99,7 +99,8 @@ export class AuditLog {
   }
 
   /**
-   * Resolves when every queued event has been written to the operating system, or the write failed.
+   * Resolves when every queued event has been written to the operating system or its write has
+   * failed.
    */
   async flush(): Promise<void> {
     await this.#queue;
@@ -240,8 +241,8 @@ function cut<T>(value: T): T | string {
 }
 
 /**
- * Logs are read in terminals. JSON escapes control characters below U+0020; this function escapes
- * those above.
+ * Escapes control characters above U+001F, because logs are read in terminals. JSON already escapes
+ * the lower ones.
  */
 function escaped(json: string): string {
   return json.replace(/[\u007f-\u009f\u2028\u2029]/g, (character) => {

@@ -3,13 +3,11 @@ import { type Access, DatabaseError, type Owner } from '../session/index.js';
 import { refusal } from './model.js';
 import type { Rights } from './store.js';
 
-/** Denotes the whole object (a view or a definition), which column grants do not cover. */
+/** Denotes the object as a whole (a view or a definition), which column grants do not cover. */
 export const ALL_COLUMNS = '*';
 const NO_OWNER: Owner = { name: '', id: '' };
 
-/**
- * Throws unless `rights` cover all accesses. `rightsOfOwner` returns the rights of a view's owner.
- */
+/** Throws unless `rights` cover all accesses. `rightsOfOwner` returns a view owner's rights. */
 export function authorise(
   rights: Rights,
   accesses: readonly Access[],

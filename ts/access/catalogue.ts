@@ -1,4 +1,4 @@
-/** Every permission, and the levels it can be granted on. */
+/** All permissions, and the levels at which each can be granted. */
 import type { Permission } from '../engine/types.js';
 
 /** The level of a grant: the database, a whole table or view, or columns. */
@@ -112,7 +112,7 @@ type Checked<Name extends Catalogued> = Name;
  * service account.
  */
 export const DATABASE_ADMIN = 'DATABASE ADMIN';
-/** Represents every permission of the level it is granted at. */
+/** Represents every permission at the level of the grant. */
 export const ALL = 'ALL';
 /** Granted on a service account, not on data. */
 export const ASSUME = 'ASSUME SERVICE ACCOUNT';
@@ -125,7 +125,8 @@ const KINDS: ReadonlyMap<string, PermissionKind> = new Map(
 );
 
 /**
- * Overload for the engine's permissions: one that is missing from the list above fails to compile.
+ * Overload for the engine's permissions: a permission that is missing from the list above is a
+ * compile error.
  */
 export function permissionKind(name: Checked<Permission>): PermissionKind;
 export function permissionKind(name: string): PermissionKind | undefined;

@@ -1,7 +1,7 @@
 /**
- * How schema changes affect rights. The creator of an object owns it. Grants follow a rename and
- * are removed with the object. An intent is recorded before the change, so that after a crash no
- * grants apply to a later object of the same name.
+ * How schema changes affect rights. An object's creator owns it. When an object is renamed or
+ * dropped, its grants are moved or removed. An intent is recorded before the change, so that after
+ * a crash no grants apply to a later object of the same name.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -34,7 +34,7 @@ type Effect =
       readonly owner: string | null;
     }
   | {
-      /** Columns that are dropped or renamed, in any order; column ids determine the new names. */
+      /** Columns are dropped or renamed, in any order. Column IDs determine the new names. */
       readonly effect: 'move columns';
       readonly table: string;
       /** All column names in the statement. */
@@ -87,8 +87,8 @@ export class Changes {
     }
     return await this.#next(change.principal, effects, async () => {
       if (makesView(tree)) {
-        // Checked against the current rights: the view may already exist and belong to another
-        // user.
+        // Checked against the current rights, because the view may already exist and belong to
+        // another user.
         viewOwner(this.#context, change.principal, tree);
       }
       return await run();
@@ -96,8 +96,8 @@ export class Changes {
   }
 
   /**
-   * Runs an operation that creates tables or columns without a statement, and grants them to their
-   * owner.
+   * Runs an operation that creates tables or columns without a statement, and grants the owner all
+   * permissions on them.
    */
   async create<T>(
     principal: Principal,
@@ -112,7 +112,7 @@ export class Changes {
     return await this.#next(principal, effects, run);
   }
 
-  /** Throws if a new table could not have an owner. */
+  /** Throws if a new table would have no owner. */
   requireOwner(principal: Principal, { table, creates, owner }: ImportTarget): void {
     if (creates) {
       this.#checkOwners(principal, [{ effect: 'create', table, owner }]);
@@ -175,7 +175,7 @@ export class Changes {
   }
 }
 
-/** Whether the effect is possible, checked before the statement runs. */
+/** Returns whether the effect is possible; called before the statement runs. */
 function isPossible(effect: Effect, before: CurrentSchema): boolean {
   switch (effect.effect) {
     case 'create':
@@ -195,7 +195,7 @@ function withBefore(effect: Effect, before: CurrentSchema): Effect {
     : effect;
 }
 
-/** Whether the effect took place. */
+/** Returns whether the effect took place. */
 function happened(effect: Effect, now: CurrentSchema): boolean {
   switch (effect.effect) {
     case 'create':
@@ -220,7 +220,7 @@ function moves(before: readonly Column[], now: readonly Column[]): Map<string, s
 
 /**
  * Removes the grants on names that are being reassigned. Until the grants are updated, it is
- * unknown which object they apply to.
+ * unknown which object each name refers to.
  */
 function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
   const remaining = new Map(
@@ -235,7 +235,7 @@ function withoutMoving(grants: Grants, effects: readonly Effect[]): Grants {
       }
     }, grants),
   );
-  // The user keeps these permissions, so that the change itself may continue. No other change
+  // The user keeps these permissions, so that the change itself can continue. No other change
   // starts before it ends.
   for (const permission of ['RENAME TABLE', 'RENAME COLUMN', 'DROP COLUMN']) {
     const current = grants.get(permission);
@@ -306,7 +306,7 @@ function ownerGrants(grants: Grants, table: string, column: string | null): Gran
 
 // ---- from statements ----
 
-/** The effects of a statement on names, as far as known before it runs. */
+/** Returns the statement's effects on names, as far as they are known before it runs. */
 function effectsOf({ text, description }: CatalogChange, tree: Tree): readonly Effect[] {
   const dropped = description.accesses.filter(({ permission }) => DROPS.has(permission));
   if (dropped.length > 0) {
@@ -320,7 +320,7 @@ function effectsOf({ text, description }: CatalogChange, tree: Tree): readonly E
     case 'CreateView':
       return [{ effect: 'create', table: node.name.text, owner: ownerOfView(node) }];
     case 'Rename':
-      // With IF EXISTS, possibly no object matches.
+      // With IF EXISTS, there may be no such table.
       return description.accesses.length === 0
         ? []
         : [{ effect: 'rename', table: node.table.text, to: node.to.text }];
@@ -354,8 +354,8 @@ function movedNames(action: AlterAction): readonly string[] {
 }
 
 /**
- * OWNED BY at the end of ADD COLUMN. The engine ignores it, and the syntax tree does not contain
- * it.
+ * Returns the owner in OWNED BY at the end of ADD COLUMN. The engine ignores this clause, and the
+ * syntax tree does not contain it.
  */
 function ownerOfColumns(text: string): string | null {
   const { values, starts, ends } = scan(text);

@@ -28,7 +28,7 @@ const MAX_REPORTED = 10_000;
 export class StoredDirectory implements Directory {
   readonly #store: AccessStore;
   readonly #audit: Pick<AuditLog, 'write'>;
-  /** Tokens whose expiry was reported. */
+  /** Expired tokens that have already been reported. */
   readonly #reported = new LRUCache<string, true>({ max: MAX_REPORTED });
   readonly #newRounds: number;
   #rounds: readonly number[] = [];
@@ -50,14 +50,14 @@ export class StoredDirectory implements Directory {
     this.#now = now;
   }
 
-  /** Applies the administrator's password, which may change while the server runs. */
+  /** Applies the administrator's password, which may change while the server is running. */
   async setAdministrator({ name, password, enabled }: Administrator): Promise<void> {
     const known = this.#administrator?.name === name ? this.#administrator.verifier : null;
     const rounds = known?.iterations ?? this.#roundsOf(name);
     const salt = this.#store.salts.of(name);
     const verifier = enabled ? await scramVerifier(password, salt, rounds) : null;
     if (verifier !== null && known?.storedKey.equals(verifier.storedKey) === true) {
-      // Nothing changed, so sessions continue.
+      // The administrator is unchanged, so sessions continue.
       return;
     }
     this.#administrator = verifier === null ? null : { name, verifier };
@@ -91,14 +91,17 @@ export class StoredDirectory implements Directory {
   }
 
   /**
-   * Looks like a real user's verifier: the salt is derived from the name, and the iteration count
-   * is that of some user.
+   * Returns a verifier that resembles a real user's: the salt is derived from the name, and the
+   * iteration count is one that real users have.
    */
   mockVerifier(name: string): ScramVerifier {
     return this.#store.salts.mock(name, this.#roundsOf(name));
   }
 
-  /** Iteration counts differ by user: each is the value configured when the password was set. */
+  /**
+   * Returns the iteration count for a name without a user. Counts differ between users, because
+   * each was configured when the password was set.
+   */
   #roundsOf(name: string): number {
     const { epoch, salts } = this.#store;
     if (epoch !== this.#roundsEpoch) {

@@ -22,7 +22,7 @@ export function dumpOf(node: Node): Shown | null {
   return node.kind === 'Show' && node.subject.subject === 'CreateDatabase' ? node.subject : null;
 }
 
-/** One statement per line. A principal follows the principals it depends on. */
+/** Returns one statement per line. A principal follows the principals that it depends on. */
 export function dumped(context: AccessContext, rights: Rights, shown: Shown): readonly string[] {
   const included = new Set(
     (Object.keys(CATEGORIES) as Category[]).filter((category) =>
@@ -45,8 +45,8 @@ export function dumped(context: AccessContext, rights: Rights, shown: Shown): re
 }
 
 /**
- * A category that is named explicitly requires its permission; otherwise a category without
- * permission is omitted.
+ * Returns whether to include a category. A category that is named explicitly requires its
+ * permission. Otherwise a category without permission is omitted.
  */
 function isIncluded({ exclude, categories }: Shown, category: Category, rights: Rights): boolean {
   const names = categories.map(({ text }) => text.toUpperCase());
@@ -68,7 +68,7 @@ function groupStatements({ name, aliases }: StoredPrincipal): readonly string[] 
   ];
 }
 
-/** Passwords, tokens and keys must be set again. */
+/** Passwords, tokens and keys are not part of the statements and must be set again. */
 function loginStatements(
   kind: 'USER' | 'SERVICE ACCOUNT',
   { name, enabled }: StoredPrincipal,

@@ -1,4 +1,4 @@
-/** GRANT and REVOKE: converts statements to changes of grants. */
+/** GRANT and REVOKE: converts statements to changes in grants. */
 import type { GrantTable, GrantTarget, Name, Permission } from '../sql/index.js';
 import { denied } from './authorise.js';
 import { ALL, ASSUME, hasLevel, type Level, permissionKind, permissionsAt } from './catalogue.js';
@@ -17,7 +17,7 @@ interface GrantRequest {
   readonly permissions: readonly Permission[];
   readonly on: GrantTarget | null;
   readonly schema: CurrentSchema;
-  /** Whether a table or column that does not exist is an error. */
+  /** Whether a table or column that does not exist causes an error. */
   readonly verification: boolean;
   /** Rights of the user who grants. */
   readonly rights: Rights;
@@ -44,7 +44,7 @@ export function grantSteps(request: GrantRequest): readonly Step[] {
     );
 }
 
-/** Resolves the target. Its errors are shown only to users who may grant on the whole table. */
+/** Resolves the target. Errors are reported only to users who may grant on the whole table. */
 function checkedTarget(request: GrantRequest, table: GrantTable): readonly [Level, Target] {
   try {
     return targetOf(table, request.schema, request.verification);
@@ -58,7 +58,7 @@ function checkedTarget(request: GrantRequest, table: GrantTable): readonly [Leve
   }
 }
 
-/** The names that a permission covers at a level. */
+/** Returns the permissions that a name represents at a level. */
 function named(permission: Permission, level: Level, onTables: boolean): readonly string[] {
   const { name, span } = permission;
   if (name === ALL) {
@@ -133,7 +133,7 @@ export function granted(grants: Grants, steps: readonly Step[], option: boolean)
   );
 }
 
-/** Throws if a member's permission comes from one of its groups. */
+/** Throws if a member has the permission through one of its groups. */
 export function revoked(
   from: StoredPrincipal,
   groups: readonly StoredPrincipal[],
@@ -153,7 +153,7 @@ export function revoked(
   }, from.grants);
 }
 
-/** Whether any part of the target is granted. */
+/** Returns whether any part of the target is granted. */
 function grantsAny(grants: Grants, permission: string, target: Target): boolean {
   const known = grants.get(permission);
   if (known === undefined || target === 'database') {

@@ -1,6 +1,7 @@
 /**
  * Access control: users, groups, service accounts and their rights. Sessions call the guard before
- * every statement, and logins use the directory. Statements change the data behind both.
+ * every statement, and logins use the directory. Access control statements change the data behind
+ * both.
  */
 import { join } from 'node:path';
 
@@ -49,7 +50,7 @@ interface AccessOptions extends Omit<AccessSetting, 'adminName'> {
   readonly logger: Logger;
 }
 
-/** HTTP requests of one login within this time count as one sign-in. */
+/** HTTP requests with the same login within this time count as one sign-in. */
 const SIGNED_IN_MS = 15 * 60_000;
 const MAX_SIGNED_IN = 10_000;
 const AUDIT_FILE = 'audit.jsonl';
@@ -70,7 +71,7 @@ export class Access implements Guard {
   readonly #context: AccessContext;
   readonly #lists: Lists;
   readonly #changes: Changes;
-  /** Computed once per state of a principal's rights. */
+  /** The visibility for each set of rights, computed once. */
   readonly #visibilities = new WeakMap<
     Rights,
     { readonly visibility: Visibility; readonly version: number }
@@ -113,7 +114,8 @@ export class Access implements Guard {
       try {
         await recordRefusals(database, (owner) => rightsOfOwner(access.#context, owner));
       } catch (error) {
-        // The change itself is committed; the next change retries the refresh.
+        // The change itself is already committed; the next change retries the update of the refresh
+        // records.
         logger.error('refresh_rights_failed', { message: asDatabaseError(error).message });
       }
     };
@@ -216,7 +218,7 @@ export class Access implements Guard {
   /** Records a login in the audit log. */
   signedIn(identity: Identity, endpoint: LoginEndpoint, address: string): void {
     const { name, kind } = identity;
-    // Every HTTP request signs in, so one entry covers the requests that follow.
+    // Every HTTP request is a login, so one log entry also covers the requests that follow.
     const key = JSON.stringify([identityKey(identity), address]);
     if (endpoint === 'HTTP') {
       if (this.#signedIn.has(key)) {
@@ -244,13 +246,14 @@ export class Access implements Guard {
   }
 }
 
-/** Called when access control is off: re-enables the view refreshes that it had refused. */
+/** Re-enables the view refreshes that access control refused; called when access control is off. */
 export async function allowRefreshes(database: Database): Promise<void> {
   await recordRefusals(database, null);
 }
 
 /**
- * Returns the access statements for a server without access control: each fails with instructions.
+ * Returns the access statements for a server without access control. Each fails with a message that
+ * explains how to enable it.
  */
 export function refusedStatements(database: Database): ServerStatements {
   return new AccessStatements(null, (tree, setting) => database.prepare(tree, setting));

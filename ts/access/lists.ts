@@ -57,8 +57,8 @@ export class Lists {
   }
 
   /**
-   * Returns all lists that a statement requests. Throws `AccessDenied` for a list that the user may
-   * not read.
+   * Returns all lists that a statement requests. Throws `AccessDenied` for a list that the user has
+   * no permission to read.
    */
   async of(principal: Principal, tree: Tree, text: string): Promise<Listed> {
     const lists: Record<string, ListedRows> = {};
@@ -74,7 +74,7 @@ export class Lists {
         lists[`${list}:${of?.text ?? ''}`] = await this.#rows(principal, request);
       } else if (dump !== null && span !== undefined) {
         const rows = dumped(this.#context, rightsOf(this.#context.store, principal), dump);
-        // The only list that a query can read like a table.
+        // This is the only list that a query can read like a table.
         lists[CATALOGUE] = { columns: strings('ddl'), rows: rows.map((row) => [row]) };
         dumps.push({ ...span, text: withList(text.slice(span.start, span.end)) });
       }
@@ -135,7 +135,7 @@ export class Lists {
     return { columns: [...strings('name'), ['grant_option', 'BOOLEAN']], rows };
   }
 
-  /** The login methods of a principal. */
+  /** Returns a principal's login methods. */
   #logins(principal: Principal, rights: Rights, { of, span }: ListRequest): ListedRows {
     requireDetails(principal, rights, of, 'USER DETAILS');
     const isExternal = of === null && principal.identity?.kind === 'external';
@@ -187,7 +187,7 @@ export class Lists {
   }
 }
 
-/** Every HTTP request signs in, so one log entry covers the requests that follow. */
+/** A set of grants, with the name of the principal to list as its source; `null` lists none. */
 interface GrantSource {
   readonly name: string | null;
   readonly grants: Grants;
@@ -197,8 +197,8 @@ interface GrantSource {
 const NO_ACCOUNTS: Rights['accounts'] = new Map();
 
 /**
- * Rows of SHOW PERMISSIONS: grants on existing objects without duplicates, followed by implied
- * grants.
+ * Returns the rows of SHOW PERMISSIONS: the grants on existing objects without duplicates, followed
+ * by implied grants.
  */
 function shown(sources: readonly GrantSource[], schema: CurrentSchema): Rows {
   const explicit = merged(sources, ({ grants }) => grantRows(grants).filter(isThere(schema)));
@@ -210,7 +210,7 @@ interface EffectiveGrantRow extends GrantRow {
   readonly grantedTo: readonly string[];
 }
 
-/** Merges duplicate rows, with the names of all their sources. */
+/** Merges duplicate rows. The merged row lists all their sources. */
 function merged(
   sources: readonly GrantSource[],
   rowsOf: (source: GrantSource) => readonly GrantRow[],
@@ -242,7 +242,7 @@ function listing({
   return [permission, table, column, option, 'G', by];
 }
 
-/** Merges duplicate rows; the merged row lists all their sources. */
+/** Returns a grant row for each service account that may be assumed. */
 function assumed(accounts: Rights['accounts']): GrantRow[] {
   return [...accounts].map(([name, option]) => ({
     permission: `${ASSUME} ${name}`,
@@ -259,7 +259,7 @@ function isThere(schema: CurrentSchema): (row: GrantRow) => boolean {
       (column === null || schema.columns(table).some((name) => fold(name) === fold(column))));
 }
 
-/** Designated timestamps that grants on other columns imply. */
+/** Returns the designated timestamps that grants on other columns imply. */
 function implied(rows: readonly GrantRow[], schema: CurrentSchema): Rows {
   const added = new Map<string, (string | boolean | null)[]>();
   for (const { permission, table, column } of rows) {
@@ -281,7 +281,7 @@ function implied(rows: readonly GrantRow[], schema: CurrentSchema): Rows {
   return [...added.values()];
 }
 
-/** The login methods of a principal; a principal that is not stored here has none. */
+/** Returns a principal's login methods; a principal that is not stored here has none. */
 function loginMethods(principal: StoredPrincipal | undefined): readonly boolean[] {
   if (principal === undefined) {
     return [false, false, false];

@@ -1,6 +1,6 @@
 /**
- * The minimum permissions that a change requires, derived from its syntax alone. Used when binding
- * failed, so that the error reveals nothing about objects the user may not see.
+ * The minimum permissions that a change requires, derived from its syntax alone. They are checked
+ * when binding failed, so that the error reveals nothing about objects that the user may not see.
  */
 import type { Access } from '../session/index.js';
 import type { AlterAction, Tree, ViewKind } from '../sql/index.js';

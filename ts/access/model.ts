@@ -1,9 +1,9 @@
 /**
- * Grants as values: the grants of one user, group or service account, and what they imply. The
- * functions are pure, and know nothing of names, records or sessions.
+ * Grants as values: the grants of one user, group or service account, and the permissions that they
+ * imply. The functions are pure, and do not depend on names, records or sessions.
  *
  * A grant applies to the database, a table or a column. Grants are stored in minimal form: a grant
- * that a higher level covers is removed, unless it adds the grant option.
+ * that is covered at a higher level is removed, unless it adds the grant option.
  */
 import { DATABASE_ADMIN } from './catalogue.js';
 
@@ -22,7 +22,7 @@ interface TableGrant {
   readonly columns: ReadonlyMap<string, ColumnGrant>;
 }
 
-/** Grants of one permission. Tables and columns are keyed by folded name. */
+/** Grants of one permission. Tables and columns are keyed by case-folded name. */
 interface PermissionGrant {
   /** The grant on all tables, which includes future tables. */
   readonly database: GrantState;
@@ -40,7 +40,7 @@ export type Target = 'database' | { readonly table: string; readonly columns?: r
 /** The existing tables and columns. */
 export interface Schema {
   tables(): readonly string[];
-  /** Returns no columns for a table that does not exist. */
+  /** Returns the table's columns; none if the table does not exist. */
   columns(table: string): readonly string[];
 }
 
@@ -99,8 +99,8 @@ function grantColumns(
 }
 
 /**
- * Revokes a permission. If the target is below the level of the grant, the grant moves to all other
- * existing objects of the lower level. Objects created later are no longer covered.
+ * Revokes a permission. If the target is below the grant's level, the grant is replaced with grants
+ * on all other existing objects of the lower level. Objects created later are not covered.
  */
 export function revoke(grants: Grants, permission: string, target: Target, schema: Schema): Grants {
   const known = grants.get(permission);
@@ -123,7 +123,7 @@ export function revoke(grants: Grants, permission: string, target: Target, schem
   return withPermission(grants, permission, withTable(spread, target.table, after));
 }
 
-/** Replaces a database grant by grants on every existing table. */
+/** Replaces a database grant with grants on every existing table. */
 function spreadOverTables(known: PermissionGrant, schema: Schema): PermissionGrant {
   const { database } = known;
   if (database === 'no') {
@@ -137,7 +137,7 @@ function spreadOverTables(known: PermissionGrant, schema: Schema): PermissionGra
   return { database: 'no', tables };
 }
 
-/** Replaces a table grant by grants on every existing column. */
+/** Replaces a table grant with grants on every existing column. */
 function spreadOverColumns(table: TableGrant, schema: Schema): TableGrant {
   if (table.state === 'no') {
     return table;
@@ -190,7 +190,7 @@ function mapTable(
   return changed;
 }
 
-/** Removes the grants on a dropped table; a later table of the same name inherits nothing. */
+/** Removes the grants on a dropped table. A later table of the same name inherits none of them. */
 export function dropTable(grants: Grants, name: string): Grants {
   return mapTable(grants, name, () => null);
 }
@@ -217,8 +217,8 @@ export function withoutColumns(grants: Grants, table: string, names: readonly st
 }
 
 /**
- * Renames columns simultaneously; `null` removes a column. Grants made in advance on a name that a
- * column now takes do not apply to that column.
+ * Renames columns simultaneously; `null` removes a column. Grants that already existed on a
+ * column's new name do not apply to that column.
  */
 export function moveColumns(
   grants: Grants,
@@ -247,7 +247,7 @@ const WITH_TIMESTAMP: ReadonlySet<string> = new Set(['SELECT', 'UPDATE']);
 /** An access to check: a permission on the database, a table or columns. */
 interface RequiredGrant {
   readonly permission: string;
-  /** Empty for the database. */
+  /** Empty for an access to the database. */
   readonly table: string;
   /** Empty for the table as a whole; for SELECT, a grant on any column suffices. */
   readonly columns: readonly string[];
@@ -317,7 +317,7 @@ function covers(state: GrantState | undefined, required: 'yes' | 'option'): bool
   return state === 'option' || (state === 'yes' && required === 'yes');
 }
 
-/** Whether the grants include DATABASE ADMIN, which allows everything. */
+/** Returns whether the grants include DATABASE ADMIN, which allows everything. */
 export function isDatabaseAdmin(sets: readonly Grants[]): boolean {
   return sets.some((grants) => covers(grants.get(DATABASE_ADMIN)?.database, 'yes'));
 }
@@ -330,7 +330,7 @@ export interface GrantRow {
   readonly option: boolean;
 }
 
-/** All explicit grants, by permission, table and column. */
+/** Returns all explicit grants, ordered by permission, table and column. */
 export function grantRows(grants: Grants): readonly GrantRow[] {
   const rows: GrantRow[] = [];
   const add = (
@@ -355,7 +355,7 @@ export function grantRows(grants: Grants): readonly GrantRow[] {
   return rows;
 }
 
-/** The inverse of `grantRows`: reads stored rows. */
+/** The inverse of `grantRows`: converts stored rows to grants. */
 export function grantsOf(rows: readonly GrantRow[]): Grants {
   let grants = NO_GRANTS;
   for (const { permission, table, column, option } of rows) {

@@ -1,6 +1,6 @@
 /**
- * Owners of views. A view reads with its owner's rights. A user who names an owner must therefore
- * already have that owner's rights, or be able to obtain them.
+ * Owners of views. A view reads its tables with its owner's rights. A user who specifies an owner
+ * must therefore already have that owner's rights, or be able to obtain them.
  */
 import { type Identity, identityKey } from '../auth/index.js';
 import type { Owner, Principal } from '../session/index.js';
@@ -19,12 +19,12 @@ interface Option {
 
 type ViewNode = Extract<Tree['nodes'][number], { kind: 'CreateView' }>;
 
-/** OWNED BY of a view. Materialized and live views have it among their own clauses. */
+/** Returns a view's OWNED BY. For materialized and live views, it is one of their own clauses. */
 export function ownerOfView(node: ViewNode): string | null {
   return node.material?.owner?.text ?? node.live?.owner?.text ?? ownerOf(node.options);
 }
 
-/** The owner named in OWNED BY, if any. */
+/** Returns the owner specified in OWNED BY, if any. */
 export function ownerOf(options: readonly Option[]): string | null {
   const owned = options.find(({ name }) => name.text.toUpperCase() === 'OWNED');
   return owned?.value?.text ?? null;
@@ -63,8 +63,8 @@ export function viewOwner(context: AccessContext, principal: Principal, tree: Tr
 }
 
 /**
- * Whether the user may act as the owner: the user itself, one of its groups, or a service account
- * it may assume.
+ * Returns whether the user may act as the owner. The owner must be the user, one of the user's
+ * groups, or a service account that the user may assume.
  */
 function mayActAs(context: AccessContext, principal: Principal, owner: StoredPrincipal): boolean {
   const { identity } = principal;
@@ -83,12 +83,18 @@ function isIn(groups: readonly StoredPrincipal[], group: StoredPrincipal): boole
   return groups.some(({ id }) => id === group.id);
 }
 
-/** Whether a name in a statement is the user's own. An external user never matches a local name. */
+/**
+ * Returns whether a name in a statement is the user's own. An external user never matches a local
+ * name.
+ */
 export function isSelf({ name, identity }: Principal, of: string): boolean {
   return name === of && identity !== undefined && identity.kind !== 'external';
 }
 
-/** Audit log fields that identify an external user, who chose their own name. */
+/**
+ * Returns the audit log fields that identify an external user, because external users choose their
+ * own names.
+ */
 export function described(identity: Identity | undefined): Record<string, string> {
   if (identity?.kind !== 'external') {
     return {};

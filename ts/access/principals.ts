@@ -1,4 +1,4 @@
-/** Users, groups and service accounts as stored: one record each. */
+/** Users, groups and service accounts as stored, with one record each. */
 import { randomBytes } from 'node:crypto';
 
 import type { PublicKey, ScramVerifier } from '../auth/index.js';
@@ -25,18 +25,18 @@ export interface StoredPrincipal {
   readonly verifier: ScramVerifier | null;
   readonly publicKey: PublicKey | null;
   readonly tokens: readonly RestToken[];
-  /** For groups: their names at identity providers. */
+  /** For groups: the names of the same group at identity providers. */
   readonly aliases: readonly string[];
-  /** For users only. */
+  /** The user's groups; empty for other principals. */
   readonly groups: readonly string[];
-  /** Service accounts the principal may assume, and whether it may grant that right. */
+  /** Service accounts that the principal may assume, and whether it may grant that right. */
   readonly accounts: ReadonlyMap<string, boolean>;
   readonly grants: Grants;
 }
 
 const ID_BYTES = 12;
 
-/** Id for a record written by an older version, which stored only the name. */
+/** Returns the ID for a record from an older version, which stored only the name. */
 export function idOfName(name: string): string {
   return `named ${name}`;
 }
@@ -64,7 +64,7 @@ interface StoredVerifier {
   readonly serverKey: string;
 }
 
-/** The record as JSON; fields added in later versions are optional. */
+/** The record as JSON. Fields that later versions added are optional. */
 interface PrincipalRecord extends Omit<StoredPrincipal, 'id' | 'verifier' | 'accounts' | 'grants'> {
   readonly id?: string;
   readonly verifier: StoredVerifier | null;

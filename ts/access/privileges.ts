@@ -51,7 +51,7 @@ interface Call {
   readonly rights: Rights;
   /** Any one of these privileges suffices. */
   readonly requested: readonly RequestedPrivilege[];
-  /** The table, followed by the column if any. */
+  /** The table, followed by the column, if any. */
   readonly objects: readonly NodeId[];
 }
 
@@ -123,7 +123,7 @@ function parsePrivilege(
   return [{ permission, required: OPTION.test(word) ? 'option' : 'yes' }];
 }
 
-/** Rights of other users require permission to see their details. */
+/** Reading another user's rights requires permission to see that user's details. */
 function rightsOfUser(context: AccessContext, principal: Principal, of: string | null): Rights {
   const own = rightsOf(context.store, principal);
   if (of === null || isSelf(principal, of)) {
@@ -179,7 +179,7 @@ class Answer {
     return list === '' ? 'true' : `((${argument})::string NOT IN (${list}))`;
   }
 
-  /** Whether a privilege on the database is held; every user has USAGE. */
+  /** Returns whether a privilege on the database is held; every user has USAGE. */
   #onAll(): boolean {
     const { requested, rights } = this.#call;
     return (
@@ -217,7 +217,7 @@ function isGranted(
   );
 }
 
-/** Parses a table name in a string the way PostgreSQL does. */
+/** Parses a table name in a string with PostgreSQL's rules. */
 function bareName(text: string): string {
   return text.replace(/^(?:"public"|public)\./i, '').replace(/^"(.*)"$/s, '$1');
 }

@@ -1,7 +1,7 @@
 /**
- * Refreshes of materialized and live views, which read with the rights of the view's owner. The
- * engine refreshes views on its own and has no rights. A view whose owner lacks a right is
- * therefore recorded, and the engine skips it until the record is removed.
+ * Refreshes of materialized and live views, which read with the view owner's rights. The engine
+ * refreshes views on its own and cannot check rights. A view whose owner lacks a right is therefore
+ * recorded, and the engine skips it until the record is removed.
  */
 import { asDatabaseError, type Database, type Owner } from '../session/index.js';
 import { parse } from '../sql/index.js';
@@ -13,8 +13,8 @@ import { EVERYTHING, type Rights } from './store.js';
 const RECORD_KIND = 'refresh_refusal';
 
 /**
- * Each kind has a statement that starts a refresh. Preparing it reports the tables and columns the
- * query reads.
+ * For each kind of view, the statement that starts a refresh. Preparing the statement reports the
+ * tables and columns that the query reads.
  */
 const KINDS = [
   { list: 'materialized_views()', refresh: (name: string) => `REFRESH MATERIALIZED VIEW ${name}` },
@@ -27,7 +27,7 @@ const TABLE_ID = /~(\d+)$/;
 type RightsOfOwner = (owner: Owner) => Rights;
 
 /**
- * Records the views whose owner lacks a right. With `null` (access control is off) no view is
+ * Records the views whose owner lacks a right. If access control is off (`null`), no view is
  * recorded.
  */
 export async function recordRefusals(
@@ -73,8 +73,8 @@ async function refusals(
 }
 
 /**
- * Returns the reason why the owner may not run a refresh. Returns `null` if it may, or if the view
- * cannot be refreshed at all.
+ * Returns the reason why the owner may not run a refresh. Returns `null` if the owner may, or if
+ * the view cannot be refreshed at all.
  */
 async function refusal(
   database: Database,

@@ -1,20 +1,20 @@
 /**
  * Refused logins for the audit log. A client can cause an unlimited number of them, so they have a
  * separate log and repetitions are counted. The first refusal of a name at an address is written
- * immediately. Further ones within a minute are written as one line with their count.
+ * immediately. Further refusals within a minute are combined into one line with their count.
  */
 import type { LoginEndpoint } from '../auth/index.js';
 import type { AuditLog } from './audit.js';
 
 const WINDOW_MS = 60_000;
 /**
- * Maximum names that are counted separately within a minute. Further names are counted by address,
- * also up to a limit.
+ * Maximum number of names that are counted separately within a minute. Further names are counted
+ * per address, also up to a limit.
  */
 const MAX_NAMES = 100;
 const MAX_ADDRESSES = 100;
 const MAX_NAME_LENGTH = 256;
-/** Number of sample names recorded for an address whose names are only counted. */
+/** Number of sample names recorded for an address whose names are not counted separately. */
 const EXAMPLES = 5;
 
 interface Repeated {
@@ -61,7 +61,7 @@ export class Refusals {
     }
   }
 
-  /** Writes the counts. */
+  /** Writes the counts to the log. */
   flush(): void {
     clearTimeout(this.#timer ?? undefined);
     this.#timer = null;

@@ -35,7 +35,7 @@ export function parseWithReplacements(text: string, replacements: readonly Repla
   return mapSpans(parse(output), mapPosition) as Tree;
 }
 
-/** Copies a tree with every span mapped to a new position. */
+/** Copies a tree and maps every span to its new position. */
 function mapSpans(
   value: unknown,
   mapPosition: (position: number, isEnd: boolean) => number,

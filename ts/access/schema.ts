@@ -3,7 +3,7 @@ import type { Database } from '../session/index.js';
 import { parse } from '../sql/index.js';
 import { fold, type Schema } from './model.js';
 
-/** A column, with an id that survives changes of its name and type. */
+/** A column, with an ID that does not change when its name or type changes. */
 export interface Column {
   readonly id: number;
   readonly name: string;
@@ -32,7 +32,7 @@ export class CurrentSchema implements Schema {
     return this.identified(table).map(({ name }) => name);
   }
 
-  /** Returns no columns for a table that does not exist. */
+  /** Returns the table's columns with their IDs; none if the table does not exist. */
   identified(table: string): readonly Column[] {
     return this.#shapes.get(fold(table))?.columns ?? [];
   }
@@ -50,7 +50,7 @@ export class CurrentSchema implements Schema {
   }
 }
 
-/** A function call, so that no table of that name can shadow it. */
+/** Calls a function, so that no table of that name can shadow it. */
 const SCHEMA = 'SELECT name, column_name, designated, column_id FROM access_schema()';
 
 export async function readSchema(database: Database): Promise<CurrentSchema> {

@@ -12,7 +12,10 @@ const CALLS: ReadonlySet<string> = new Set([
 
 const ADMINISTRATION: readonly Access[] = [{ table: '', columns: [], permission: 'SYSTEM ADMIN' }];
 
-/** Finds such accesses anywhere in the statement, by name. */
+/**
+ * Returns the accesses to the server anywhere in the statement; calls and tables are matched by
+ * name.
+ */
 export function serverAccesses(tree: object): readonly Access[] {
   const { nodes = [] } = tree as Partial<Tree>;
   return nodes.some(isMeant) ? ADMINISTRATION : [];

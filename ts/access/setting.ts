@@ -7,9 +7,9 @@ import { refusal } from './model.js';
 import { type AccessStore, EVERYTHING, type Rights } from './store.js';
 
 export interface AccessSetting {
-  /** Name of the configured administrator, whether or not it may log in. */
+  /** The configured administrator's name, whether or not the administrator may log in. */
   readonly adminName: string;
-  /** Maximum characters of a principal's name. */
+  /** Maximum characters in a principal's name. */
   readonly nameLengthMax: number;
   /** Hash iterations for a new password. */
   readonly hashIterations: number;
@@ -17,7 +17,7 @@ export interface AccessSetting {
   readonly tokenRefreshMs: number;
 }
 
-/** Dependencies of all access control modules. */
+/** Dependencies that all access control modules share. */
 export interface AccessContext {
   readonly setting: AccessSetting;
   readonly database: Database;
@@ -33,14 +33,14 @@ export function rightsOf(store: AccessStore, principal: Principal): Rights {
   return store.rightsOf(principal.identity ?? NO_IDENTITY);
 }
 
-/** The rights of a view's owner. */
+/** Returns the rights of a view's owner. */
 export function rightsOfOwner({ setting, store }: AccessContext, owner: Owner): Rights {
   const { name, id } = owner;
   const isAdmin = id === null ? name === setting.adminName : id.startsWith(ADMINISTRATORS);
   return isAdmin ? EVERYTHING : store.rightsOfOwner(owner);
 }
 
-/** Whether a permission on the whole database is held. */
+/** Returns whether a permission on the whole database is held. */
 export function hasPermission(rights: Rights, permission: string): boolean {
   return rights.all || refusal(rights.sets, { permission, table: '', columns: [] }) === null;
 }

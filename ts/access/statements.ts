@@ -1,4 +1,4 @@
-/** The statements of access control. Each is one commit. */
+/** The access control statements. Each is one commit. */
 import { type Identity, scramVerifier } from '../auth/index.js';
 import {
   type Actor,
@@ -43,7 +43,7 @@ const TOKEN_COLUMNS = ['name', 'token', 'expires_at', 'refresh'] as const;
 const KEY_COLUMNS = ['name', 'public_key_x', 'public_key_y', 'private_key'] as const;
 const CONTROL = /\p{Cc}/u;
 
-/** The user who runs a statement, with their current rights. */
+/** The user who runs a statement, with that user's current rights. */
 interface Requester {
   readonly actor: Actor;
   readonly rights: Rights;
@@ -133,7 +133,7 @@ class Action {
       return [];
     }
     return await this.#context.store.change(async (draft) => {
-      // Rights are read again now that the change is at the head of the queue.
+      // Rights are read again, because they may have changed while the statement was queued.
       const rights = rightsOf(this.#context.store, this.#actor.principal);
       for (const permission of permissionsOf(access)) {
         require(rights, permission);
@@ -375,7 +375,8 @@ class Action {
   }
 
   /**
-   * The accounts of GRANT and REVOKE ASSUME. Throws unless the user has the grant option on each.
+   * Returns the accounts in GRANT and REVOKE ASSUME. Throws unless the user has the grant option on
+   * each.
    */
   #assumed(draft: Draft, permissions: Of<'Grant'>['permissions'], rights: Rights): string[] {
     return assumedAccounts(permissions).map((account) => {
@@ -415,7 +416,7 @@ class Action {
       name,
       kind: 'service account',
       id,
-      // Read again at each statement, because an external user's groups change.
+      // Evaluated for each statement, because an external user's groups can change.
       get assumedBy() {
         return principal.identity ?? NO_IDENTITY;
       },
@@ -475,7 +476,7 @@ class Action {
   }
 }
 
-/** Only a principal with all rights may change a principal that has, or can obtain, all rights. */
+/** Requires all rights for changes to a principal that has, or can obtain, all rights. */
 function requireOver(store: AccessStore, { rights }: Requester, target: StoredPrincipal): void {
   const reach = store.reachOf(target).map(({ grants }) => grants);
   if (!rights.all && isDatabaseAdmin(reach)) {
@@ -490,7 +491,7 @@ function columnsOf(access: AccessStatement): readonly string[] {
   return access.change.token === 'Jwk' ? KEY_COLUMNS : TOKEN_COLUMNS;
 }
 
-/** Permissions the statement requires, besides those that it grants. */
+/** Returns the permissions that the statement requires in addition to those that it grants. */
 function permissionsOf(access: AccessStatement): readonly string[] {
   switch (access.statement) {
     case 'Create': {

@@ -1,6 +1,6 @@
 /**
- * The store of access control. All data is in memory, and each change is one commit of the catalog.
- * The epoch is incremented by every change; readers compare it to invalidate cached rights.
+ * The access control store. All data is in memory, and each change is one catalog commit. Every
+ * change increments the epoch; readers compare it to invalidate cached rights.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -13,7 +13,7 @@ import { decodePrincipal, encodePrincipal, idOfName, type StoredPrincipal } from
 const RECORD_KIND = 'access';
 const PRINCIPAL = 'principal:';
 const INTENT = 'intent:';
-/** Secret that salts are derived from; constant for the life of the database. */
+/** Secret from which salts are derived. It never changes during the database's life. */
 const SALT_SECRET = 'salt secret';
 const SECRET_BYTES = 32;
 
@@ -28,14 +28,14 @@ export interface Rights {
   /** Whether every access is allowed. */
   readonly all: boolean;
   readonly sets: readonly Grants[];
-  /** Service accounts the principal may assume, each with its grant option. */
+  /** Service accounts that the principal may assume, each with its grant option. */
   readonly accounts: ReadonlyMap<string, boolean>;
 }
 
 export const EVERYTHING: Rights = { all: true, sets: [], accounts: new Map() };
 const NOTHING: Rights = { all: false, sets: [], accounts: new Map() };
 
-/** Maximum cached entries; external users have many combinations of groups. */
+/** Maximum cached entries. External users can have many different combinations of groups. */
 const MAX_CACHED_RIGHTS = 10_000;
 
 /** A change in progress. It sees its own changes; others see them only after the commit. */
@@ -102,11 +102,11 @@ export class AccessStore {
   readonly salts: NameSalts;
   readonly #records: Records;
   readonly #principals = new Map<string, StoredPrincipal>();
-  /** Token owners by token digest. */
+  /** Token owners, keyed by token digest. */
   readonly #tokens = new Map<string, string>();
   readonly #intents = new Map<string, Buffer>();
   readonly #rights = new Map<string, Rights>();
-  /** Limits on grants while names are being reassigned between objects. */
+  /** Functions that limit grants while names are being reassigned between objects. */
   readonly #withheld = new Set<(grants: Grants) => Grants>();
   readonly #watchers: (() => void)[] = [];
   #epoch = 0;
@@ -207,7 +207,7 @@ export class AccessStore {
     }
   }
 
-  /** Returns the rights in effect now, without withheld grants. */
+  /** Returns the rights that are currently in effect, without withheld grants. */
   effective(rights: Rights): Rights {
     if (rights.all || this.#withheld.size === 0) {
       return rights;
@@ -240,8 +240,8 @@ export class AccessStore {
   }
 
   /**
-   * Every principal whose rights a user, a group or its members can obtain, including through
-   * chains of service accounts.
+   * Returns every principal whose rights a principal can obtain through groups and chains of
+   * service accounts.
    */
   reachOf(principal: StoredPrincipal): readonly StoredPrincipal[] {
     const reached = new Set([principal]);
@@ -276,7 +276,10 @@ export class AccessStore {
     return all || accounts.has(account);
   }
 
-  /** A view created by an older version belongs to the principal that had the name at that time. */
+  /**
+   * A view created by an older version belongs to the principal that had the owner's name at that
+   * time.
+   */
   #ownerOf({ name, id }: Owner): StoredPrincipal | undefined {
     if (id === null) {
       const found = this.#principals.get(name);
@@ -350,7 +353,7 @@ function rightsOf(principals: readonly StoredPrincipal[]): Rights {
   return { all: isDatabaseAdmin(sets), sets, accounts };
 }
 
-/** Identifies a principal, as `identityKey` does for logins. */
+/** Returns the key that `identityKey` returns for the principal's logins. */
 export function keyOf({ kind, id }: StoredPrincipal): string {
   return `${kind} ${id}`;
 }

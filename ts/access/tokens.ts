@@ -26,7 +26,7 @@ export function newToken(): string {
   return `${PREFIX}${secret}${check(secret)}`;
 }
 
-/** The digest that is stored for a token; `null` for a malformed token. */
+/** Returns the digest that is stored for a token; `null` if the token is malformed. */
 export function tokenDigest(token: string): string | null {
   const length = PREFIX.length + SECRET_LENGTH + CHECK_LENGTH;
   if (!token.startsWith(PREFIX) || token.length !== length) {
@@ -44,8 +44,8 @@ function check(secret: string): string {
 }
 
 /**
- * Parses a duration such as `30d` to milliseconds; `null` unless it is between a minute and ten
- * years.
+ * Parses a duration such as `30d` to milliseconds. Returns `null` unless it is between a minute and
+ * ten years.
  */
 export function ttlMs(text: string): number | null {
   const [, number, unit] = /^(\d{1,12})([smhd])$/.exec(text) ?? [];
@@ -63,7 +63,7 @@ export function refreshed(token: RestToken, now: number, thresholdMs: number): R
 }
 
 interface NewKey extends PublicKey {
-  /** Shown once and never stored. */
+  /** The private key, shown once and never stored. */
   readonly secret: string;
 }
 

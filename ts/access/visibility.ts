@@ -1,11 +1,11 @@
-/** The catalog entries a principal may see: every table and column it has some right on. */
+/** The catalog entries that a principal may see: every table and column on which it has a right. */
 import type { Visibility } from '../session/index.js';
 import { hasLevel } from './catalogue.js';
 import type { Grants } from './model.js';
 import type { Rights } from './store.js';
 import { hasPermission } from './setting.js';
 
-/** For rights that do not cover everything. */
+/** Returns the visibility for rights that do not cover everything. */
 export function visibilityOf(rights: Rights): Visibility {
   return {
     tables: tablesOf(rights.sets, (permission) => hasLevel(permission, 'table')),
@@ -15,7 +15,9 @@ export function visibilityOf(rights: Rights): Visibility {
   };
 }
 
-/** The tables and columns that have one of these permissions; `null` means all. */
+/**
+ * Returns the tables and columns on which one of these permissions is granted; `null` means all.
+ */
 function tablesOf(
   sets: readonly Grants[],
   counts: (permission: string) => boolean,

@@ -1,6 +1,6 @@
 /**
- * Verifies credentials of the configured user, of stored users and tokens, and of users of an
- * identity provider.
+ * Verifies credentials: those of the configured user, of stored users, of tokens, and of an
+ * identity provider's users.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
@@ -21,12 +21,12 @@ interface Owner {
 }
 
 interface AuthenticatorOptions {
-  /** Used only without a directory. */
+  /** The configured user; ignored if there is a directory. */
   readonly owner?: Owner;
-  /** Enables users and grants. */
+  /** Present if users and grants are enabled. */
   readonly directory?: Directory;
   readonly provider?: IdentityProvider;
-  /** Offers Basic authentication to programs, with or without a directory. */
+  /** Whether to offer Basic authentication to programs, with or without a directory. */
   readonly basicRealm?: boolean;
   readonly limiter?: FailureLimiter;
 }
@@ -138,8 +138,8 @@ class Doorkeeper implements Authenticator {
       return seconds > 0 ? { kind: 'wait', seconds } : null;
     };
     const count = (login: Login): Login => {
-      // Parallel attempts are limited too: an attempt that completes after the limit reveals
-      // nothing.
+      // Checked again, because attempts run in parallel: an attempt that completes after the limit
+      // was reached must reveal nothing.
       const late = wait();
       if (late !== null) {
         return late;
@@ -162,7 +162,7 @@ class Doorkeeper implements Authenticator {
     return checked instanceof Promise ? checked.catch(busy).then(count) : count(checked);
   }
 
-  /** Whether the provider checks the password: the directory does not know the name. */
+  /** Whether the provider verifies the password, because the directory has no such user. */
   #usesProvider(user: string): boolean {
     const flow = this.#provider?.settings.passwordFlow === true;
     return flow && this.#directory?.isKnown(user) === false;
@@ -252,7 +252,7 @@ class Doorkeeper implements Authenticator {
   }
 }
 
-/** A full queue does not count as a failed login. */
+/** Returns the response for a full queue, which does not count as a failed login. */
 function busy(error: unknown): Login {
   if (error instanceof LoginsBusy) {
     return { kind: 'busy', seconds: 1 };
@@ -260,7 +260,7 @@ function busy(error: unknown): Login {
   throw error;
 }
 
-/** Compares digests of equal length in constant time, whatever the client sends. */
+/** Compares digests of equal length in constant time, for any input. */
 function proofOf({ user, password }: Owner): (user: string, password: string) => boolean {
   const key = randomBytes(32);
   const digest = (name: string, secret: string): Buffer =>

@@ -5,8 +5,8 @@ export type Credentials =
   | { readonly scheme: 'bearer'; readonly token: string };
 
 /**
- * Returns `null` for another scheme or a malformed value. Schemes are case-insensitive. InfluxDB
- * clients write `Token` instead of `Bearer`.
+ * Parses the header value; returns `null` for another scheme or a malformed value. Schemes are
+ * case-insensitive. InfluxDB clients write `Token` instead of `Bearer`.
  */
 export function readCredentials(header: string): Credentials | null {
   const text = header.trim();
@@ -23,7 +23,7 @@ export function readCredentials(header: string): Credentials | null {
   }
 }
 
-/** UTF-8. The first colon ends the name; the password may contain colons. */
+/** The value is UTF-8. The first colon ends the name; the password may contain colons. */
 function readBasic(value: string): Credentials | null {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(value)) {
     return null;

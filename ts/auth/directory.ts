@@ -1,15 +1,14 @@
 /**
- * The directory of users and service accounts that logins use, including the configured
- * administrator.
+ * The directory of users and service accounts for logins, including the configured administrator.
  */
 import type { Caller } from './hash-pool.js';
 import type { Identity } from './identity.js';
 import type { ScramVerifier } from './scram-verifier.js';
 
-/** Receives logins, for the audit log. */
+/** Receives login events for the audit log. */
 export interface LoginObserver {
   signedIn(identity: Identity, endpoint: LoginEndpoint, address: string): void;
-  /** Only for an explicit sign-out; most clients just disconnect. */
+  /** Called only for an explicit sign-out; most clients just disconnect. */
   signedOut(identity: Identity, endpoint: LoginEndpoint, address: string): void;
   /** `name` is the claimed user name, if any. */
   refusedLogin(name: string, endpoint: LoginEndpoint, address: string): void;
@@ -47,14 +46,12 @@ export interface Directory {
   verifyRestToken(token: string): Identity | null;
   /** Whether `identity` has the endpoint's permission. */
   mayConnect(identity: Identity, endpoint: LoginEndpoint): boolean;
-  /** Whether a principal of this name is stored, whether or not it may log in. */
+  /** Whether a principal with this name is stored, even if it may not log in. */
   isKnown(name: string): boolean;
-  /**
-   * The principal, or group, that currently has a name; `key` is in the format of `identityKey`.
-   */
+  /** The principal or group that currently has this name; `key` has the format of `identityKey`. */
   principal(name: string): { readonly key: string; readonly kind: string } | null;
-  /** Keys of the groups of `identity`. */
+  /** Keys of the groups that `identity` belongs to. */
   groupKeys(identity: Identity): readonly string[];
-  /** Whether `identity` may do everything. */
+  /** Whether `identity` has all rights. */
   isAdministrator(identity: Identity): boolean;
 }

@@ -1,10 +1,10 @@
 /**
- * Limits guessing of passwords. After ten failures in a minute, a user name at an address must
+ * Limits password guessing. After ten failures within a minute, a user name at an address must
  * wait, on every endpoint. The same name at other addresses is not locked out.
  *
- * Failures are counted in cells that names and addresses share through two keyed hashes; the lower
- * of the two counts applies. A client cannot fill all cells within a minute, so no count is evicted
- * early. Unrelated attempts between two guesses can only increase a count.
+ * Names and addresses are mapped to shared counter cells by two keyed hashes, and the lower of the
+ * two counts applies. A client cannot fill all cells within a minute, so no count is evicted early.
+ * Unrelated attempts between two guesses can only increase a count.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 
@@ -15,15 +15,15 @@ const WINDOW_MS = 60_000;
 const CELLS = 2 ** 18;
 const MAX_COUNTED = 255;
 
-/** A monotonic clock, unaffected by changes of the system time. */
+/** A monotonic clock, which is unaffected by system time changes. */
 const monotonicMs = (): number => performance.now();
 
-/** One of the two rows of cells. Pages that were never written use no memory. */
+/** One of the two rows of cells. Memory pages that were never written use no memory. */
 class Cells {
   readonly #counts = new Uint8Array(CELLS);
   readonly #since = new Float64Array(CELLS);
 
-  /** The failures in effect at `now`. */
+  /** Returns the number of failures that still count at `now`. */
   count(cell: number, now: number): number {
     return now < this.endOf(cell) ? (this.#counts[cell] ?? 0) : 0;
   }
@@ -49,7 +49,7 @@ export class FailureLimiter {
   readonly #now: () => number;
   readonly #maxFailures: number;
   readonly #key = randomBytes(32);
-  /** Allocated on the first failure. */
+  /** The cells, allocated on the first failure. */
   #rows: readonly [Cells, Cells] | null = null;
   #last = -Infinity;
 
@@ -58,7 +58,7 @@ export class FailureLimiter {
     this.#maxFailures = maxFailures;
   }
 
-  /** Seconds until the next attempt is allowed; 0 if it is allowed now. */
+  /** Returns the seconds until the next attempt is allowed; 0 if it is allowed now. */
   waitSeconds(user: string, address: string): number {
     const now = this.#now();
     if (this.#rows === null || now - this.#last >= WINDOW_MS) {

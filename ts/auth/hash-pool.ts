@@ -1,8 +1,8 @@
 /**
- * Hashes passwords that clients send. Each hash takes tens of milliseconds of CPU, and any client
- * can request one. They run on separate threads, one per core, from a bounded queue with fair
- * scheduling. A request is dropped when its client disconnects. File writes use other threads and
- * never wait for a hash.
+ * Hashes passwords that clients send. Each hash takes tens of milliseconds of CPU time, and any
+ * client can request one. The hashes are therefore computed on separate threads, one per core, from
+ * a bounded queue with fair scheduling. A request is dropped when its client disconnects. File
+ * writes use other threads and never wait for a hash.
  */
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
@@ -13,10 +13,10 @@ import type { HashRequest } from './hash-worker.js';
 
 /** Maximum queued hashes. */
 export const MAX_WAITING = 64;
-/** An idle thread ends after this time. */
+/** Idle time after which a thread ends. */
 const IDLE_MS = 30_000;
 
-/** Replaces the failure count after a successful login. */
+/** Stored instead of the failure count after a successful login. */
 const KNOWN_TO_SUCCEED = -1;
 
 /** The connection that a login arrived on. */
@@ -25,7 +25,7 @@ export interface LoginConnection {
   once(event: 'close', listener: () => void): unknown;
 }
 
-/** The origin of a login. */
+/** The client that a login comes from. */
 export interface Caller {
   readonly address: string;
   readonly connection?: LoginConnection | undefined;
@@ -40,10 +40,12 @@ export class LoginsBusy extends Error {
   }
 }
 
-/** Shared instance: thousands of logins per second may be refused, and none needs a stack trace. */
+/**
+ * One shared instance: thousands of logins per second may be refused, and none needs a stack trace.
+ */
 const BUSY = new LoginsBusy();
 
-/** The client disconnected. */
+/** Thrown if the client disconnected. */
 export class CallerDisconnected extends Error {
   override readonly name = 'CallerDisconnected';
 }
@@ -72,7 +74,7 @@ export class HashPool {
     this.#maxThreads = maxThreads;
   }
 
-  /** Rejects with `LoginsBusy` or `CallerDisconnected`. */
+  /** Hashes a password. Rejects with `LoginsBusy` or `CallerDisconnected`. */
   hash(request: HashRequest, { address, connection }: Caller): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       if (connection?.destroyed === true) {
@@ -90,8 +92,8 @@ export class HashPool {
   }
 
   /**
-   * Records a verdict for scheduling: a connection that logged in comes first, one with failures
-   * last.
+   * Records a verdict for scheduling. Connections that have logged in get the highest priority,
+   * connections with failures the lowest.
    */
   judge({ connection }: Caller, isRight: boolean): void {
     if (connection !== undefined) {
@@ -125,7 +127,7 @@ export class HashPool {
     }
   }
 
-  /** Starts a thread; `null` if all threads are running. */
+  /** Starts a thread; returns `null` if the maximum number is already running. */
   #begin(): Thread | null {
     if (this.#threads.size >= this.#maxThreads) {
       return null;
@@ -161,5 +163,5 @@ export class HashPool {
   }
 }
 
-/** One pool per process, because all its users share the cores. */
+/** One pool per process, because all users of the pool share the cores. */
 export const hashPool = new HashPool();

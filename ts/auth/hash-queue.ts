@@ -1,15 +1,15 @@
 /**
- * Fair scheduling of hashes. The address with the fewest requests is next, and within it the
- * connection with the fewest failures, then the fewest requests. Ties alternate between the
- * earliest and the latest arrival, so that neither an old backlog nor a growing one starves a
- * client. When the queue is full, the address with the most queued requests loses one: many
- * attempts by one client cannot block another client's first.
+ * Fair scheduling of hashes. The address with the fewest requests is served next. Within it, the
+ * connection with the fewest failures is next, then the one with the fewest requests. Ties
+ * alternate between the earliest and the latest arrival, so that neither an old backlog nor a
+ * growing one starves a client. When the queue is full, the address with the most queued requests
+ * loses one. Many attempts by one client therefore cannot block another client's first attempt.
  */
 
 /** A queued request. */
 export interface Waiting {
   readonly address: string;
-  /** Identifies the connection. */
+  /** The connection's identity. */
   readonly connection: object;
   /** Failures on the connection since its last success; negative after a success. */
   readonly failures: number;
@@ -32,8 +32,8 @@ interface Address<T> {
 }
 
 /**
- * Maximum number of tracked addresses, and of tracked connections per address. Above it, idle ones
- * are dropped.
+ * Maximum number of tracked addresses, and of tracked connections per address. When it is exceeded,
+ * idle entries are dropped.
  */
 const MAX_ACCOUNTS = 1_000;
 
@@ -160,7 +160,7 @@ function drop<K, V>(all: Map<K, V>, isOver: (entry: V) => boolean): void {
   }
 }
 
-/** The maximum by `compare`. */
+/** Returns the largest element according to `compare`. */
 function best<T>(all: Iterable<T>, compare: (a: T, b: T) => number): T | undefined {
   let maximum: T | undefined;
   for (const candidate of all) {

@@ -5,27 +5,27 @@ import type { Login } from './identity.js';
 import type { LoginSessions } from './login-sessions.js';
 import type { ProviderMetadata, OidcSettings } from './oidc/index.js';
 
-/** Sign-on settings that clients may know. */
+/** Sign-on settings that clients may read. */
 export interface SignOn {
   readonly settings: OidcSettings;
-  /** Returns the provider's metadata if it arrives within `waitMs`, else `null`. */
+  /** Returns the provider's metadata, or `null` if it does not arrive within `waitMs`. */
   metadata(waitMs: number): Promise<ProviderMetadata | null>;
 }
 
 export interface Authenticator {
   /** Whether requests must log in. */
   readonly required: boolean;
-  /** Sessions that a cookie identifies. */
+  /** Sessions that are identified by a cookie. */
   readonly sessions: LoginSessions;
-  /** Failed passwords on all endpoints. */
+  /** Counts failed passwords on all endpoints. */
   readonly failures: FailureLimiter;
   /** Authentication schemes to offer to a client without credentials. */
   readonly challenges: { readonly basic: boolean; readonly bearer: boolean };
   readonly signOn: SignOn | null;
   /**
-   * `address` is that of the socket, never of a header. Synchronous if neither another service nor
-   * a password hash is needed. Rejects with `CallerDisconnected` if `connection` closed while the
-   * login was queued.
+   * Verifies credentials. `address` is the socket's address, never one from a header. Synchronous
+   * if neither another service nor a password hash is needed. Rejects with `CallerDisconnected` if
+   * `connection` closed while the login was queued.
    */
   login(
     authorization: string | undefined,
@@ -37,6 +37,9 @@ export interface Authenticator {
    * verifies it.
    */
   needsPlainPassword(user: string): boolean;
-  /** Checks a name with a password or, instead of the password, a token; for the wire protocol. */
+  /**
+   * Verifies a name with a password, or with a token in place of the password; for the wire
+   * protocol.
+   */
   passwordLogin(user: string, password: string, caller: Caller): Promise<Login>;
 }

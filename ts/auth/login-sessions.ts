@@ -1,6 +1,6 @@
 /**
  * Browser sessions: a cookie represents the credentials until sign-out, idle timeout or expiry.
- * Sessions exist only in this process; a restart ends all of them.
+ * Sessions exist only in this process, so a restart ends all of them.
  */
 import { createHash, randomBytes } from 'node:crypto';
 
@@ -9,7 +9,7 @@ import { LRUCache } from 'lru-cache';
 import type { KnownLogin } from './identity.js';
 
 export const SESSION_COOKIE = 'qdb_session';
-/** Cookie lifetime; the server enforces it too. */
+/** Lifetime of the cookie, which the server also enforces. */
 export const SESSION_SECONDS = 30 * 24 * 3600;
 const IDLE_MS = 24 * 3600 * 1000;
 const TOKEN_BYTES = 32;
@@ -24,7 +24,7 @@ interface LoginSession {
 const monotonicMs = (): number => performance.now();
 
 export class LoginSessions {
-  /** Keyed by digest, so that the time of a lookup reveals nothing about the token. */
+  /** Keyed by digest, so that lookup times reveal nothing about the token. */
   readonly #sessions = new LRUCache<string, LoginSession>({ max: MAX_SESSIONS });
   readonly #now: () => number;
 
@@ -32,7 +32,9 @@ export class LoginSessions {
     this.#now = now;
   }
 
-  /** Opens a session, which lasts while its login can be renewed. Returns the client's token. */
+  /**
+   * Opens a session, which lasts as long as its login can be renewed. Returns the client's token.
+   */
   open(login: KnownLogin): string {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     const now = this.#now();
@@ -40,7 +42,7 @@ export class LoginSessions {
     return token;
   }
 
-  /** Returns the login of a token, and extends the session. */
+  /** Returns the login for a token, and extends the session. */
   find(token: string): KnownLogin | null {
     const key = digest(token);
     const session = this.#sessions.get(key);

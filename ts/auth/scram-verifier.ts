@@ -1,19 +1,19 @@
 /**
  * The stored form of a password: a SCRAM-SHA-256 verifier (RFC 5802, RFC 7677), from which the
- * password cannot be recovered. SCRAM on the wire protocol and Basic authentication over HTTP share
- * it.
+ * password cannot be recovered. It is used for SCRAM on the wire protocol and for Basic
+ * authentication over HTTP.
  */
 import { createHash, createHmac, pbkdf2, randomBytes, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 
 import { type Caller, hashPool } from './hash-pool.js';
 
-/** Every login costs this many iterations; with SCRAM the client pays them. */
+/** Default number of hash iterations. Every login computes them; with SCRAM, the client does. */
 const SCRAM_ITERATIONS = 16_384;
 const SALT_BYTES = 16;
 const KEY_BYTES = 32;
 
-/** Hash iterations of a login; with SCRAM, the client computes them. */
+/** The stored verifier. */
 export interface ScramVerifier {
   readonly salt: Buffer;
   readonly iterations: number;
@@ -25,7 +25,8 @@ const hmac = (key: Buffer, text: string): Buffer => createHmac('sha256', key).up
 const hash = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest();
 
 /**
- * For passwords that the server sets. Passwords sent by clients are checked with `fitsVerifier`.
+ * Creates a verifier for a password that the server sets. Passwords that clients send are checked
+ * with `fitsVerifier`.
  */
 export async function scramVerifier(
   password: string,
@@ -43,8 +44,8 @@ function verifierOf(salted: Buffer, salt: Buffer, iterations: number): ScramVeri
 }
 
 /**
- * Whether the password matches the verifier; takes equally long for every password. Rejects with
- * `LoginsBusy` or `CallerDisconnected`.
+ * Returns whether the password matches the verifier; takes equally long for every password. Rejects
+ * with `LoginsBusy` or `CallerDisconnected`.
  */
 export async function fitsVerifier(
   { salt, iterations, storedKey }: ScramVerifier,
@@ -57,8 +58,8 @@ export async function fitsVerifier(
 }
 
 /**
- * Salts derived from the name and a secret, for names with and without a user. They are constant,
- * so a client without the secret cannot find out whether a user exists.
+ * Salts that are derived from the name and a secret, for names with and without a user. They are
+ * constant, so a client without the secret cannot determine whether a user exists.
  */
 export class NameSalts {
   readonly #secret: Buffer;
@@ -71,7 +72,7 @@ export class NameSalts {
     return hmac(this.#secret, `salt ${name}`).subarray(0, SALT_BYTES);
   }
 
-  /** A verifier that no password matches. */
+  /** Returns a verifier that no password matches. */
   mock(name: string, iterations = SCRAM_ITERATIONS): ScramVerifier {
     const storedKey = hmac(this.#secret, `stored ${name}`);
     const serverKey = hmac(this.#secret, `server ${name}`);
@@ -79,8 +80,8 @@ export class NameSalts {
   }
 
   /**
-   * Picks one of `choices`, which must not be empty. A name always gets the same one while
-   * `choices` are unchanged.
+   * Returns one of `choices`, which must not be empty. It returns the same choice for a name as
+   * long as `choices` are unchanged.
    */
   choose(name: string, choices: readonly number[]): number {
     const at = hmac(this.#secret, `choice ${name}`).readUInt32BE(0) / 2 ** 32;

@@ -1,7 +1,7 @@
 /**
- * Passwords of stored users. A check costs thousands of iterations and clients send the password
- * with every request. A success is therefore cached for a minute, until the user's verifier
- * changes.
+ * Password checks for stored users. A check costs thousands of iterations, and clients send the
+ * password with every request. A success is therefore cached for a minute, unless the user's
+ * verifier changes.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 
@@ -18,8 +18,8 @@ const MAX_ENTRIES = 10_000;
 interface Success {
   readonly identity: Identity;
   /**
-   * Compared by identity: a new password creates a new object, and a deleted or disabled user has
-   * none.
+   * Compared by object identity: a new password creates a new object, and a deleted or disabled
+   * user has none.
    */
   readonly verifier: ScramVerifier | null;
   readonly until: number;
@@ -43,7 +43,7 @@ export class StoredPasswords {
     this.#now = now;
   }
 
-  /** Synchronous if the same password was verified recently. */
+  /** Checks a password; synchronous if the same password was verified recently. */
   check(
     user: string,
     password: string,
@@ -64,7 +64,8 @@ export class StoredPasswords {
       try {
         return await checked;
       } catch (error) {
-        // The client that started the check disconnected; others may still wait for it.
+        // The client that started the check disconnected, but others may still be waiting for the
+        // result.
         if (under === undefined || !(error instanceof CallerDisconnected)) {
           throw error;
         }

@@ -28,7 +28,7 @@ import { type JobContext, quoteName, type Sql } from './sql.js';
 
 interface ExportRequest {
   readonly user: string;
-  /** The user whose rights and visibility apply, read when the job runs. */
+  /** The user whose rights and visibility apply; both are read when the job runs. */
   readonly principal: Principal;
   readonly accesses: readonly Access[];
   /** Lists of users and rights that the query reads. */
@@ -36,20 +36,20 @@ interface ExportRequest {
   /** The SQL text of the statement. */
   readonly text: string;
   readonly source: ExportSource;
-  /** Path components below the export directory. */
+  /** Components of the path below the export directory. */
   readonly path: readonly string[];
   readonly settings: ExportSettings;
-  /** `null` for a single file. */
+  /** Unit of the partition files; `null` for a single file. */
   readonly partitionBy: PartitionUnit | null;
 }
 
 export interface ExportSource {
-  /** `null` for a query. */
+  /** The exported table; `null` for a query. */
   readonly table: string | null;
-  /** The query; for a table, a query of all its rows. */
+  /** The exported query; for a table, a query that returns all its rows. */
   readonly tree: Tree;
   readonly sql: string;
-  /** Name of the designated timestamp. */
+  /** Name of the designated timestamp column, if any. */
   readonly timestamp: string | null;
 }
 
@@ -58,13 +58,15 @@ export interface ExportServices {
   readonly sql: Sql;
   readonly log: CopyLog;
   readonly root: Root;
-  /** Bytes to leave free on the disk; 0 means 5 % of the disk, at most 1 GiB. */
+  /** Bytes that an export leaves free on the disk; 0 means 5 % of the disk, at most 1 GiB. */
   readonly reservedDiskBytes: number;
   /** Absent without access control. */
   readonly guard?: Guard;
 }
 
-/** The temporary table with the rows of a query, while its partitions are written. */
+/**
+ * Returns the name of the temporary table that stores a query's rows while partitions are written.
+ */
 function stagedTable(id: string): string {
   return `copy.${id}`;
 }
@@ -115,7 +117,7 @@ export class ExportWork implements Work {
     }
   }
 
-  /** The context in which `/exec` would run the statement at this time. */
+  /** Returns the context in which `/exec` would currently run the statement. */
   #context(id: string, signal: AbortSignal): JobContext {
     const { guard } = this.#services;
     const { user, principal, accesses, lists, text } = this.#request;
@@ -128,7 +130,8 @@ export class ExportWork implements Work {
       ...(guard === undefined
         ? {}
         : {
-            // The temporary table of a partitioned export belongs to the job.
+            // The job itself owns the temporary table of a partitioned export, so access to it is
+            // not checked.
             authorise: (accesses): void => {
               const read = accesses.filter(({ permission }) => permission !== 'CREATE TABLE');
               guard.authorise(principal, read);
@@ -176,9 +179,9 @@ export class ExportWork implements Work {
       );
     }
     // The query runs only once, so that all files come from the same execution and snapshot, even
-    // if it counts or uses random values.
+    // if it calls counters or random functions.
     const table = stagedTable(id);
-    // No user has rights on the temporary table.
+    // Users have no rights on the temporary table.
     const { user, text = '', signal } = context;
     const own = { user, text, signal };
     try {
@@ -249,8 +252,8 @@ export class ExportWork implements Work {
   }
 
   /**
-   * With access control, existing files are overwritten only on request, since they may be another
-   * user's.
+   * Whether existing files are overwritten. With access control this must be requested, because the
+   * files may belong to another user.
    */
   #overwrites(): boolean {
     return this.#request.settings.overwrite ?? this.#services.guard === undefined;
@@ -307,7 +310,10 @@ function alreadyExists(name: string): DatabaseError {
   return new DatabaseError({ code: 'InvalidValue', message });
 }
 
-/** Ids of jobs that a previous process left unfinished, derived from their directories. */
+/**
+ * Returns the IDs of jobs that a previous process left unfinished, which are derived from their
+ * directories.
+ */
 export async function unfinishedExports(root: Root): Promise<readonly string[]> {
   const names = await readdir(root.directory).catch((error: unknown) => {
     if (codeOf(error) === 'ENOENT') {
@@ -377,7 +383,7 @@ async function append(
   }
 }
 
-/** Converts a file system error, without revealing paths of the machine. */
+/** Converts a file system error without revealing the machine's paths. */
 function asIo(error: unknown): never {
   if (error instanceof DatabaseError) {
     throw error;

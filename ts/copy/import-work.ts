@@ -1,4 +1,4 @@
-/** COPY … FROM: imports a file below the import directory into a table, in one commit. */
+/** COPY … FROM: imports a file from the import directory into a table, in one commit. */
 import type { FileHandle } from 'node:fs/promises';
 import { sep } from 'node:path';
 
@@ -31,7 +31,7 @@ interface ImportRequest {
   /** The SQL text of the statement. */
   readonly text: string;
   readonly table: string;
-  /** Path components below the import directory. */
+  /** Components of the path below the import directory. */
   readonly file: readonly string[];
   readonly settings: ImportSettings;
 }
@@ -48,17 +48,17 @@ export interface ImportServices {
   readonly guard?: Guard;
 }
 
-/** Counts of imported and rejected rows. */
+/** Numbers of imported and rejected rows. */
 interface Outcome {
   readonly handled: number;
   readonly imported: number;
   readonly errors: number;
-  /** Positions of errors and guessed settings; absent if there are none. */
+  /** Positions of errors, and guessed settings; absent if there are none. */
   readonly message?: string;
 }
 
 const PARQUET_MAGIC = 'PAR1';
-/** Prefix of an error that is caused by a line in the file. */
+/** Prefix of an error message that is caused by a line in the file. */
 const BAD_LINE = /^line \d+[,:]/;
 
 export class ImportWork implements Work {
@@ -121,7 +121,7 @@ export class ImportWork implements Work {
     return { id, table: this.#request.table, file: this.#fileName };
   }
 
-  /** Adds the position in the file to an error, and a hint for a rejected row. */
+  /** Adds the file position to an error, and a hint for a rejected row. */
   #named(error: unknown): unknown {
     const { message, hint } = error instanceof ImportError ? noHint(error) : asDatabaseError(error);
     if (BAD_LINE.test(message)) {
@@ -215,7 +215,8 @@ export class ImportWork implements Work {
   }
 
   /**
-   * The pattern of the designated timestamp. Without a header, the column is found by its position.
+   * Applies the designated timestamp's pattern. Without a header, the column is found by its
+   * position.
    */
   #schema(existing: TableMetadata | null): ImportSchema {
     const { header, timestamp, pattern } = this.#request.settings;
@@ -260,7 +261,7 @@ export class ImportWork implements Work {
     return `CREATE TABLE ${quoteName(table)} AS ${query}${designated}${partitions}`;
   }
 
-  /** Columns are matched by name. */
+  /** Inserts the rows of a file; its columns are matched by name. */
   async #insertFrom(source: string, table: TableMetadata, context: JobContext): Promise<string> {
     const { timestamp } = this.#request.settings;
     if (timestamp !== null && timestamp !== table.timestamp) {
@@ -301,16 +302,16 @@ const NUMBERS_AND_TIMES = new Set([
 const TEXTS = new Set(['STRING', 'VARCHAR', 'SYMBOL']);
 
 /**
- * Casts a column of the file to the table column's type. A CSV import converts numbers to addresses
- * and strings, but an INSERT refuses them without a cast.
+ * Returns the cast from a file column to the table column's type. A CSV import converts numbers to
+ * addresses and strings, but an INSERT refuses them without a cast.
  */
 function assigned(column: string, from: string, to: string): string {
   if (INTEGERS.has(from) && to.toUpperCase() === 'IPV4') {
     if (from !== 'LONG') {
       return `${column}::ipv4`;
     }
-    // A number that is not an address is cast to its digits, and then refused like a string that is
-    // not an address.
+    // A number that is not an address is cast to a string of its digits, and then refused like any
+    // other string that is not an address.
     return (
       `CASE WHEN ${column} BETWEEN -2147483648 AND 4294967295 THEN ${column}::ipv4::varchar ` +
       `ELSE ${column}::varchar END`
@@ -319,7 +320,7 @@ function assigned(column: string, from: string, to: string): string {
   return NUMBERS_AND_TIMES.has(from) && TEXTS.has(to) ? `${column}::varchar` : column;
 }
 
-/** The access that an import into an existing or new table requires. */
+/** Returns the access that an import into an existing or new table requires. */
 export function importTarget(name: string, existing: TableMetadata | null): WriteTarget {
   const table = existing?.name ?? name;
   return { table, creates: existing === null, overwrites: false };
@@ -329,7 +330,7 @@ function noHint({ message }: ImportError): { readonly message: string; readonly 
   return { message };
 }
 
-/** Rejected cells are counted separately if their rows are kept without them. */
+/** Rejected cells are counted separately if their rows are imported without them. */
 function outcomeOf(report: ImportReport, onError: ImportSettings['onError']): Outcome {
   const { rowsImported: imported, rowsRejected, badLines, warnings } = report;
   const cells = [...report.errors.values()].reduce((sum, count) => sum + count, 0);
@@ -358,6 +359,6 @@ async function* chunksOf(
     position += bytesRead;
     yield buffer.subarray(0, bytesRead);
   }
-  // Last check for cancellation before the commit.
+  // The last check for cancellation before the commit.
   signal.throwIfAborted();
 }

@@ -1,7 +1,7 @@
 /**
- * COPY: imports files into tables, and exports rows to files, as jobs that continue after the
- * statement returns. Imports run through `ts/ingest` and queries through the engine, like `/imp`
- * and `/exp`. This module knows no protocol; sessions call it through server statements.
+ * COPY: imports files into tables, and exports rows to files. The jobs continue after the statement
+ * has returned. Imports use `ts/ingest` and queries use the engine, as in `/imp` and `/exp`. This
+ * module is independent of protocols; sessions call it through server statements.
  */
 import type { Logger } from '../observability/index.js';
 import {
@@ -19,7 +19,7 @@ import { CopyStatements } from './statements.js';
 
 interface CopyOptions {
   readonly database: Database;
-  /** Directories for reading and writing files; absolute paths. */
+  /** Directories for reading and writing files, as absolute paths. */
   readonly importRoot: string;
   readonly exportRoot: string;
   /** Days to retain the log; 3 by default. */
@@ -57,7 +57,7 @@ const DEFAULTS = {
   reservedDiskBytes: 0,
 };
 
-/** First removes the remains of jobs that a previous process left unfinished. */
+/** Creates the COPY service. It first cleans up jobs that a previous process left unfinished. */
 export function createCopy(options: CopyOptions): Copy {
   const { database, importRoot, exportRoot, logger } = options;
   const { logRetentionDays, queueCapacity, bufferBytes, analysedLines, reservedDiskBytes } = {

@@ -1,16 +1,16 @@
 /**
  * Background jobs, which continue after their statement has returned. At most two run at the same
- * time, and never two with the same target; the others are queued. A job can be looked up by id
- * until long after it has ended.
+ * time, and never two with the same target; the others are queued. An ended job can still be looked
+ * up by ID for a long time.
  */
 import { randomBytes } from 'node:crypto';
 
 import type { Logger } from '../observability/index.js';
 import { asDatabaseError, DatabaseError } from '../session/index.js';
 
-/** The work of a job. A step that fails leaves nothing behind. */
+/** The work of a job. A failed step leaves no partial results. */
 export interface Work {
-  /** For the server log. */
+  /** The job's name in the server log. */
   readonly name: string;
   /** The table or file that the job writes to. */
   readonly target: string;
@@ -35,7 +35,7 @@ interface Job {
 }
 
 const RUNNING_AT_ONCE = 2;
-/** Number of finished jobs to remember. */
+/** Number of ended jobs that can still be looked up. */
 const ENDED_KNOWN = 1000;
 const ID_BYTES = 8;
 
@@ -50,7 +50,7 @@ interface JobsOptions {
 export class Jobs {
   readonly #options: JobsOptions;
   readonly #jobs = new Map<string, Job>();
-  /** Queued jobs in start order. */
+  /** Queued jobs, ordered by start time. */
   readonly #waiting = new Map<Job, () => void>();
   readonly #running = new Set<Job>();
   #closing = false;
@@ -86,7 +86,7 @@ export class Jobs {
     return id;
   }
 
-  /** Stops a job. Resolves to its final status when it has ended; `null` if the id is unknown. */
+  /** Stops a job. Resolves to its final status once it has ended; `null` if the ID is unknown. */
   async cancel(id: string): Promise<JobStatus | null> {
     const job = this.#jobs.get(id);
     if (job === undefined) {
@@ -160,7 +160,7 @@ export class Jobs {
     }
   }
 
-  /** A cancelled job need not wait for a slot. */
+  /** A cancelled job does not wait for a slot. */
   #mayRun(job: Job): boolean {
     const { target } = job.work;
     const isFree = [...this.#running].every(({ work }) => work.target !== target);
@@ -202,7 +202,7 @@ export class Jobs {
   }
 }
 
-/** The error, with its hint if any. */
+/** Returns the error message, with its hint, if any. */
 function messageOf(error: unknown): string {
   const { message, hint } = asDatabaseError(error);
   return hint === undefined ? message : `${message}, ${hint}`;

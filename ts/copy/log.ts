@@ -1,6 +1,6 @@
 /**
  * `sys.text_import_log` and `sys.copy_export_log`: one row for every step of a job. They are
- * ordinary tables that the first job creates. Their rows are deleted after some days.
+ * ordinary tables that the first job creates. Their rows are deleted after a number of days.
  */
 import { asDatabaseError } from '../session/index.js';
 import { quoteName, type Sql } from './sql.js';
@@ -13,7 +13,7 @@ interface ImportRow {
   readonly id: string;
   readonly table: string;
   readonly file: string;
-  /** `null` for the job as a whole. */
+  /** The job's phase; `null` for the job as a whole. */
   readonly phase: ImportPhase | null;
   readonly status: Status;
   readonly message?: string;
@@ -85,7 +85,7 @@ export class CopyLog {
   readonly #retentionDays: number;
   /** Timestamp of the last row; timestamps are unique. */
   #lastMicros = 0;
-  /** Rows are written sequentially. */
+  /** Queue of writes, which run one after another. */
   #queue: Promise<unknown> = Promise.resolve();
 
   constructor(sql: Sql, retentionDays: number) {
@@ -106,8 +106,8 @@ export class CopyLog {
   }
 
   /**
-   * Records as failed the jobs that a server stop interrupted, whose last row is not a final
-   * status.
+   * Records as failed all jobs that a server stop interrupted. The last row of such a job has no
+   * final status.
    */
   async closeInterrupted(): Promise<void> {
     const { database } = this.#sql;
@@ -128,7 +128,7 @@ export class CopyLog {
     }
   }
 
-  /** Jobs whose last row reports neither failure nor completion. */
+  /** Returns jobs whose last row reports neither failure nor completion. */
   async #interrupted(table: LogTable, columns: string): Promise<readonly unknown[][]> {
     const isEnd =
       table === IMPORTS

@@ -5,15 +5,15 @@ import { isEncoding } from '../ingest/index.js';
 import { isPartitionUnit, type PartitionUnit } from './partitions.js';
 
 export interface ImportSettings {
-  /** `null` detects it from the first lines. */
+  /** Whether the first line is a header; `null` detects it from the first lines. */
   readonly header: boolean | null;
   readonly delimiter: string;
   /** Encoding of a text file; `null` detects it from the first bytes. */
   readonly encoding: string | null;
-  /** `null` detects it from the first bytes. */
+  /** Format of the file; `null` detects it from the first bytes. */
   readonly fileFormat: 'csv' | 'parquet' | null;
   readonly timestamp: string | null;
-  /** Pattern of the designated timestamp; `null` for ISO. */
+  /** Pattern for parsing the designated timestamp; `null` for ISO. */
   readonly pattern: string | null;
   readonly partitionBy: PartitionUnit | 'NONE' | null;
   readonly onError: 'abortLine' | 'skipRow' | 'skipCol';
@@ -27,13 +27,13 @@ export interface ExportSettings {
   readonly header: boolean;
   readonly delimiter: string;
   readonly parquet: ParquetOptions;
-  /** `null` if not specified. */
+  /** Unit of the partition files; `null` if not specified. */
   readonly partitionBy: PartitionUnit | 'NONE' | null;
-  /** The name PARTITION_BY in the statement, for the error if it is not supported. */
+  /** The option's name in the statement, for the error if partitions are not supported. */
   readonly partitionName: Name | null;
   /** Whether to replace existing files; `null` if not specified. */
   readonly overwrite: boolean | null;
-  /** Notice about an option that has no effect. */
+  /** Message about an option that has no effect. */
   readonly notice: string | null;
 }
 
@@ -57,7 +57,7 @@ class Options {
     return this.value(name)?.text ?? '';
   }
 
-  /** `null` if not specified. */
+  /** Returns a boolean option; `null` if not specified. */
   boolean(name: string): boolean | null {
     const value = this.value(name);
     switch (value?.text.toLowerCase()) {
@@ -86,7 +86,7 @@ class Options {
     return value.text;
   }
 
-  /** `null` if not specified. */
+  /** Returns the encoding; `null` if not specified. */
   encoding(): string | null {
     const value = this.value('ENCODING');
     if (value !== null && !isEncoding(value.text)) {
@@ -171,7 +171,10 @@ const OF_PARQUET = [
 const OF_CSV = ['HEADER', 'DELIMITER'];
 const WITHOUT_EFFECT = ['BLOOM_FILTER_COLUMNS', 'BLOOM_FILTER_FPP'];
 
-/** `path` provides the position for errors that are not caused by an option. */
+/**
+ * Parses the options of an export. `path` provides the position for errors that are not caused by
+ * an option.
+ */
 export function exportSettings(list: readonly OptionValue[], path: Name): ExportSettings {
   const options = new Options(list);
   const format = exportFormat(options.value('FORMAT'), path);

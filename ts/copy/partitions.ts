@@ -1,10 +1,10 @@
-/** Partitions as files: their range and file name. */
+/** Partitions as files: their time ranges and file names. */
 import { DatabaseError } from '../session/index.js';
 
 const PARTITION_UNITS = ['HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const;
 export type PartitionUnit = (typeof PARTITION_UNITS)[number];
 
-/** The unit as `timestamp_floor` expects it. */
+/** Names of the units for `timestamp_floor`. */
 export const FLOOR_UNITS: Readonly<Record<PartitionUnit, string>> = {
   HOUR: 'h',
   DAY: 'd',
@@ -14,9 +14,9 @@ export const FLOOR_UNITS: Readonly<Record<PartitionUnit, string>> = {
 };
 
 export interface Partition {
-  /** The file's name without its extension: `2026-01-31`. */
+  /** The file name without its extension: `2026-01-31`. */
   readonly name: string;
-  /** Start of the partition, and start of the next. */
+  /** Start of this partition and start of the next one. */
   readonly from: string;
   readonly to: string;
 }
@@ -25,7 +25,7 @@ export function isPartitionUnit(text: string): text is PartitionUnit {
   return (PARTITION_UNITS as readonly string[]).includes(text);
 }
 
-/** The partition that starts at `start`, an ISO timestamp of any precision. */
+/** Returns the partition that starts at `start`, an ISO timestamp of any precision. */
 export function partitionAt(unit: PartitionUnit, start: string): Partition {
   const from = new Date(`${start.slice(0, 'yyyy-MM-ddTHH:mm:ss'.length)}Z`);
   if (Number.isNaN(from.getTime())) {
@@ -73,7 +73,7 @@ function nameOf(unit: PartitionUnit, from: Date): string {
   }
 }
 
-/** ISO 8601: a week belongs to the year of its Thursday. */
+/** As in ISO 8601, a week belongs to the year of its Thursday. */
 function weekName(monday: Date): string {
   const thursday = new Date(monday.getTime() + 3 * DAY_MS);
   const first = new Date(thursday);

@@ -1,6 +1,6 @@
 /**
- * File access of COPY, limited to one directory for reading and one for writing. Neither `..` nor a
- * link can leave them, and only regular files are opened.
+ * File access for COPY, which is limited to one directory for reading and one for writing. Neither
+ * `..` nor a link can refer to files outside them, and only regular files are opened.
  */
 import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, realpath, stat } from 'node:fs/promises';
@@ -9,10 +9,10 @@ import { join, sep } from 'node:path';
 import { DatabaseError } from '../session/index.js';
 import type { Name } from '../sql/index.js';
 
-/** Prefix of files of a running job. */
+/** Prefix of a running job's files. */
 export const STAGE_PREFIX = '.copy-';
 
-/** A directory whose files statements may name. */
+/** A directory that statements may access. */
 export interface Root {
   readonly directory: string;
   /** The configuration key that sets the directory. */
@@ -20,7 +20,7 @@ export interface Root {
   readonly purpose: 'import' | 'export';
 }
 
-/** Path components below `root`; a leading slash refers to the root itself. */
+/** Returns the path components below `root`; a leading slash refers to the root itself. */
 export function segmentsBelow(root: Root, file: Name): readonly string[] {
   const { text } = file;
   const below = text.startsWith(root.directory + sep) ? text.slice(root.directory.length) : text;
@@ -59,7 +59,7 @@ export async function openBelow(root: Root, segments: readonly string[]): Promis
   if (!isBelow(base, path)) {
     throw outside(root, name);
   }
-  // A FIFO would block the thread that opens it, and a link could lead elsewhere.
+  // Opening a FIFO would block the thread, and a link could lead outside the directory.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
   const handle = await open(path, flags).catch((error: unknown) => {
     throw new DatabaseError({ code: 'Io', message: `could not open '${name}': ${reason(error)}` });
@@ -78,7 +78,7 @@ export async function openBelow(root: Root, segments: readonly string[]): Promis
   }
 }
 
-/** Creates the directories `segments` below `root`, and returns the path of the last. */
+/** Creates the directories `segments` below `root`, and returns the path of the last one. */
 export async function makeBelow(root: Root, segments: readonly string[]): Promise<string> {
   await mkdir(root.directory, { recursive: true });
   const base = await realpath(root.directory);
@@ -98,7 +98,7 @@ export async function makeBelow(root: Root, segments: readonly string[]): Promis
   return path;
 }
 
-/** The cause of a file error, without its path. */
+/** Returns the cause of a file error, without the path. */
 export function reason(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return /^[A-Z]+: ([^,]+)/.exec(message)?.[1] ?? message;

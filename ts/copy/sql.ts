@@ -1,4 +1,4 @@
-/** SQL statements that jobs run in the engine. */
+/** Runs SQL statements for jobs. */
 import {
   type Access,
   asDatabaseError,
@@ -24,7 +24,7 @@ type StatementSetting = Pick<
 >;
 
 export interface JobContext extends StatementSetting {
-  /** Throws if the statement, as currently bound, requires a permission that is not granted. */
+  /** Throws if the statement, as currently bound, requires a permission that the user lacks. */
   readonly authorise?: (accesses: readonly Access[]) => void;
   readonly signal: AbortSignal;
 }
@@ -39,7 +39,7 @@ export class Sql {
   readonly database: Database;
   readonly #detectTextShape: TextShapeDetector | undefined;
 
-  /** Without `detectTextShape`, no text files can be read. */
+  /** Without `detectTextShape`, statements cannot read text files. */
   constructor(database: Database, detectTextShape?: TextShapeDetector) {
     this.database = database;
     this.#detectTextShape = detectTextShape;
@@ -82,7 +82,7 @@ export class Sql {
 
   /**
    * Runs a statement and passes its reply to `consume`. If a table changed after binding, the
-   * statement has had no effect, and is bound once more.
+   * statement had no effect and is bound again once.
    */
   async execute<T>(
     tree: Tree | string,
@@ -115,7 +115,7 @@ export class Sql {
     });
   }
 
-  /** Runs `work`, and cancels its query when the job is cancelled. */
+  /** Runs `work`, and cancels its query if the job is cancelled. */
   private async stoppable<T>(
     { signal }: JobContext,
     work: (queryId: bigint) => Promise<T>,
@@ -134,7 +134,7 @@ export class Sql {
   }
 }
 
-/** Cancels a reply that is not read to its end. */
+/** Consumes a reply; cancels it if it is not read to the end. */
 async function consumed<T>(
   reply: ExecuteReply,
   consume: (reply: ExecuteReply) => Promise<T>,
@@ -157,7 +157,7 @@ export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** Removes the fields that only a job has. */
+/** Removes the fields that only jobs have. */
 function settingOf({
   user,
   identity,

@@ -1,6 +1,6 @@
 /**
  * COPY as a statement. It is parsed and checked when it is prepared, and starts a job when it runs.
- * It returns the job's id; COPY … CANCEL returns the job's outcome.
+ * It returns the job's ID; COPY … CANCEL returns the job's outcome.
  */
 import {
   type Access,
@@ -98,7 +98,7 @@ export class CopyStatements implements ServerStatements {
       ...new WriteAuthorizer(imports.guard, { principal }).accesses(target),
       { table: '', columns: [], permission: 'READ FILES' },
     ];
-    // Checked before the reply reveals anything about the table.
+    // Rights are checked before the reply can reveal anything about the table.
     imports.guard?.authorise(principal, accesses);
     if (settings.needsTimestamp !== null && (settings.timestamp ?? existing?.timestamp) == null) {
       throw new DatabaseError({
@@ -156,7 +156,10 @@ export class CopyStatements implements ServerStatements {
     return this.#started([...accesses, writes], principal, work, settings.notice);
   }
 
-  /** A table is exported to Parquet by partition; anything else to a single file. */
+  /**
+   * Returns the default partitioning: a table is exported to Parquet by partition, anything else to
+   * a single file.
+   */
   async #usualPartitions(table: Name | null, format: string): Promise<PartitionUnit | 'NONE'> {
     if (table === null || format !== 'parquet') {
       return 'NONE';
@@ -213,7 +216,7 @@ export class CopyStatements implements ServerStatements {
   }
 }
 
-/** Replaces the position of an engine error with that of a name. */
+/** Replaces an engine error's position with that of a name. */
 function placed(error: unknown, { span }: Name): unknown {
   if (!(error instanceof DatabaseError)) {
     return error;

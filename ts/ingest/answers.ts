@@ -46,7 +46,7 @@ function errorsOf(report: ImportReport, column: string): number {
 
 const RULE = `+${'-'.repeat(113)}+`;
 
-/** Column widths; all columns are right-aligned. */
+/** Column widths of the text table; all columns are right-aligned. */
 const WIDTHS = { label: 15, value: 50, type: 25, errors: 12 } as const;
 
 function pad(text: string | number, width: number): string {

@@ -1,17 +1,17 @@
-/** Finds text columns whose values fit another type with few exceptions. */
+/** Finds text columns whose values match another type with few exceptions. */
 import { type ColumnType, type Detector, DETECTORS } from './column-types.js';
 import { isNumberWith } from './number-forms.js';
 
-/** A type that most values of a column fit. */
+/** A type that most values in a column match. */
 export interface CandidateType extends ColumnType {
-  /** Number of values that do not fit. */
+  /** Number of values that do not match. */
   readonly misfits: number;
-  /** The first value that does not fit, and its row, counted from 1. */
+  /** The first value that does not match, and its row number, counted from 1. */
   readonly first: string;
   readonly row: number;
 }
 
-/** A type is near if less than this fraction of the values does not fit it. */
+/** A type is a candidate if less than this fraction of the values does not match it. */
 const MAX_MISFIT_FRACTION = 0.1;
 const MIN_CANDIDATE_VALUES = 10;
 
@@ -21,7 +21,7 @@ const NULL_TEXT =
 
 const DECIMAL_COMMA: Detector = { type: 'DOUBLE', pattern: ',', fits: isNumberWith(',') };
 
-/** The type with the fewest misfits among `cells`; `null` if every type has too many. */
+/** Returns the type with the fewest mismatches among `cells`; `null` if every type has too many. */
 export function candidateType(cells: readonly string[]): CandidateType | null {
   const texts = cells.filter((cell) => cell !== '');
   const values = texts.filter((text) => !NULL_TEXT.test(text));

@@ -1,15 +1,18 @@
 /**
- * Column types: detects them from strings, parses their names, and reports their size.
+ * Column types: detects them from strings, parses their names, and reports their sizes.
  *
- * A column gets the first type in `DETECTORS` that fits all its values. Empty cells fit every type.
+ * A column gets the first type in `DETECTORS` that matches all its values. Empty cells match every
+ * type.
  */
 import { INT_MAX, INTEGER_TYPES, LONG_MAX, MAX_DECIMAL_DIGITS } from './integers.js';
 
-/** A type. A time type may have a pattern (ISO if absent), and a number type a decimal mark. */
+/**
+ * A column type. A time type may have a pattern (ISO if absent), and a number type a decimal mark.
+ */
 export interface ColumnType {
   readonly type: string;
   readonly pattern?: string;
-  /** Strings that represent null where they are not a value of the type: `n/a`. */
+  /** Strings that represent null, such as `n/a`, unless they are values of the type. */
   readonly nullTexts?: readonly string[];
 }
 
@@ -35,7 +38,7 @@ function isWithin(limit: bigint, suffix: string): (text: string) => boolean {
   };
 }
 
-/** Whether DOUBLE represents a number exactly; an integer beyond LONG would lose digits. */
+/** Returns whether DOUBLE represents a number exactly; an integer beyond LONG would lose digits. */
 export function isExact(text: string): boolean {
   const digits = /^[+-]?(\d{19,})$/.exec(text)?.[1];
   if (digits === undefined || BigInt(digits) <= LONG_MAX) {
@@ -49,7 +52,7 @@ const isNumber = matches('\\s*[+-]?(?:\\d+\\.?\\d*|\\.\\d+)(?:[eE][+-]?\\d+)?[fF
 const isNotFinite = matches('[+-]?(?:NaN|Infinity)');
 const isIpv4 = matches('(?:(?:25[0-5]|2[0-4]\\d|1?\\d?\\d)(?:\\.(?!$)|$)){4}');
 
-/** Types with their tests, the narrowest first. */
+/** Types with their tests, ordered from the narrowest to the widest. */
 export const DETECTORS: readonly Detector[] = [
   { type: 'INT', fits: isWithin(INT_MAX, '') },
   { type: 'LONG', fits: isWithin(LONG_MAX, 'L?') },
@@ -66,13 +69,13 @@ export const DETECTORS: readonly Detector[] = [
   { type: 'UUID', fits: matches('[\\da-fA-F]{8}(?:-[\\da-fA-F]{4}){3}-[\\da-fA-F]{12}') },
   { type: 'IPv4', fits: isIpv4 },
   { type: 'LONG256', fits: matches('0[xX][\\da-fA-F]{1,64}') },
-  // A single ASCII character.
+  // CHAR is a single ASCII character.
   { type: 'CHAR', fits: (text) => text.length === 1 && text < '\u0080' },
 ];
 
 const VARCHAR: ColumnType = { type: 'VARCHAR' };
 
-/** The first type that fits all `cells`. */
+/** Returns the first type that matches all `cells`. */
 export function detectColumnType(cells: readonly string[]): ColumnType {
   const texts = cells.filter((cell) => cell !== '');
   if (texts.length === 0) {
@@ -90,7 +93,7 @@ function findDetector(texts: readonly string[]): ColumnType | null {
   return pattern === undefined ? { type } : { type, pattern };
 }
 
-/** Whether another value fits a detected type; every value fits VARCHAR. */
+/** Returns whether a value matches a detected type; every value matches VARCHAR. */
 export function fitsType(text: string, { type, pattern }: ColumnType): boolean {
   if (text === '' || type === 'VARCHAR') {
     return true;
@@ -100,8 +103,8 @@ export function fitsType(text: string, { type, pattern }: ColumnType): boolean {
 }
 
 /**
- * Date patterns that fit all `cells`, if there are several: 01/02/2026 may be in January or in
- * February.
+ * Returns the date patterns that match all `cells`, if there are several: 01/02/2026 may be in
+ * January or in February.
  */
 export function ambiguousPatterns(cells: readonly string[]): readonly string[] {
   const texts = cells.filter((cell) => cell !== '');
@@ -115,8 +118,8 @@ const isIsoTimestamp = matches(
 );
 
 /**
- * Whether strings that were not detected as TIMESTAMP can still be read as timestamps, in other ISO
- * forms.
+ * Returns whether strings that were not detected as TIMESTAMP can still be parsed as timestamps in
+ * other ISO formats.
  */
 export function areIsoTimestamps(cells: readonly string[]): boolean {
   const texts = cells.filter((cell) => cell !== '');
@@ -144,7 +147,7 @@ const PLAIN_TYPES: readonly string[] = [
   'BINARY',
 ];
 
-/** Parses a type name to the engine's spelling; `null` if unknown. */
+/** Parses a type name to the engine's spelling; returns `null` if it is unknown. */
 export function parseTypeName(name: string): string | null {
   const text = name.trim().toUpperCase().replaceAll(/\s+/g, '');
   const plain = PLAIN_TYPES.find((type) => type.toUpperCase() === text);
@@ -183,7 +186,7 @@ function parseDecimal(text: string): string | null {
   return `DECIMAL(${precision},${scale})`;
 }
 
-/** Type id that appears in messages. */
+/** Type ID that appears in messages. */
 const BINARY_ID = 18;
 
 export function isNumberType(type: string): boolean {
@@ -216,7 +219,7 @@ const SIZES: Readonly<Record<string, number>> = {
   LONG256: 32,
 };
 
-/** Bytes per value, as reported in the response; 0 for variable length. */
+/** Returns the bytes per value, as reported in the response; 0 for variable length. */
 export function sizeOfType(type: string): number {
   const geohash = /^GEOHASH\((\d+)([cb])\)$/.exec(type);
   if (geohash !== null) {

@@ -5,7 +5,7 @@ import { analyseText, type StructureHints, type TextStructure } from './structur
 
 interface DetectedText {
   readonly structure: TextStructure;
-  /** The beginning of the input, without the comment. */
+  /** The start of the input, without the comment. */
   readonly text: string;
   /** The input without the comment. */
   readonly chunks: AsyncIterable<Buffer>;
@@ -15,9 +15,9 @@ interface DetectedText {
 const COMMENT = /^\ufeff?(?:#[^\r\n]*(?:\r\n|\r|\n))+/;
 
 /**
- * Detects the structure of the input. If leading comment lines (starting with `#`) make that fail,
- * it tries again without them. They are not removed first, because a header may also start with
- * `#`.
+ * Detects the structure of the input. If this fails because of leading comment lines (starting with
+ * `#`), it tries again without them. They are not removed first, because a header may also start
+ * with `#`.
  */
 export function withoutComments(sample: Sample, hints: StructureHints): DetectedText {
   const { text, isComplete, chunks } = sample;
@@ -28,7 +28,7 @@ export function withoutComments(sample: Sample, hints: StructureHints): Detected
     if (!(error instanceof ImportError) || comment === '') {
       throw error;
     }
-    // Blank lines replace the comment: they are skipped, and preserve line numbers.
+    // The comment is replaced with blank lines, which are skipped but preserve the line numbers.
     const ends = comment.replaceAll(/[^\r\n]/g, '');
     const remainder = ends + text.slice(comment.length);
     const structure = analyseText(remainder, isComplete, hints);

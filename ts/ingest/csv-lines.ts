@@ -1,20 +1,20 @@
 /**
  * Splits a CSV sample into lines and fields by the rules of the engine's reader. A field that
- * begins with `"` is quoted: `""` in it is one quote, and line ends in it belong to the
- * field. CRLF, LF and CR end a line. Blank lines do not count.
+ * begins with `"` is quoted. Inside it, `""` is one quote, and line ends are part of the value.
+ * CRLF, LF and CR end a line. Blank lines do not count.
  */
 
-/** Delimiters that can be detected, the most common first. */
+/** Delimiters that can be detected, the most common one first. */
 export const DELIMITER_CANDIDATES = [',', '\t', '|', ';', ':', ' '] as const;
 
 interface SampleLines {
-  /** Complete lines. */
+  /** Lines that are complete. */
   readonly terminated: readonly string[];
   /** The text after the last line end; may be empty. */
   readonly remainder: string;
   /**
    * Whether `remainder` is a complete line with closed quotes, because it is the last line of the
-   * whole input.
+   * input.
    */
   readonly isRemainderLine: boolean;
 }
@@ -56,8 +56,8 @@ export function splitLines(
 }
 
 /**
- * Index after the closing quote of the field that starts at `open`; `null` if the quote is not
- * closed.
+ * Returns the index after the closing quote of the field that starts at `open`; `null` if the quote
+ * is not closed.
  */
 function skipQuoted(text: string, open: number): number | null {
   let at = open + 1;
@@ -96,7 +96,7 @@ export function splitFields(line: string, delimiter: string): string[] {
   }
 }
 
-/** Counts a delimiter in a line, outside quotes. */
+/** Counts the delimiters in a line outside quotes. */
 export function countDelimiter(line: string, delimiter: string): number {
   return splitFields(line, delimiter).length - 1;
 }

@@ -1,5 +1,5 @@
 /**
- * Formats of timestamps: finds the pattern that fits all values of a column, component by component
+ * Timestamp formats. Finds the pattern that matches all values of a column, component by component
  * (weekday, date, time, zone), or the unit of numbers since 1970.
  */
 
@@ -10,7 +10,7 @@ export interface TimestampFormat {
   readonly pattern?: string;
 }
 
-/** Dates that fit several patterns with different meanings. */
+/** Dates that match several patterns with different meanings. */
 interface AmbiguousDates {
   readonly patterns: readonly string[];
 }
@@ -18,7 +18,7 @@ interface AmbiguousDates {
 interface FormatPart {
   readonly pattern: string;
   readonly source: string;
-  /** Order of day, month and year in a numeric date. */
+  /** Order of day, month and year, for a numeric date. */
   readonly order?: string;
 }
 
@@ -52,11 +52,11 @@ const SOURCES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Patterns for numeric dates in each order: with two-digit day and month, with one or two digits,
- * and with a short year.
+ * Returns the patterns for numeric dates in each order: with two-digit day and month, with one or
+ * two digits, and with a short year.
  */
 function numeric(separator: string): FormatPart[] {
-  // With points, the day always precedes the month.
+  // In dates with points, the day always precedes the month.
   const orders = separator === '.' ? ['ymd', 'dmy'] : ['ymd', 'dmy', 'mdy'];
   const shortYears = separator === '.' ? ['dmy'] : orders;
   const widths: readonly (readonly [readonly string[], (field: string) => string])[] = [
@@ -153,7 +153,7 @@ function isAll(text: string, part: FormatPart): boolean {
   return new RegExp(`^(?:${part.source})$`, 'i').test(text);
 }
 
-/** All patterns that fit a string. */
+/** Returns all patterns that match a string. */
 function formsOf(text: string): FormatPart[] {
   if (text.length > MAX_DATE_LENGTH || !BEGINNING.test(text)) {
     return [];
@@ -171,14 +171,14 @@ function formsOf(text: string): FormatPart[] {
   return [...dated, ...timed].filter((form) => isAll(text, form));
 }
 
-/** Quick test that rules out most columns. */
+/** A quick test that excludes most columns. */
 const BEGINNING =
   /^(?:(?:19|20)\d{6}|\d{1,4}([/.-])\d{1,2}\1\d|[A-Za-z]{3}[a-z]*[, ]|\d{1,4}[./ -]+[A-Za-z]{3})/;
 
 /** Maximum length of a date; longer strings are not dates. */
 const MAX_DATE_LENGTH = 64;
 
-/** Returns the pattern that fits all strings, or several patterns if their meaning differs. */
+/** Returns the pattern that matches all strings, or several patterns if their meanings differ. */
 export function datePattern(texts: readonly string[]): TimestampFormat | AmbiguousDates | null {
   const forms = formsOf(texts[0] ?? '').filter(
     (form) => countMatches(texts, form) === texts.length,
@@ -197,7 +197,7 @@ function timestampFormat(pattern: string): TimestampFormat {
   return { type: pattern.includes('N+') ? 'TIMESTAMP_NS' : 'TIMESTAMP', pattern };
 }
 
-/** The first form of each order of day, month and year. */
+/** Returns the first pattern for each order of day, month and year. */
 function byOrder(forms: readonly FormatPart[]): FormatPart[] {
   return forms.filter((form, at) => forms.findIndex(({ order }) => order === form.order) === at);
 }
@@ -213,7 +213,9 @@ function countMatches(texts: readonly string[], { source }: FormatPart): number 
  */
 const MODEL_TEXTS = 3;
 
-/** Returns the forms that fit the most strings: one pattern per order, or the units since 1970. */
+/**
+ * Returns the formats that match the most strings: one pattern per order, or the units since 1970.
+ */
 export function timestampFormats(texts: readonly string[]): readonly TimestampFormat[] {
   const units = UNITS.filter(({ perSecond }) =>
     texts.some((text) => EPOCH.test(text) && isEpoch(Number(text), perSecond)),
@@ -248,7 +250,7 @@ function isEpoch(number: number, perSecond: number): boolean {
   return number >= EARLIEST * perSecond && number < LATEST * perSecond;
 }
 
-/** The unit in which all values, as numbers since 1970, lie between 1990 and 2100. */
+/** Returns the unit in which all values, as numbers since 1970, are between 1990 and 2100. */
 export function epochForm(texts: readonly string[]): TimestampFormat | null {
   if (!texts.every((text) => EPOCH.test(text))) {
     return null;

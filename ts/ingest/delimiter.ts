@@ -1,10 +1,10 @@
-/** Detects the delimiter: the one that occurs equally often in every line. */
+/** Detects the delimiter, which is the character that occurs equally often in every line. */
 import { DELIMITER_CANDIDATES, countDelimiter } from './csv-lines.js';
 import { ImportError } from './import-error.js';
 
-/** Maximum standard deviation of the delimiter's count per line. */
+/** Maximum standard deviation of the number of delimiters per line. */
 const DELIMITER_MAX_STD_DEV = 0.1222;
-/** Standard deviation of line lengths below which lines count as equally long. */
+/** Standard deviation of line lengths below which lines are considered equally long. */
 const LINE_LENGTH_MAX_STD_DEV = 0.8;
 
 function standardDeviation(values: readonly number[]): number {
@@ -14,14 +14,14 @@ function standardDeviation(values: readonly number[]): number {
 }
 
 /**
- * Characters that are common inside times and names; accepted as delimiters only if the first line
- * contains them.
+ * Characters that are common in times and names. They are accepted as delimiters only if the first
+ * line contains them.
  */
 const INNER_CANDIDATES: ReadonlySet<string> = new Set([':', ' ']);
 
 /**
- * Detects the delimiter. If no candidate occurs, the input has one column and any delimiter will
- * do. `linesMax` is the maximum number of lines in the sample, for the error message.
+ * Detects the delimiter. If no candidate occurs, the input has one column, and any delimiter is
+ * suitable. `linesMax` is the sample's maximum number of lines, for the error message.
  */
 export function detectDelimiter(lines: readonly string[], linesMax: number): string {
   let best: string | null = null;

@@ -14,16 +14,16 @@ import { type DecimalMark, isCode, numberForm } from './number-forms.js';
 interface GuessHints {
   /** The decimal mark of numbers; `null` to detect it. */
   readonly decimal: DecimalMark | null;
-  /** Whether the word `null` means null among numbers and times. */
+  /** Whether the word `null` means null in number and time columns. */
   readonly nullWord: boolean;
   /** Whether the input format itself marks the values as strings. */
   readonly isText: boolean;
 }
 
 interface Guess extends ColumnType {
-  /** How to convert the values to timestamps; `null` if they are not timestamps. */
+  /** The format for converting the values to timestamps; `null` if they are not timestamps. */
   readonly timestampFormat: TimestampFormat | null;
-  /** Patterns that fit all dates, if several do. */
+  /** The patterns, if several match all dates. */
   readonly ambiguous: readonly string[];
   /** Notes for the sender. */
   readonly notes: readonly string[];
@@ -67,7 +67,7 @@ function typeOf(texts: readonly string[], { decimal, isText }: GuessHints): Note
   return { ...found, notes: patterns.length > 1 ? [note] : [] };
 }
 
-/** Type of strings that are not plain values: arrays, or numbers in a local format. */
+/** Returns the type of strings that are not plain values: arrays, or numbers in a local format. */
 function writtenType(
   texts: readonly string[],
   found: ColumnType,
@@ -92,7 +92,10 @@ function writtenType(
 
 const MAX_DIMENSIONS = 32;
 
-/** Dimensions of arrays in this database's format; 0 if the strings are not arrays. */
+/**
+ * Returns the number of dimensions of arrays in this database's format; 0 if the strings are not
+ * arrays.
+ */
 function arrayDimensions(texts: readonly string[]): number {
   const depth = /^\[+/.exec(texts[0] ?? '')?.[0].length ?? 0;
   const open = '['.repeat(depth);

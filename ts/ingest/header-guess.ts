@@ -1,5 +1,5 @@
 /**
- * Guesses whether the first line is a header if the types do not decide it, because all columns are
+ * Guesses whether the first line is a header if the types are inconclusive, because all columns are
  * text or there is only one row. `/imp` reads such a line as data, as its clients expect. In an
  * import proposal, the user can correct the guess.
  */
@@ -26,8 +26,8 @@ export function namesColumns(rows: readonly (readonly string[])[]): boolean {
 }
 
 /**
- * Whether a cell differs from the values below it: by type, by not repeating as the values do, or
- * by its form.
+ * Returns whether a cell differs from the values below it: in type, in form, or because the values
+ * repeat.
  */
 function differs(cell: string, values: readonly string[]): boolean {
   return (

@@ -28,13 +28,13 @@ export interface ImportDatabase {
   tableMetadata(name: string): Promise<TableMetadata | null>;
 }
 
-/** One part of a multipart request, in the order of the request. */
+/** One part of a multipart request. Parts arrive in the order of the request. */
 export interface ImportPart {
   readonly name: string;
   readonly filename: string | null;
-  /** Throws if the client disconnects. */
+  /** Content of the part; iterating throws if the client disconnects. */
   readonly content: AsyncIterable<Buffer>;
-  /** Reads the bytes again, if the source can repeat them; otherwise they are buffered. */
+  /** Reads the bytes again if the source can repeat them; otherwise they are buffered. */
   readonly reread?: () => AsyncIterable<Buffer>;
 }
 
@@ -45,20 +45,20 @@ interface ImportAccess {
   readonly overwrites: boolean;
 }
 
-/** Throws if the access is not granted. */
+/** Throws if access is denied. */
 type Authorise = (access: ImportAccess) => Promise<void> | void;
 
 /** Options that the caller adds to a request. */
 export interface ImportOptions {
-  /** Runs before anything is written; the default grants everything. */
+  /** Called before anything is written; by default, all access is granted. */
   readonly authorise?: Authorise;
-  /** Runs the commit, serialised with other changes of the catalog. */
+  /** Runs the commit in sequence with other catalog changes. */
   readonly commit?: <T>(access: ImportAccess, run: () => Promise<T>) => Promise<T>;
-  /** Lines used to detect structure and types; 1000 by default. */
+  /** Lines used to detect the structure and types; 1000 by default. */
   readonly analysedLines?: number;
-  /** Receives the structure of each input, before its rows are read. */
+  /** Receives each input's structure before its rows are read. */
   readonly analysed?: (structure: TextStructure) => Promise<void> | void;
-  /** Directory for buffering input that is read twice; `null` for memory only. */
+  /** Directory for buffering input that is read twice; `null` to buffer only in memory. */
   readonly spoolDirectory?: string | null;
 }
 
@@ -69,7 +69,9 @@ export interface ImportAnswer {
   readonly body: string;
 }
 
-/** Codes of database errors that the sender can fix; their message becomes the status. */
+/**
+ * Codes of database errors that the sender can fix; their message becomes the response's status.
+ */
 const ANSWERED_CODES: ReadonlySet<unknown> = new Set([
   'InvalidValue',
   'InvalidName',
@@ -84,7 +86,7 @@ const ANSWERED_CODES: ReadonlySet<unknown> = new Set([
 
 /**
  * Imports the `data` parts. Errors in the input or the parameters become responses. If the request
- * or the database fails (the iterables throw), the error is thrown and nothing is written.
+ * fails (an iterable throws) or the database fails, the error is thrown and nothing is written.
  *
  * With `name`, all data parts are loaded in one commit after the request has ended successfully,
  * and the response describes the first part. Without `name`, only the first part is loaded.
@@ -111,7 +113,7 @@ export async function importCsv(
   }
 }
 
-/** One input to import into the table `parameters.name`. */
+/** One input that is imported into the table `parameters.name`. */
 interface TextImport {
   readonly parameters: ImportParameters;
   /** Types that the sender declared. */
@@ -197,12 +199,12 @@ async function importParts(
   });
 }
 
-/** Result of reading an input, before the commit. */
+/** Result of reading an input; available before the commit. */
 interface ReadText {
   readonly header: boolean;
   readonly warnings: readonly string[];
   readonly columns: readonly CsvColumnSpec[];
-  /** Notes on the whole input; complete after it was read. */
+  /** Notes on the whole input; complete once it has been read. */
   readonly notes: () => readonly string[];
 }
 
@@ -213,7 +215,7 @@ interface OpenedText {
   readonly notes: () => readonly string[];
 }
 
-/** Maximum number of values with invalid encoding to list. */
+/** Maximum number of values with invalid encoding in the list. */
 const SHOWN_BAD_TEXTS = 3;
 
 /** Imports all inputs of one request into one table, in one commit. */
@@ -221,11 +223,11 @@ class ImportRun {
   readonly #request: ImportRequest;
   #appender: Appender | null = null;
   #access: ImportAccess | null = null;
-  /** The target table; known once the first input has been read. */
+  /** The target table, which is known once the first input has been read. */
   #table: TableMetadata | null = null;
   #first: ReadText | null = null;
   #spec: AppenderSpec | null = null;
-  /** The report on the first input, once the next has begun. */
+  /** The report on the first input, which is available once the next input has begun. */
   #firstReport: TextReport | null = null;
 
   constructor(request: ImportRequest) {
@@ -238,7 +240,8 @@ class ImportRun {
       await work();
       return await this.#finish();
     } catch (error) {
-      // Only the first error is reported; an appender that has failed may refuse to abort.
+      // Only the first error is reported, because an appender that has failed may also refuse to
+      // abort.
       await this.#appender?.abort().catch(() => undefined);
       throw error;
     }
@@ -315,8 +318,8 @@ class ImportRun {
   }
 
   /**
-   * Reads the first input again if its values do not fit the types detected at its beginning, and
-   * repeats this until all fit. A wider type may reject a form that the narrower one accepts
+   * Reads the first input again if its values do not match the types detected at its start, and
+   * repeats this until all match. A wider type may reject a format that the narrower one accepts
    * (`5L`), so two passes may not suffice.
    */
   async #settle(first: AppenderSpec, reopen: () => Promise<AsyncIterable<Buffer>>): Promise<void> {
@@ -333,7 +336,7 @@ class ImportRun {
     }
   }
 
-  /** Returns the wider types that the input needs, and adds a warning for each. */
+  /** Returns the columns with the wider types that the input needs, and adds a warning for each. */
   #widen(spec: AppenderSpec, { widened }: TextReport): AppenderSpec {
     const columns = spec.csv.columns.map((column, at) => widerColumn(column, widened[at]));
     const warnings = spec.csv.columns.flatMap(({ name, type }, at) => {
@@ -358,7 +361,9 @@ class ImportRun {
     return { ...spec, csv: { ...spec.csv, columns } };
   }
 
-  /** Begins exactly what was authorised, even if the table has changed in the meantime. */
+  /**
+   * Begins exactly the import that was authorised, even if the table has changed in the meantime.
+   */
   async #begin(spec: AppenderSpec): Promise<void> {
     const { database } = this.#request;
     const appender = await database.openAppender(spec);
@@ -386,7 +391,7 @@ class ImportRun {
     const found = await database.tableMetadata(table);
     const overwrites = parameters.overwrite && found !== null;
     const name = found?.name ?? table;
-    // The permission is checked first, because not every user may learn whether a table exists.
+    // The permission is checked first, because some users must not find out whether a table exists.
     const creates = found === null && parameters.create;
     await authorise({ table: name, creates, overwrites });
     if (found === null && !parameters.create) {
@@ -397,7 +402,7 @@ class ImportRun {
     return { table: name, creates, overwrites, existing: overwrites ? null : found };
   }
 
-  /** Refuses to create a table from an input if none of its rows could be read. */
+  /** Refuses to create a table from an input without a readable row. */
   async #requireRows(): Promise<void> {
     const access = this.#access;
     const isNew = access !== null && (access.creates || access.overwrites);
@@ -433,13 +438,13 @@ class ImportRun {
   }
 }
 
-/** Destination of the first input. */
+/** The target of the first input. */
 interface Destination extends ImportAccess {
   /** The existing table; `null` if it will be created or replaced. */
   readonly existing: TableMetadata | null;
 }
 
-/** The column with the wider type that its values require. */
+/** Returns the column with the wider type that its values require. */
 function widerColumn(
   column: CsvColumnSpec,
   wider: WidenedColumn | null | undefined,
@@ -452,7 +457,7 @@ function widerColumn(
   return { ...plain, type: wider.type, ...(keepsDecimalMark ? { pattern } : {}) };
 }
 
-/** The table that the first input creates. */
+/** Returns the definition of the table that the first input creates. */
 function tableOf(
   name: string,
   columns: readonly CsvColumnSpec[],

@@ -1,8 +1,8 @@
 /**
- * Imports: detection of the CSV structure, the schema part, the import itself and its two response
- * formats. Also contains the line protocol and the columnar protocol (`protocols`). It uses the
- * engine's appenders and is independent of HTTP: `ts/http/routes` passes in the request bytes and
- * sends the result.
+ * Imports: CSV structure detection, the schema part, the import itself and its two response
+ * formats. Also contains the line protocol and the columnar protocol (`protocols`). This module
+ * uses the engine's appenders and is independent of HTTP: `ts/http/routes` passes in the request
+ * bytes and sends the result.
  */
 export { isEncoding } from './bytes/encoding.js';
 export { inflatesTooFar } from './bytes/inflation.js';

@@ -1,8 +1,8 @@
 /**
  * Circuit breaker: a provider that is down must not delay every login. After several consecutive
- * failures it sends a probe that depends on no credentials. If the probe also fails, calls fail
- * immediately for a while, and then it probes again. If the probe succeeds, the failures were due
- * to the credentials sent, and other logins are unaffected.
+ * failures, it sends a probe without credentials. If the probe also fails, calls fail immediately
+ * for some time, after which the provider is probed again. If the probe succeeds, the failures were
+ * caused by the credentials, and other logins are unaffected.
  */
 import type { Logger } from '../../observability/index.js';
 import {
@@ -16,8 +16,8 @@ import type { Clocks } from './verdict-cache.js';
 const FAILURES_IN_A_ROW = 5;
 const OPEN_MS = 10_000;
 /**
- * Statuses that mean a failure between this server and the provider. Other errors may be due to the
- * request.
+ * Statuses that indicate a failure between this server and the provider. Other errors may be caused
+ * by the request.
  */
 const OUTAGES: ReadonlySet<number> = new Set([502, 503, 504]);
 
@@ -26,7 +26,10 @@ export class CircuitBreaker implements Transport {
   readonly #clocks: Clocks;
   readonly #logger: Logger;
   #failures = 0;
-  /** On the monotonic clock; `null` while the provider is called. */
+  /**
+   * Time until which calls fail immediately, on the monotonic clock; `null` while the provider is
+   * called.
+   */
   #openUntil: number | null = null;
   #probing: Promise<void> | null = null;
 

@@ -12,14 +12,14 @@ const MAX_NAME_LENGTH = 255;
 const MAX_GROUP_LENGTH = 256;
 const MAX_GROUPS = 1000;
 /**
- * Lone surrogates, control characters and line separators: a log or terminal would show a different
- * name.
+ * Lone surrogates, control characters and line separators, with which a log or terminal would show
+ * a different name.
  */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 
 /**
- * Returns `null` if the claims contain no usable name. Group claims of any other form yield no
- * groups. `issuer` is used if the claims contain none.
+ * Returns `null` if the claims contain no usable name. A groups claim in an unsupported form yields
+ * no groups. `issuer` takes precedence over the `iss` claim.
  */
 export function identityOf(
   claims: Claims,
@@ -29,7 +29,7 @@ export function identityOf(
   const subject = textClaim(claims, 'sub');
   const shown = claim(claims, names.subClaim);
   const name = textClaim(claims, names.subClaim) ?? subject;
-  // A name with unprintable characters is refused; no other claim replaces it.
+  // A name with unprintable characters is refused; no other claim is used instead.
   const isUnprintable = typeof shown === 'string' && UNPRINTABLE.test(shown);
   if (subject === null || name === null || isUnprintable) {
     return null;
@@ -59,12 +59,12 @@ function textClaim(claims: Claims, name: string): string | null {
   return fits && !UNPRINTABLE.test(value) ? value : null;
 }
 
-/** Own properties only: `constructor` is an ordinary claim. */
+/** Reads own properties only, so that `constructor` is an ordinary claim. */
 function claim(claims: Claims, name: string): unknown {
   return Object.hasOwn(claims, name) ? claims[name] : undefined;
 }
 
-/** Parses a body to claims; `null` unless it is a JSON object. */
+/** Parses a body to claims; returns `null` unless it is a JSON object. */
 export function parseClaims(text: string): Claims | null {
   try {
     const value: unknown = JSON.parse(text);
@@ -75,7 +75,7 @@ export function parseClaims(text: string): Claims | null {
   }
 }
 
-/** Header and claims of a JWT, without verification; `null` for opaque tokens. */
+/** Returns the header and claims of a JWT without verifying them; `null` for opaque tokens. */
 export function peekToken(
   token: string,
 ): { readonly header: Claims; readonly claims: Claims } | null {

@@ -1,6 +1,6 @@
 /**
- * The provider's public keys. Fetched when needed, and again for an unknown key id, at a limited
- * rate.
+ * The provider's public keys. They are fetched on first use, and again, at a limited rate, for an
+ * unknown key ID.
  */
 import { createLocalJWKSet, errors, type JWK, type JWTVerifyGetKey } from 'jose';
 
@@ -12,7 +12,7 @@ import { type Clocks, SYSTEM_CLOCKS } from './verdict-cache.js';
 type KeyFinder = ReturnType<typeof createLocalJWKSet>;
 
 const REFETCH_MS = 30_000;
-/** A withdrawn key is valid for at most this time. */
+/** Maximum time for which a withdrawn key remains valid. */
 const LIFETIME_MS = 10 * 60_000;
 
 export class KeySet {
@@ -30,8 +30,8 @@ export class KeySet {
   }
 
   /**
-   * Finds the key that a header names, in the form `jose` requires. Keys embedded in the header are
-   * ignored.
+   * Finds the key that a header names, in the form that `jose` requires. Keys embedded in the
+   * header are ignored.
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const { alg, kid } = header;

@@ -4,21 +4,21 @@ import { type OidcSettings, readUrl } from './settings.js';
 import { isLinkLocal, ProviderUnavailable, type Transport } from './transport.js';
 
 export interface ProviderMetadata {
-  /** `null` when not configured; then nothing depends on it. */
+  /** `null` if the issuer is not configured; in that case no check depends on it. */
   readonly issuer: string | null;
   readonly authorization: string;
   readonly token: string;
   readonly userInfo: string;
   readonly publicKeys: string;
   readonly endSession: string | null;
-  /** False if the provider lists its methods without S256. */
+  /** False if the provider lists its challenge methods and S256 is not among them. */
   readonly understandsS256: boolean;
 }
 
 /** Delay before the next attempt after a failure. */
 const RETRY_MS = 2_000;
 
-/** Finds the endpoints once; retries only after a failure. */
+/** Discovers the endpoints once; retries only after a failure. */
 export class MetadataSource {
   readonly #settings: OidcSettings;
   readonly #transport: Transport;
@@ -51,7 +51,7 @@ export class MetadataSource {
     return found;
   }
 
-  /** Rejects with `ProviderUnavailable`. */
+  /** Returns the provider's metadata. Rejects with `ProviderUnavailable`. */
   async get(): Promise<ProviderMetadata> {
     if (this.#known !== null) {
       return this.#known;
@@ -133,7 +133,7 @@ function parseDocument(body: string): Record<string, unknown> {
       return value as Record<string, unknown>;
     }
   } catch {
-    // Reported below.
+    // Invalid JSON is reported below.
   }
   throw new ProviderUnavailable('the discovery document is not a JSON object');
 }

@@ -28,7 +28,7 @@ export class PasswordFlow {
     this.#services = services;
   }
 
-  /** Cache key of a name and password; useless outside this process. */
+  /** Returns the cache key for a name and password; it is useless outside this process. */
   keyOf(user: string, password: string): string {
     return createHmac('sha256', this.#key).update(`${user}\u0000${password}`).digest('base64');
   }

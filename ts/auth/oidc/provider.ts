@@ -16,9 +16,9 @@ interface ProviderOptions {
   readonly clocks?: Clocks;
 }
 
-/** RFC 6750. Checked only for tokens that are not cached. */
+/** Token syntax of RFC 6750. It is checked only for tokens that are not cached. */
 const TOKEN = /^[\w.~+/-]+=*$/;
-/** Longer tokens are refused without further checks. */
+/** Maximum token length. Longer tokens are refused without further checks. */
 const MAX_TOKEN_LENGTH = 16 * 1024;
 
 export class IdentityProvider {
@@ -65,12 +65,12 @@ export class IdentityProvider {
     return this.#cache.size;
   }
 
-  /** Whether the verdict on `token` is cached. */
+  /** Returns whether the verdict on `token` is cached. */
   remembers(token: string): boolean {
     return this.#cache.has(tokenKey(token));
   }
 
-  /** Verifies a name and password, for the flow that is off by default. */
+  /** Verifies a name and password with the password flow, which is off by default. */
   password(user: string, password: string): Verdict | Promise<Verdict> {
     return this.#cache.get(this.#passwords.keyOf(user, password), () =>
       this.#passwords.request(user, password, async ({ access, id }) => {

@@ -12,7 +12,7 @@ interface ConfiguredEndpoints {
   readonly endSession: string | null;
 }
 
-/** Additional trusted certificates for the provider. */
+/** Trusted certificates for the provider, in addition to the default ones. */
 interface TrustStore {
   readonly ca?: Buffer;
   readonly pfx?: Buffer;
@@ -101,7 +101,7 @@ export function readOidcSettings(config: Config): OidcSettings | null {
   };
 }
 
-/** Warnings for the operator about the sign-on configuration. */
+/** Returns warnings about the sign-on configuration for the operator. */
 export function oidcAdvice(settings: OidcSettings): string[] {
   const advice: string[] = [];
   if (settings.passwordFlow) {
@@ -173,7 +173,10 @@ function readEndpoints(config: Config, allowHttp: boolean): ConfiguredEndpoints 
   };
 }
 
-/** Parses a provider URL: https unless allowed otherwise, and without user information. */
+/**
+ * Parses a provider URL. It must use https unless `allowHttp` is set, and must not contain user
+ * information.
+ */
 export function readUrl(text: string, name: string, allowHttp: boolean): URL {
   const url = parseUrl(text);
   const bare = url?.username === '' && url.password === '' && url.hash === '';
@@ -232,7 +235,7 @@ function readTrust(config: Config): TrustStore {
   if (bytes.includes('-----BEGIN CERTIFICATE-----')) {
     return { ca: bytes };
   }
-  // Java's own key store format cannot be read here.
+  // Java's own key store format (JKS) is not supported.
   if (bytes.readUInt32BE(0) === 0xfe_ed_fe_ed) {
     throw new ValueError(`${name}: '${path}' is a JKS file: convert it to PEM or PKCS#12`);
   }

@@ -10,7 +10,7 @@ import { refused, unavailable, type Verdict } from './verdict.js';
 import { type Clocks, SYSTEM_CLOCKS } from './verdict-cache.js';
 
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519'];
-/** `undefined` because providers omit the type in ID tokens. */
+/** Includes `undefined`, because providers omit the type in ID tokens. */
 const TYPES = new Set([undefined, 'jwt', 'at+jwt', 'application/at+jwt', 'application/jwt']);
 
 interface ProverServices {
@@ -48,7 +48,7 @@ export class TokenProver {
     }
   }
 
-  /** The claims of a signed response from the provider; `null` if verification fails. */
+  /** Returns the claims of a signed response from the provider; `null` if verification fails. */
   async signedAnswer(text: string): Promise<Claims | null> {
     try {
       return await this.#verify(text.trim(), { mustExpire: false });
@@ -80,8 +80,8 @@ export class TokenProver {
 
   /**
    * The token must be issued for this server, or requested by our client. If it has several
-   * audiences or is for the client itself, its authorized party (`azp`) must be our client: tokens
-   * issued to others are not accepted.
+   * audiences, or is for the client itself, its authorized party (`azp`) must be our client. Tokens
+   * issued to other clients are refused.
    */
   #checkAudience(payload: JWTPayload): void {
     const { audience, clientId } = this.#services.settings;
@@ -103,7 +103,7 @@ export class TokenProver {
   }
 }
 
-/** Reason for users; reveals nothing of the token's content. */
+/** Returns the reason to show to users; it reveals nothing about the token's content. */
 function reasonOf(error: unknown): string {
   if (error instanceof errors.JWTExpired) {
     return 'the token has expired';

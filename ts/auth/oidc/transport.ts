@@ -29,10 +29,13 @@ export interface ProviderCall {
   readonly form?: URLSearchParams;
 }
 
-/** The provider sent no usable response, so it is unknown whether the login is valid. */
+/**
+ * Thrown if the provider sent no usable response, so that the login can neither be accepted nor
+ * refused.
+ */
 export class ProviderUnavailable extends Error {
   override readonly name = 'ProviderUnavailable';
-  /** Seconds until a retry makes sense, if known. */
+  /** Seconds until a retry is useful, if known. */
   readonly seconds: number | undefined;
 
   constructor(message: string, options: ErrorOptions & { readonly seconds?: number } = {}) {
@@ -79,7 +82,7 @@ export class HttpTransport implements Transport {
     }
   }
 
-  /** Waits for a free slot among the concurrent calls. */
+  /** Waits until one of the slots for concurrent calls is free. */
   async #acquireSlot(deadline: number): Promise<void> {
     if (this.#running < CALLS_AT_ONCE) {
       this.#running += 1;
@@ -133,7 +136,8 @@ export class HttpTransport implements Transport {
       );
       sent.on('error', (error: NodeJS.ErrnoException) => {
         if (!failed && sent.reusedSocket && error.code === 'ECONNRESET') {
-          // The provider closed an idle connection just as it was reused.
+          // The provider closed the idle connection just as it was reused, so the call is sent
+          // again.
           clearTimeout(timer);
           resolve(this.#send(call, deadline));
         } else {

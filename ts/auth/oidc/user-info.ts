@@ -8,7 +8,9 @@ import { type ProviderAnswer, ProviderUnavailable, type Transport } from './tran
 import { refused, unavailable, type Verdict } from './verdict.js';
 import type { Clocks } from './verdict-cache.js';
 
-/** Statuses that a provider returns for a bad token; some report it as too long. */
+/**
+ * Statuses that a provider returns for an invalid token; some providers report that it is too long.
+ */
 const REFUSALS = new Set([400, 401, 413, 431]);
 
 interface UserInfoServices {
@@ -70,9 +72,9 @@ export class UserInfo {
   }
 
   /**
-   * Returns the reason if a token's own claims rule it out. The user information response does not
-   * include the audience. A readable token must therefore be intended for this server, come from
-   * this provider, and not be expired.
+   * Returns the reason why a token's own claims rule it out, if they do. The user information
+   * response does not include the audience. A readable token must therefore be intended for this
+   * server, come from this provider, and not be expired.
    */
   #endedOrForeign(token: string, provider: ProviderMetadata): string | null {
     const claims = peekToken(token)?.claims;
@@ -118,7 +120,7 @@ export class UserInfo {
   }
 }
 
-/** The expiry in a token, in milliseconds since 1970. */
+/** Returns the expiry in a token, in milliseconds since 1970. */
 function expiryOf(token: string): number | null {
   const expires = peekToken(token)?.claims['exp'];
   return typeof expires === 'number' ? expires * 1000 : null;

@@ -1,6 +1,6 @@
 /**
- * Caches verdicts while they are valid, keyed by a digest of the whole credential. Concurrent
- * requests for the same credential share one call.
+ * Caches verdicts while they are valid, keyed by a digest of the complete credential. Concurrent
+ * requests with the same credential share one call.
  */
 import { hash } from 'node:crypto';
 
@@ -11,9 +11,9 @@ import type { Verdict } from './verdict.js';
 
 interface Entry {
   readonly verdict: Verdict;
-  /** On the monotonic clock. */
+  /** Time until which the verdict is valid, on the monotonic clock. */
   readonly until: number;
-  /** Until this time the verdict is used if the provider is unavailable. */
+  /** Time until which the verdict is used if the provider is unavailable. */
   readonly staleUntil: number;
 }
 
@@ -35,7 +35,7 @@ export class VerdictCache {
   readonly #settings: CacheSettings;
   readonly #clocks: Clocks;
   readonly #entries: LRUCache<string, Entry>;
-  /** Separate, so that a flood of bad tokens does not evict good ones. */
+  /** Refusals are cached separately, so that a flood of bad tokens does not evict good ones. */
   readonly #refusals: LRUCache<string, Entry>;
   readonly #loading = new Map<string, Promise<Verdict>>();
 
@@ -50,13 +50,13 @@ export class VerdictCache {
     return this.#entries.size + this.#refusals.size;
   }
 
-  /** Whether a valid verdict is cached. */
+  /** Returns whether a valid verdict is cached. */
   has(key: string): boolean {
     const entry = this.#entries.get(key) ?? this.#refusals.get(key);
     return entry !== undefined && this.#clocks.monotonic() < entry.until;
   }
 
-  /** Returns a cached verdict synchronously; otherwise the result of `load`. */
+  /** Returns a cached verdict synchronously, or else the result of `load`. */
   get(key: string, load: () => Promise<Verdict>): Verdict | Promise<Verdict> {
     const entry = this.#entries.get(key) ?? this.#refusals.get(key);
     if (entry !== undefined && this.#clocks.monotonic() < entry.until) {
@@ -93,7 +93,7 @@ export class VerdictCache {
   }
 }
 
-/** Cache key of a token: contains neither the token nor any part of it. */
+/** Returns the cache key for a token. The key contains neither the token nor any part of it. */
 export function tokenKey(token: string): string {
   return hash('sha256', token, 'base64');
 }

@@ -8,18 +8,18 @@ export type Verdict =
       /** Expiry of the token in milliseconds since 1970, if it has one. */
       readonly expires?: number;
     }
-  /** Invalid, or no longer valid. */
+  /** The credential is invalid or no longer valid. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** Valid, but its scope does not cover user information. */
+  /** The token is valid, but its scope does not include user information. */
   | { readonly kind: 'insufficient scope' }
-  /** Undecided. */
+  /** The provider is unavailable, so the credential is neither accepted nor refused. */
   | { readonly kind: 'unavailable'; readonly reason: string; readonly seconds: number };
 
 export function refused(reason: string): Verdict {
   return { kind: 'refused', reason };
 }
 
-/** Seconds until a client may retry, unless the provider specified them. */
+/** Seconds until a client may retry, unless the provider specifies another time. */
 const RETRY_SECONDS = 5;
 
 export function unavailable(reason: string, seconds = RETRY_SECONDS): Verdict {

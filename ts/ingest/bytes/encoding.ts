@@ -1,6 +1,6 @@
 /**
- * Converts input to UTF-8. The encoding comes from `encoding=` or a byte order mark. Nothing is
- * replaced: bytes that are invalid in the encoding end the import with an error.
+ * Converts input to UTF-8. The encoding is specified by `encoding=` or a byte order mark. No
+ * characters are substituted: bytes that are invalid in the encoding end the import with an error.
  */
 import { TextDecoder } from 'node:util';
 
@@ -14,17 +14,23 @@ const MARKS: readonly (readonly [encoding: string, mark: readonly number[]])[] =
 ];
 const MAX_MARK_LENGTH = 3;
 
-/** The encoding according to the first bytes. */
+/** Returns the encoding that the first bytes indicate. */
 function encodingOf(head: Buffer): string {
   return MARKS.find(([, mark]) => mark.every((byte, at) => head[at] === byte))?.[0] ?? 'utf-8';
 }
 
-/** Whether input with these first bytes is UTF-8, by its byte order mark or the named encoding. */
+/**
+ * Returns whether input with these first bytes is UTF-8, according to its byte order mark or the
+ * named encoding.
+ */
 export function isUtf8(head: Buffer, named: string | null): boolean {
   return decoder(named ?? encodingOf(head)).encoding === 'utf-8';
 }
 
-/** Converts input to UTF-8. UTF-8 input is unchanged; the reader reports invalid values. */
+/**
+ * Converts input to UTF-8. UTF-8 input is passed through unchanged; the reader reports invalid
+ * values.
+ */
 export async function* asUtf8(
   content: AsyncIterable<Buffer>,
   named: string | null,

@@ -1,4 +1,6 @@
-/** Monitors the free disk space that files other than the database's must leave. */
+/**
+ * Monitors the free disk space that must remain when other files than the database's are written.
+ */
 import { statfs } from 'node:fs/promises';
 
 import { DatabaseError } from '../../session/index.js';
@@ -12,7 +14,7 @@ export class FreeSpace {
   readonly #path: string;
   readonly #what: string;
   readonly #reservedBytes: number;
-  /** Starts at the interval, so that the first bytes trigger a check. */
+  /** Initialized to the interval, so that the first bytes trigger a check. */
   #uncheckedBytes = CHECK_INTERVAL_BYTES;
 
   /**

@@ -1,4 +1,4 @@
-/** Decompresses gzip input, whatever its name and headers. */
+/** Decompresses gzip input, regardless of its file name and headers. */
 import { pipeline, Readable } from 'node:stream';
 import { constants, createGunzip } from 'node:zlib';
 
@@ -9,12 +9,12 @@ import { peek } from './peek.js';
 const MAGIC: readonly number[] = [0x1f, 0x8b];
 const CHUNK_BYTES = 256 * 1024;
 
-/** Whether the first bytes are those of gzip. */
+/** Returns whether the input starts with gzip's magic bytes. */
 export function isGzip(head: Buffer): boolean {
   return MAGIC.every((byte, at) => head[at] === byte);
 }
 
-/** With `isComplete`, an incomplete stream is an error. */
+/** Decompresses the input. With `isComplete`, a truncated stream is an error. */
 export async function* inflated(
   content: AsyncIterable<Buffer>,
   isComplete: boolean,

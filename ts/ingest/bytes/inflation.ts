@@ -1,5 +1,5 @@
 /**
- * Limits the expansion of compressed data, both for whole bodies and for compressed files inside
+ * Limits the expansion of compressed data, both in whole bodies and in compressed files inside
  * them.
  */
 
@@ -7,7 +7,7 @@
 const FREE_BYTES = 64 * 1024 * 1024;
 const MAX_RATIO = 200;
 
-/** Whether data expands more than legitimate data does. */
+/** Returns whether data expands more than legitimate data would. */
 export function inflatesTooFar(inflated: number, packed: number): boolean {
   return inflated > FREE_BYTES && inflated > packed * MAX_RATIO;
 }

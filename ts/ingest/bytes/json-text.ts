@@ -10,17 +10,17 @@ import { peek } from './peek.js';
 /** JSON input as comma-separated CSV. */
 export interface JsonText {
   readonly content: AsyncIterable<Buffer>;
-  /** Whether the first line has the column names. */
+  /** Whether the first line contains the column names. */
   readonly header: boolean;
   /** For each column, whether all sampled values are JSON strings; such a column is not numeric. */
   readonly texts: readonly boolean[];
-  /** Notes for the sender; complete after the input was read. */
+  /** Notes for the sender; complete once the input has been read. */
   readonly notes: () => readonly string[];
-  /** Some of the keys that were omitted; complete after the input was read. */
+  /** Some of the keys that were omitted; complete once the input has been read. */
   readonly unknownKeys: () => readonly string[];
 }
 
-/** Maximum columns, because each row has a cell for every column. */
+/** Maximum number of columns. It is limited because each row has a cell for every column. */
 const MAX_KEYS = 10_000;
 const SNIFFED_BYTES = 256;
 const BEGINNING = /^\ufeff?\s*(?:\{\s*["}]|\[\s*[[{])/;
@@ -43,8 +43,8 @@ export async function asCsv(
 }
 
 /**
- * The rows of one chunk together, because yielding them individually would cost an event loop
- * iteration each.
+ * All rows of one chunk, because yielding them individually would cost one event loop iteration
+ * each.
  */
 type Items = AsyncGenerator<{ readonly items: readonly Item[]; readonly bytes: number }>;
 
@@ -74,7 +74,7 @@ async function convert(items: Items, itemsMax: number): Promise<JsonText> {
 }
 
 class Columns {
-  /** `null` if the rows are arrays. */
+  /** Column names; `null` if the rows are arrays. */
   readonly names: readonly string[] | null;
   readonly texts: readonly boolean[];
   readonly #known: ReadonlySet<string>;
@@ -178,7 +178,7 @@ function nestedText(value: object): string {
 }
 
 /**
- * Serialises a value. Thousands of nested levels would exhaust the stack, which is reported as an
+ * Serialises a value. Thousands of nested levels would overflow the stack, which is reported as an
  * error in the input.
  */
 function written(value: object): string {
@@ -198,7 +198,7 @@ function quoted(text: string): string {
 
 // ---- items ----
 
-/** Marks a number that keeps its original digits. */
+/** Prefix of a number whose original digits are preserved. */
 const EXACT = '\u0000';
 
 function parseItem(text: string, number: number): Item {
@@ -210,7 +210,7 @@ function parseItem(text: string, number: number): Item {
   }
 }
 
-/** Converts numbers of many digits to marked strings. */
+/** Converts numbers with many digits to marked strings. */
 function exactNumbers(text: string): string {
   return text.replaceAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]{15,}/gs, (token) =>
     token.startsWith('"') ? token : `"\\u0000${token}"`,
@@ -321,7 +321,7 @@ class ItemSplitter {
     return text;
   }
 
-  /** Checks the characters between rows: only white space, commas and brackets are allowed. */
+  /** Checks the characters between rows; only white space, commas and brackets are allowed. */
   #checkSeparators(text: string): void {
     const plain = text.replaceAll(/^\u00ef\u00bb\u00bf|[\s,[\]]/g, '');
     if (plain !== '') {

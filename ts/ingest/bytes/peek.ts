@@ -1,9 +1,9 @@
 /** Reads the first bytes of a stream without consuming them. */
 
 interface Peeked {
-  /** At least the requested number of bytes, unless the stream is shorter. */
+  /** The first bytes: at least the requested number, unless the stream is shorter. */
   readonly head: Buffer;
-  /** The complete stream, including the head that was read. */
+  /** The complete stream, including the head. */
   readonly all: AsyncGenerator<Buffer>;
 }
 

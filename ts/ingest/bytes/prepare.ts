@@ -4,13 +4,13 @@ import { inflated } from './gzip.js';
 import { asCsv, type JsonText } from './json-text.js';
 
 interface Preparation {
-  /** The encoding that the sender named; `null` to detect it. */
+  /** The encoding that the sender specified; `null` to detect it. */
   readonly encoding: string | null;
   /** Whether to convert input that starts like JSON. */
   readonly json: boolean;
   /** Number of JSON rows that determine the columns. */
   readonly linesMax: number;
-  /** False if the bytes are only the beginning of the input. */
+  /** False if the bytes are only the start of the input. */
   readonly isComplete?: boolean;
 }
 

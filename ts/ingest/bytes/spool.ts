@@ -1,6 +1,6 @@
 /**
- * Buffers input that may have to be read twice: its beginning in memory, the remainder in an
- * unnamed file. Input that the sender can supply again is not buffered.
+ * Buffers input that may have to be read twice: its start in memory, the remainder in an unnamed
+ * file. Input that the sender can supply again is not buffered.
  */
 import { randomBytes } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { ImportError } from '../import-error.js';
 
 const IN_MEMORY_BYTES = 16 * 1024 * 1024;
-/** Bytes of buffers to write together, because each write needs a thread switch. */
+/** Buffered bytes at which a write starts, because each write requires a thread switch. */
 const WRITTEN_BYTES = 1024 * 1024;
 const NAME_BYTES = 16;
 
@@ -26,14 +26,13 @@ export class Spool {
   #fileBytes = 0;
   #problem: string | null = null;
 
-  /** `directory`: location of the overflow file. */
+  /** `directory` is the location of the overflow file. */
   constructor(directory: string | null) {
     this.#directory = directory;
   }
 
   /**
-   * Adds the next buffer. If disk space runs out, the error is reported when the input is read
-   * again.
+   * Adds the next buffer. If the disk is full, the error is reported when the input is read again.
    */
   async add(chunk: Buffer): Promise<void> {
     if (this.#problem !== null) {
@@ -53,7 +52,7 @@ export class Spool {
     }
   }
 
-  /** Never rejects: the reader receives the error. */
+  /** Never rejects; the reader receives the error. */
   async #write(): Promise<void> {
     const chunks = this.#waiting;
     this.#waiting = [];
@@ -72,7 +71,7 @@ export class Spool {
     }
   }
 
-  /** Returns everything that was buffered, from the start. */
+  /** Returns the buffered input from the start. */
   async *chunks(): AsyncGenerator<Buffer> {
     await this.#writing;
     if (this.#waitingBytes > 0) {
@@ -105,7 +104,7 @@ export class Spool {
   }
 }
 
-/** Opens a file without a name, which is deleted when its handle closes. */
+/** Opens an unnamed file, which is deleted when its handle is closed. */
 async function nameless(directory: string | null): Promise<FileHandle> {
   if (directory === null) {
     throw new Error('no directory for temporary files');
