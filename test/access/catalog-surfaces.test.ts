@@ -8,7 +8,7 @@ import test from 'ava';
 import type { TestServer } from '../golden/server.js';
 import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 
-/** A permission on a separate object; `whole`: whether it is SELECT on the whole object. */
+/** Permissions on an object that no other case uses, and what they make visible and readable. */
 interface Case {
   readonly is: 'table' | 'view';
   readonly grants: readonly string[];
