@@ -206,7 +206,7 @@ browserTest('snippets for external users contain a token and the table owner gro
   const server = await here('acl.oidc.pg.token.as.password.enabled=true');
   const jo = await arrive(server);
   for (const visit of ['signed on', 'after a reload']) {
-    await jo.page.getByText('holds an access token of your identity provider').waitFor();
+    await jo.page.getByText('holds an access token from your identity provider').waitFor();
     const texts = await examples(jo.page);
     t.true(texts.get('psql')?.includes('//_sso@127.0.0.1:'), visit);
     t.notRegex([...texts.values()].join(), /\bjo\b/, visit);

@@ -1,6 +1,6 @@
 /**
- * Gate in front of the console: where a login is required, only the sign-in page is shown until a
- * user has signed in. Signing out replaces the document.
+ * Gate in front of the console. If a login is required, only the sign-in page is shown until a user
+ * has signed in. Signing out replaces the document.
  */
 import { createEffect, createSignal, lazy, on, onMount, Show, Suspense, type JSX } from 'solid-js';
 import { query, settings, Unreachable, type Settings } from './api/client.js';
@@ -89,7 +89,7 @@ export function SignInGate(): JSX.Element {
   );
 }
 
-/** Finds out whether the cookie of an earlier page still identifies a user. */
+/** Checks whether the cookie from an earlier page still identifies a user. */
 async function admit(found: Settings, setSilent: (isSilent: boolean) => void): Promise<void> {
   const notice = takeNotice();
   if (signIn().state === 'unasked' && hasLeft()) {
@@ -99,7 +99,7 @@ async function admit(found: Settings, setSilent: (isSilent: boolean) => void): P
   } else if (signIn().state === 'unasked') {
     const user = await answered(whoIsIt, setSilent);
     if (user !== undefined) {
-      // An external user's name never belongs to a database user.
+      // An external user's name never identifies a database user.
       signedIn(user, hasProvider(found.config) && user === lastUser());
     } else {
       signedOut(notice);
@@ -133,7 +133,7 @@ async function beginFor(user: string, setSilent: (isSilent: boolean) => void): P
       signedOut(signedInUser() === undefined ? whySignedOut() : undefined);
     }
   });
-  // Otherwise the browser's back/forward cache shows this page to the next user.
+  // Otherwise the browser's back/forward cache would show this page to the next user.
   addEventListener('pagehide', ({ persisted }) => persisted && document.body.replaceChildren());
   addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
   return session;
@@ -145,7 +145,7 @@ async function begun(user: string): Promise<Session> {
   return session;
 }
 
-/** Returns the result of `ask`, and retries until the server responds. */
+/** Calls `ask` until the server responds, and returns its result. */
 async function answered<T>(
   ask: () => Promise<T>,
   setSilent: (isSilent: boolean) => void,

@@ -1,6 +1,6 @@
 /**
- * Texts of the catalogue with their placeholders filled. Placeholders are checked by the compiler.
- * The build replaces these calls with template strings and JSX (`inline-texts.mjs`).
+ * Fills the placeholders in texts of the catalogue. The compiler checks the placeholders. The build
+ * replaces these calls with template strings and JSX (`inline-texts.mjs`).
  */
 import type { JSX } from 'solid-js';
 
@@ -29,6 +29,6 @@ export function fillNodes<Text extends string>(
   values: Values<Text, JSX.Element>,
 ): JSX.Element[] {
   const known: Readonly<Record<string, JSX.Element>> = values;
-  // Every second chunk is the name of a placeholder.
+  // Every second chunk is a placeholder name.
   return text.split(/\{(\w+)\}/).map((chunk, index) => (index % 2 === 0 ? chunk : known[chunk]));
 }

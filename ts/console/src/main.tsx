@@ -7,6 +7,6 @@ const host = document.getElementById('app');
 if (!host) {
   throw new Error('the page has no #app element');
 }
-// This runs first, so that the authorization code does not remain in the address.
+// This runs first, so that the authorization code does not remain in the URL.
 await begin();
 render(() => <SignInGate />, host);

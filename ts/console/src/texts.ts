@@ -1,8 +1,8 @@
 /**
  * All texts of the console, grouped by the place where they appear, so that they can be read and
  * translated as a whole. A name in braces is a placeholder (`fill.ts`). Spaces at the start or end
- * of a text are part of it. The build puts each text into the module that uses it, and this file is
- * not in the bundle (`inline-texts.mjs`).
+ * of a text are part of it. The build inserts each text into the modules that use it, so this file
+ * is not in the bundle (`inline-texts.mjs`).
  */
 export const texts = Object.freeze({
   /** Texts with the same meaning on several pages: buttons, headings, labels. */
@@ -135,7 +135,7 @@ export const texts = Object.freeze({
     followTable: 'Follow {table}',
     countOfAll: '{count} of {all}',
   },
-  /** Numbers with their noun, in the forms for one and for all other numbers. */
+  /** Counts with their noun: singular and plural. */
   counts: {
     columns: { one: '{count} column', other: '{count} columns' },
     rows: { one: '{count} row', other: '{count} rows' },
@@ -154,10 +154,10 @@ export const texts = Object.freeze({
     materialized: 'materialized view',
     live: 'live view',
   },
-  /** Failures of requests, shown where the answer would be. */
+  /** Request failures, shown in place of the response. */
   server: {
-    endedInsideRows: 'the answer ended inside its rows',
-    notJsonObject: 'the answer is not a JSON object',
+    endedInsideRows: 'the response ended in the middle of its rows',
+    notJsonObject: 'the response is not a JSON object',
     notRespondingDraftsSafe: 'The server is not responding. Your drafts are safe.',
     responseEnded: 'The response ended unexpectedly.',
     notSignedIn: 'You are not signed in.',
@@ -175,7 +175,7 @@ export const texts = Object.freeze({
     otherAccount: 'Choose a different account',
     signIn: 'Sign in',
     title: 'Sign in to {server}',
-    notRequested: 'The response of the identity provider was not requested by this tab.',
+    notRequested: 'The response from the identity provider was not requested by this tab.',
     otherProvider: 'A different identity provider responded: you are not signed in.',
     providerRefused: 'The identity provider refused: {reason}.',
     userNamesDiffer:
@@ -257,7 +257,7 @@ export const texts = Object.freeze({
     remove: 'Remove',
     loadDemoData: 'Load demo data',
     demoDataHint:
-      'A week of generated trades and readings of 40 weather stations: {rows} rows, generated in a few seconds and removed with one click.',
+      'A week of generated trades and readings from 40 weather stations: {rows} rows, generated in a few seconds and removed with one click.',
     connectAClient: 'Connect a client',
     client: 'Client',
     example: 'Example',
@@ -268,9 +268,9 @@ export const texts = Object.freeze({
       'PostgreSQL clients connect as database users: the server accepts no tokens on this interface.',
     waiting: 'This page opens the table when the first rows arrive.',
     creatingTable: 'Creating {name}: {rows} rows',
-    demoQuery: 'Average price of each hour, by symbol',
+    demoQuery: 'Average price per hour, by symbol',
     passwordNote: 'PGPASSWORD holds the password of {user}',
-    tokenNote: 'PGPASSWORD holds an {token} of your identity provider;',
+    tokenNote: 'PGPASSWORD holds an {token} from your identity provider;',
     ownerNote: '{owner} is the group that owns the table',
     idToken: 'ID token',
     accessToken: 'access token',
@@ -989,7 +989,7 @@ export const texts = Object.freeze({
     youCanRead: 'you can read',
     byLink: 'by link',
     notShared: 'not shared',
-    usersLoseAccess: ' Users it is shared with lose access.',
+    usersLoseAccess: ' The users it is shared with lose access.',
     deleteQuestion: 'Delete the notebook {title}?',
     deleteConsequences: '{versions} This cannot be undone.{users}',
     delete: 'Delete {title}',
@@ -1036,8 +1036,8 @@ export const texts = Object.freeze({
   merge: {
     parts: { one: '{count} part', other: '{count} parts' },
     conflicts: {
-      one: '{count} part was changed by both: choose a version for each.',
-      other: '{count} parts were changed by both: choose a version for each.',
+      one: '{count} part was changed by both users: choose a version.',
+      other: '{count} parts were changed by both users: choose a version for each.',
     },
     newerVersion: '{user} saved version {version}.',
     youChanged: 'You changed the previous version. No changes are lost.',
@@ -1466,7 +1466,7 @@ export const texts = Object.freeze({
     newTokenFor: 'New token for',
     createToken: 'Create token',
     timeToLive: 'Time to live',
-    timeToLiveHint: 'A number with unit s, m, h or d, from 1m to 3650d.',
+    timeToLiveHint: 'A number with the unit s, m, h or d, from 1m to 3650d.',
     renewedEachLogin: 'Renewed by each login',
     newTokenOf: 'New token for {owner}',
     copyNow: 'Copy it now: it is shown only once, and the server does not store it.',

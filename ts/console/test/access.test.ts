@@ -27,8 +27,8 @@ const GRANTS = grantsOf({
 });
 
 /**
- * A possible server response: permissions of each level, one that belongs to none of the page's
- * sets, and ALL.
+ * A possible server response: permissions of each level, a permission that belongs to none of the
+ * page's sets, and ALL.
  */
 const CATALOGUE = catalogueOf({
   head: { columns: ['permission', 'levels'].map((name) => ({ name, type: 'STRING' })) },
@@ -73,7 +73,7 @@ test('a permission is shown as granted, grantable, inherited, partial or missing
   t.true(toggled([], 'HTTP', at(), 'administrator')[0]?.isGrant);
 });
 
-test('a column has its own grants, those of its table, and implied ones', (t) => {
+test('a column has its own grants, the grants of its table, and implied grants', (t) => {
   t.is(markOf(GRANTS, 'SELECT', at('clients', 'ID'), 'ann'), 'granted');
   t.is(markOf(GRANTS, 'SELECT', at('clients', 'ts'), 'ann'), 'implied');
   t.is(markOf(GRANTS, 'SELECT', at('clients', 'email'), 'ann'), 'none');
@@ -117,7 +117,7 @@ test('a second click cancels the pending change', (t) => {
   t.deepEqual(toggled(once, 'SELECT', at('clients'), 'part'), []);
   t.false(toggled([], 'SELECT', at('trades'), 'option')[0]?.isGrant);
   const column = toggled(once, 'SELECT', at('clients', 'email'), 'none');
-  t.is(column.length, 2, 'a column is planned beside its table');
+  t.is(column.length, 2, 'the column change is added to the table change');
 });
 
 test('pending changes become SQL with names quoted where necessary', (t) => {
@@ -186,5 +186,5 @@ test('a grant through a group is not shown as a direct grant', (t) => {
   t.is(markOf(grants, 'INSERT', at('clients'), 'ann'), 'granted');
   t.deepEqual(groupsOf(grants, 'INSERT', at('clients'), 'ann'), []);
   const [change] = toggled([], 'SELECT', at('clients'), 'group');
-  t.true(change?.isGrant, 'the member gets a right of its own; the group keeps its own');
+  t.true(change?.isGrant, 'a direct grant to the member is pending; the group keeps its grant');
 });

@@ -21,7 +21,7 @@ test('a response is parsed to the same result however it is split', (t) => {
   for (let size = 1; size <= BODY.length; size++) {
     const pieces = BODY.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
     const { rows, reader } = readIn(pieces);
-    t.deepEqual(rows, expected, `pieces of ${size}`);
+    t.deepEqual(rows, expected, `chunks of ${size} characters`);
     t.is(reader.head?.query, 'select "dataset":[ x');
     t.is(reader.head?.timestamp, -1);
     t.deepEqual(reader.finish(), { count: 3, timings: { execute: 12 } });

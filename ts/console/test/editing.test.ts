@@ -116,7 +116,7 @@ test('a common table expression becomes a separate query', (t) => {
   t.is(commonTableQuery('WITH a AS (SELECT 1', 'a'), undefined);
 });
 
-test('statements that change something are distinguished from those that read', (t) => {
+test('statements with side effects are distinguished from read-only statements', (t) => {
   for (const text of [
     'SELECT 1',
     'trades',
@@ -147,7 +147,11 @@ test('a zoomed query gets a finer SAMPLE BY step and a fallback', (t) => {
     `SELECT ts, avg(v) FROM t WHERE ( a = 1 OR b = 2 \n) AND ${within} SAMPLE BY 1s FILL(NULL)`,
   );
   t.is(whole, `SELECT * FROM (${sampled}\n) WHERE ${within}`);
-  t.is(rangeQueries('SELECT ts FROM t SAMPLE BY 1s', range, 600).length, 1, 'no finer step');
+  t.is(
+    rangeQueries('SELECT ts FROM t SAMPLE BY 1s', range, 600).length,
+    1,
+    'a one-second step gets no finer step',
+  );
   t.is(rangeQueries('SELECT 1 SAMPLE BY 1h UNION SELECT 2', range, 600).length, 1);
   for (const query of [finer, whole]) {
     t.notThrows(() => parse(query ?? ''));

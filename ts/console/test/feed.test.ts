@@ -23,7 +23,7 @@ test('events are parsed from chunks of any size', (t) => {
     for (let at = 0; at < text.length; at += size) {
       found.push(...reader.feed(text.slice(at, at + size)));
     }
-    t.deepEqual(found, whole, `in pieces of ${size}`);
+    t.deepEqual(found, whole, `in chunks of ${size} characters`);
   }
 });
 
@@ -45,17 +45,21 @@ function numbers(rows: readonly Row[]): unknown[] {
 test('rows are inserted by time, after rows with the same time', (t) => {
   const last = new LastRows(HEAD, [row(1), row(3), row(5)], 5);
   t.true(last.add([row(7), row(3, 33), row(0)]));
-  t.deepEqual(numbers(last.rows), [1, 3, 33, 5, 7], 'what is before the first of five is left out');
+  t.deepEqual(numbers(last.rows), [1, 3, 33, 5, 7], 'rows before the window are not added');
   t.true(last.add([row(0)]));
   t.deepEqual(numbers(last.rows), [1, 3, 33, 5, 7]);
   const few = new LastRows(HEAD, [row(5)], 5);
   t.true(few.add([row(1), row(9)]));
-  t.deepEqual(numbers(few.rows), [1, 5, 9], 'all of a small table');
+  t.deepEqual(numbers(few.rows), [1, 5, 9], 'the whole small table is in the window');
   t.true(new LastRows(HEAD, [], 5).add([row(1)]));
   t.false(new LastRows(HEAD, [row(1)], 5).add([['-0001-01-01T00:00:00.000000Z', '1']]));
   const unordered = new LastRows({ ...HEAD, timestamp: -1 }, [row(5), row(1)], 3);
   t.true(unordered.add([row(3), row(2)]));
-  t.deepEqual(numbers(unordered.rows), [1, 3, 2], 'in the order in which they came');
+  t.deepEqual(
+    numbers(unordered.rows),
+    [1, 3, 2],
+    'without a timestamp, rows keep their order of arrival',
+  );
 });
 
 function event(name: string, id: string | undefined, more: object = {}): ServerEvent {
@@ -176,16 +180,16 @@ test('the last rows are read once, and arriving rows are added', async (t) => {
   script.tell(SCHEMA, at(6));
   await until(t, () => script.shown.length === 2, 'the last rows');
   script.tell(came(7, row(3)), came(9, row(4), row(2, 22)));
-  await until(t, () => script.shown.length === 5, 'rows that came');
+  await until(t, () => script.shown.length === 5, 'arriving rows');
   t.deepEqual(numbers(script.shown), [1, 2, 22, 3, 4]);
   t.deepEqual([script.reads, script.began], [1, ['now']]);
   script.tell(event('comment', undefined));
-  await until(t, () => script.heard.at(-1) === 'same', 'nothing new');
+  await until(t, () => script.heard.at(-1) === 'same', 'unchanged rows');
   script.close();
-  await until(t, () => script.open === 0, 'no feed when it is closed');
+  await until(t, () => script.open === 0, 'a closed feed');
   script.tell(came(10, row(5)));
   await new Promise((resolve) => setTimeout(resolve, 150));
-  t.is(script.shown.length, 5, 'nothing is heard then');
+  t.is(script.shown.length, 5, 'no rows are reported after close');
 });
 
 test('a feed opened before the rows were read restarts after them', async (t) => {
@@ -196,12 +200,12 @@ test('a feed opened before the rows were read restarts after them', async (t) =>
   await until(t, () => script.began.length === 2, 'another feed');
   t.deepEqual(script.began, ['now', '8']);
   script.tell(SCHEMA, came(9, row(3)));
-  await until(t, () => script.shown.length === 3, 'rows that came');
+  await until(t, () => script.shown.length === 3, 'arriving rows');
   t.deepEqual([numbers(script.shown), script.reads], [[1, 2, 3], 1]);
   script.close();
 });
 
-test('a changed range causes a new read, and the feed resumes from there', async (t) => {
+test('a changed range causes a new read, after which the feed resumes', async (t) => {
   const script = new Script((reads) =>
     reads === 1 ? { rows: [row(1), row(2)], txn: 5 } : { rows: [row(1, 100)], txn: 12 },
   );
@@ -212,13 +216,13 @@ test('a changed range causes a new read, and the feed resumes from there', async
     event('range', undefined, { txn: 11, ranges: [{ from: null, to: null }] }),
     came(11, ...Array.from({ length: 9 }, (_, n) => row(n))),
   );
-  await until(t, () => script.reads === 2 && script.open === 1, 'read again');
-  t.deepEqual(numbers(script.shown), [100], 'the rows of the stretch are not waited for');
+  await until(t, () => script.reads === 2 && script.open === 1, 'another read');
+  t.deepEqual(numbers(script.shown), [100], 'the read does not wait for the rows of the range');
   t.deepEqual(script.began, ['now', '12']);
   script.close();
 });
 
-test('more rows than are shown cause a read instead of single additions', async (t) => {
+test('more new rows than are shown cause a read instead of individual additions', async (t) => {
   const script = new Script(
     (reads) => ({ rows: Array.from({ length: 3 }, (_, n) => row(n + reads)), txn: 4 * reads }),
     undefined,
@@ -229,12 +233,12 @@ test('more rows than are shown cause a read instead of single additions', async 
   await until(t, () => script.shown.length === 3, 'the last rows');
   const many = Array.from({ length: 4 }, (_, n) => row(n));
   script.tell(event('rows', '7-4', { txn: 7, dataset: many }));
-  await until(t, () => script.reads === 2 && script.open === 1, 'read again');
+  await until(t, () => script.reads === 2 && script.open === 1, 'another read');
   t.deepEqual(script.began, ['now', '8']);
   script.close();
 });
 
-test('an incomplete change is not shown, and is repeated after a lost connection', async (t) => {
+test('an incomplete change is not shown, and is sent again after a lost connection', async (t) => {
   const script = new Script(() => ({ rows: [row(1)], txn: 5 }));
   await until(t, () => script.open === 1, 'a feed');
   script.tell(SCHEMA, at(6));
@@ -244,9 +248,9 @@ test('an incomplete change is not shown, and is repeated after a lost connection
   await until(t, () => script.began.length === 2 && script.open === 1, 'another feed');
   t.deepEqual(script.began, ['now', '6']);
   script.tell(SCHEMA, half, came(7, row(3)));
-  await until(t, () => script.shown.length === 3, 'all of it');
+  await until(t, () => script.shown.length === 3, 'the complete change');
   t.deepEqual(numbers(script.shown), [1, 2, 3]);
-  t.false(script.heard.some(Array.isArray), 'one lost connection is not worth a word');
+  t.false(script.heard.some(Array.isArray), 'a single lost connection is not reported');
   script.close();
 });
 
@@ -259,12 +263,12 @@ test('repeated failures are reported, and retried with increasing delays', async
   script.tell(SCHEMA, at(6));
   await until(t, () => script.shown.length === 1, 'the last rows');
   script.tell(new Unreachable('broken off'));
-  await until(t, () => script.began.length === 4, 'tried again');
+  await until(t, () => script.began.length === 4, 'three more attempts');
   t.deepEqual(script.heard.filter(Array.isArray), [
     ['no answer', true, 1000],
     ['no answer', true, 2000],
   ]);
-  t.deepEqual(script.began, ['now', '6', '6', '6'], 'where it stopped');
+  t.deepEqual(script.began, ['now', '6', '6', '6'], 'each attempt resumes from the last position');
   script.close();
 });
 
@@ -279,9 +283,9 @@ test('a table whose columns changed is read again', async (t) => {
   script.tell(SCHEMA, at(6));
   await until(t, () => script.shown.length === 1, 'the last rows');
   script.tell(event('schema', undefined, { columns }));
-  await until(t, () => script.reads === 2 && script.open === 1, 'read again');
+  await until(t, () => script.reads === 2 && script.open === 1, 'another read');
   script.tell(event('schema', undefined, { columns }), at(8));
-  await until(t, () => script.heard.at(-1) === 'same', 'up to date');
+  await until(t, () => script.heard.at(-1) === 'same', 'rows that are up to date');
   t.deepEqual([script.shown[0]?.length, script.reads], [3, 2]);
   script.close();
 });
@@ -295,10 +299,14 @@ test('an expired position restarts the feed', async (t) => {
   script.tell(SCHEMA, at(6));
   await until(t, () => script.shown.length === 1, 'the last rows');
   script.tell(event('error', undefined, { error: 'the table is another one' }));
-  await until(t, () => script.began.length === 3 || script.heard.length > 9, 'anew');
+  await until(
+    t,
+    () => script.began.length === 3 || script.heard.length > 9,
+    'a feed from the current position',
+  );
   await until(t, () => script.open === 1, 'a feed');
   script.tell(SCHEMA, at(9));
-  await until(t, () => script.reads === 2, 'read again');
+  await until(t, () => script.reads === 2, 'another read');
   t.is(script.began.at(-1), 'now');
   script.close();
 });
@@ -312,7 +320,11 @@ test('a missing table is reported, and a refused feed is replaced by polling', a
   const gone = refused('table does not exist [table=t]', 400);
   const busy = refused('too many feeds of changes [limit=1, key=changes.max.feeds]', 503);
   const odd = refused('a feed cannot follow this', 400);
-  await until(t, () => [gone, busy, odd].every(({ heard }) => heard.length > 0), 'told');
+  await until(
+    t,
+    () => [gone, busy, odd].every(({ heard }) => heard.length > 0),
+    'reported failures',
+  );
   t.deepEqual(gone.heard[0], ['There is no table or view named t.', false, 1000]);
   t.regex(String(busy.heard[0]), /reached its limit of change feeds.*Polling every second/);
   t.is(busy.heard[1], 'poll');

@@ -79,7 +79,7 @@ test('rows appear as they arrive and keep their numbers', (t) => {
   one.give(rowsOf(0, 10));
   const first = one.follower.result();
   one.give(rowsOf(4, 14));
-  t.is(one.follower.result(), first, 'the grid keeps its result, and so its scroll');
+  t.is(one.follower.result(), first, 'the grid keeps its result and its scroll position');
   t.deepEqual(shown(one), [4, 5, 6, 7, 8, 9, 10, 11, 12, 13]);
   t.is(first?.numberOf(0), 5);
   t.deepEqual(one.follower.unseen(), { count: 0, isLeast: false });
@@ -111,7 +111,7 @@ test('a paused follower requests nothing; changed columns start a new result', (
   one.follower.pause();
   t.is(one.open(), 0);
   one.follower.start();
-  t.is(one.open(), 0, 'it stays paused when the tab comes to the front');
+  t.is(one.open(), 0, 'it stays paused when the tab becomes active');
   one.follower.resume();
   t.is(one.open(), 1);
   const first = one.follower.result();

@@ -130,7 +130,11 @@ test('a type that the import cannot infer is sent with its null strings', (t) =>
 
 test('the remaining time is shown as soon as it is known', (t) => {
   const start = begun(0, 1000);
-  t.is(remaining(advanced(start, 1000, 100, 1000)), undefined, 'too early');
+  t.is(
+    remaining(advanced(start, 1000, 100, 1000)),
+    undefined,
+    'the remaining time is still unknown',
+  );
   const later = advanced(advanced(start, 1000, 100, 1000), 2500, 250, 1000);
   t.is(percent(later), 25);
   t.is(remaining(later), 'about 8 s left');
@@ -179,7 +183,7 @@ test('the outcome of a stopped import is determined from the table', (t) => {
       /was changed before the import stopped: it now has 1,200 rows\.$/,
     );
   }
-  // Replaced with the same number of rows.
+  // The table was replaced by a table with the same number of rows.
   const replaced = { rows: '10', transaction: '6' };
   t.regex(
     endingText('weather', before, replaced, 'part'),

@@ -129,7 +129,7 @@ test('merging loses no change made on only one side', (t) => {
       for (const cell of [...mine.cells, ...theirs.cells]) {
         const inBase = base.cells.some(({ text: was }) => was === cell.text);
         if (!inBase) {
-          t.true(kept.includes(cell.text), `${cell.text} of ${kept}`);
+          t.true(kept.includes(cell.text), `${cell.text} is missing from ${kept}`);
         }
       }
       t.deepEqual(texts(merge(base, mine, base).merged(NONE)), texts(mine));

@@ -33,7 +33,7 @@ function sentBy(cells: readonly Cell[], more: Partial<Notebook> = {}): string {
   return statement?.bound.text ?? `trouble: ${trouble?.message ?? ''}`;
 }
 
-/** Without the ids that identify cells within a page. */
+/** The notebook without the ids that identify cells within a page. */
 function facts({ cells, ...rest }: Notebook): unknown {
   return { ...rest, cells: cells.map((cell) => ({ ...cell, id: '' })) };
 }
@@ -68,7 +68,7 @@ const FULL: Notebook = {
 /** Options of the prices cell that need quotes. */
 const OPTIONS = 'thresholds="80 warn, 95 error" annotations="SELECT ts,\\n\\"what\\" FROM events"';
 
-test('cells in a cycle read tables of that name; a chain of 200 cells resolves', (t) => {
+test('a name that is not an earlier cell refers to a table; 200 chained cells resolve', (t) => {
   const cellsOf = (cells: readonly Cell[]): (readonly string[] | undefined)[] =>
     cells.map(({ id }) => compose(notebook(cells), id, NOW).statement?.cells);
   const naming = (length: number, target: (at: number) => number): Cell[] =>
@@ -131,7 +131,7 @@ FROM trades
 `,
   );
   t.deepEqual(facts(read(text)), facts(FULL));
-  t.deepEqual(facts(read(text.replaceAll('\n', '\r\n'))), facts(FULL), 'as Windows ends lines');
+  t.deepEqual(facts(read(text.replaceAll('\n', '\r\n'))), facts(FULL), 'with Windows line endings');
   t.deepEqual(facts(read(write(EMPTY))), facts(EMPTY));
 });
 
@@ -229,7 +229,11 @@ test('a referenced earlier cell becomes a common table expression', (t) => {
     sentBy([one, sql('x', 'WITH cell_1 AS (SELECT 2) SELECT * FROM cell_1')]),
     'WITH cell_1 AS (SELECT 2) SELECT * FROM cell_1',
   );
-  t.is(sentBy([sql('self', 'SELECT * FROM self')]), 'SELECT * FROM self', 'a cell is not its own');
+  t.is(
+    sentBy([sql('self', 'SELECT * FROM self')]),
+    'SELECT * FROM self',
+    'a cell does not refer to itself',
+  );
 });
 
 test('the reason is reported when a cell cannot be composed', (t) => {
@@ -240,10 +244,14 @@ test('the reason is reported when a cell cannot be composed', (t) => {
     sentBy([sql('a', 'SELECT 1; SELECT 2'), sql('b', 'a')]),
     /a cannot be used: The cell has 2/,
   );
-  t.is(sentBy([sql('a', 'SELECT FROM WHERE')]), 'SELECT FROM WHERE', 'the server says why');
+  t.is(
+    sentBy([sql('a', 'SELECT FROM WHERE')]),
+    'SELECT FROM WHERE',
+    'the server reports the syntax error',
+  );
   const later = notebook([sql('b', 'SELECT * FROM a'), sql('a', 'SELECT 1')]);
   const { statement } = compose(later, later.cells[0]?.id ?? '', NOW);
-  t.is(statement?.bound.text, 'SELECT * FROM a', 'later cells are not seen');
+  t.is(statement?.bound.text, 'SELECT * FROM a', 'later cells are not in scope');
 });
 
 test('variables are declared before the query instead of inserted into it', (t) => {
@@ -271,7 +279,7 @@ test('variables are declared before the query instead of inserted into it', (t) 
   t.is(
     sentBy([sql('a', 'DECLARE @least := 7 SELECT @least')], { variables }),
     'DECLARE @least := 7 SELECT @least',
-    'the own one is meant',
+    'the own declaration takes precedence',
   );
   t.regex(
     sentBy([sql('a', 'SELECT @unused')], { variables }),
@@ -306,7 +314,7 @@ test('relative and absolute time expressions are parsed', (t) => {
   t.is(instant('now', NOW), '2026-03-31T12:34:56.789Z');
   t.is(instant('today', NOW), '2026-03-31T00:00:00.000Z');
   t.is(instant('now - 90m', NOW), '2026-03-31T11:04:56.789Z');
-  t.is(instant('now-1M', NOW), '2026-02-28T12:34:56.789Z', 'a month of fewer days');
+  t.is(instant('now-1M', NOW), '2026-02-28T12:34:56.789Z', 'the previous month has fewer days');
   t.is(instant('today+1y', NOW), '2027-03-31T00:00:00.000Z');
   t.is(instant('2026-01-02 03:04', NOW), '2026-01-02T03:04:00Z');
   t.is(instant('2026-01-02 03:04:05.123456789', NOW), '2026-01-02T03:04:05.123456789Z');

@@ -46,7 +46,11 @@ test('only statistics that suit the column type are queried', (t) => {
   t.is(distinctQuery({ name: 'c', type: 'ARRAY' }, 't'), undefined);
   const none: Facts = factsOf(answer({ rows: 3 }));
   t.is(shapeQuery({ name: 'c', type: 'BINARY' }, none, 't'), undefined);
-  t.is(shapeQuery({ name: 'c', type: 'DOUBLE' }, none, 't'), undefined, 'nothing but nulls');
+  t.is(
+    shapeQuery({ name: 'c', type: 'DOUBLE' }, none, 't'),
+    undefined,
+    'a column of nulls has no distribution',
+  );
   const equal = factsOf(answer({ ...NUMBERS, low: 5, high: 5 }));
   t.is(shapeQuery({ name: 'c', type: 'DOUBLE' }, equal, 't'), undefined);
   const huge = factsOf(answer({ ...NUMBERS, low: -1.7e308, high: 1.7e308 }));
@@ -78,7 +82,11 @@ test('query results are combined into one profile', (t) => {
   const times = { ...facts, low: 0, high: 24 * 3_600_000_000 };
   const [first] = shaped(times, 'TIMESTAMP', { head: { columns }, rows }).bins;
   t.is(first?.name, '1970-01-01 00:00:00 to 1970-01-01 01:00:00');
-  t.is(factsOf(answer({ rows: 7 })).profile.nulls, 0, 'what has no nulls is not asked for them');
+  t.is(
+    factsOf(answer({ rows: 7 })).profile.nulls,
+    0,
+    'the null count is zero if it was not queried',
+  );
 });
 
 test('frequent strings are listed unless all are distinct', (t) => {
@@ -153,7 +161,7 @@ test('queued requests run one at a time, and aborted ones do not block', async (
   const third = turn(new AbortController().signal).then(() => order.push('third'));
   abort.abort();
   await new Promise((resolve) => setTimeout(resolve, 5));
-  t.deepEqual(order, [], 'the first is not over');
+  t.deepEqual(order, [], 'the first request is still running');
   first();
   await Promise.all([given, third]);
   t.deepEqual(order, ['given up', 'third']);

@@ -30,7 +30,7 @@ test('the script files stay within their size budget', (t) => {
 
 test('the page contains no inline code and refers to no other host', (t) => {
   t.notRegex(page, /<style|\sstyle=|\son\w+=|<script(?![^>]*\ssrc=)/);
-  t.notRegex(page, /(?:src|href)="(?!\.\/)/, 'addresses are relative');
+  t.notRegex(page, /(?:src|href)="(?!\.\/)/, 'all URLs are relative');
   for (const name of readdirSync(`${BUILT}/assets`)) {
     const hosts = readFileSync(`${BUILT}/assets/${name}`, 'utf8').match(/https?:\/\/[\w.]+/g) ?? [];
     // XML namespaces, and pages that libraries mention in their messages, are exempt.

@@ -13,7 +13,7 @@ interface Heard {
   readonly asked: (readonly string[])[];
 }
 
-/** Watches scripted feeds until `isEnough`. */
+/** Watches scripted feeds until `isEnough` returns true. */
 async function watch(
   tables: readonly string[],
   feed: (table: string, turn: number) => readonly (ServerEvent | Error)[],
@@ -110,6 +110,6 @@ test('a table without a feed is polled, and a view counts as changed', async (t)
     ({ changed }) => changed.length === 1,
   );
   t.is(heard.feeds.length, 1);
-  t.true(heard.asked.length >= 4, 'not each time');
+  t.true(heard.asked.length >= 4, 'the view counts as changed only after several polls');
   t.deepEqual(heard.asked[0], ['v']);
 });

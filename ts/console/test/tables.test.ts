@@ -20,7 +20,7 @@ test('the ingestion rate covers the last ten seconds', (t) => {
   t.is(rates.of('a'), 100);
   t.deepEqual(rates.history('a'), [0, 100]);
   count(16_000, 0);
-  t.is(rates.of('a'), 0, 'a table that shrinks does not grow');
+  t.is(rates.of('a'), 0, 'a shrinking table has a rate of zero');
 });
 
 test('a sparkline fills its area', (t) => {

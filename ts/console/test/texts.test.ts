@@ -5,7 +5,7 @@ import { Linter, type Rule } from 'eslint';
 import { fill, fillNodes } from '../src/fill.js';
 import { texts } from '../src/texts.js';
 
-/** The catalogue of texts: each is used, and the build puts it where it is used. */
+/** Tests the catalogue of texts: each text is used, and the build inserts it where it is used. */
 const SOURCES = 'ts/console/src';
 const BUILT = 'build/console/assets';
 
@@ -67,7 +67,7 @@ test('the compiler checks the placeholders', (t) => {
   t.is(fill('rows', {}), 'rows');
 });
 
-test('the build replaces references by texts', async (t) => {
+test('the build replaces references with texts', async (t) => {
   const { inlined, readCatalogue } = await inliner();
   const catalogue = readCatalogue(`export const texts = Object.freeze({
     /** An area. */
@@ -98,7 +98,7 @@ test('the build replaces references by texts', async (t) => {
   t.is(
     inlined('f(texts.area.title)', 'a.ts', catalogue),
     'f(texts.area.title)',
-    'another constant',
+    'a constant other than the catalogue',
   );
 });
 

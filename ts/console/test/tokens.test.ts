@@ -73,11 +73,11 @@ for (const theme of THEMES) {
       for (const ground of over) {
         const [front, back] = [roles.get(role), roles.get(ground)];
         if (front === undefined || back === undefined) {
-          t.fail(`${role} over ${ground} is not defined`);
+          t.fail(`${role} on ${ground} is not defined`);
           continue;
         }
         const ratio = contrast(front, back);
-        t.true(ratio >= least, `${role} over ${ground}: ${ratio.toFixed(2)} < ${least}`);
+        t.true(ratio >= least, `${role} on ${ground}: ${ratio.toFixed(2)} < ${least}`);
       }
     }
   });

@@ -1,4 +1,4 @@
-/** Permissions that do not apply to tables: on the whole database, its server and its users. */
+/** Permissions that apply to the whole database, its server or its users instead of to tables. */
 import { createMemo, createSignal, For, type JSX } from 'solid-js';
 import { databaseGroups } from './catalogue.js';
 import { EVERYWHERE, markOf } from './model.js';

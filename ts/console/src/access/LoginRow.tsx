@@ -20,7 +20,7 @@ const LOGINS: Readonly<Record<string, string>> = {
 
 export function LoginRow(props: RightsProps): JSX.Element {
   const [asking, setAsking] = createSignal<'new' | 'one'>();
-  // A token exists only here and on the screen, until its dialog is closed.
+  // A token exists only in this signal and on the screen until its dialog is closed.
   const [made, setMade] = createSignal<NewToken>();
   const principal = (): Principal => props.rights.principal;
   const hasToken = (): boolean => props.rights.logins.includes('REST Token');

@@ -1,8 +1,8 @@
-/** Shows by its shape how a permission is held; colour is never the only cue. */
+/** Mark whose shape shows how a permission is held; colour is never the only cue. */
 import { Show, type JSX } from 'solid-js';
 import type { Mark } from './model.js';
 
-/** Held, but not granted to the principal directly. */
+/** Marks of permissions that the principal holds without a direct grant. */
 const TICKED: ReadonlySet<Mark> = new Set(['inherited', 'group', 'administrator']);
 const TICK = 'M4.8 8.3l2.2 2.2 4.2-4.8';
 

@@ -1,4 +1,7 @@
-/** One permission on one object: how it is held, and the change that a click makes pending. */
+/**
+ * Button for one permission on one object. It shows how the permission is held and which change is
+ * pending.
+ */
 import { For, type JSX } from 'solid-js';
 import { concerns, groupsOf, isGiven, markOf, type Mark, type Place } from './model.js';
 import { PermissionMark } from './PermissionMark.js';

@@ -129,7 +129,7 @@ const DATABASE_GROUPS: readonly RightGroup[] = [
   },
 ];
 
-/** Shorthand for many permissions; each of them is listed separately. */
+/** Shorthand for many permissions, each of which is also listed separately. */
 const SHORT_FORM = 'ALL';
 
 /** Builds the catalogue from the rows of `all_permissions()`. */
@@ -145,7 +145,10 @@ export function isOfTables(catalogue: Catalogue, permission: string): boolean {
   return catalogue.get(permission)?.has('table') === true;
 }
 
-/** Table permissions of the server by set; permissions in no named set form an additional set. */
+/**
+ * Table permissions of the server, grouped by set. Permissions in no named set form an additional
+ * set.
+ */
 export function rightSets(catalogue: Catalogue): readonly RightSet[] {
   const left = new Set([...catalogue.keys()].filter((name) => isOfTables(catalogue, name)));
   const sets = TABLE_SETS.map(({ name, groups }) => ({ name, groups: taken(groups, left) }));
@@ -154,7 +157,7 @@ export function rightSets(catalogue: Catalogue): readonly RightSet[] {
   );
 }
 
-/** Permissions on the whole database, without those that control how to connect. */
+/** Permissions on the whole database, except the permissions to connect (`ENDPOINTS`). */
 export function databaseGroups(catalogue: Catalogue): readonly RightGroup[] {
   const isOfDatabase = (name: string): boolean =>
     catalogue.get(name)?.has('database') === true && !isOfTables(catalogue, name);

@@ -1,4 +1,7 @@
-/** Permissions as listed by the server, the pending change of a click, and the resulting SQL. */
+/**
+ * Permissions as listed by the server, the pending changes that clicks create, and the resulting
+ * SQL.
+ */
 import { recordsOf, textOf, type Answer } from '../api/cells.js';
 import { literal, quoted } from '../sql/names.js';
 import { isOfTables, type Catalogue } from './catalogue.js';
@@ -6,7 +9,7 @@ import { texts } from '../texts.js';
 
 export type PrincipalKind = 'user' | 'group' | 'service account';
 
-/** Each kind in sentences. */
+/** Name of each kind of principal, for use in sentences. */
 export const PRINCIPAL_WORDS: Readonly<Record<PrincipalKind, string>> = {
   user: texts.access.user,
   group: texts.access.group,
@@ -29,11 +32,13 @@ export const EVERYWHERE: Place = { table: undefined, column: undefined };
 
 export interface Grant extends Place {
   readonly permission: string;
-  /** Whether the holder may grant it to others. */
+  /** Whether the holder may grant the permission to others. */
   readonly option: boolean;
-  /** Whether another grant implies it: a grant on any column includes the time column. */
+  /**
+   * Whether another grant implies it, as a grant on any column implies a grant on the time column.
+   */
   readonly isImplied: boolean;
-  /** Grantees: the principal itself or its groups; empty where the server does not report them. */
+  /** Grantees (the principal itself or its groups); empty if the server does not report them. */
   readonly grantedTo: readonly string[];
 }
 

@@ -54,7 +54,7 @@ export class AccessState {
   readonly #failure = signal('');
   /** Error of the first pending statement that failed. */
   readonly failure: Accessor<string> = this.#failure;
-  /** Pending changes of the principals that are not selected. */
+  /** Pending changes of all principals except the selected one. */
   readonly #plans = new Map<string, readonly Change[]>();
   #shown = '';
 
@@ -171,7 +171,10 @@ async function groupsOfUser(name: string): Promise<readonly string[]> {
   return (await query(`SHOW GROUPS ${quoted(name)}`)).rows.map((row) => String(row[0]));
 }
 
-/** The server lists groups by user only: the members of a group take one request per user. */
+/**
+ * Maximum number of users to check for membership in a group. The server lists groups only by user,
+ * so a group's members require one request per user.
+ */
 export const MAX_MEMBER_QUESTIONS = 500;
 const QUESTIONS_AT_ONCE = 5;
 

@@ -35,7 +35,7 @@ interface Timings {
 
 export interface AnswerTail {
   readonly count?: number;
-  /** Whether reading stopped early: the result has more rows than `count`. */
+  /** Whether reading stopped early, so that the result has more rows than `count`. */
   readonly isCut?: boolean;
   readonly timings?: Timings;
   readonly ddl?: string;
@@ -81,7 +81,7 @@ export class AnswerReader {
     return this.#state === 'rows' ? this.#readRows() : [];
   }
 
-  /** Parses the members after the rows; without rows, the whole response. */
+  /** Parses the members after the rows, or the whole response if it has no rows. */
   finish(): AnswerTail {
     if (this.#state === 'rows') {
       throw new SyntaxError(texts.server.endedInsideRows);
@@ -112,7 +112,8 @@ export class AnswerReader {
     for (let index = this.#scanned; index < text.length; index++) {
       const code = text.charCodeAt(index);
       if (this.#inString) {
-        // An escape includes the next character; at the end of a chunk it waits for more text.
+        // An escape includes the next character, so a backslash at the end of a chunk waits for
+        // more text.
         if (code === BACKSLASH) {
           if (index + 1 === text.length) {
             return this.#takeRows(wholeEnd, index);

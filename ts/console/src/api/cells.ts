@@ -1,4 +1,4 @@
-/** Cells of small results, looked up by column name. */
+/** Access to the cells of small results by column name. */
 import type { Column, Row, Value } from './answer.js';
 
 export interface Answer {
@@ -6,7 +6,9 @@ export interface Answer {
   readonly rows: readonly Row[];
 }
 
-/** One row: returns the cell of the first listed column that the result has. */
+/**
+ * A row as a function that returns the cell of the first listed column that exists in the result.
+ */
 export type RowRecord = (...names: readonly string[]) => Value;
 
 export function recordsOf({ head, rows }: Answer): RowRecord[] {

@@ -1,5 +1,5 @@
 /**
- * The only entry point to the server: plain HTTP, relative addresses, credentials of
+ * The only module that calls the server. It uses plain HTTP, relative URLs and the credentials of
  * `credentials.ts`. Every failure is a `SqlError` (the server refused) or an `Unreachable` (no
  * response).
  */
@@ -54,7 +54,8 @@ interface ExecuteOptions {
 const SILENT = texts.server.notRespondingDraftsSafe;
 const BROKEN_OFF = texts.server.responseEnded;
 /**
- * Maximum characters of a response: wide rows exhaust the memory of a page sooner than many rows.
+ * Maximum characters per response, because wide rows exhaust the memory of a page sooner than many
+ * rows.
  */
 const MAX_TEXT = 64 * 1024 * 1024;
 const SIGNED_OUT = texts.server.notSignedIn;
@@ -181,7 +182,7 @@ export async function savePreferences(
 
 /**
  * Streams the changes of a table from a position (`now` or the `id` of an event) until the server
- * ends the stream. The address contains only the table's name and the position.
+ * ends the stream. The URL contains only the table's name and the position.
  */
 export async function* changes(
   table: string,
@@ -246,7 +247,7 @@ export async function call(
   return { status: response.status, body: parsed };
 }
 
-/** The address that runs a statement. */
+/** URL that runs a statement. */
 export function execAddress(statement: string, more: Record<string, string> = {}): string {
   return `exec?${new URLSearchParams({ query: statement, ...more })}`;
 }
@@ -257,14 +258,14 @@ export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 /** Display names of the formats. */
 export const FORMAT_NAMES = { csv: 'CSV', parquet: 'Parquet', json: 'JSON' } as const;
 
-/** The address that downloads a statement's whole result. */
+/** URL that downloads the whole result of a statement. */
 export function exportAddress(statement: string, format: ExportFormat): string {
   const query = new URLSearchParams({ query: statement }).toString();
   const { path, separator } = exportPath(format);
   return `${path}${separator}${query}`;
 }
 
-/** The current time, for file names: `2026-11-27-230612`. */
+/** The current time in the format for file names: `2026-11-27-230612`. */
 function stamp(): string {
   return new Date().toISOString().slice(0, 19).replace('T', '-').replaceAll(':', '');
 }

@@ -45,7 +45,10 @@ export interface Proposal {
   /** Whether `header` is a guess because the column types do not decide it. */
   readonly headerIsGuess?: boolean;
   readonly headerBytes: number;
-  /** Whether the file is sent unchanged, with its own names: it is compressed or not plain text. */
+  /**
+   * Whether the file is sent unchanged, with its own column names, because it is compressed or not
+   * plain text.
+   */
   readonly asIs?: boolean;
   readonly warnings?: readonly string[];
   /** Whether the file declares its column types, so that none were inferred. */

@@ -1,4 +1,4 @@
-/** Which cells are presented, their titles, and their layout on the screen. Pure. */
+/** Determines which cells are presented, their titles, and their layout on the screen. Pure. */
 import type { Column } from '../api/answer.js';
 import { familyOf, isNumeric } from '../model/types.js';
 import type { Cell, Notebook, SqlCell } from './model.js';
@@ -6,20 +6,21 @@ import { shownSize } from './sizes.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Width to height of a readable chart. */
+/** Ratio of width to height of a readable chart. */
 const CHART_RATIO = 1.7;
 const MAX_PER_ROW = 6;
 /** Divisible by any number of cells per row, up to `MAX_PER_ROW`. */
 const TRACKS = 60;
 /**
- * If a cell would be lower than this, the sizes are ignored and cells are laid out by their number.
+ * Minimum height of a cell. If a cell would be lower, the sizes are ignored and the layout depends
+ * only on the number of cells.
  */
 const MIN_HEIGHT_PX = 120;
 const COLUMNS = 12;
 const MAX_NAMED_COLUMNS = 3;
 
 export interface Arrangement {
-  /** Columns of the grid; all rows have the same height. */
+  /** Number of columns in the grid; all rows have the same height. */
   readonly tracks: number;
   readonly cells: readonly {
     readonly id: string;

@@ -61,7 +61,8 @@ export class NotebookError extends Error {
 }
 
 /**
- * Begins a cell, whatever precedes it. A content line that looks like a marker is escaped with `\`.
+ * Matches a line that begins a cell, whatever precedes the line. A content line that looks like a
+ * marker is escaped with `\`.
  */
 const MARKER = /^(?:<!-- cell\b|`{3,}sql cell=)/;
 const ESCAPED = /^\\+(?:<!-- cell\b|`{3,}sql cell=)/;

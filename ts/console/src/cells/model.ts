@@ -198,7 +198,7 @@ export function sqlCells({ cells }: Pick<Notebook, 'cells'>): readonly SqlCell[]
   return cells.filter((cell) => cell.kind === 'sql');
 }
 
-/** An unused name: `cell_1`, `cell_2`, …, or the wanted name, with a number if it is taken. */
+/** An unused cell name: `cell_1`, `cell_2`, …, or the wanted name, with a number if it is taken. */
 export function freeName({ cells }: Pick<Notebook, 'cells'>, wanted = 'cell'): string {
   const taken = new Set(sqlCells({ cells }).map(({ name }) => name.toLowerCase()));
   if (wanted !== 'cell' && !taken.has(wanted.toLowerCase())) {

@@ -30,7 +30,7 @@ export function timeOf(text: string, now: number): number | undefined {
   return isReal ? at : undefined;
 }
 
-/** A time in the server's notation; one written as digits keeps all of them. */
+/** A time in the server's notation. A time written in digits keeps all its digits. */
 export function instant(text: string, now: number): string | undefined {
   const at = timeOf(text, now);
   if (at === undefined) {

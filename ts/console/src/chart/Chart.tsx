@@ -68,7 +68,8 @@ interface ChartProps {
   /** Runs the annotation query, for callers whose queries cannot run as written. */
   readonly annotate?: Annotate;
   /**
-   * For a time range shared by several charts: receives the chosen range; `undefined` is all of it.
+   * Receives the range that the user chose, if several charts share a time range; `undefined`
+   * selects the whole range.
    */
   readonly onRange?: (range: Range | undefined) => void;
 }

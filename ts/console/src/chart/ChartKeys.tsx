@@ -1,4 +1,4 @@
-/** Below a chart: chips that show and hide its series, or a legend; and a note. */
+/** Row below a chart: chips that show and hide its series or a legend, and a note. */
 import { For, Show, type JSX } from 'solid-js';
 import { colourPlace } from './kinds.js';
 import type { ChartSelection } from './selection.js';

@@ -40,7 +40,10 @@ export function Readout(props: {
   );
 }
 
-/** The point at an index. Where only other series have a row, the previous point of this series. */
+/**
+ * The point at an index, or the previous point of this series if only other series have a row
+ * there.
+ */
 function knownAt(points: Series['points'], index: number): number | null | undefined {
   let at = index;
   while (at > 0 && points[at] === undefined) {

@@ -32,8 +32,8 @@ export async function annotate(text: string, signal: AbortSignal): Promise<Rows>
 }
 
 /**
- * The first time in a row is the start of the event, a second one its end, and the first text its
- * label.
+ * Parses rows as events. The first time in a row is the start of the event, a second time its end,
+ * and the first string its label.
  */
 export function annotationsOf({ columns, rows }: Rows): readonly Annotation[] {
   const times = columns.flatMap(({ type }, at) => (familyOf(type) === 'time' ? [at] : []));

@@ -10,7 +10,10 @@ export interface Range {
   readonly to: number;
 }
 
-/** Two intervals per pixel of a wide screen would be 3,840; the difference would be invisible. */
+/**
+ * Number of intervals in the visible range. Two intervals per pixel of a wide screen would be
+ * 3,840, but the difference would be invisible.
+ */
 export const PARTS = 1200;
 
 /**
@@ -165,7 +168,7 @@ function areFlat(series: readonly (readonly Point[])[]): boolean {
   return widest > 0 && high - low > widest * FLAT_SPAN;
 }
 
-/** Each point as its change from the first point of its series, in percent. */
+/** Converts each point to its change from the first point of its series, in percent. */
 export function asChange(data: ChartData): ChartData {
   const series = data.series.map(({ label, points }) => {
     const first = points.find((point) => typeof point === 'number' && point !== 0) ?? undefined;

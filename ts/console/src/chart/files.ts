@@ -88,7 +88,7 @@ interface LegendPlace {
   readonly role: Role;
 }
 
-/** Series names with their colours, wrapped into rows. */
+/** Draws the series names with their colours, wrapped into rows. */
 function paintLegend(
   pen: Pen,
   legend: readonly Legend[],

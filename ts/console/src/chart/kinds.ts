@@ -81,7 +81,7 @@ export function axisOf(kind: ChartKind, plan: ChartPlan): Exclude<AxisKind, 'non
   }
 }
 
-/** Whether the kind has no axes: numbers and gauges. */
+/** Whether the kind is a number or a gauge, which have no axes. */
 export function isFigure(kind: ChartKind): boolean {
   return kind === 'gauge' || kind === 'number';
 }

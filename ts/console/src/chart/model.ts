@@ -10,12 +10,12 @@ import { depthColumns, type DepthColumns } from './depth-columns.js';
 import { numberOf } from './numbers.js';
 import { texts } from '../texts.js';
 
-/** Number of series with their own colour; further ones are offered, but not shown. */
+/** Number of series with their own colour. Further series are offered, but not shown. */
 export const SHOWN_SERIES = 8;
-/** Maximum keys: with more, a chart by key is unreadable. */
+/** Maximum number of keys in a chart by key; with more keys, the chart is unreadable. */
 const MAX_KEYS = 64;
 const MAX_NAMES = 40;
-/** Open, high, low and close. */
+/** Number of prices in a candle: open, high, low and close. */
 const CANDLE_PARTS = 4;
 
 /** Kind of the x axis: time, numbers, names side by side, or none. */
@@ -33,7 +33,7 @@ export interface ChartPlan {
   readonly drawn: number;
   /** Candle columns found by their names. */
   readonly candles: CandleColumns | undefined;
-  /** Whether the user could assign columns to form candles, because there are enough of them. */
+  /** Whether there are enough numeric columns for the user to assign them to candles. */
   readonly mayBeCandles: boolean;
   readonly depth: DepthColumns | undefined;
   /** Whether the result has a single row. */
@@ -128,7 +128,7 @@ function indexesWhere(columns: readonly Column[], test: (column: Column) => bool
   return columns.flatMap((column, index) => (test(column) ? [index] : []));
 }
 
-/** The first text-like column, if some time occurs more than once. */
+/** The first symbol or string column, if any time occurs more than once. */
 function keyColumn(
   columns: readonly Column[],
   time: number,
@@ -165,7 +165,7 @@ export function rowsOfKey(rows: readonly Row[], key: number, name: string): Row[
 /** Whether a series is drawn; a hidden series has a label and no points. */
 type IsShown = (label: string, index: number) => boolean;
 
-/** Series of the chosen columns, sorted along the x axis whatever the order of the rows. */
+/** Series of the chosen columns, sorted by x value, regardless of the order of the rows. */
 export function chartData(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -198,7 +198,7 @@ export function chartData(
     : keyedSeries(columns, timed, values, plan.key, isShown);
 }
 
-/** The largest values first, as many as can be distinguished. */
+/** Series for names on the x axis: the largest values first, as many as can be distinguished. */
 function namedSeries(
   columns: readonly Column[],
   rows: readonly Row[],

@@ -98,7 +98,7 @@ function thresholdsOf({ thresholds = '' }: ChartOptions): readonly Threshold[] |
   return found.sort((left, right) => left.at - right.at);
 }
 
-/** Options in the form that drawing needs. */
+/** Options in the form that the drawing code needs. */
 export interface Look {
   readonly unit: string;
   readonly decimals: number | undefined;

@@ -16,7 +16,7 @@ export function stacked(data: ChartData, shown: readonly boolean[]): ChartData {
       return { label, points: [] };
     }
     const tops = points.map((point, at): Point => {
-      // Where only other series have a row, the last value still applies.
+      // At an x value where only other series have a row, the last value still applies.
       const value = point === undefined ? known[place] : (point ?? undefined);
       known[place] = value;
       if (value === undefined) {
@@ -101,7 +101,7 @@ function summed(levels: readonly Level[]): Map<number, number> {
   return found;
 }
 
-/** For arrays of prices and amounts, the last order book counts. */
+/** Depth data from arrays of prices and amounts; only the last order book is used. */
 function ofArrays(
   rows: readonly Row[],
   { bids, asks }: DepthColumns & { kind: 'arrays' },

@@ -108,7 +108,7 @@ function clockTicks(min: number, max: number, step: number, { partsOf }: Calenda
   return ticks;
 }
 
-/** Ticks at days, months or years, spaced as the step demands. */
+/** Ticks at days, months or years, depending on the step. */
 function calendarTicks(min: number, max: number, step: number, calendar: Calendar): number[] {
   const { year, month, day } = calendar.partsOf(min);
   const count = (unit: number): number => Math.max(1, Math.round(step / unit));

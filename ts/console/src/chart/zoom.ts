@@ -19,7 +19,7 @@ interface Source {
   readonly share: ((range: Range | undefined) => void) | undefined;
   /** Number of points that the chart can show. */
   readonly room: number;
-  /** What the chart draws. */
+  /** Values that the chart draws. */
   readonly wanted: Wanted;
 }
 
@@ -37,7 +37,7 @@ export class Zoom {
   readonly canGoBack: Accessor<boolean> = () => this.#past().length > 0;
   readonly canGoForward: Accessor<boolean> = () => this.#future().length > 0;
   readonly #source: Source;
-  /** History of ranges: those before and those after the current one, the nearest last. */
+  /** History of ranges before and after the current one; the nearest range is last. */
   readonly #past = signal<readonly (Range | undefined)[]>([]);
   readonly #future = signal<readonly (Range | undefined)[]>([]);
   #abort: AbortController | undefined;

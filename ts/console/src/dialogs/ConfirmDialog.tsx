@@ -1,5 +1,5 @@
 /**
- * Confirmation before something is destroyed: it names the object, and the safe button has the
+ * Confirmation dialog for a destructive action. It names the object, and the safe button has the
  * focus.
  */
 import { createEffect, createSignal, Show, type JSX } from 'solid-js';

@@ -6,9 +6,9 @@ import { messageOf } from '../model/message.js';
 
 interface FormDialogProps {
   readonly title: string;
-  /** Name of the affected object; follows the title. */
+  /** Name of the affected object, shown after the title. */
   readonly name: string;
-  /** Label of the button that cancels. */
+  /** Label of the cancel button. */
   readonly keep: string;
   readonly act: string;
   readonly isComplete: boolean;

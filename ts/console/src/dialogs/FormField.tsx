@@ -6,11 +6,11 @@ export interface FieldSpec {
   readonly name: string;
   readonly label: string;
   readonly hint?: string;
-  /** Allowed values and their names; any text is allowed if absent. */
+  /** Allowed values with their names; if absent, any text is allowed. */
   readonly choices?: readonly (readonly [value: string, name: string])[];
-  /** Whether another field is beside it. */
+  /** Whether the field shares its row with another field. */
   readonly isHalf?: boolean;
-  /** Whether it has several lines. */
+  /** Whether the input has several lines. */
   readonly isLong?: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Asks before a table or view is dropped. */
+/** Asks for confirmation before a table or view is dropped. */
 import { rowsText } from '../model/format.js';
 import { keywordsOf, KIND_WORDS, type TableEntry } from '../model/schema.js';
 import { quoted } from '../sql/names.js';
@@ -6,7 +6,7 @@ import { confirmed } from '../page/questions.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Maximum rows of a table that is dropped without typing its name. */
+/** Maximum number of rows of a table that can be dropped without typing its name. */
 const MANY_ROWS = 1_000_000;
 
 /** Returns the statement that drops a table or view, once the user has confirmed. */

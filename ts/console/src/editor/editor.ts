@@ -1,10 +1,10 @@
 /**
  * The SQL editor as one object: a CodeMirror view and the few operations that the workspace needs.
- * It handles text and positions, but knows nothing of servers or results.
+ * It handles text and positions, and is independent of servers and results.
  *
  * The view is inside a shadow root: there CodeMirror puts its rules into constructed style sheets,
- * which `style-src 'self'` allows. In the document it would create a style element, which it does
- * not allow.
+ * which `style-src 'self'` allows. In the document, it would create a style element, which that
+ * directive does not allow.
  */
 import {
   autocompletion,
@@ -120,7 +120,7 @@ export class SqlEditor {
     this.#tell();
   }
 
-  /** Applies text that a tab received in another window; its remaining state is retained. */
+  /** Applies text that was changed in another window; the tab's other state is retained. */
   rewrite(tab: string, text: string): void {
     this.#dispatch(tab, (state) => {
       const changes = changeBetween(state.doc.toString(), text);
@@ -290,7 +290,7 @@ export class SqlEditor {
       highlightActiveLine(),
       highlightActiveLineGutter(),
       placeholder(texts.editor.placeholder),
-      // Invisible characters, and those that change the direction of text.
+      // Invisible characters, and characters that change the direction of text.
       highlightSpecialChars({ addSpecialChars: /[\u202a-\u202c\u2060\u2068]/ }),
       wrapping(),
       EditorState.tabSize.of(2),
@@ -323,7 +323,8 @@ export class SqlEditor {
       ]),
       EditorView.contentAttributes.of({
         'aria-label': texts.editor.label,
-        // Scrollable content must be reachable by keyboard; axe regards this text as read-only.
+        // Scrollable content must be reachable by keyboard, and the accessibility checker axe
+        // regards this text as read-only.
         tabindex: '0',
         spellcheck: 'false',
         autocorrect: 'off',

@@ -1,7 +1,7 @@
 /**
- * Handles typing over a selection as an edit of our own. Otherwise Chromium replaces the selected
- * elements and keeps their appearance in style attributes, which the content policy refuses and
- * reports.
+ * Replaces a selection itself when the user types over it. Otherwise, Chromium replaces the
+ * selected elements and keeps their appearance in style attributes, which the content security
+ * policy refuses and reports.
  */
 import { EditorView } from '@codemirror/view';
 

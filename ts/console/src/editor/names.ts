@@ -17,7 +17,7 @@ export interface NameSource {
   readonly values: (table: string, column: string) => Promise<readonly string[]>;
 }
 
-/** A position in a statement, and the names in scope there. */
+/** A position in a statement, with the names in scope there. */
 export interface Place {
   readonly text: string;
   readonly offset: number;

@@ -59,8 +59,8 @@ export const problems = StateField.define<readonly Problem[]>({
 });
 
 /**
- * Of several overlapping problems only one is shown. A problem from a run takes precedence over one
- * from the server, and that over one from the parser.
+ * Of several overlapping problems only one is shown. Problems from a run take precedence over
+ * problems from the server, and these over problems from the parser.
  */
 function apart(all: readonly Problem[]): readonly Problem[] {
   const rank: readonly Finder[] = ['run', 'server', 'parser'];
@@ -108,7 +108,7 @@ export function foremostProblem(state: EditorState): Problem | undefined {
   );
 }
 
-/** Maximum length of a text that the page parses; the server alone checks longer texts. */
+/** Maximum length of a text that the page parses; only the server checks longer texts. */
 const MAX_TEXT_LENGTH = 200_000;
 const READ_AFTER_MS = 600;
 const ASK_AFTER_MS = 400;

@@ -14,7 +14,7 @@ const COMPARED = new RegExp(
 const DAY_LETTERS = 'yyyy-mm-dd'.length;
 const MONTH_LETTERS = 'yyyy-mm'.length;
 
-/** `before`: the statement up to the quote that opens the string. */
+/** Completions inside a string. `before` is the statement up to the quote that opens the string. */
 export async function textOptions(
   source: NameSource,
   place: Place,

@@ -49,7 +49,7 @@ export default function FollowView(props: FollowProps): JSX.Element {
   const isArranged = (): boolean => state().sort() !== undefined || state().filter().trim() !== '';
   const isGrid = (): boolean => props.follow.view === 'grid';
   createEffect(() => state().adopt(follower().result()?.columns ?? []));
-  // While the user looks at earlier or rearranged rows, new rows wait.
+  // New rows wait while the user looks at earlier or rearranged rows.
   createEffect(
     on(
       () => [follower(), isGrid() && (!atEnd() || isArranged())] as const,

@@ -1,6 +1,6 @@
 /**
- * Follows the last rows of a query through a stream of its results: the server runs it repeatedly
- * and sends the result whenever it differs. Nothing is sent while nothing changes.
+ * Follows the last rows of a query through a stream of its results. The server runs the query
+ * repeatedly, and sends the result only when it has changed.
  */
 import type { Column, Row } from '../api/answer.js';
 import { aborted, live, SqlError, Unreachable, type LiveQuery } from '../api/client.js';
@@ -89,7 +89,7 @@ async function run(
   }
 }
 
-/** Reads one stream; its end is a failure. */
+/** Reads one stream; the end of the stream counts as a failure. */
 async function stream(
   followed: Followed,
   server: AnswerServer,

@@ -44,7 +44,9 @@ const READ_MS = 1000;
 const SHOW_MS = 100;
 /** A server that is silent for this long counts as lost; its heartbeats arrive more often. */
 const SILENCE_MS = 60_000;
-/** Delay before a feed that ended is reopened. Only if that fails too is the failure reported. */
+/**
+ * Delay before a feed that ended is reopened. The failure is reported only if reopening fails, too.
+ */
 const AGAIN_MS = 250;
 /** A feed that lasted this long counts as healthy. */
 const LASTED_MS = 5000;

@@ -43,20 +43,20 @@ export class Follower {
   readonly #isPaused = signal(false);
   readonly isPaused: Accessor<boolean> = this.#isPaused;
   readonly #isHeld = signal(false);
-  /** Whether the user holds the shown rows, so that new rows wait. */
+  /** Whether updates are on hold, so that new rows wait. */
   readonly isHeld: Accessor<boolean> = this.#isHeld;
   readonly #asOf = signal<Date | undefined>(undefined);
   /** Latest time at which the shown rows were known to be current. */
   readonly asOf: Accessor<Date | undefined> = this.#asOf;
   readonly #unseen = signal(NONE);
-  /** Rows that arrived while the shown ones were held. */
+  /** Rows that arrived while updates were on hold. */
   readonly unseen: Accessor<Unseen> = this.#unseen;
   readonly #polled = signal<string | undefined>(undefined);
   /** The reason why the server is polled; `undefined` if it pushes changes. */
   readonly polled: Accessor<string | undefined> = this.#polled;
   readonly #source: FollowSource;
   #open: { readonly close: () => void } | undefined;
-  /** The newest window, if it is not the one shown. */
+  /** The newest window, if it is not shown yet. */
   #waiting: Window | undefined;
 
   constructor(followed: Followed, source: FollowSource = sourceOf(followed)) {
@@ -98,7 +98,7 @@ export class Follower {
     this.start();
   }
 
-  /** While held, the shown rows stay unchanged and new ones wait. */
+  /** While updates are on hold, the shown rows do not change and new rows wait. */
   hold(isHeld: boolean): void {
     this.#stillCurrent();
     this.#isHeld.set(isHeld);

@@ -12,7 +12,7 @@ export class LastRows {
     this.#most = most;
   }
 
-  /** A copy, oldest first. */
+  /** A copy of the rows, oldest first. */
   get rows(): readonly Row[] {
     return [...this.#rows];
   }

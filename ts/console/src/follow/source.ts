@@ -15,7 +15,7 @@ export interface FollowListener {
    * Receives the reason when polling begins, and `undefined` when the server pushes changes again.
    */
   readonly polled: (reason: string | undefined) => void;
-  /** Called without a response or after a refusal; the next attempt follows after `retryMs`. */
+  /** Called if the server does not respond or refuses; the next attempt follows after `retryMs`. */
   readonly failed: (message: string, isLost: boolean, retryMs: number) => void;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The result as a grid. Only visible rows and columns have elements, and elements that stay visible
- * are not touched. There is one tab stop: the arrow keys move a cell cursor that is drawn, not
- * focused.
+ * are not touched. The grid is a single tab stop: the arrow keys move a cell cursor, which is drawn
+ * but not focused.
  */
 import {
   batch,

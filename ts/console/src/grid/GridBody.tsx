@@ -18,7 +18,7 @@ export function GridBody(props: GridParts & { scroller: () => HTMLElement }): JS
       const { layout, cell, selection } = props;
       const at = { rows: layout.rows(), columns: layout.columns(), shift: layout.shift() };
       const now = { ...at, edition: edition() };
-      // The values read for individual cells all depend on those read above.
+      // Everything that is read per cell depends on the values read above.
       untrack(() => view.show({ ...now, shown: props, layout, cell, selection }));
     });
   });
@@ -66,7 +66,7 @@ function dragOver(
   const { signal } = end;
   const move = (event: PointerEvent): void => {
     const { left, right, top, bottom } = scroller.getBoundingClientRect();
-    // Outside the grid the nearest cell counts: revealing it scrolls the grid.
+    // Outside the grid, the nearest cell is used, and revealing it scrolls the grid.
     const x = Math.max(left + 2, Math.min(right - 20, event.clientX));
     const y = Math.max(top + HEAD_HEIGHT + 2, Math.min(bottom - 20, event.clientY));
     const target = document.elementFromPoint(x, y);

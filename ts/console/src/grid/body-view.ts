@@ -163,10 +163,10 @@ const NOTHING: CellText = { kind: 'plain', text: '' };
 
 class CellView {
   readonly element = document.createElement('span');
-  /** Position of the column. */
+  /** Position of the column in the grid. */
   place = -1;
   readonly #value = document.createElement('span');
-  /** The same text node is written to: a new one would need a full layout. */
+  /** The text node is reused, because a new one would require a full layout. */
   readonly #text = this.#value.appendChild(new Text());
   #faint: HTMLElement | undefined;
   #row = -1;

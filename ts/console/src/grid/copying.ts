@@ -15,7 +15,7 @@ export const valuesIn = {
   columns({ layout }: Source, { left, right }: Selection): number[] {
     return Array.from({ length: right - left + 1 }, (_, index) => layout.columnAt(left + index));
   },
-  /** Loaded rows only. */
+  /** Values of the loaded rows. */
   *rows({ result, layout }: Source, selection: Selection): Generator<Value[]> {
     const columns = valuesIn.columns({ result, layout }, selection);
     for (let place = selection.top; place <= selection.bottom; place += 1) {

@@ -228,7 +228,7 @@ export class GridLayout {
     if (isAtEdge(scrollTop, top, heights)) {
       this.scrollTo(scroller, scrollLeft, top);
     } else if (this.shift() !== 0) {
-      // After the scroll, the scroll bar is corrected to show the true share of rows above.
+      // When scrolling stops, the scroll bar is corrected to the actual fraction of rows above.
       this.#timer = setTimeout(() => this.scrollTo(scroller, scroller.scrollLeft, top), AT_REST_MS);
     }
   }

@@ -31,7 +31,7 @@ export interface GridParts extends GridProps {
   readonly cell: Cell;
   /** Moves the cursor to a cell. With `extend`, moves only the selection's corner at the cursor. */
   readonly onSelect: (cell: Cell, extend?: boolean) => void;
-  /** Selected cells, if more than the one under the cursor. */
+  /** Selected cells, if more than one cell is selected. */
   readonly selection: Selection | undefined;
 }
 

@@ -53,7 +53,7 @@ const WHOLE = /^[+-]?\d+$/;
 export function factsOf(rows: Iterable<readonly Value[]>, isNumber: readonly boolean[]): Facts {
   let [cells, values, numbers] = [0, 0, 0];
   let whole: bigint | undefined = 0n;
-  // Neumaier summation: what rounding removes from an addend is summed separately.
+  // Neumaier summation: the rounding errors are summed separately.
   let [sum, lost] = [0, 0];
   let [least, greatest] = [Infinity, -Infinity];
   for (const row of rows) {

@@ -370,8 +370,8 @@ const MEGA = 1e6;
 
 function ProgressBlock(props: { file: ImportFile; progress: Progress }): JSX.Element {
   /**
-   * The server counts the rows at the end; until then they are estimated from the bytes of the
-   * sample.
+   * The server reports the number of rows at the end. Until then it is estimated from the bytes of
+   * the sample.
    */
   const rowsPerByte = createMemo(() => {
     const { proposal, size } = props.file;

@@ -108,9 +108,7 @@ export function ReadOnlyNote(): JSX.Element {
   );
 }
 
-/**
- * Area that says that files can be dropped anywhere on the page, with a button for selecting them.
- */
+/** Area that tells the user to drop files anywhere on the page, with a button to select files. */
 function DropZone(props: { onFiles: (files: Iterable<File>) => void }): JSX.Element {
   return (
     <div class="dropzone">

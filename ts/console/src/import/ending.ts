@@ -1,6 +1,6 @@
 /**
- * Outcome of an import that ended without a response: the user stopped it, or the server did not
- * answer. The import may still have completed, so the table itself is queried.
+ * Outcome of an import that ended without a response because the user stopped it or the server did
+ * not answer. The import may still have completed, so the table itself is queried.
  */
 import { recordsOf } from '../api/cells.js';
 import { query } from '../api/client.js';
@@ -11,7 +11,7 @@ import { texts } from '../texts.js';
 
 export interface TableState {
   readonly rows: string;
-  /** Changes with every change of the table. */
+  /** Differs after every change to the table. */
   readonly transaction: string;
 }
 

@@ -399,7 +399,7 @@ function plainMessage(cause: unknown): string {
   return text;
 }
 
-/** The data to send: plain text gets a header line with the chosen names. */
+/** The data to send; a header line with the chosen names is added to plain text. */
 function dataOf(blob: Blob, proposal: Proposal, choices: Choices): Blob {
   return proposal.asIs
     ? blob
@@ -408,7 +408,7 @@ function dataOf(blob: Blob, proposal: Proposal, choices: Choices): Blob {
 
 let queue: ImportQueue | undefined;
 
-/** The page's only queue: an import continues while other pages are shown. */
+/** The page's only queue, so that an import continues while other pages are shown. */
 export function importQueue(around: Around): ImportQueue {
   queue ??= new ImportQueue(around);
   return queue;

@@ -11,7 +11,7 @@ const STATES: Readonly<Record<Exclude<JobFilter, 'all'>, readonly JobState[]>> =
   resting: ['waiting', 'paused'],
 };
 
-/** The filter that the address names; all jobs by default. */
+/** The filter named in the URL; all jobs by default. */
 export function filterOf(subject: string): JobFilter {
   return FILTERS.find((filter) => filter === subject) ?? 'all';
 }

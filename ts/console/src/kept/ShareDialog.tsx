@@ -62,7 +62,7 @@ export function ShareDialog(props: {
     >
       <Failure text={failure()} />
       <p>{texts.share.hint}</p>
-      {/* Shown once the server has responded: its response would replace any earlier input. */}
+      {/* Shown once the server has responded, because its response would replace earlier input. */}
       <Show when={isRead()}>
         <ShareList shares={shares()} onChange={setShares} />
         <AddShare name={name()} onInput={setName} onAdd={add} />

@@ -15,7 +15,7 @@ import { texts } from '../texts.js';
 /** How the user resolves a conflict. */
 export type Choice = 'mine' | 'theirs' | 'both';
 
-/** Something that both sides changed differently. */
+/** A cell or setting that both sides changed differently. */
 export interface Conflict {
   readonly key: string;
   readonly label: string;

@@ -18,7 +18,10 @@ export interface CellText {
    * remainder of a truncated array.
    */
   readonly faint?: string;
-  /** How many characters shorter the number's fraction is than the longest in its column. */
+  /**
+   * Difference in length between this number's fraction and the longest fraction in its column, in
+   * characters.
+   */
   readonly short?: number;
 }
 
@@ -84,7 +87,7 @@ export function charsFromPoint(number: string): number {
   return match === null || match[2] !== undefined ? MAX_FROM_POINT : (match[1]?.length ?? 0);
 }
 
-/** Minimum number of characters from the decimal point on at which numbers are not aligned. */
+/** Numbers with at least this many characters from the decimal point on are not aligned. */
 export const MAX_FROM_POINT = 13;
 
 /** `-1234567.5` becomes `-1,234,567.5`; the fraction and an exponent are unchanged. */
@@ -185,12 +188,14 @@ export function copyCells(rows: readonly (readonly Value[])[]): string {
   return rows.map((row) => row.map((value) => oneCell(copyText(value))).join('\t')).join('\n');
 }
 
-/** Replaces tabs and line breaks, so that a text stays in one cell. */
+/** Replaces tabs and line breaks, so that a string stays in one cell. */
 function oneCell(text: string): string {
   return text.replace(/[\t\r\n]+/g, ' ');
 }
 
-/** 48213004 becomes `48.2 M`, where only the magnitude matters. */
+/**
+ * Short form of a count, for places where only its magnitude matters: 48213004 becomes `48.2 M`.
+ */
 export function approximate(count: number): string {
   if (count < 10_000) {
     return grouped(String(count));

@@ -1,5 +1,6 @@
 /**
- * Parses the server's metadata on tables and columns, whatever the names of the metadata columns.
+ * Parses the server's metadata on tables and columns, regardless of the names of the metadata
+ * columns.
  */
 import type { Value } from '../api/answer.js';
 import { numberOf, recordsOf, textOf, type Answer, type RowRecord } from '../api/cells.js';
@@ -60,7 +61,10 @@ export function tableEntries(answer: Answer): TableEntry[] {
     .sort((left, right) => left.name.localeCompare(right.name));
 }
 
-/** Combines the table's identity, since names are reused, with its visible transaction. */
+/**
+ * Combines the table's identity with its visible transaction. The name is not enough, because names
+ * are reused.
+ */
 export function versionOf(cell: RowRecord): string | undefined {
   return textOf(cell('table_txn')) === undefined
     ? undefined
@@ -97,7 +101,7 @@ export function keywordsOf(kind: TableKind): string {
   return (isView ? `${kind} view` : kind).toUpperCase();
 }
 
-/** Each kind in sentences. */
+/** Name of each kind, for use in sentences. */
 export const KIND_WORDS: Readonly<Record<TableKind, string>> = {
   table: texts.kinds.table,
   view: texts.kinds.view,

@@ -1,4 +1,4 @@
-/** Everything that the console knows about column types. */
+/** Properties of column types that the console depends on. */
 
 export type Family =
   'time' | 'integer' | 'decimal' | 'boolean' | 'symbol' | 'text' | 'array' | 'binary' | 'other';

@@ -47,7 +47,9 @@ interface Freshness {
   readonly isLate: boolean;
 }
 
-/** Views that follow each change pause between refreshes, so a lag of at most this is normal. */
+/**
+ * Views that follow each change pause between refreshes, so a lag up to this duration is normal.
+ */
 const USUAL_REST_MS = 10_000;
 
 /** Parses a row of the server's view lists, which also contains `asked_at`. */

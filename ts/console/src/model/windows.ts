@@ -12,7 +12,10 @@ import { signal, counter } from './signal.js';
 export const WINDOW_ROWS = 1000;
 /** Maximum number of cached rows in addition to the first ones, for results with few columns. */
 export const MAX_WINDOW_ROWS = 100_000;
-/** Wide rows exhaust the memory of a page sooner than many rows. */
+/**
+ * Maximum number of cached cells, because wide rows exhaust the memory of a page sooner than many
+ * rows.
+ */
 const MAX_CELLS = 2_000_000;
 /** Time without scrolling after which rows are requested. */
 const AT_REST_MS = 60;

@@ -144,7 +144,7 @@ function RefreshChoice(props: NotebookParts): JSX.Element {
   );
 }
 
-/** Shows whether the cells are up to date and, if not, what will be done. */
+/** Shows whether the cells are up to date and, if not, what happens next. */
 export function RefreshSays(props: NotebookParts): JSX.Element {
   const state = (): ReturnType<NotebookParts['refresher']['state']> => props.refresher.state();
   const clock = (at: Date | undefined): string => at?.toTimeString().slice(0, 8) ?? '–';

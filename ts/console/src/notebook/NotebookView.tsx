@@ -124,7 +124,9 @@ function Opened(props: NotebookParts & { host: () => HTMLElement }): JSX.Element
   );
 }
 
-/** Shown for a notebook that another user may have written: it does not run anything by itself. */
+/**
+ * Note on a notebook that another user may have written. Such a notebook runs nothing by itself.
+ */
 function Untouched(props: NotebookParts): JSX.Element {
   return (
     <Show when={props.tab.notebook?.approved === false}>

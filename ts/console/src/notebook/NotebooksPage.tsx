@@ -29,7 +29,7 @@ export default function NotebooksPage(props: { workspace: Workspace }): JSX.Elem
   const look = async (): Promise<void> => {
     setAll(await settle(notebooks.list));
   };
-  // A shared link; if a login is required, it is opened after the login.
+  // Opens a shared link, after the login if one is required.
   createEffect(
     on(
       () => (signIn().state === 'out' ? '' : spot().subject),

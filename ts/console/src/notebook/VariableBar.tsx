@@ -63,8 +63,7 @@ function Value(props: { variable: Variable; set: (value: string) => void }): JSX
   const list = createUniqueId();
   const [choices, setChoices] = createSignal<Choices>();
   let asked: string | undefined;
-  // This is a signal rather than a resource: a loading resource would remove the field while the
-  // user types.
+  // This is a signal, because a loading resource would remove the field while the user types.
   const offer = (text: string): void => {
     if (text !== asked) {
       asked = text;

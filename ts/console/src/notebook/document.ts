@@ -173,7 +173,7 @@ export class NotebookDocument {
     }
   }
 
-  /** Whether the cell ran to completion. */
+  /** Runs one cell; returns whether it ran to completion. */
   async #one(cell: SqlCell): Promise<boolean> {
     const run = this.run(cell.id);
     const { statement, trouble } = compose(this.notebook(), cell.id, Date.now());

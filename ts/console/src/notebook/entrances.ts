@@ -1,4 +1,4 @@
-/** Creates notebooks: an empty one, one from a file, one from the log. */
+/** Creates notebooks: empty, from a file, or from the log. */
 import { showFailure, showToast } from '../page/notices.js';
 import { saveFile } from '../ui/files.js';
 import { openPage } from '../page/pages.js';

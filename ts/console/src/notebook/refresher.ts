@@ -72,9 +72,7 @@ export class Refresher {
     };
   }
 
-  /**
-   * Makes a time range of a chart the range of all cells; `undefined` restores the previous range.
-   */
+  /** Applies a chart's time range to all cells; `undefined` restores the previous range. */
   zoom(range: Range | undefined): void {
     const before = this.#before();
     if (range === undefined) {

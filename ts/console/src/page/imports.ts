@@ -2,5 +2,5 @@
 import { signal } from '../model/signal.js';
 
 export const importing = signal(false);
-/** Files dropped anywhere on the page, until the import page takes them. */
+/** Files dropped anywhere on the page that the import page has not received yet. */
 export const dropped = signal<readonly File[]>([]);

@@ -1,5 +1,5 @@
 /**
- * The active page. It is in the fragment of the address, so that back, reload and bookmarks work. A
+ * The active page. It is stored in the URL fragment, so that back, reload and bookmarks work. A
  * page may name one object after a slash: `#tables/trades`.
  */
 import { createSignal } from 'solid-js';
@@ -18,9 +18,9 @@ export type PageName = (typeof PAGES)[number];
 
 interface Spot {
   readonly page: PageName;
-  /** The object that the page shows, if it shows one of many; otherwise empty. */
+  /** The object that the page shows; empty if the page does not show a single object. */
   readonly subject: string;
-  /** Whether the address names the page; false if the page is the default. */
+  /** Whether the URL names the page; false if the page is the default. */
   readonly isNamed: boolean;
 }
 
@@ -29,7 +29,7 @@ export { spot };
 
 addEventListener('hashchange', () => setSpot(spotOf(location.hash)));
 
-/** The page that a fragment names; a fragment that names no page belongs to the workspace. */
+/** The page that a URL fragment names. A fragment that names no page belongs to the workspace. */
 function spotOf(hash: string): Spot {
   const [name = '', ...rest] = hash.replace(/^#/, '').split('/');
   const page = PAGES.find((known) => known === name);
@@ -49,7 +49,7 @@ export function openPage(page: PageName, subject = ''): void {
   setSpot(spotOf(location.hash));
 }
 
-/** Activates a page, unless the address names one that is not active yet. */
+/** Activates a page, unless the URL names a page that is not active yet. */
 export function openFirst(page: PageName): void {
   if (!spotOf(location.hash).isNamed) {
     openPage(page);

@@ -1,4 +1,4 @@
-/** The confirmation requested from the user before something is destroyed; a dialog shows it. */
+/** The question that the user must confirm before a destructive action; a dialog shows it. */
 import { createSignal } from 'solid-js';
 
 export interface Question {

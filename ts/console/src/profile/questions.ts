@@ -12,9 +12,9 @@ import { texts } from '../texts.js';
 
 /** The rows to profile. */
 export interface Rows {
-  /** Text to follow FROM. */
+  /** SQL text after FROM. */
   readonly from: string;
-  /** Text to follow FROM that selects only some rows, for use if all rows take too long. */
+  /** SQL text after FROM that selects only some rows; used if all rows take too long. */
   readonly part: string;
   /** Description of these rows. */
   readonly partName: string;

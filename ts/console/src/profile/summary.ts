@@ -91,7 +91,7 @@ async function inTime(
   }
 }
 
-/** Whether the query took too much time or memory; one over fewer rows may succeed. */
+/** Whether the query took too much time or memory; a query over fewer rows may succeed. */
 function isLimit(cause: unknown): boolean {
   return cause instanceof SqlError && /timeout|limit|memory/i.test(cause.message);
 }

@@ -82,7 +82,7 @@ function matches(table: TableEntry, columns: Columns, wanted: string): boolean {
   return columnsOf(table, columns).some(({ name }) => name.toLowerCase().includes(wanted));
 }
 
-/** Matches the name, or the state shown beside it in the tree. */
+/** Whether the search text matches an entry's name, or the state shown beside it in the tree. */
 function isMeant({ name, suspended, view }: TableEntry, wanted: string): boolean {
   return (
     name.toLowerCase().includes(wanted) ||

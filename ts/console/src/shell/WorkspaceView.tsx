@@ -29,7 +29,7 @@ import { texts } from '../texts.js';
 const FollowView = lazy(() => import('../follow/FollowView.js'));
 const NotebookView = lazy(() => import('../notebook/NotebookView.js'));
 
-/** Fraction of the window height; the result gets the larger one. */
+/** Initial height of the editor as a fraction of the window height; the result is given more. */
 const EDITOR_SHARE = 0.38;
 const MIN_EDITOR = 96;
 const MIN_RESULT = 140;

@@ -1,4 +1,7 @@
-/** Sign-in page: name and password, or the identity provider, as the server accepts. */
+/**
+ * Sign-in page for name and password or for the identity provider, depending on what the server
+ * accepts.
+ */
 import { createSignal, onMount, Show, type JSX } from 'solid-js';
 import type { Settings } from '../api/client.js';
 import { useTokens } from '../api/credentials.js';

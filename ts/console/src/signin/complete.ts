@@ -62,11 +62,14 @@ export async function complete(answer: RedirectAnswer): Promise<void> {
   signedIn(name, true);
 }
 
-/** Restores the address requested before the redirect: same page, only query and fragment. */
+/**
+ * Restores the URL that was requested before the redirect: the same page, and only its query and
+ * fragment.
+ */
 function restoreAddress(returnTo: string): void {
   if (/^(?:\?[^#]*)?(?:#.*)?$/s.test(returnTo)) {
     history.replaceState(null, '', location.pathname + returnTo);
-    // Replacing the address does not trigger this event, which activates the page.
+    // Replacing the URL does not trigger this event, which activates the page.
     dispatchEvent(new HashChangeEvent('hashchange'));
   }
 }

@@ -15,7 +15,7 @@ interface Ending {
   readonly user: string;
   /** Reason shown on the next page. */
   readonly notice: string | undefined;
-  /** Where the browser goes next; the sign-in page by default. */
+  /** URL to open next; the sign-in page by default. */
   readonly address?: URL;
 }
 

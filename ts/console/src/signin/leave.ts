@@ -7,7 +7,7 @@ import { texts } from '../texts.js';
 /** `none`: never prompts the user; `login`: always prompts, even if the provider knows the user. */
 export type Prompt = 'none' | 'login';
 
-/** Leaves this page for the identity provider. */
+/** Redirects this page to the identity provider. */
 export async function askProvider(provider: Provider, prompt?: Prompt): Promise<void> {
   if (!isSecureContext) {
     throw new Error(texts.signIn.needsHttps);

@@ -1,6 +1,6 @@
 /**
- * Sign-out by the button: from this server, from this page, and from the provider if it supports
- * this.
+ * Sign-out through the button: from the server, from this page and, if it supports this, from the
+ * provider.
  */
 import { credentialHeaders } from '../api/credentials.js';
 import { endPage, saveInTime } from './end.js';
@@ -20,7 +20,7 @@ export async function signOut(workspace: Workspace, server: Server, user: string
   await endPage(address ? { ...ending, address } : ending);
 }
 
-/** Address at which the provider ends its session and then redirects back. */
+/** URL at which the provider ends its session and then redirects back. */
 function providersWay(
   config: Readonly<Record<string, unknown>>,
   hint: string | undefined,

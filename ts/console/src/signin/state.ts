@@ -7,14 +7,14 @@ export type SignIn =
   /** The user has not been asked to sign in yet. */
   | { readonly state: 'unasked' }
   | { readonly state: 'in'; readonly user: string; readonly byProvider: boolean }
-  /** The server requires a login; `notice` tells why it is needed again. */
+  /** The server requires a login; `notice` explains why it is needed again. */
   | { readonly state: 'out'; readonly notice: string | undefined };
 
 const [current, setCurrent] = createSignal<SignIn>({ state: 'unasked' });
 
 export const signIn: Accessor<SignIn> = current;
 
-/** `byProvider`: the name is an external user, unknown to the database. */
+/** With `byProvider`, the name is that of an external user, unknown to the database. */
 export function signedIn(user: string, byProvider = false): void {
   loginTaken();
   entered(user);

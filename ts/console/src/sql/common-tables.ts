@@ -1,4 +1,4 @@
-/** Turns common table expressions into separate queries. */
+/** Extracts common table expressions as separate queries. */
 import { scan, TokenKind } from '../../../sql/lexer/lexer.js';
 import { quoted } from './names.js';
 

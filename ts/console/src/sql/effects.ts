@@ -1,4 +1,4 @@
-/** Whether running a statement can change anything. */
+/** Determines whether a statement can change anything. */
 import { parse } from '../../../sql/index.js';
 
 const READERS: ReadonlySet<string> = new Set([

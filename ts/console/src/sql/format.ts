@@ -294,7 +294,9 @@ function groupText(group: Group, indent: string): string {
   return `(\n${body}\n${indent}${group.close?.text ?? ''}`;
 }
 
-/** Everything on one line; `undefined` if a comment or a subquery needs more than one. */
+/**
+ * Formats all items on one line; `undefined` if a comment or a subquery needs more than one line.
+ */
 function inline(items: readonly Item[]): string | undefined {
   let text = '';
   for (const [index, item] of items.entries()) {

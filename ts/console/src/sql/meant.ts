@@ -9,8 +9,7 @@ interface Span {
 }
 
 /**
- * Among the words that a message expects, the one most similar to the written word, in the same
- * case.
+ * Of the words that a message expects, the one most similar to the written word, in the same case.
  */
 export function expectedWord(written: string, message: string): string | undefined {
   const words = [...message.matchAll(/'([a-z]+)'/gi)].map(([, word = '']) => word);
@@ -44,7 +43,7 @@ function namedIn(text: string, offset: number, message: string): Token | undefin
 
 /**
  * The wrong part of a text: the token at an offset, or a misspelt word before it that made it
- * unexpected. If the message names a qualified name, its last part.
+ * unexpected. If the message contains a qualified name, only the name's last part.
  */
 export function wrongSpan(text: string, offset: number, message: string): Span {
   const span = spanAt(text, offset);

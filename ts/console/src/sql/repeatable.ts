@@ -1,4 +1,7 @@
-/** Finds what a query reads, and whether every run returns its rows in the same order. Pure. */
+/**
+ * Finds the tables and functions that a query uses, and whether every run returns its rows in the
+ * same order. Pure.
+ */
 import { parse, type Tree } from '../../../sql/index.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
@@ -23,8 +26,8 @@ export interface FunctionFacts {
 const SEQUENCES: ReadonlySet<string> = new Set(['long_sequence', 'generate_series']);
 
 /**
- * Returns what a statement reads, or the reason why its rows or their order may differ between
- * runs.
+ * Returns the tables and functions that a statement uses, or the reason why its rows or their order
+ * may differ between runs.
  */
 export function readsOf(statement: string): Reads | string {
   let tree: Tree;

@@ -1,4 +1,4 @@
-/** How clients connect to this server, as far as visitors of the page may see it. */
+/** Connection data for clients of this server, as far as visitors of the page may see them. */
 import { query, type Settings } from '../api/client.js';
 import type { SignIn } from '../signin/state.js';
 import type { Doors, WireLogin } from './snippets.js';

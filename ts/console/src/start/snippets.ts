@@ -6,7 +6,7 @@
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** How clients connect. */
+/** Connection data for clients. */
 export interface Doors {
   /** Origin and path of the HTTP interface, with a trailing slash. */
   readonly http: string;
@@ -68,8 +68,8 @@ function create({ token }: Wire): string {
 }
 
 /**
- * Address for drivers that accept `postgresql://`. Apostrophes are encoded, because they would end
- * the string around it.
+ * URL for drivers that accept `postgresql://`. Apostrophes are encoded, because they would end the
+ * string around it.
  */
 function addressOf({ host, port, isEncrypted, user, password }: Wire): string {
   const secret = password === undefined ? '' : `:${encoded(password)}`;

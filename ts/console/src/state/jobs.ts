@@ -53,8 +53,8 @@ export class Jobs {
   }
 
   /**
-   * For parts of the page that are always visible. Once the server refuses the request, it is not
-   * repeated.
+   * Requests the jobs on behalf of controls that are always visible. After a refusal by the server,
+   * the request is not repeated.
    */
   async watch(): Promise<void> {
     if (!this.#isRefused) {

@@ -1,4 +1,4 @@
-/** State of a page: one object per concern. Views receive the ones they show. */
+/** State of a page, with one object per concern. Each view receives the objects that it shows. */
 import { Activity } from './activity.js';
 import { Jobs } from './jobs.js';
 import { Plans } from './plans.js';

@@ -1,9 +1,9 @@
 /**
- * Drafts, history and layout: stored in the browser's database if no login is required, otherwise
- * in the user's workspace on the server (`user-store.ts`). Never credentials.
+ * Drafts, history and layout. They are stored in the browser's database if no login is required,
+ * otherwise in the user's workspace on the server (`user-store.ts`). Credentials are never stored.
  *
- * Records of one kind share a key prefix, `tab/…`. Records that several windows write contain the
- * time of the change: the later change wins, whichever is written last.
+ * Records of one kind share a key prefix, such as `tab/…`. Records that several windows write
+ * contain the time of the change: the later change wins, whichever is written last.
  */
 import type { Dated } from '../api/workspace.js';
 import { texts } from '../texts.js';

@@ -11,13 +11,13 @@ export interface TabRecord extends Dated {
   readonly tab: Tab;
   /** Sort key of the tabs. */
   readonly place: number;
-  /** Time at which it was closed, if it is. */
+  /** Time at which the tab was closed; absent for an open tab. */
   readonly closedAt?: number;
 }
 
 interface Kept {
   readonly records: readonly TabRecord[];
-  /** The active tab. */
+  /** Id of the active tab. */
   readonly active: string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** Vital signs of the server: ingestion rate and memory usage. */
+/** Load of the server: ingestion rate and memory usage. */
 import type { Accessor } from 'solid-js';
 import type { Answer } from '../api/cells.js';
 import { query, SqlError } from '../api/client.js';

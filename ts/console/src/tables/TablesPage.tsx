@@ -186,7 +186,7 @@ function Head(props: {
   const order = (): 'none' | 'ascending' | 'descending' =>
     !isChosen() ? 'none' : props.sort.isDown ? 'descending' : 'ascending';
   const choose = (): void => {
-    // Columns with numbers and times are first sorted in descending order.
+    // The first click on a column of numbers or times sorts it in descending order.
     const first = props.by !== 'name' && props.by !== 'state';
     props.choose({ by: props.by, isDown: isChosen() ? !props.sort.isDown : first });
   };

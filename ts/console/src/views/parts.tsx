@@ -127,7 +127,7 @@ export function dropAction(props: PaneProps<unknown>, permission: string): ViewA
 export interface Fact {
   readonly name: string;
   readonly text: string;
-  /** Spans several columns, or all of them. */
+  /** Width of the fact if it spans several columns (`broad`) or all columns (`wide`). */
   readonly width?: 'broad' | 'wide';
   readonly isBad?: boolean;
 }

@@ -137,7 +137,7 @@ test('names with numbers become bars, largest first', (t) => {
   t.is(chartData(cols, many, { axis: 'names', x: 0, key: undefined }, [1]).left, 60);
 });
 
-test('two numeric columns become a scatter plot, ordered by the first', (t) => {
+test('two numeric columns become a scatter plot, ordered by the first column', (t) => {
   const cols = columns(['a', 'DOUBLE'], ['b', 'LONG']);
   const rows: Row[] = [
     [3, '1'],
@@ -170,7 +170,11 @@ test('decimating a million points keeps extremes, ends and gaps', (t) => {
     points.reduce<number>((most, point) => Math.max(most, point ?? most), -2);
   t.is(highest(few.series[0]?.points), highest(first?.points));
   const part = decimated(data, { from: 1000.5, to: 1010 }, 300);
-  t.deepEqual([part.times[0], part.times.at(-1)], [1000, 1011], 'lines lead out of the picture');
+  t.deepEqual(
+    [part.times[0], part.times.at(-1)],
+    [1000, 1011],
+    'lines continue beyond the visible range',
+  );
 });
 
 test('one point, no points and only gaps are not decimated', (t) => {
@@ -194,7 +198,7 @@ test('series with a different magnitude use the second axis', (t) => {
   t.deepEqual(onSecondAxis(of(100, 3000), [true, false]), [false, false]);
 });
 
-test('candle columns are found beside a key, by common or function names', (t) => {
+test('candle columns are found next to a key column, by common or function names', (t) => {
   const rows: Row[] = [
     [at(0), 'a', 1, 2, 0, 1],
     [at(0), 'b', 5, 6, 4, 5],
@@ -253,7 +257,7 @@ test('candle columns are found by functions of one column, in any order', (t) =>
   t.is(candlesOf(['first(price)', 'max(price)', 'min(price)', 'avg(price)']), undefined);
 });
 
-test('candles keep the interval of the query while they are distinguishable', (t) => {
+test('candles keep the query interval as long as they are distinguishable', (t) => {
   const quarter = 15 * 60_000;
   const most = (432 - 90) / MIN_CANDLE_PX;
   for (const count of [2, 24, 96, 97, 150]) {
@@ -265,7 +269,7 @@ test('candles keep the interval of the query while they are distinguishable', (t
   const data = { times, series: [{ label: 'open', points: times.map(() => 1) }] };
   t.is(mergedCandles(data, most).span, 6);
   const day = { from: 0, to: 95 * quarter };
-  t.is(mergedCandles(data, most, day).span, 1, 'only the range in view counts');
+  t.is(mergedCandles(data, most, day).span, 1, 'candles outside the visible range do not count');
 });
 
 test('any four numeric columns can be chosen for candles', (t) => {
@@ -305,7 +309,7 @@ test('dense candles are merged into first, highest, lowest, last and sum', (t) =
   t.is(mergedCandles({ times, series }, 6).span, 1);
 });
 
-test('the second axis shows the series that differ most; flat series are found', (t) => {
+test('the second axis shows the series that differ most, and flat series are found', (t) => {
   const of = (...sizes: number[]): { times: number[]; series: Series[] } => ({
     times: [0],
     series: sizes.map((size) => ({ label: String(size), points: [size] })),
@@ -354,13 +358,16 @@ test('prices that would look flat on a shared axis are detected', (t) => {
         all.map((_one, at) => at === 0),
         [],
       ),
-      'one alone',
+      'a single visible series',
     );
   }
   t.false(isFlat(of([100, 10], [102, 12]), [true, true], []));
-  t.false(isFlat(of([64_000, 90], [150, 1]), [true, true], [true, false]), 'an axis each');
+  t.false(
+    isFlat(of([64_000, 90], [150, 1]), [true, true], [true, false]),
+    'a separate axis per series',
+  );
   t.true(isFlat(of([64_000, 90], [150, 1], [100, 1]), [true, true, true], [true, false, false]));
-  t.false(isFlat(of([5, 0], [9, 0]), [true, true], []), 'constants have nothing to show');
+  t.false(isFlat(of([5, 0], [9, 0]), [true, true], []), 'constant series are not flat');
 });
 
 test('percent changes are relative to the first value of each series', (t) => {

@@ -61,12 +61,16 @@ test('visible rows and their neighbours are loaded once', async (t) => {
   const windows = new Windows(10_000_000, 3, source(asked));
   windows.want(50, 90);
   await rest();
-  t.deepEqual(asked, [], 'what came with the result is there');
+  t.deepEqual(asked, [], 'the first rows are already loaded');
   for (let at = 500_000; at < 600_000; at += 10_000) {
     windows.want(at, at + 40);
   }
   await rest();
-  t.deepEqual(asked, [{ from: 589_000, count: 3 * WINDOW_ROWS }], 'a scroll asks once it rests');
+  t.deepEqual(
+    asked,
+    [{ from: 589_000, count: 3 * WINDOW_ROWS }],
+    'rows are requested once scrolling stops',
+  );
   t.deepEqual(windows.row(590_039), [590_039]);
   t.is(windows.row(600_000), undefined);
   windows.want(590_960, 591_010);

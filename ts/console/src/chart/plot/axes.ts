@@ -11,8 +11,8 @@ import { DAY, HOUR, LOCAL, MINUTE, MONTH, SECOND, timeTicks, UTC, YEAR } from '.
 // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- see above
 const RIGHT: Pick<uPlot.Axis, 'side'> = { side: 1 };
 
-// Step, its label, and a second line that appears when the year, month, day, hour or minute
-// changes.
+// Each entry: step, label, and the second line that appears when the year, month, day, hour or
+// minute changes.
 const DATE_LINE = '\n{D} {MMM} {YYYY}';
 const DAY_LINE = '\n{D} {MMM}';
 const TIME_LABELS = [
@@ -54,7 +54,7 @@ export function axesOf(options: PlotOptions, role: Role): uPlot.Axis[] {
       // Prices are labelled on the right, next to the newest price.
       ...(candles ? RIGHT : {}),
       gap: 6,
-      // The library passes no labels before its first pass, contrary to its types.
+      // Contrary to its types, the library passes no labels before its first layout pass.
       size,
       values,
       grid,

@@ -105,7 +105,7 @@ function drawLine(frame: Frame, times: readonly number[], stroke: Stroke): void 
   const areFew = inView < box.width / (DOTS_APART * scale);
   pen.setLineDash([]);
   for (const run of runs) {
-    // A line through a single point has no length.
+    // A line through a single point would be invisible.
     if (areFew || run.length === 1) {
       run.forEach((place) => dot(frame, place.x, place.y));
     }

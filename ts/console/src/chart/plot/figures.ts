@@ -115,7 +115,7 @@ function drawLabel(paint: FigurePaint, text: string, x: number, y: number, width
 
 const LABEL = 18;
 const COURSE_SHARE = 0.28;
-/** Figures lower than this have no sparkline. */
+/** Minimum height of a figure with a sparkline. */
 const MIN_COURSE = 90;
 
 function drawNumber(paint: FigurePaint, figure: Figure, box: Box): void {
@@ -180,7 +180,9 @@ function drawCourse(
   pen.stroke();
 }
 
-/** Ends of a gauge: those that the user chose, or else round numbers around the values. */
+/**
+ * Ends of a gauge: the values that the user chose, or else round numbers around the shown values.
+ */
 export function endsOf(
   { last, points }: Pick<Figure, 'last' | 'points'>,
   { least, most, thresholds, unit }: Look,

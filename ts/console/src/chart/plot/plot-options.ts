@@ -1,4 +1,4 @@
-/** Everything that a plot is drawn from. */
+/** Complete input for drawing a plot. */
 import type { Zone } from '../../model/format.js';
 import type { Range } from '../decimate.js';
 import type { Annotation } from './draw.js';
@@ -25,7 +25,7 @@ export interface PlotOptions {
   readonly syncKey: string | undefined;
   readonly onCursor: (index: number | undefined) => void;
   readonly onZoom: (range: Range) => void;
-  /** By a fraction of the width. */
+  /** Moves the range by a fraction of its width. */
   readonly onPan: (share: number) => void;
   readonly onReset: () => void;
 }

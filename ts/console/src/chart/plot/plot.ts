@@ -91,7 +91,7 @@ export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
   };
 }
 
-/** Synchronizes only the crosshair: a drag would otherwise select its range in every plot. */
+/** Synchronizes only the crosshair. Otherwise a drag would select its range in every plot. */
 function syncedBy(key: string): uPlot.Cursor.Sync {
   const isMove = (type: string): boolean => type === 'mousemove' || type === 'mouseleave';
   return { key, setSeries: false, filters: { pub: isMove, sub: isMove } };
@@ -222,7 +222,7 @@ function scalesOf(options: PlotOptions): uPlot.Scales {
 // eslint-disable-next-line @typescript-eslint/no-unsafe-enum-assignment -- see above
 const LOGARITHMIC: Pick<uPlot.Scale, 'distr' | 'log'> = { distr: 3, log: 10 };
 
-/** Range of the y axis: the ends that the user chose, or else the smallest and largest values. */
+/** Range of the y axis: the limits that the user chose, or else the smallest and largest values. */
 function downOf({ kind, data, look }: PlotOptions): uPlot.Scale {
   const { isLog, least, most } = look;
   const hasVolume = kind === 'candles' && data.series.length > VOLUME_SERIES;
@@ -251,7 +251,7 @@ function downOf({ kind, data, look }: PlotOptions): uPlot.Scale {
   };
 }
 
-/** Kinds that compare sizes: their y axis begins at zero. */
+/** Kinds whose y axis begins at zero, because they compare sizes. */
 const FROM_ZERO: ReadonlySet<ChartKind> = new Set(['bars', 'stacked', 'histogram', 'depth']);
 
 function fromZero(min: number | null, max: number | null): uPlot.Range.MinMax {
@@ -276,7 +276,7 @@ function endRoom({ kind, data, shown }: PlotOptions): number {
   return Math.min(LABEL_ROOM, 18 + longest * 7);
 }
 
-/** The library manages only the values and the crosshair's points; this module draws them. */
+/** The library manages only the values and the crosshair's points; this module draws the series. */
 function seriesOf({ kind, data, shown, colours, second }: PlotOptions, role: Role): uPlot.Series[] {
   return data.series.map(({ label }, index) => {
     const own = { label, paths: () => null, points: { show: false } };
