@@ -16,7 +16,9 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first};
+use crate::operator::{
+    Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work, of_first,
+};
 use crate::plan_node::{PlanNode, with_first_input};
 use crate::properties::ascending;
 use crate::scan::kind::Scan;
@@ -34,7 +36,7 @@ pub fn follows_scan_order(plan: &Arc<dyn ExecutionPlan>) -> bool {
         return true;
     }
     let keeps = match PlanNode::of(plan.as_ref()) {
-        PlanNode::Operator(node) => node.facts().keeps.partitions,
+        PlanNode::Operator(node) => node.facts().preserves.partitions,
         node => node.is_row_wise() || matches!(node, PlanNode::Cooperative),
     };
     keeps && plan.children().first().is_none_or(|child| follows_scan_order(child))
@@ -86,10 +88,10 @@ pub fn reversed(
             }
             // A limit per partition would apply to the wrong end after the reversal.
             Facts { scan: Some(Scan::Filtered(scan)), .. } if scan.fetch().is_none() => {
-                let whole = limit.is_some_and(|limit| limit <= FEW_ROWS);
-                return scan.reversed(whole).map(|scan| Some(scan.plan()));
+                let as_one = limit.is_some_and(|limit| limit <= FEW_ROWS);
+                return scan.reversed(as_one).map(|scan| Some(scan.plan()));
             }
-            facts if facts.keeps.direction => facts.keeps.every_row,
+            facts if facts.preserves.direction => facts.preserves.every_row,
             _ => return Ok(None),
         },
         PlanNode::Projection(_) | PlanNode::Cooperative | PlanNode::Values => true,
@@ -102,7 +104,7 @@ pub fn reversed(
     with_first_input(Arc::clone(plan), |_| Ok(child)).map(Some)
 }
 
-/// Reads partitions one after the other. Later ones read ahead into bounded queues.
+/// Reads partitions one after the other. Later partitions are read ahead into bounded queues.
 pub struct TimeConcat;
 
 impl TimeConcat {
@@ -128,7 +130,12 @@ impl Operator for TimeConcat {
             memory: None,
             // A sort above must not move below this operator: concatenating sorted partitions does
             // not sort them.
-            keeps: Keeps { rows: is_one, partitions: false, direction: true, every_row: true },
+            preserves: PreservedOrder {
+                rows: is_one,
+                partitions: false,
+                direction: true,
+                every_row: true,
+            },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

@@ -1,5 +1,5 @@
-//! Node types of a physical plan, as planning needs them. `DataFusion` has no common interface for
-//! its nodes; our operators describe themselves ([`crate::operator::Operator`]).
+//! Node types of a physical plan that planning distinguishes. `DataFusion` has no common interface
+//! for its nodes; our operators describe themselves ([`crate::operator::Operator`]).
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub enum PlanNode<'a> {
     Filter(&'a FilterExec),
     /// Yields between batches of its input.
     Cooperative,
-    /// Computes the values of sub-queries, its other inputs, before its first input is read.
+    /// Computes sub-query values, which are its other inputs, before its first input is read.
     Values,
     LocalLimit,
     GlobalLimit,
@@ -107,7 +107,7 @@ impl<'a> PlanNode<'a> {
         matches!(self, Self::Filter(_) | Self::Projection(_) | Self::LocalLimit | Self::Values)
     }
 
-    /// Number of rows of a leaf, if they exist before it runs.
+    /// Number of rows of a leaf, if the rows exist before it runs.
     pub fn known_rows(&self) -> Option<usize> {
         match self {
             Self::OneRow => Some(1),
@@ -200,7 +200,7 @@ pub(crate) struct Grouping<'a> {
     pub(crate) input: &'a Arc<dyn ExecutionPlan>,
 }
 
-/// Returns the parts of a two-step GROUP BY whose input is not ordered by its keys, before an
+/// Returns the components of a two-step GROUP BY whose input is not ordered by its keys, before an
 /// exchange is inserted between the steps.
 pub(crate) fn grouping(plan: &Arc<dyn ExecutionPlan>) -> Option<Grouping<'_>> {
     let last = plan.downcast_ref::<AggregateExec>()?;

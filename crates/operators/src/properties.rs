@@ -34,7 +34,7 @@ pub(crate) fn properties_of(
     Arc::new(properties.with_scheduling_type(SchedulingType::Cooperative))
 }
 
-/// Ascending order of one column.
+/// Ascending order by one column.
 pub(crate) fn ascending(timestamp: &Arc<dyn PhysicalExpr>) -> PhysicalSortExpr {
     let options = SortOptions { descending: false, nulls_first: true };
     PhysicalSortExpr::new(Arc::clone(timestamp), options)

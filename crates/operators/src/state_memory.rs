@@ -25,25 +25,25 @@ impl StateMemory {
     }
 
     /// Creates an empty reservation for one state.
-    pub(crate) fn share(self: &Arc<Self>) -> StateShare {
-        StateShare { of: Arc::clone(self), bytes: 0 }
+    pub(crate) fn reservation(self: &Arc<Self>) -> StateReservation {
+        StateReservation { of: Arc::clone(self), bytes: 0 }
     }
 }
 
 /// Memory reserved by one state; released when dropped.
 #[derive(Debug)]
-pub(crate) struct StateShare {
+pub(crate) struct StateReservation {
     of: Arc<StateMemory>,
     bytes: usize,
 }
 
-impl StateShare {
+impl StateReservation {
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 
     /// Changes the reservation to a total of `bytes`. Returns false, and changes nothing, if the
-    /// budget does not suffice.
+    /// budget is too small.
     pub(crate) fn try_resize(&mut self, bytes: usize) -> bool {
         let StateMemory { limit, used } = self.of.as_ref();
         let own = self.bytes;
@@ -58,7 +58,7 @@ impl StateShare {
     }
 }
 
-impl Drop for StateShare {
+impl Drop for StateReservation {
     fn drop(&mut self) {
         self.try_resize(0);
     }
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn memory_shares_have_a_common_limit_and_free_their_bytes() {
         let memory = StateMemory::new(100);
-        let (mut one, mut other) = (memory.share(), memory.share());
+        let (mut one, mut other) = (memory.reservation(), memory.reservation());
         assert!(one.try_resize(60) && other.try_resize(40));
         assert!(!other.try_resize(41) && !one.try_resize(usize::MAX));
         assert_eq!((one.bytes(), other.bytes(), memory.used()), (60, 40, 100));

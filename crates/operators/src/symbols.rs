@@ -10,9 +10,9 @@ use tidemark_storage::SymbolDictionary;
 use crate::plan_node::PlanNode;
 use crate::scan::exec::SliceScan;
 
-/// What must still be as in the scan: the values, in scan order, or the keys of symbols. Sorted or
-/// merged rows have the scan's values. If they were spilled, their symbol keys differ, because each
-/// file is read with a separate dictionary.
+/// The property of a column that must be the same as in the scan: its values in scan order, or its
+/// symbol keys. Sorted or merged rows have the scan's values. If they were spilled, their symbol
+/// keys differ, because each file is read with a separate dictionary.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Cells {
     Values,
@@ -43,8 +43,8 @@ pub(crate) fn nullable_origin<'a>(
     Some(((scan, output), unmatched || scan.has_nulls(output)))
 }
 
-/// Finds the scan column that a column comes from. Sets `unmatched` if a join on the way may have
-/// no match for it.
+/// Finds the scan column from which a column originates. Sets `unmatched` if a join in between may
+/// have no match for it.
 fn column_origin<'a>(
     plan: &'a Arc<dyn ExecutionPlan>,
     index: usize,

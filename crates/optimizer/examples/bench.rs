@@ -1,4 +1,4 @@
-//! Measures the operators in milliseconds over a table of random trades and quotes.
+//! Measures the operators in milliseconds on a table of random trades and quotes.
 //!
 //! `cargo run --release -p tidemark-optimizer --example bench -- 20000000`
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "prints its measurements")]

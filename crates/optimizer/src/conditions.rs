@@ -1,5 +1,5 @@
-//! Joins many conditions into a balanced expression tree. `DataFusion` chains the conditions that
-//! it moves, and each one costs a stack frame in every traversal.
+//! Combines many conditions into a balanced expression tree. `DataFusion` chains the conditions
+//! that it moves, and each condition in a chain costs a stack frame in every traversal.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
@@ -11,12 +11,12 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 /// Maximum number of conditions in a chain that is left unchanged.
 const SHORT: usize = 32;
 
-/// Joins the conditions by AND, as a balanced tree.
+/// Combines the conditions with AND into a balanced tree.
 pub fn all_of(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
     balanced(conditions.into_iter().collect(), Expr::and)
 }
 
-/// Joins the conditions by OR, as a balanced tree.
+/// Combines the conditions with OR into a balanced tree.
 pub fn any_of(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
     balanced(conditions.into_iter().collect(), Expr::or)
 }
@@ -72,7 +72,7 @@ fn rebalanced(predicate: Expr) -> Expr {
     all_of(split_conjunction_owned(predicate)).unwrap_or_default()
 }
 
-/// Whether ANDs are nested many levels deep in their left, or right, operands.
+/// Whether ANDs are nested many levels deep in their left or right operands.
 fn is_chain(predicate: &Expr) -> bool {
     let is_long = |side: fn(&BinaryExpr) -> &Expr| {
         let mut at = predicate;

@@ -1,9 +1,9 @@
-//! Turns logical plans into physical plans: size limits, rules, sub-queries as joins, and time
-//! order preserved from scan to result.
+//! Converts logical plans into physical plans: enforces size limits, applies rules, converts
+//! sub-queries into joins, and preserves the time order from scan to result.
 //!
-//! [`PlanSession`] is the planner. The logical `rules` rewrite a plan, `lower` turns each of its
-//! nodes into an operator. [`tidemark_operators::Facts`] describes the properties of an operator.
-//! This crate never sees SQL text.
+//! [`PlanSession`] is the planner. The logical `rules` rewrite a plan, and `lower` converts each of
+//! its nodes into an operator. [`tidemark_operators::Facts`] describes the properties of an
+//! operator. This crate does not process SQL text.
 #![forbid(unsafe_code)]
 
 mod conditions;

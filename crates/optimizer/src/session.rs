@@ -46,10 +46,10 @@ use crate::rules::join_keys::JoinKeys;
 use crate::rules::keys::{EqualKeys, equal_keys};
 use crate::rules::push_filters::PushFilters;
 use crate::rules::stoppable::{Stoppable, StoppableStatistics};
-use tidemark_operators::{PartRows, ShareLiterals, SharedRows};
+use tidemark_operators::{InternLiterals, PartitionRows, SharedRows};
 
 /// A sort reserves 1/n of the query's memory for merging, up to a maximum.
-const MERGE_SHARE: usize = 16;
+const MERGE_MEMORY_DIVISOR: usize = 16;
 const MAX_MERGE_BYTES: usize = 10 << 20;
 
 /// Batch size of `DataFusion` operators in rows. A merge keeps several batches of each input in
@@ -58,8 +58,8 @@ const MERGED_ROWS: usize = 16 * 1024;
 
 /// Maximum rows of a build side that all workers share, or maximum bytes if its size in bytes is
 /// known.
-const HELD_ROWS: usize = 1 << 20;
-const HELD_BYTES: usize = 64 << 20;
+const MAX_SHARED_BUILD_ROWS: usize = 1 << 20;
+const MAX_SHARED_BUILD_BYTES: usize = 64 << 20;
 
 /// Options of a session.
 #[derive(Clone)]
@@ -72,7 +72,7 @@ pub struct SessionOptions {
     pub query_memory_bytes: usize,
     /// Minimum rows of a scan partition and maximum rows of its batches; `None` selects the
     /// fastest.
-    pub scan_part_rows: Option<NonZeroUsize>,
+    pub scan_partition_rows: Option<NonZeroUsize>,
 }
 
 impl Default for SessionOptions {
@@ -82,7 +82,7 @@ impl Default for SessionOptions {
             target_partitions,
             runtime: Arc::default(),
             query_memory_bytes: usize::MAX,
-            scan_part_rows: None,
+            scan_partition_rows: None,
         }
     }
 }
@@ -110,25 +110,25 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         Arc::new(GroupDistinct::default()),
         // Tidemark: reduces the keys that are hashed and compared.
         Arc::new(DependentKeys),
-        // Tidemark: turns equalities into keys. Joins with a condition in WHERE, or beside an
-        // equality, would otherwise be nested loops.
+        // Tidemark: turns equalities into keys. Otherwise, joins with a condition in WHERE, or with
+        // one in addition to an equality, would be nested loops.
         Arc::new(JoinKeys),
         // Removes `WHERE true`, empties `WHERE false`.
         Arc::new(EliminateFilter::new()),
         Arc::new(EliminateCrossJoin::new()),
-        // LIMIT reaches the scan, which then reads only that many rows; must precede moving
-        // filters.
+        // Moves LIMIT to the scan, which then reads only that many rows. Must run before filters
+        // are moved.
         Arc::new(PushDownLimit::new()),
-        // Time predicates reach the scan and prune; other predicates run below joins.
+        // Moves time predicates to the scan, where they prune, and other predicates below joins.
         Arc::new(PushFilters::default()),
         // Tidemark: balances the condition chains of the previous rule.
         Arc::new(BalanceConditions),
-        // Only used columns are mapped and filtered.
+        // Removes unused columns, so that they are neither mapped nor filtered.
         Arc::new(NarrowInputs(OptimizeProjections::new())),
-        // Tidemark: values that compare equal become one key.
+        // Tidemark: maps values that compare equal to one key.
         Arc::new(EqualKeys),
-        // Tidemark: long constants are not copied into each row.
-        Arc::new(ShareLiterals),
+        // Tidemark: shares long constants, so that they are not copied into each row.
+        Arc::new(InternLiterals),
     ]
 }
 
@@ -206,7 +206,7 @@ impl PlanSession {
             SharedRows::in_plan(lower::lowered(&plan, self, &scans)?)?
         };
         lower::check(&plan)?;
-        // Other operators are made to yield, so that cancelling works, and kept within bounds.
+        // Makes other operators yield, so that they can be cancelled, and keeps them within bounds.
         bounded(EnsureCooperative::new().optimize(plan, self.config.options())?)
     }
 }
@@ -311,7 +311,7 @@ impl OptimizerConfig for PlanSession {
 /// Builds the configuration of plans.
 fn session_config(options: &SessionOptions) -> SessionConfig {
     let partitions = options.target_partitions.max(1);
-    let merging = options.query_memory_bytes / partitions / MERGE_SHARE;
+    let merging = options.query_memory_bytes / partitions / MERGE_MEMORY_DIVISOR;
     let config = SessionConfig::new()
         .with_target_partitions(partitions)
         // Memory that each sort reserves for merging its spilled runs.
@@ -322,11 +322,17 @@ fn session_config(options: &SessionOptions) -> SessionConfig {
         .set_usize("datafusion.execution.max_spill_file_size_bytes", 1)
         // Build sides up to this size are shared by all workers; larger inputs are partitioned by
         // key.
-        .set_usize("datafusion.optimizer.hash_join_single_partition_threshold_rows", HELD_ROWS)
-        .set_usize("datafusion.optimizer.hash_join_single_partition_threshold", HELD_BYTES)
+        .set_usize(
+            "datafusion.optimizer.hash_join_single_partition_threshold_rows",
+            MAX_SHARED_BUILD_ROWS,
+        )
+        .set_usize(
+            "datafusion.optimizer.hash_join_single_partition_threshold",
+            MAX_SHARED_BUILD_BYTES,
+        )
         .with_create_default_catalog_and_schema(false);
-    match options.scan_part_rows {
-        Some(rows) => config.with_extension(Arc::new(PartRows(rows))),
+    match options.scan_partition_rows {
+        Some(rows) => config.with_extension(Arc::new(PartitionRows(rows))),
         None => config,
     }
 }

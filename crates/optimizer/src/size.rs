@@ -34,8 +34,8 @@ const MAX_TIME_WINDOWS: usize = 1_000;
 /// Maximum window functions that are computed one after the other, because they sort by different
 /// keys.
 const MAX_WINDOWS: usize = 100;
-/// Maximum product of the columns of a list and the input columns that they are looked up in.
-/// Allows `SELECT *` of the widest table, and a PIVOT with the maximum number of values.
+/// Maximum number of columns in a list, multiplied by the number of input columns in which they are
+/// looked up. Allows `SELECT *` of the widest table, and a PIVOT with the maximum number of values.
 const MAX_LOOKUPS: usize = 30_000_000;
 
 /// A plan with more nodes than this is built on a separate stack.
@@ -209,8 +209,8 @@ pub fn check_lookups(count: usize, among: usize) -> EngineResult<()> {
     Err(error.with_hint("list the required columns instead of *"))
 }
 
-fn refuse(what: &str, count: usize, most: usize) -> EngineResult<()> {
-    let message = format!("too many {what} [count={count}, max={most}]");
+fn refuse(what: &str, count: usize, max: usize) -> EngineResult<()> {
+    let message = format!("too many {what} [count={count}, max={max}]");
     Err(EngineError::new(ErrorCode::StatementTooComplex, message))
 }
 

@@ -98,9 +98,9 @@ fn column(rng: &mut ChaCha8Rng, kind: usize, rows: usize, different: i64, nulls:
 }
 
 /// Rows with these keys, a row number and a string.
-fn side(rng: &mut ChaCha8Rng, kinds: &[usize], name: &str, most: usize) -> Vec<RecordBatch> {
-    let is_many = most > 5_000;
-    let count = rng.random_range(if is_many { most } else { 0 }..=most);
+fn side(rng: &mut ChaCha8Rng, kinds: &[usize], name: &str, max: usize) -> Vec<RecordBatch> {
+    let is_many = max > 5_000;
+    let count = rng.random_range(if is_many { max } else { 0 }..=max);
     // Rows with the same key form a cross product.
     let different = if is_many { 20_000 } else { [1, 3, 40, 10_000][rng.random_range(0..4)] };
     let nulls = if is_many { 0.02 } else { [0.0, 0.0, 0.2, 1.0][rng.random_range(0..4)] };
@@ -165,8 +165,8 @@ impl Join {
         use JoinType::*;
         let mut join = Self::random(rng, keys);
         let kinds: &[_] = match (round, is_shared) {
-            // Other kinds, partitioned by key, have an order, and Tidemark's joins do not replace
-            // them.
+            // Other kinds of joins that are partitioned by key have an order, and Tidemark's joins
+            // do not replace them.
             (..6, false) => &[Left, Full, LeftSemi],
             (..6, true) if round % 3 == 2 => &[Inner, Right, RightSemi],
             // With a shared build side, the left side is the outer one.
@@ -181,7 +181,7 @@ impl Join {
         join
     }
 
-    /// The last column, and the first one after it.
+    /// Projects the last column, then the first.
     fn projection(&self, width: usize) -> Option<Vec<usize>> {
         self.projected.then(|| vec![width - 1, 0])
     }
@@ -297,10 +297,10 @@ impl Join {
         let side = |batches: &[RecordBatch], name: &str| {
             let schema = batches[0].schema();
             let is_shared = mode == PartitionMode::CollectLeft;
-            let parts = if is_shared && name == "r" { partitions } else { 1 };
-            let length = batches.len().div_ceil(parts).max(1);
+            let partition_count = if is_shared && name == "r" { partitions } else { 1 };
+            let length = batches.len().div_ceil(partition_count).max(1);
             let mut batches: Vec<_> = batches.chunks(length).map(<[_]>::to_vec).collect();
-            batches.resize(parts, vec![]);
+            batches.resize(partition_count, vec![]);
             let rows = MemorySourceConfig::try_new(&batches, schema, None).unwrap();
             // The rows are ordered by their numbers.
             let order = LexOrdering::from([PhysicalSortExpr::new_default(key(name, self.keys))]);
@@ -338,7 +338,7 @@ fn numbers_ascend(keys: usize) -> JoinFilter {
 }
 
 /// A memory pool like the engine's: consumers that can spill share the remainder evenly, and leave
-/// a part for the others.
+/// some memory for the others.
 #[derive(Debug)]
 struct Shared {
     pool: GreedyMemoryPool,
@@ -381,8 +381,8 @@ impl MemoryPool for Shared {
         let MemoryLimit::Finite(limit) = self.pool.memory_limit() else { return Ok(()) };
         let fixed = self.pool.reserved().saturating_sub(self.spillable.load(Ordering::SeqCst));
         let shared = limit.saturating_sub(fixed + limit / 8);
-        let share = shared / self.spilling.load(Ordering::SeqCst).max(1);
-        if reservation.consumer().can_spill() && reservation.size() + additional > share {
+        let budget = shared / self.spilling.load(Ordering::SeqCst).max(1);
+        if reservation.consumer().can_spill() && reservation.size() + additional > budget {
             return resources_err!("{additional} bytes are more than one that spills may have");
         }
         self.pool.try_grow(reservation, additional)?;
@@ -446,7 +446,7 @@ enum Ours {
 }
 
 /// Returns the Tidemark joins that replace a hash join.
-fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Vec<(Ours, Arc<dyn ExecutionPlan>)> {
+fn replacements(plan: &Arc<dyn ExecutionPlan>) -> Vec<(Ours, Arc<dyn ExecutionPlan>)> {
     let grace = with_files(Arc::clone(plan)).unwrap();
     let in_memory = equi_join(Arc::clone(plan), usize::MAX, Ok).unwrap();
     let in_memory = match in_memory.name() {
@@ -461,7 +461,7 @@ fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Vec<(Ours, Arc<dyn ExecutionPlan
 /// Returns a join with its sides merged into one partition where it requires that.
 fn as_required(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     let requirements = plan.input_distribution_requirements().into_per_child();
-    let required = |(child, wanted): (&Arc<dyn ExecutionPlan>, _)| match wanted {
+    let required = |(child, expected): (&Arc<dyn ExecutionPlan>, _)| match expected {
         Distribution::SinglePartition => Arc::new(CoalescePartitionsExec::new(Arc::clone(child))),
         _ => Arc::clone(child),
     };
@@ -470,7 +470,7 @@ fn as_required(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     plan.replace_children(children, options).unwrap()
 }
 
-async fn assert_given_back(runtime: &Arc<RuntimeEnv>, shown: &str) {
+async fn assert_memory_released(runtime: &Arc<RuntimeEnv>, shown: &str) {
     // The tasks of an exchange are aborted and end a little later.
     for _ in 0..500 {
         if runtime.memory_pool.reserved() > 0 {
@@ -491,9 +491,9 @@ async fn joins_that_spill_to_files_match_nested_loops() {
         let is_shared = if is_large { round % 3 > 0 } else { rng.random_bool(0.7) };
         let join = Join::of_round(&mut rng, round, keys, is_shared);
         // 50,000 rows with one narrow key just fit in memory.
-        let most = if is_large { 60_000 } else { [0, 30, 2_000][rng.random_range(0..3)] };
-        let left = side(&mut rng, &kinds, "l", most);
-        let right = side(&mut rng, &kinds, "r", most / 4);
+        let max = if is_large { 60_000 } else { [0, 30, 2_000][rng.random_range(0..3)] };
+        let left = side(&mut rng, &kinds, "l", max);
+        let right = side(&mut rng, &kinds, "r", max / 4);
         let mode = if is_shared { PartitionMode::CollectLeft } else { PartitionMode::Partitioned };
         let sides = (mode, rng.random_range(1..=3));
         let mut expected = join.by_loops(&cells(&left), &cells(&right));
@@ -503,21 +503,22 @@ async fn joins_that_spill_to_files_match_nested_loops() {
             // An exchange can only run once.
             let plan = || join.plan(&left, &right, sides);
             let is_refused = rows_of(&plan(), &runtime).await.is_err();
-            for (which, (ours, _)) in instead_of(&plan()).into_iter().enumerate() {
+            for (which, (ours, _)) in replacements(&plan()).into_iter().enumerate() {
                 let shown =
                     format!("round {round}, {which} {ours:?}: {join:?} {kinds:?} {sides:?}");
-                let (_, own) = instead_of(&plan()).swap_remove(which);
+                let (_, own) = replacements(&plan()).swap_remove(which);
                 let got = rows_of(&own, &runtime).await;
                 drop(own);
-                assert_given_back(&runtime, &shown).await;
-                let parts = got.unwrap_or_else(|error| panic!("{shown} in {memory}: {error}"));
+                assert_memory_released(&runtime, &shown).await;
+                let partition_count =
+                    got.unwrap_or_else(|error| panic!("{shown} in {memory}: {error}"));
                 if sides.0 == PartitionMode::CollectLeft {
                     assert!(
-                        parts.iter().all(|rows| join.is_in_order(ours, rows)),
+                        partition_count.iter().all(|rows| join.is_in_order(ours, rows)),
                         "{shown} in {memory}"
                     );
                 }
-                let mut got = parts.concat();
+                let mut got = partition_count.concat();
                 got.sort();
                 assert!(
                     got == expected,

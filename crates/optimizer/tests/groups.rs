@@ -68,8 +68,8 @@ async fn answer_of(plan: Arc<dyn ExecutionPlan>, options: &SessionOptions) -> Re
     Ok(Answer { rows, plan: displayable(plan.as_ref()).indent(false).to_string() })
 }
 
-/// A memory pool that spilling operators share evenly, as in a query. If the first one could take
-/// all, chance would decide whether the others have enough memory to spill.
+/// A memory pool that spilling operators share evenly, as in a query. If the first operator could
+/// allocate all memory, chance would decide whether the others have enough memory to spill.
 fn with_memory(bytes: usize) -> Arc<RuntimeEnv> {
     let pool = Arc::new(FairSpillPool::new(bytes));
     RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap()
@@ -124,7 +124,7 @@ async fn timestamp_floors_are_planned_as_buckets() {
             let plan = input.aggregate(keys, aggregates).unwrap().build().unwrap();
             let own = SessionOptions {
                 target_partitions: rng.random_range(1..5),
-                scan_part_rows: NonZeroUsize::new(rng.random_range(1..400)),
+                scan_partition_rows: NonZeroUsize::new(rng.random_range(1..400)),
                 ..SessionOptions::default()
             };
             let expected = plain_answer(&plan, &own).await.unwrap();
@@ -153,7 +153,7 @@ async fn groups_match_datafusion() {
             let small = NonZeroUsize::new(rng.random_range(1..400));
             let own = SessionOptions {
                 target_partitions: rng.random_range(1..5),
-                scan_part_rows: small,
+                scan_partition_rows: small,
                 ..SessionOptions::default()
             };
             let plain = SessionOptions { target_partitions: 1, ..own.clone() };
@@ -173,7 +173,7 @@ async fn groups_match_datafusion() {
     assert!(ours > 300, "too few plans with groups of our own: {ours}");
 }
 
-/// Rows that exceed the memory go to the spilling operators.
+/// Rows that exceed the memory limit are passed to the spilling operators.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn groups_that_exceed_the_memory_limit_spill() {
     let mut rng = random();
@@ -185,7 +185,7 @@ async fn groups_that_exceed_the_memory_limit_spill() {
     let table = store.table("t", vec![batch_of(&all)]);
     let own = SessionOptions {
         target_partitions: 2,
-        scan_part_rows: NonZeroUsize::new(2_000),
+        scan_partition_rows: NonZeroUsize::new(2_000),
         ..SessionOptions::default()
     };
     let aggregates = vec![count(lit(1_i64)).alias("count"), max(col("t.number")).alias("max")];

@@ -71,14 +71,14 @@ fn collected<A: Array + FromIterator<T> + 'static, T>(values: impl Iterator<Item
 }
 
 /// Rows with these keys, and a row number.
-fn side(rng: &mut ChaCha8Rng, kinds: &[usize], name: &str, most: usize) -> Vec<RecordBatch> {
+fn side(rng: &mut ChaCha8Rng, kinds: &[usize], name: &str, max: usize) -> Vec<RecordBatch> {
     let texts = (0..rng.random_range(1..30)).map(|text| Some(format!("text {}", text - 9)));
     let dictionary = collected::<StringViewArray, _>(texts);
     let mut number = 0;
     let mut fields = vec![];
     let mut batches = vec![];
     for _ in 0..rng.random_range(1..5) {
-        let rows = rng.random_range(0..=most);
+        let rows = rng.random_range(0..=max);
         let mut columns: Vec<ArrayRef> =
             kinds.iter().map(|&kind| column(rng, kind, rows, &dictionary)).collect();
         columns.push(Arc::new(Int64Array::from_iter_values(number..number + rows as i64)));
@@ -110,9 +110,9 @@ async fn rows_of(plan: Arc<dyn ExecutionPlan>) -> Vec<Vec<Vec<String>>> {
     partitions
 }
 
-fn in_memory(parts: &[Vec<RecordBatch>]) -> Arc<dyn ExecutionPlan> {
-    let schema = parts[0][0].schema();
-    MemorySourceConfig::try_new_exec(parts, schema, None).unwrap()
+fn in_memory(partitions: &[Vec<RecordBatch>]) -> Arc<dyn ExecutionPlan> {
+    let schema = partitions[0][0].schema();
+    MemorySourceConfig::try_new_exec(partitions, schema, None).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -130,8 +130,8 @@ async fn lookup_joins_match_hash_joins() {
         let keys = rng.random_range(1..=3);
         let kinds: Vec<usize> = (0..keys).map(|_| rng.random_range(0..KINDS)).collect();
         let held = in_memory(&[side(&mut rng, &kinds, "h", 40)]);
-        let parts = (0..rng.random_range(1..3)).map(|_| side(&mut rng, &kinds, "p", 60));
-        let probe = in_memory(&parts.collect::<Vec<_>>());
+        let partitions = (0..rng.random_range(1..3)).map(|_| side(&mut rng, &kinds, "p", 60));
+        let probe = in_memory(&partitions.collect::<Vec<_>>());
         let on = (0..keys).map(|at| {
             let key = |name: &str| {
                 Arc::new(Column::new(&format!("{name}{at}"), at)) as Arc<dyn PhysicalExpr>
@@ -242,8 +242,8 @@ async fn long_list_values_produce_small_batches() {
     assert_eq!(rows, 500);
 }
 
-/// The memory of the keys is counted while they are numbered: if it is exceeded, the build side
-/// goes to a file.
+/// The memory of the keys is counted while IDs are assigned. If the limit is exceeded, the build
+/// side is written to a file.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_that_exceed_the_memory_limit_spill_to_files() {
     let keys = |name: &str, rows: i64| {

@@ -25,7 +25,7 @@ use rand_chacha::ChaCha8Rng;
 use reference_operators::{asof, groups, latest};
 use support::*;
 use tidemark_operators::{
-    AsofJoinNode, AsofKind, Bucket, BucketSpec, FillNode, FillValue, KeptGroups, LatestOnNode,
+    AsofJoinNode, AsofKind, Bucket, BucketSpec, FillNode, FillValue, GroupCache, LatestOnNode,
     Rows, SampleByNode, StateMemory, StepUnit,
 };
 use tidemark_storage::{TableSnapshot, TimeRange};
@@ -62,7 +62,8 @@ fn aggregates() -> Vec<Expr> {
     ]
 }
 
-/// Merging partial results rounds differently, so these are only tested with one partition.
+/// Merging partial results rounds differently, so these aggregates are only tested with one
+/// partition.
 fn distances() -> Vec<Expr> {
     let of = |name: &str| edge(name, col("t.price"), DataType::Float64).alias(name);
     ["stddev_samp", "stddev_pop", "var_samp", "var_pop"].map(of).into()
@@ -168,7 +169,7 @@ fn condition(rng: &mut ChaCha8Rng) -> (Expr, Test) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn filters_match_a_naive_loop() {
     let mut rng = random();
-    let mut kept = 0;
+    let mut retained = 0;
     for _ in 0..60 {
         let store = Store::new();
         let (table, rows) = table(&store, &mut rng, "t");
@@ -181,12 +182,12 @@ async fn filters_match_a_naive_loop() {
         assert!(shown.contains("FilteredScanExec"), "{shown}");
         let found = cells(&run(plan, 2).await.unwrap());
         let holds = |row: &&Row| conditions.iter().all(|(_, holds)| holds(row));
-        let wanted: Vec<Row> = rows.iter().filter(holds).cloned().collect();
-        let wanted = if wanted.is_empty() { vec![] } else { cells(&[batch_of(&wanted)]) };
-        assert_eq!(found, wanted, "{all}");
-        kept += found.len();
+        let expected: Vec<Row> = rows.iter().filter(holds).cloned().collect();
+        let expected = if expected.is_empty() { vec![] } else { cells(&[batch_of(&expected)]) };
+        assert_eq!(found, expected, "{all}");
+        retained += found.len();
     }
-    assert!(kept > 500, "too few rows: {kept}");
+    assert!(retained > 500, "too few rows: {retained}");
 }
 
 fn bucket(count: u32, unit: StepUnit) -> Bucket {
@@ -219,7 +220,7 @@ async fn sample_by_matches_a_naive_loop() {
             [aggregates(), distances()].concat(),
         );
         let found = cells(&run(extension(node.unwrap()), 3).await.unwrap());
-        let mut wanted = vec![];
+        let mut expected = vec![];
         for ((label, symbol), members) in groups(&rows, step.map(|step| step.2), !keys.is_empty()) {
             let mut row = vec![];
             row.extend(step.map(|_| label.to_string()));
@@ -232,18 +233,18 @@ async fn sample_by_matches_a_naive_loop() {
             }
             row.extend(expected(&members));
             row.extend(expected_distances(&members));
-            wanted.push(row);
+            expected.push(row);
         }
-        if wanted.is_empty() && step.is_none() && keys.is_empty() {
+        if expected.is_empty() && step.is_none() && keys.is_empty() {
             let mut row = expected(&[]);
             row.extend(expected_distances(&[]));
-            wanted.push(row);
+            expected.push(row);
         }
-        // Hashed keys are numbered in hash order.
-        let (mut found, mut wanted) = (found, wanted);
+        // The groups of hashed keys are in hash order.
+        let (mut found, mut expected) = (found, expected);
         found.sort();
-        wanted.sort();
-        assert_eq!(found, wanted);
+        expected.sort();
+        assert_eq!(found, expected);
     }
 }
 
@@ -255,12 +256,12 @@ fn plan_of_one_table(
 ) -> LogicalPlan {
     let mut plan = LogicalPlanBuilder::from(scan("t", table, ranges.to_vec()));
     for _ in 0..rng.random_range(0..3) {
-        let instant = ScalarValue::TimestampMicrosecond(Some(rng.random_range(0..SECOND)), None);
+        let value = ScalarValue::TimestampMicrosecond(Some(rng.random_range(0..SECOND)), None);
         let test = match rng.random_range(0..5) {
-            0 => col("t.ts").gt(lit(instant)),
+            0 => col("t.ts").gt(lit(value)),
             1 => col("t.symbol").is_not_null(),
             2 => col("t.size").gt(lit(rng.random_range(-50..50_i64)) + lit(1_i64)),
-            3 => col("t.size").lt(lit(20_i64)).and(col("t.ts").lt_eq(lit(instant))),
+            3 => col("t.size").lt(lit(20_i64)).and(col("t.ts").lt_eq(lit(value))),
             _ => lit(false).or(col("t.price").lt(lit(0.5))),
         };
         plan = plan.filter(test).unwrap();
@@ -385,10 +386,10 @@ async fn a_plan_reused_for_different_rows_returns_the_same_as_a_new_plan() {
         for _ in 0..20 {
             let (known, other) = (ranges(&mut rng), ranges(&mut rng));
             let plan = plan_of_one_table(&mut rng.clone(), &table, &known);
-            let wanted = plan_of_one_table(&mut rng, &table, &other);
-            let shown = wanted.display_indent().to_string();
+            let expected = plan_of_one_table(&mut rng, &table, &other);
+            let shown = expected.display_indent().to_string();
             let plan = physical(plan, 2).await.unwrap();
-            let wanted = physical(wanted, 2).await.unwrap();
+            let expected = physical(expected, 2).await.unwrap();
             all += 1;
             let reading = |known, ranges, predicate| {
                 let predicate: Option<&Expr> = predicate;
@@ -402,9 +403,9 @@ async fn a_plan_reused_for_different_rows_returns_the_same_as_a_new_plan() {
             let Some(found) = reading(&known, &other, None) else { continue };
             moved += 1;
             let text = |plan| displayable(plan).indent(true).to_string();
-            assert_eq!(text(found.as_ref()), text(wanted.as_ref()), "{shown}");
+            assert_eq!(text(found.as_ref()), text(expected.as_ref()), "{shown}");
             let found = cells(&run_physical(found).await.unwrap());
-            assert_eq!(found, cells(&run_physical(wanted).await.unwrap()), "{shown}");
+            assert_eq!(found, cells(&run_physical(expected).await.unwrap()), "{shown}");
         }
     }
     assert!(moved * 2 > all, "only {moved} of {all} plans could be kept");
@@ -444,7 +445,7 @@ async fn a_filter_reused_with_different_values_returns_the_same_as_a_new_plan() 
                 plan.limit(0, Some(50)).unwrap().build().unwrap()
             };
             let plan = physical(plan_of(&known, &before), 2).await.unwrap();
-            let wanted = physical(plan_of(&ranges, &predicate), 2).await.unwrap();
+            let expected = physical(plan_of(&ranges, &predicate), 2).await.unwrap();
             let rows = Rows {
                 known: &known,
                 ranges: &ranges,
@@ -453,9 +454,9 @@ async fn a_filter_reused_with_different_values_returns_the_same_as_a_new_plan() 
             let Some(found) = session(2).reading(&plan, rows).unwrap() else { continue };
             moved += 1;
             let text = |plan| displayable(plan).indent(true).to_string();
-            assert_eq!(text(found.as_ref()), text(wanted.as_ref()));
+            assert_eq!(text(found.as_ref()), text(expected.as_ref()));
             let found = cells(&run_physical(found).await.unwrap());
-            assert_eq!(found, cells(&run_physical(wanted).await.unwrap()), "{predicate}");
+            assert_eq!(found, cells(&run_physical(expected).await.unwrap()), "{predicate}");
         }
     }
     assert!(moved > 200, "only {moved} of 400 plans could be kept");
@@ -517,7 +518,7 @@ async fn asof_join_matches_a_naive_loop() {
         let plan = LogicalPlanBuilder::from(extension(node.unwrap()));
         let plan = plan.project(columns.map(col)).unwrap().build().unwrap();
         let found = cells(&run(plan, 2).await.unwrap());
-        let wanted: Vec<Vec<String>> = left
+        let expected: Vec<Vec<String>> = left
             .iter()
             .map(|row| {
                 let matched = asof(row, &right, keyed, kind == AsofKind::Lt, tolerance);
@@ -533,7 +534,7 @@ async fn asof_join_matches_a_naive_loop() {
                 ]
             })
             .collect();
-        assert_eq!(found, wanted);
+        assert_eq!(found, expected);
     }
 }
 
@@ -570,7 +571,7 @@ async fn latest_on_matches_a_naive_loop() {
 }
 
 /// The naive implementation of a predicate.
-type Keeps<'a> = Box<dyn Fn(&Row) -> bool + 'a>;
+type NaivePredicate<'a> = Box<dyn Fn(&Row) -> bool + 'a>;
 
 /// Filters that a scan evaluates on the dictionary, on the rows, and on both.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -583,7 +584,7 @@ async fn filtered_scans_match_a_naive_loop() {
         let (equals, number) = (col("t.symbol").eq(lit(symbol.as_str())), rng.random_range(0..8));
         let above = col("t.number").gt(lit(number));
         let is = |row: &Row| row.symbol.as_ref() == Some(&symbol);
-        let cases: [(Expr, Keeps<'_>); 5] = [
+        let cases: [(Expr, NaivePredicate<'_>); 5] = [
             (equals.clone(), Box::new(is)),
             (col("t.symbol").is_null(), Box::new(|row| row.symbol.is_none())),
             (equals.clone().or(col("t.symbol").is_null()), {
@@ -593,15 +594,15 @@ async fn filtered_scans_match_a_naive_loop() {
             (above.or(equals), Box::new(|row| row.number > number || is(row))),
         ];
         for (predicate, keeps) in cases {
-            let kept: Vec<Row> = rows.iter().filter(|row| keeps(row)).cloned().collect();
+            let retained: Vec<Row> = rows.iter().filter(|row| keeps(row)).cloned().collect();
             let filtered = LogicalPlanBuilder::from(scan("t", &table, vec![]));
             let filtered = filtered.filter(predicate).unwrap().build().unwrap();
             assert!(explain(filtered.clone()).await.contains("FilteredScanExec"));
-            assert_eq!(cells(&run(filtered.clone(), 2).await.unwrap()), all_cells(&kept));
+            assert_eq!(cells(&run(filtered.clone(), 2).await.unwrap()), all_cells(&retained));
             let keys = vec![col("t.symbol")];
             let latest_on = LatestOnNode::try_new(filtered, col("t.ts"), keys).unwrap();
             let found = cells(&run(extension(latest_on), 2).await.unwrap());
-            assert_eq!(found, all_cells(&latest(&kept)));
+            assert_eq!(found, all_cells(&latest(&retained)));
         }
     }
 }
@@ -627,9 +628,9 @@ async fn latest_rows_of_given_symbols_match_a_naive_loop() {
         let rows = rows(&mut rng, 30_000, 2 * 86_400 * SECOND, symbols);
         // Every second row arrives late.
         let late = |at: usize| rows.iter().skip(at).step_by(2).cloned().collect::<Vec<_>>();
-        let parts = if round == 1 { vec![late(0), late(1)] } else { vec![rows.clone()] };
-        let table = store.table("t", parts.iter().map(|rows| batch_of(rows)).collect());
-        let mut stored = parts.concat();
+        let partitions = if round == 1 { vec![late(0), late(1)] } else { vec![rows.clone()] };
+        let table = store.table("t", partitions.iter().map(|rows| batch_of(rows)).collect());
+        let mut stored = partitions.concat();
         stored.sort_by_key(|row| row.ts);
         for _ in 0..120 {
             let names: Vec<String> = (0..rng.random_range(1..4))
@@ -638,21 +639,21 @@ async fn latest_rows_of_given_symbols_match_a_naive_loop() {
             let mut predicate = names.iter().map(|name| symbol_equal(name)).reduce(Expr::or);
             let until = rng.random_range(0..2 * 86_400 * SECOND);
             let range = rng.random_bool(0.3).then_some(TimeRange { lo: 0, hi: until });
-            let least = if rng.random_bool(0.3) { rng.random_range(0..9) } else { -1 };
-            if least >= 0 {
-                predicate = predicate.map(|named| named.and(col("t.number").gt(lit(least))));
+            let min = if rng.random_bool(0.3) { rng.random_range(0..9) } else { -1 };
+            if min >= 0 {
+                predicate = predicate.map(|named| named.and(col("t.number").gt(lit(min))));
             }
             let is_named = |row: &Row| row.symbol.as_ref().is_some_and(|own| names.contains(own));
             let keeps = |row: &&Row| {
-                is_named(row) && row.number > least && range.is_none_or(|range| row.ts < range.hi)
+                is_named(row) && row.number > min && range.is_none_or(|range| row.ts < range.hi)
             };
-            let kept: Vec<Row> = stored.iter().filter(keeps).cloned().collect();
+            let retained: Vec<Row> = stored.iter().filter(keeps).cloned().collect();
             let input = scan("t", &table, range.into_iter().collect());
             let input = LogicalPlanBuilder::from(input).filter(predicate.unwrap()).unwrap();
             let keys = vec![col("t.symbol")];
             let node = LatestOnNode::try_new(input.build().unwrap(), col("t.ts"), keys).unwrap();
             let found = cells(&run(extension(node), 2).await.unwrap());
-            assert_eq!(found, all_cells(&latest(&kept)), "{names:?} {range:?} {least}");
+            assert_eq!(found, all_cells(&latest(&retained)), "{names:?} {range:?} {min}");
         }
     }
 }
@@ -739,7 +740,7 @@ async fn fill_adds_every_missing_bucket() {
             }
         }
         let (first, last) = (known[0].0.0, known[known.len() - 1].0.0);
-        let mut wanted = vec![];
+        let mut expected = vec![];
         for symbol in &symbols {
             let mut previous = None;
             for label in (first..=last).step_by(step as usize) {
@@ -752,13 +753,13 @@ async fn fill_adds_every_missing_bucket() {
                 let mut row = vec![label.to_string()];
                 row.extend(keyed.then(|| show(symbol.clone())));
                 row.extend([count.to_string(), show(previous)]);
-                wanted.push(row);
+                expected.push(row);
             }
         }
         let mut sorted = found.clone();
         sorted.sort();
-        wanted.sort();
-        assert_eq!(sorted, wanted);
+        expected.sort();
+        assert_eq!(sorted, expected);
         let labels: Vec<i64> = found.iter().map(|row| row[0].parse().unwrap()).collect();
         assert!(labels.is_sorted());
     }
@@ -794,28 +795,28 @@ async fn aggregation_resumes_from_cached_groups_at_the_watermark() {
             extension(SampleByNode::try_new(input, spec, keys, copied_aggregates()).unwrap())
         };
         let memory = StateMemory::new(1 << 20);
-        let kept = KeptGroups::new(&memory);
+        let retained = GroupCache::new(&memory);
         let whole = run(plan(vec![]), 3).await.unwrap();
         let (mut from, mut read_from) = (i64::MIN, i64::MIN);
         for _ in 0..3 {
             let Some(row) = rows.get(rng.random_range(0..rows.len().max(1))) else { break };
             let mark = row.ts.max(read_from);
             let floor = mark.div_euclid(step) * step;
-            kept.mark_at(mark, floor);
+            retained.mark_at(mark, floor);
             let read = vec![TimeRange { lo: read_from, hi: i64::MAX }];
-            let on = kept.in_plan(plan(read)).unwrap().unwrap();
+            let on = retained.in_plan(plan(read)).unwrap().unwrap();
             let mut found = cells(&run(on, 3).await.unwrap());
-            let mut wanted = cells(&whole);
-            wanted.retain(|row| row[0].parse::<i64>().unwrap() >= from);
+            let mut expected = cells(&whole);
+            expected.retain(|row| row[0].parse::<i64>().unwrap() >= from);
             found.sort();
-            wanted.sort();
-            assert_eq!(found, wanted, "read from {read_from}, marked at {mark}");
-            assert_eq!(kept.marked(), Some(mark));
+            expected.sort();
+            assert_eq!(found, expected, "read from {read_from}, marked at {mark}");
+            assert_eq!(retained.marked(), Some(mark));
             assert!(memory.used() <= 1 << 20);
             resumed += usize::from(read_from != i64::MIN);
             (from, read_from) = (floor, mark);
         }
-        drop(kept);
+        drop(retained);
         assert_eq!(memory.used(), 0, "what was kept is given back");
     }
     assert!(resumed > 20);
@@ -838,23 +839,23 @@ async fn groups_are_cached_if_they_fit_and_support_copying() {
         (1 << 20, aggregates(), symbol(), false),
         (1 << 20, copied_aggregates(), vec![col("t.note")], false),
     ];
-    for (most, aggregates, keys, is_kept) in cases {
-        let memory = StateMemory::new(most);
-        let kept = KeptGroups::new(&memory);
-        kept.mark_at(rows[400].ts, 0);
-        let wanted = cells(&run(plan(aggregates.clone(), keys.clone()), 2).await.unwrap());
-        let on = kept.in_plan(plan(aggregates, keys)).unwrap().unwrap();
+    for (max, aggregates, keys, is_kept) in cases {
+        let memory = StateMemory::new(max);
+        let retained = GroupCache::new(&memory);
+        retained.mark_at(rows[400].ts, 0);
+        let expected = cells(&run(plan(aggregates.clone(), keys.clone()), 2).await.unwrap());
+        let on = retained.in_plan(plan(aggregates, keys)).unwrap().unwrap();
         let mut found = cells(&run(on, 2).await.unwrap());
-        let mut wanted = wanted;
+        let mut expected = expected;
         found.sort();
-        wanted.sort();
-        assert_eq!(found, wanted);
-        assert_eq!(kept.marked().is_some(), is_kept, "{most}");
+        expected.sort();
+        assert_eq!(found, expected);
+        assert_eq!(retained.marked().is_some(), is_kept, "{max}");
         assert_eq!(memory.used() > 0, is_kept);
     }
     let memory = StateMemory::new(1 << 20);
     let whole = SampleByNode::try_new(scan("t", &table, vec![]), None, symbol(), aggregates());
-    let without_buckets = KeptGroups::new(&memory).in_plan(extension(whole.unwrap())).unwrap();
+    let without_buckets = GroupCache::new(&memory).in_plan(extension(whole.unwrap())).unwrap();
     assert!(without_buckets.is_none());
 }
 
@@ -872,13 +873,13 @@ async fn from_and_to_limit_the_rows_and_anchor_the_buckets() {
     let node = SampleByNode::try_new(input, Some(spec), vec![], vec![count(lit(1_i64))]).unwrap();
     let found = cells(&run(extension(node), 2).await.unwrap());
     let step = 420 * SECOND;
-    let mut wanted: Vec<Vec<String>> = vec![];
+    let mut expected: Vec<Vec<String>> = vec![];
     for label in (from..to).step_by(step as usize) {
         let end = to.min(label + step);
         let count = rows.iter().filter(|row| row.ts >= label && row.ts < end).count();
         if count > 0 {
-            wanted.push(vec![label.to_string(), count.to_string()]);
+            expected.push(vec![label.to_string(), count.to_string()]);
         }
     }
-    assert_eq!(found, wanted);
+    assert_eq!(found, expected);
 }

@@ -23,10 +23,10 @@ use tidemark_optimizer::{PlanSession, SessionOptions};
 use tidemark_storage::TableSnapshot;
 
 /// Groups of a table by symbol, over rows with a number above a minimum.
-fn groups(table: &Arc<TableSnapshot>, least: Option<i32>, greatest: bool) -> LogicalPlan {
+fn groups(table: &Arc<TableSnapshot>, min: Option<i32>, greatest: bool) -> LogicalPlan {
     let rows = LogicalPlanBuilder::from(scan("t", table, vec![]));
-    let rows = match least {
-        Some(least) => rows.filter(col("t.number").gt(lit(least))).unwrap(),
+    let rows = match min {
+        Some(min) => rows.filter(col("t.number").gt(lit(min))).unwrap(),
         None => rows,
     };
     let keys = vec![col("t.symbol")];
@@ -79,7 +79,7 @@ async fn shared_groups_equal_separately_computed_groups() {
         };
         let own = SessionOptions {
             target_partitions: rng.random_range(1..5),
-            scan_part_rows: NonZeroUsize::new(rng.random_range(1..400)),
+            scan_partition_rows: NonZeroUsize::new(rng.random_range(1..400)),
             ..SessionOptions::default()
         };
         let session = PlanSession::new(&own);
@@ -109,7 +109,7 @@ async fn readers_of_shared_rows_do_not_block_each_other() {
     let plan = joined(groups(&table, None, false), groups(&table, None, false), JoinType::Inner);
     let options = SessionOptions {
         target_partitions: 2,
-        scan_part_rows: NonZeroUsize::new(100),
+        scan_partition_rows: NonZeroUsize::new(100),
         ..SessionOptions::default()
     };
     let session = PlanSession::new(&options);
@@ -119,11 +119,11 @@ async fn readers_of_shared_rows_do_not_block_each_other() {
     find(&physical, &mut readers);
     assert_eq!(readers.len(), 2, "{}", shown(&physical));
     let context = session.task_ctx();
-    // Started, and dropped before its rows are computed.
+    // This reader is started, and dropped before its rows are computed.
     let mut dropped = readers[0].execute(0, Arc::clone(&context)).unwrap();
     let _ = futures::poll!(dropped.try_next());
     drop(dropped);
-    // Sequentially, the second reader first.
+    // Reads sequentially, starting with the second reader.
     let read = |reader: usize| execute_stream(Arc::clone(&readers[reader]), Arc::clone(&context));
     let (second, first) = (read(1).unwrap(), read(0).unwrap());
     let second = cells(&second.try_collect::<Vec<_>>().await.unwrap());

@@ -40,15 +40,15 @@ async fn answer_of(
     (rows, text.contains("SampleByExec: keys=") && text.contains("(slots)"))
 }
 
-fn small_parts(rng: &mut ChaCha8Rng) -> SessionOptions {
+fn small_partitions(rng: &mut ChaCha8Rng) -> SessionOptions {
     SessionOptions {
         target_partitions: rng.random_range(1..5),
-        scan_part_rows: NonZeroUsize::new(rng.random_range(1..400)),
+        scan_partition_rows: NonZeroUsize::new(rng.random_range(1..400)),
         ..SessionOptions::default()
     }
 }
 
-/// The range from which a column is drawn, and whether it is small.
+/// The range of a column's random values, and whether the range is small.
 fn range(rng: &mut ChaCha8Rng) -> (RangeInclusive<i64>, bool) {
     let start = rng.random_range(-1_000_000..1_000_000);
     match rng.random_range(0..8) {
@@ -113,7 +113,7 @@ async fn groups_over_a_narrow_number_range_match_datafusion() {
         let table = stored(&store, &format!("t{round}"), &rows, &mut rng);
         for _ in 0..5 {
             let plan = grouping(&mut rng, scan("t", &table, vec![]));
-            let own = small_parts(&mut rng);
+            let own = small_partitions(&mut rng);
             let plain = SessionOptions { target_partitions: 1, ..own.clone() };
             let library = by_library(&plan, &plain).await.unwrap();
             let (expected, is_ours) = answer_of(library, &plain).await;
@@ -135,7 +135,7 @@ async fn groups_over_a_narrow_number_range_match_datafusion() {
     assert!(by_slots > 80 && by_hashes > 20, "{by_slots} by slots, {by_hashes} by hashes");
 }
 
-/// Counts and maximums from a loop; rows that arrive later with distant values are found as well.
+/// Compares counts and maximums with a loop, including rows that arrive later with distant values.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_rows_are_lost_when_the_number_range_grows() {
     let mut rng = random();
@@ -146,20 +146,20 @@ async fn no_rows_are_lost_when_the_number_range_grows() {
     for later in [7..=300, -900..=-3, i64::MIN + 1..=i64::MAX] {
         let mut expected: BTreeMap<Option<i64>, (i64, i32)> = BTreeMap::new();
         for row in &all {
-            let (count, most) = expected.entry(row.size).or_default();
-            (*count, *most) = (*count + 1, row.number.max(*most));
+            let (count, limit) = expected.entry(row.size).or_default();
+            (*count, *limit) = (*count + 1, row.number.max(*limit));
         }
         let null = show(None::<i64>);
-        let line = |(size, (count, most)): (&Option<i64>, &(i64, i32))| {
+        let line = |(size, (count, limit)): (&Option<i64>, &(i64, i32))| {
             let size = size.map_or_else(|| null.clone(), |size| size.to_string());
-            vec![size, count.to_string(), most.to_string()]
+            vec![size, count.to_string(), limit.to_string()]
         };
         let mut expected: Vec<_> = expected.iter().map(line).collect();
         expected.sort();
         let plan = LogicalPlanBuilder::from(scan("t", &table, vec![]));
         let aggregates = vec![count(lit(1_i64)).alias("c"), max(col("t.number")).alias("m")];
         let plan = plan.aggregate(vec![col("t.size")], aggregates).unwrap().build().unwrap();
-        let (got, has_slots) = answer(&plan, &small_parts(&mut rng)).await;
+        let (got, has_slots) = answer(&plan, &small_partitions(&mut rng)).await;
         assert_eq!(got, expected);
         had_slots.push(has_slots);
         let more = numbered(&mut rng, 2_000, later);
@@ -173,7 +173,7 @@ async fn no_rows_are_lost_when_the_number_range_grows() {
     let plan = LogicalPlanBuilder::from(scan("t", &table, vec![]));
     let aggregates: Vec<Expr> = vec![count(lit(1_i64)).alias("c")];
     let plan = plan.aggregate(vec![col("t.size")], aggregates).unwrap().build().unwrap();
-    let (got, has_slots) = answer(&plan, &small_parts(&mut rng)).await;
+    let (got, has_slots) = answer(&plan, &small_partitions(&mut rng)).await;
     let mut different: Vec<_> = all.iter().map(|row| row.size).collect();
     different.sort_unstable();
     different.dedup();

@@ -92,13 +92,13 @@ fn texts(rng: &mut ChaCha8Rng) -> ArrayRef {
 }
 
 /// Partitions of rows with these keys `k0`, `k1`, …, a row number and a string.
-fn parts(rng: &mut ChaCha8Rng, shapes: &[Shape], most: usize) -> Vec<Vec<RecordBatch>> {
+fn partitions(rng: &mut ChaCha8Rng, shapes: &[Shape], max: usize) -> Vec<Vec<RecordBatch>> {
     let shared = texts(rng);
     let own_dictionaries = rng.random_bool(0.2);
     let mut number = 0;
-    let mut part = |rng: &mut ChaCha8Rng| {
+    let mut partition = |rng: &mut ChaCha8Rng| {
         let batches = (0..rng.random_range(1..4)).map(|_| {
-            let rows = rng.random_range(0..=most);
+            let rows = rng.random_range(0..=max);
             let texts = if own_dictionaries { texts(rng) } else { Arc::clone(&shared) };
             let keys = shapes.iter().map(|shape| shape.column(rng, rows, &texts));
             let mut columns: Vec<ArrayRef> = keys.collect();
@@ -115,11 +115,11 @@ fn parts(rng: &mut ChaCha8Rng, shapes: &[Shape], most: usize) -> Vec<Vec<RecordB
         });
         batches.collect::<Vec<_>>()
     };
-    (0..rng.random_range(1..4)).map(|_| part(rng)).collect()
+    (0..rng.random_range(1..4)).map(|_| partition(rng)).collect()
 }
 
-fn in_memory(parts: &[Vec<RecordBatch>]) -> Arc<dyn ExecutionPlan> {
-    MemorySourceConfig::try_new_exec(parts, parts[0][0].schema(), None).unwrap()
+fn in_memory(partitions: &[Vec<RecordBatch>]) -> Arc<dyn ExecutionPlan> {
+    MemorySourceConfig::try_new_exec(partitions, partitions[0][0].schema(), None).unwrap()
 }
 
 fn column(at: usize) -> Arc<dyn PhysicalExpr> {
@@ -175,7 +175,7 @@ async fn sorts_match_datafusion() {
     for round in 0..300 {
         let count = rng.random_range(1..=3);
         let shapes: Vec<Shape> = (0..count).map(|_| Shape::random(&mut rng)).collect();
-        let input = in_memory(&parts(&mut rng, &shapes, [0, 3, 300, 3_000][round % 4]));
+        let input = in_memory(&partitions(&mut rng, &shapes, [0, 3, 300, 3_000][round % 4]));
         let mut keys = order(&mut rng, 0..count);
         // The row number makes the order unique.
         keys.push(PhysicalSortExpr::new(column(count), SortOptions::default()));
@@ -187,7 +187,7 @@ async fn sorts_match_datafusion() {
             _ => (rng.random_range(0..3_000), Some(70_000)),
         };
         let limited = Arc::new(GlobalLimitExec::new(whole, skip, fetch)) as Arc<_>;
-        let own = SortRows::instead_of(&limited).unwrap();
+        let own = SortRows::try_replace(&limited).unwrap();
         let whole = sorted(input, &LexOrdering::new(of_library).unwrap());
         let expected = rows_of(&(Arc::new(GlobalLimitExec::new(whole, skip, fetch)) as _)).await;
         found += expected.len();
@@ -207,24 +207,24 @@ async fn sorts_are_stable_and_respect_limits() {
     let values = collected::<Float64Array, _>((0..rows).map(|row| Some(f64::from(row % 3))));
     let numbers = collected::<Int64Array, _>((0..i64::from(rows)).map(Some));
     let batch = RecordBatch::try_from_iter([("k0", values), ("k1", numbers)]).unwrap();
-    let parts = [vec![batch.slice(0, 90_000)], vec![batch.slice(90_000, 110_000)]];
+    let partitions = [vec![batch.slice(0, 90_000)], vec![batch.slice(90_000, 110_000)]];
     let key = PhysicalSortExpr::new(column(0), SortOptions::default());
-    let sort = sorted(in_memory(&parts), &LexOrdering::from([key]));
+    let sort = sorted(in_memory(&partitions), &LexOrdering::from([key]));
     let mut expected: Vec<i64> = (0..i64::from(rows)).collect();
     expected.sort_by_key(|row| row % 3);
     for (skip, fetch) in [(0, 200_000), (66_000, 70_000), (199_990, 100_000), (200_000, 100_000)] {
         let limited = Arc::new(GlobalLimitExec::new(Arc::clone(&sort), skip, Some(fetch)));
-        let own = SortRows::instead_of(&(limited as Arc<_>)).unwrap();
+        let own = SortRows::try_replace(&(limited as Arc<_>)).unwrap();
         let found = rows_of(&own).await;
         let found: Vec<i64> = found.iter().map(|row| row[1].parse().unwrap()).collect();
         assert_eq!(found, expected.iter().copied().skip(skip).take(fetch).collect::<Vec<_>>());
     }
     // Few rows use a heap instead.
     let few = Arc::new(GlobalLimitExec::new(Arc::clone(&sort), 5, Some(10)));
-    assert!(SortRows::instead_of(&(few as Arc<_>)).is_none());
+    assert!(SortRows::try_replace(&(few as Arc<_>)).is_none());
 }
 
-/// A window over the keys: PARTITION BY the first ones, ORDER BY the others.
+/// A window over the keys: PARTITION BY the first keys, ORDER BY the other keys.
 fn window(
     input: &Arc<dyn ExecutionPlan>,
     by: usize,
@@ -253,7 +253,7 @@ async fn ranks_match_datafusion() {
         let count = by + rng.random_range(1..=2);
         let mut shapes: Vec<Shape> = (0..count).map(|_| Shape::random(&mut rng)).collect();
         shapes[..by].iter_mut().for_each(|shape| shape.kind = 0);
-        let input = in_memory(&parts(&mut rng, &shapes, [0, 3, 300, 3_000][round % 4]));
+        let input = in_memory(&partitions(&mut rng, &shapes, [0, 3, 300, 3_000][round % 4]));
         let keys = order(&mut rng, by..count);
         // One fixed order, with ties broken by row number.
         let own_order = (0..by).map(|at| PhysicalSortExpr::new(column(at), SortOptions::default()));
@@ -263,7 +263,7 @@ async fn ranks_match_datafusion() {
         let sort = sorted(Arc::clone(&input), &LexOrdering::new(all).unwrap());
         let again = sorted(window(&sort, by, &of_library), &LexOrdering::from([number]));
         let expected = rows_of(&again).await;
-        let own = RankRows::instead_of(&window(&input, by, &keys)).unwrap().unwrap();
+        let own = RankRows::try_replace(&window(&input, by, &keys)).unwrap().unwrap();
         let got = rows_of(&own).await;
         found += got.len();
         assert_eq!(got, expected, "{}", shown(&own));
@@ -281,10 +281,10 @@ async fn rows_with_equal_first_keys_are_sorted_by_the_next_key() {
     let numbers = collected::<Int64Array, _>((0..rows).map(Some));
     let columns = [("k0", ones), ("k1", others), ("k2", numbers)];
     let batch = RecordBatch::try_from_iter(columns).unwrap();
-    let parts = [vec![batch.slice(0, 130_000)], vec![batch.slice(130_000, 270_000)]];
+    let partitions = [vec![batch.slice(0, 130_000)], vec![batch.slice(130_000, 270_000)]];
     let keys = (0..2).map(|at| PhysicalSortExpr::new(column(at), SortOptions::default()));
-    let sort = sorted(in_memory(&parts), &LexOrdering::new(keys).unwrap());
-    let own = SortRows::instead_of(&sort).unwrap();
+    let sort = sorted(in_memory(&partitions), &LexOrdering::new(keys).unwrap());
+    let own = SortRows::try_replace(&sort).unwrap();
     let found = rows_of(&own).await;
     let found: Vec<i64> = found.iter().map(|row| row[2].parse().unwrap()).collect();
     let mut expected: Vec<i64> = (0..rows).collect();

@@ -10,8 +10,8 @@ use datafusion::logical_expr::{
 };
 
 /// Returns every row of a join's right side with its matches on the left, in the order of the right
-/// side. A plain join guarantees no order: its sides may be swapped, and its rows partitioned over
-/// workers by their keys.
+/// side. A plain join guarantees no order: its sides may be swapped, and its rows may be
+/// partitioned across workers by key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct OrderedJoinNode {
     join: LogicalPlan,
@@ -61,8 +61,8 @@ impl UserDefinedLogicalNodeCore for OrderedJoinNode {
         write!(f, "OrderedJoin")
     }
 
-    // A rule may replace the join below, for example with a projection of it; the node still
-    // applies.
+    // A rule may replace the join, for example with a projection over it; the node is then still
+    // valid.
     fn with_exprs_and_inputs(&self, _: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
         let [join] = <[LogicalPlan; 1]>::try_from(inputs).map_err(|inputs| {
             plan_datafusion_err!("an ordered join requires one input, found {}", inputs.len())

@@ -20,13 +20,13 @@ use arrow_schema::DataType;
 /// Group of each row of a batch.
 #[derive(Debug)]
 pub(crate) enum RowGroups {
-    /// Runs of consecutive rows of one group, for aggregates without keys.
+    /// Runs of consecutive rows in the same group, for aggregates without keys.
     Runs(Vec<(Range<usize>, u32)>),
-    /// One group per row.
+    /// The group of each row.
     Scattered(Vec<u32>),
 }
 
-/// Groups of one batch, and the state before it.
+/// Groups of one batch, and the row counts before it.
 #[derive(Debug)]
 pub(crate) struct BatchGroups<'a> {
     pub(crate) rows: RowGroups,
@@ -42,9 +42,9 @@ pub(crate) struct BatchGroups<'a> {
 pub(crate) trait Accumulate: Send {
     /// Adds a batch's rows.
     fn update(&mut self, values: &[ArrayRef], groups: &BatchGroups<'_>) -> Result<()>;
-    /// Merges later states of the same aggregate. `mapping[g]` in `merging` is the group here that
-    /// corresponds to group `g` of `later`; groups that are new here are numbered in order.
-    /// `merging` also has the number of rows per group before the merge.
+    /// Merges later states of the same aggregate. `merging.mapping[g]` is the group of this state
+    /// that corresponds to group `g` of `later`; groups that are new to this state follow in order.
+    /// `merging` also contains the number of rows per group before the merge.
     fn merge(&mut self, later: Box<dyn Accumulate>, merging: &Merging<'_>) -> Result<()>;
     /// Returns one value per group.
     fn finish(self: Box<Self>, counts: &[i64]) -> Result<ArrayRef>;
@@ -58,15 +58,15 @@ pub(crate) trait Accumulate: Send {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// Mapping of later states to earlier ones.
+/// Mapping of later states to earlier states.
 pub(crate) struct Merging<'a> {
-    /// The group here that corresponds to each later group.
+    /// The earlier group that corresponds to each later group.
     pub(crate) mapping: &'a [u32],
-    /// Rows per group here, before the merge.
+    /// Number of rows per earlier group, before the merge.
     pub(crate) counts: &'a [i64],
-    /// Rows per later group.
+    /// Number of rows per later group.
     pub(crate) later_counts: &'a [i64],
-    /// Number of groups here, after the merge.
+    /// Number of groups after the merge.
     pub(crate) total: usize,
 }
 
@@ -196,7 +196,7 @@ impl Count {
 
 impl Accumulate for Count {
     fn update(&mut self, values: &[ArrayRef], groups: &BatchGroups<'_>) -> Result<()> {
-        // Only the keys of a dictionary are checked for nulls: stored symbols are canonical.
+        // Only dictionary keys are checked for nulls, because stored symbols are canonical.
         let nulls = values.first().and_then(|array| nulls_of(array));
         self.non_null.update(nulls, groups);
         Ok(())
@@ -417,7 +417,7 @@ impl<P: ArrowPrimitiveType<Native: Native>> Extreme<P> {
         }
     }
 
-    /// Updates a group that may have no value yet; `counts` tells whether it has one.
+    /// Updates a group that may have no value yet; its count is then 0.
     fn update_one(&mut self, value: P::Native, group: usize, counts: &mut [i64]) {
         if counts[group] == 0 || self.better(value, self.best[group]) {
             self.best[group] = value;

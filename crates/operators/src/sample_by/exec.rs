@@ -19,8 +19,8 @@ use datafusion::physical_plan::{
 };
 use futures::TryStreamExt;
 
+use super::group_cache::GroupCache;
 use super::groups::KeyPlan;
-use super::kept::KeptGroups;
 use super::node::SampleByNode;
 use super::partial::{Partial, timestamps};
 use super::plan::{AggregatePlan, BucketPlan, SampleByPlan};
@@ -29,7 +29,7 @@ use crate::bucket::Alignment;
 use crate::error::join_error;
 use crate::lowering::{Lowering, key_plan, schema_of, symbols_of, unbucketed};
 use crate::operator::{
-    Facts, Input, Keeps, Lineage, Operator, OperatorExec, ROWS_PER_GROUP, Run, Work,
+    Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, ROWS_PER_GROUP, Run, Work,
 };
 use crate::order::{TimeConcat, follows_scan_order, in_time_order};
 use crate::plan_node::scan_of;
@@ -64,56 +64,60 @@ async fn aggregate_parted(
     let Some(bucket) = &plan.bucket else { return internal_err!("a watermark requires a bucket") };
     while let Some(batch) = rows.try_next().await? {
         let times = timestamps(&bucket.timestamp, &batch)?;
-        let place = times.partition_point(|time| *time < mark);
-        before.update(&batch.slice(0, place))?;
-        after.update(&batch.slice(place, batch.num_rows() - place))?;
+        let position = times.partition_point(|time| *time < mark);
+        before.update(&batch.slice(0, position))?;
+        after.update(&batch.slice(position, batch.num_rows() - position))?;
         memory.try_resize(before.size() + after.size())?;
     }
     Ok((before, after))
 }
 
 /// Resumes aggregation from the cached groups, and stores the groups of rows before the mark.
-async fn aggregate_on(run: Run, plan: Arc<SampleByPlan>, kept: &KeptGroups) -> Result<RecordBatch> {
+async fn aggregate_on(
+    run: Run,
+    plan: Arc<SampleByPlan>,
+    cache: &GroupCache,
+) -> Result<RecordBatch> {
     let memory = run.memory();
-    let mark = kept.mark();
-    let held = kept.take();
-    let mut whole = held.map(|held| Partial::resumed(&plan, held)).transpose()?;
+    let mark = cache.mark();
+    let groups = cache.take();
+    let mut combined = groups.map(|groups| Partial::resumed(&plan, groups)).transpose()?;
     let partitions = run.inputs[0].output_partitioning().partition_count();
     let tasks = (0..partitions).map(|partition| {
         let rows = run.rows(0, partition)?;
-        let share = aggregate_parted(Arc::clone(&plan), rows, (memory.new_empty(), mark));
-        Ok(SpawnedTask::spawn(share))
+        let partial = aggregate_parted(Arc::clone(&plan), rows, (memory.new_empty(), mark));
+        Ok(SpawnedTask::spawn(partial))
     });
     let tasks = tasks.collect::<Result<Vec<_>>>()?;
     let mut later = Vec::with_capacity(tasks.len());
     for task in tasks {
         let (before, after) = task.join().await.map_err(join_error)??;
-        add(&mut whole, before)?;
+        add(&mut combined, before)?;
         later.push(after);
-        memory.try_resize(whole.as_ref().map_or(0, Partial::size))?;
+        memory.try_resize(combined.as_ref().map_or(0, Partial::size))?;
     }
-    if let Some(whole) = &whole {
-        whole.leave(kept);
+    if let Some(combined) = &combined {
+        combined.store_open_groups(cache);
     }
     for after in later {
-        add(&mut whole, after)?;
-        memory.try_resize(whole.as_ref().map_or(0, Partial::size))?;
+        add(&mut combined, after)?;
+        memory.try_resize(combined.as_ref().map_or(0, Partial::size))?;
     }
-    whole.map_or_else(|| Partial::new(&plan)?.finish(), Partial::finish)
+    combined.map_or_else(|| Partial::new(&plan)?.finish(), Partial::finish)
 }
 
 /// Merges a later partial result into the earlier ones.
-fn add(whole: &mut Option<Partial>, later: Partial) -> Result<()> {
-    match whole {
-        None => *whole = Some(later),
-        Some(whole) => whole.absorb(later)?,
+fn add(combined: &mut Option<Partial>, later: Partial) -> Result<()> {
+    match combined {
+        None => *combined = Some(later),
+        Some(combined) => combined.absorb(later)?,
     }
     Ok(())
 }
 
 async fn aggregate_all(run: Run, plan: Arc<SampleByPlan>) -> Result<RecordBatch> {
-    if let Some(kept) = plan.kept.clone() {
-        return aggregate_on(run, plan, &kept).await;
+    if let Some(cache) = plan.cache.clone() {
+        return aggregate_on(run, plan, &cache).await;
     }
     let memory = run.memory();
     let share = |partition: usize| {
@@ -126,13 +130,13 @@ async fn aggregate_all(run: Run, plan: Arc<SampleByPlan>) -> Result<RecordBatch>
     }
     let tasks = (0..partitions).map(|partition| Ok(SpawnedTask::spawn(share(partition)?)));
     let tasks = tasks.collect::<Result<Vec<_>>>()?;
-    let mut whole: Option<Partial> = None;
+    let mut combined: Option<Partial> = None;
     for task in tasks {
         let partial = task.join().await.map_err(join_error)??;
-        add(&mut whole, partial)?;
-        memory.try_resize(whole.as_ref().map_or(0, Partial::size))?;
+        add(&mut combined, partial)?;
+        memory.try_resize(combined.as_ref().map_or(0, Partial::size))?;
     }
-    whole.map_or_else(|| Partial::new(&plan)?.finish(), Partial::finish)
+    combined.map_or_else(|| Partial::new(&plan)?.finish(), Partial::finish)
 }
 
 impl fmt::Display for SampleByPlan {
@@ -157,7 +161,7 @@ impl Operator for SampleByPlan {
         Facts {
             name: "SampleByExec",
             memory: Some("SampleBy"),
-            keeps: Keeps::NOTHING,
+            preserves: PreservedOrder::NOTHING,
             work: Work::Inputs,
             suits_any_rows: true,
             scan: None,
@@ -200,8 +204,8 @@ impl Operator for SampleByPlan {
     /// Symbol keys have the dictionary of the input.
     fn lineage(&self, column: usize, _: &[Input]) -> Option<Lineage> {
         let KeyPlan::Slots(digits) = &self.key_plan else { return None };
-        let place = column.checked_sub(usize::from(self.bucket.is_some()))?;
-        let (key, Digit::Symbol(_)) = self.keys.get(place).zip(digits.get(place))? else {
+        let position = column.checked_sub(usize::from(self.bucket.is_some()))?;
+        let (key, Digit::Symbol(_)) = self.keys.get(position).zip(digits.get(position))? else {
             return None;
         };
         let column = key.downcast_ref::<Column>()?.index();
@@ -243,7 +247,7 @@ pub fn plan_sample_by(
         input = in_time_order(input, &timestamp)?;
         let first_row_decides = bucket.spec.alignment == Alignment::FirstObservation;
         if first_row_decides && input.output_partitioning().partition_count() > 1 {
-            // The first row is known before buckets are computed only if there is a single worker.
+            // Several workers would not know the first row before they compute buckets.
             input = TimeConcat::plan(input);
         }
         bucket_plan = Some(BucketPlan { timestamp, spec: bucket.spec });
@@ -260,10 +264,10 @@ pub fn plan_sample_by(
         keys,
         key_plan: KeyPlan::None,
         aggregates,
-        most_groups: None,
+        max_groups: None,
         input_schema: input.schema(),
         output_schema: schema_of(node),
-        kept: node.kept().cloned(),
+        cache: node.cache().cloned(),
     };
     let plan = plan.planned(&input)?;
     if let Some(known) = from_statistics(&plan, &input)? {
@@ -280,7 +284,7 @@ impl SampleByPlan {
         let key_plan = key_plan(input, &plan.keys)?;
         plan.key_plan = if plan.bucket.is_none() { unbucketed(key_plan) } else { key_plan };
         let exists = plan.bucket.is_none() && plan.aggregates.is_empty();
-        plan.most_groups = if exists { possible_keys(input, &plan.keys) } else { None };
+        plan.max_groups = if exists { possible_keys(input, &plan.keys) } else { None };
         for aggregate in &mut plan.aggregates {
             aggregate.symbols = symbols_of(input, aggregate);
         }
@@ -324,8 +328,8 @@ fn from_statistics(
             _ => return None,
         };
         let bound = Int64Array::from(vec![bound]);
-        let wanted = aggregate.function.field().data_type().clone();
-        cast(&bound, &wanted).ok()
+        let expected = aggregate.function.field().data_type().clone();
+        cast(&bound, &expected).ok()
     };
     let columns: Option<Vec<ArrayRef>> = plan.aggregates.iter().map(value).collect();
     let Some(columns) = columns.filter(|columns| !columns.is_empty()) else { return Ok(None) };

@@ -52,10 +52,10 @@ macro_rules! number_types {
     };
 }
 
-/// Maximum symbols for which every group may have a bitmap.
+/// Maximum number of symbols for which each group may have a bitmap.
 pub(crate) const MAX_DENSE_SYMBOLS: usize = 1024;
 
-/// Creates a new state for this aggregate. `filtered` tells whether it has a FILTER clause.
+/// Creates a new state for this aggregate. `filtered` specifies whether it has a FILTER clause.
 /// `symbols` is the size of the dictionary if a symbol argument has the same dictionary in all
 /// batches.
 pub(crate) fn state_of(

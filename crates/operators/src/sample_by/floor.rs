@@ -1,5 +1,5 @@
-//! GROUP BY a floored designated timestamp. Groups are computed as buckets, like those of SAMPLE
-//! BY, instead of being hashed.
+//! GROUP BY a floored designated timestamp. Groups are computed as buckets, as in SAMPLE BY,
+//! instead of being hashed.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ use crate::plan_node::{Grouping, grouping};
 use crate::properties::ascending;
 use crate::symbols::origin;
 
-/// Maximum number of groups if there are further keys. Groups stay in memory and cannot be spilled.
+/// Maximum number of groups if there are further keys. Groups are held in memory and cannot be
+/// spilled.
 const MAX_GROUPS: usize = 1 << 16;
 /// Approximate maximum bytes of the groups if there are no further keys; small compared with a
 /// query's memory.
@@ -33,7 +34,7 @@ const STATE_BYTES: usize = 3 * size_of::<i64>();
 impl SampleByPlan {
     /// Returns the replacement of the two steps of GROUP BY. One key must be the floor of the
     /// timestamp by which the rows are ordered; the other keys must be symbols.
-    pub fn instead_of(plan: &Input) -> Result<Option<Input>> {
+    pub fn try_replace(plan: &Input) -> Result<Option<Input>> {
         let Some(Grouping { mut keys, functions, filters, input }) = grouping(plan) else {
             return Ok(None);
         };
@@ -41,41 +42,41 @@ impl SampleByPlan {
         let Some((at, (bucket, most_buckets))) = found else { return Ok(None) };
         keys.remove(at);
         let groups = possible_keys(input, &keys).and_then(|keys| keys.checked_mul(most_buckets));
-        let most = if keys.is_empty() {
+        let max = if keys.is_empty() {
             MAX_BYTES / (START_BYTES + STATE_BYTES * functions.len())
         } else {
             MAX_GROUPS
         };
         let in_order = LexOrdering::from([ascending(&bucket.timestamp)]);
-        if groups.is_none_or(|groups| groups > most)
+        if groups.is_none_or(|groups| groups > max)
             || !input.equivalence_properties().ordering_satisfy(in_order)?
         {
             return Ok(None);
         }
-        let wanted = plan.schema();
+        let expected = plan.schema();
         // The output starts with the bucket.
-        let mut from: Vec<usize> = (0..wanted.fields().len()).collect();
+        let mut from: Vec<usize> = (0..expected.fields().len()).collect();
         from[..=at].rotate_right(1);
-        let fields = from.iter().map(|&field| Arc::clone(&wanted.fields()[field]));
+        let fields = from.iter().map(|&field| Arc::clone(&expected.fields()[field]));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
         let sampled = Self {
             bucket: Some(bucket),
             keys,
             key_plan: KeyPlan::None,
             aggregates: aggregates(functions, filters),
-            most_groups: None,
+            max_groups: None,
             input_schema: input.schema(),
             output_schema: Arc::clone(&schema),
-            kept: None,
+            cache: None,
         };
         let sampled = OperatorExec::plan(sampled.planned(input)?, vec![Arc::clone(input)], &schema);
         if at == 0 {
             return Ok(Some(sampled));
         }
         let columns = (0..from.len()).map(|field| {
-            let place = from.iter().position(|&own| own == field).unwrap_or(field);
-            let name = wanted.field(field).name();
-            (Arc::new(Column::new(name, place)) as Arc<dyn PhysicalExpr>, name.clone())
+            let position = from.iter().position(|&own| own == field).unwrap_or(field);
+            let name = expected.field(field).name();
+            (Arc::new(Column::new(name, position)) as Arc<dyn PhysicalExpr>, name.clone())
         });
         Ok(Some(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), sampled)?)))
     }
@@ -124,6 +125,6 @@ fn floored(input: &Input, key: &Arc<dyn PhysicalExpr>) -> Option<(BucketPlan, us
         DataType::Timestamp(TimeUnit::Nanosecond, None) => true,
         _ => return None,
     };
-    let most = usize::try_from(last.checked_sub(first)? / spec.least_length()).ok()?;
-    Some((BucketPlan { timestamp: Arc::clone(timestamp), spec }, most.checked_add(2)?))
+    let max = usize::try_from(last.checked_sub(first)? / spec.min_length()).ok()?;
+    Some((BucketPlan { timestamp: Arc::clone(timestamp), spec }, max.checked_add(2)?))
 }

@@ -1,4 +1,5 @@
-//! Numbers the groups of a partial result: `(bucket, key)` pairs in order of first appearance.
+//! Assigns indexes to the groups of a partial result. A group is a `(bucket, key)` pair, and the
+//! order is the order of first appearance.
 //!
 //! Symbols, and integers in a small range, index a slot table that is valid only for the current
 //! bucket. Other keys are hashed together with their bucket. A single numeric key without buckets
@@ -25,7 +26,7 @@ use tidemark_storage::SymbolDictionary;
 use super::accumulator::RowGroups;
 use super::slots::{Digit, NO_GROUP, SlotKeys};
 
-/// How rows find their groups.
+/// How rows are assigned to groups.
 #[derive(Clone)]
 pub(crate) enum KeyPlan {
     /// No key.
@@ -48,7 +49,7 @@ pub(crate) struct GroupIndex {
     greatest: i64,
     /// Bucket of each group.
     buckets: Vec<u32>,
-    /// Whether no bucket has reappeared after a later one.
+    /// Whether no bucket has reappeared after a later bucket.
     monotone: bool,
     keys: Keys,
 }
@@ -110,11 +111,11 @@ impl GroupIndex {
         }
     }
 
-    /// Returns the number of the bucket with this label.
+    /// Returns the index of the bucket with this label.
     fn bucket(&mut self, label: i64) -> u32 {
         let is_last = self.labels.last() == Some(&label);
         if !is_last && !self.labels.is_empty() && label <= self.greatest {
-            // The repeated hour at the end of daylight saving time.
+            // An hour is repeated at the end of daylight saving time.
             self.monotone = false;
             if let Some(index) = self.labels.iter().rposition(|&known| known == label) {
                 return index as u32;
@@ -190,7 +191,7 @@ impl GroupIndex {
         let (columns, labels) = (slots.columns()?, self.group_labels());
         self.keys = Keys::Hashed(HashedKeys::new(&slots.types(), true)?);
         if !labels.is_empty() {
-            // The groups keep their numbers.
+            // The groups retain their indexes.
             self.intern(&labels, &columns)?;
         }
         Ok(())
@@ -266,8 +267,8 @@ impl GroupIndex {
         Ok(groups)
     }
 
-    /// Merges the groups of a later partial result. Returns, for each of its groups, the
-    /// corresponding group here.
+    /// Merges the groups of a later partial result. For each later group, returns the corresponding
+    /// group of this index.
     pub(crate) fn absorb(&mut self, mut later: Self) -> Result<Vec<u32>> {
         if later.buckets.is_empty() {
             // A partial result without rows: DataFusion's group values fail if they have nothing to
@@ -300,7 +301,7 @@ impl GroupIndex {
             }
             (Keys::Number { numbers, .. }, Keys::Number { numbers: later, .. }) => {
                 let nulls = later.null().map(|null| {
-                    (0..later.keys().len()).map(|place| place != null as usize).collect()
+                    (0..later.keys().len()).map(|position| position != null as usize).collect()
                 });
                 let nulls: Option<NullBuffer> = nulls;
                 let validity =
@@ -377,20 +378,21 @@ impl HashedKeys {
         Ok(Self { schema, values, ids: vec![], has_bucket })
     }
 
-    /// Takes the key columns.
+    /// A partial result without rows is not merged: DataFusion's group values fail if they have
+    /// nothing to emit.
     fn columns(&mut self) -> Result<Vec<ArrayRef>> {
         Ok(self.values.emit(EmitTo::All)?.split_off(usize::from(self.has_bucket)))
     }
 }
 
-/// Whether [`KeyPlan::Number`] supports a type.
+/// Removes and returns the key columns.
 pub(crate) fn is_number(data_type: &DataType) -> bool {
     let is_integer = data_type.is_integer() && *data_type != DataType::UInt64;
     let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
     is_integer || is_float || matches!(data_type, DataType::Timestamp(_, None))
 }
 
-/// Returns values as 64-bit words; equal values have equal words. Both zeros count as one number.
+/// Returns values as 64-bit words; equal values have equal words. Both zeros have the same word.
 fn words(values: &ArrayRef) -> Result<Vec<u64>> {
     if matches!(values.data_type(), DataType::Float32 | DataType::Float64) {
         let values = cast(values, &DataType::Float64)?;
@@ -404,7 +406,8 @@ fn words(values: &ArrayRef) -> Result<Vec<u64>> {
 
 /// Converts words back to values of a type.
 fn of_words(words: &[u64], null: Option<u32>, data_type: &DataType) -> Result<ArrayRef> {
-    let nulls = null.map(|null| (0..words.len()).map(|place| place != null as usize).collect());
+    let nulls =
+        null.map(|null| (0..words.len()).map(|position| position != null as usize).collect());
     let values: ArrayRef = if matches!(data_type, DataType::Float32 | DataType::Float64) {
         let values = words.iter().map(|&word| f64::from_bits(word)).collect();
         Arc::new(Float64Array::new(values, nulls))

@@ -7,7 +7,7 @@ use datafusion::common::{DFSchema, DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::utils::exprlist_to_fields;
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
-use super::kept::KeptGroups;
+use super::group_cache::GroupCache;
 use crate::bucket::Bucket;
 
 /// Aggregates over time buckets and keys. Without a bucket it is a GROUP BY; without keys it
@@ -25,7 +25,7 @@ pub struct SampleByNode {
     any_order: bool,
     schema: DFSchemaRef,
     /// Cache for groups of the open bucket between executions, if any.
-    kept: Option<KeptGroups>,
+    cache: Option<GroupCache>,
 }
 
 impl SampleByNode {
@@ -56,7 +56,7 @@ impl SampleByNode {
             aggregates,
             any_order: false,
             schema: schema.into(),
-            kept: None,
+            cache: None,
         })
     }
 
@@ -66,14 +66,14 @@ impl SampleByNode {
         Self { any_order, ..self }
     }
 
-    /// Adds a cache for its open groups.
-    pub(crate) fn keeping(self, kept: KeptGroups) -> Self {
-        Self { kept: Some(kept), ..self }
+    /// Adds a cache for the groups of its open bucket.
+    pub(crate) fn keeping(self, group_cache: GroupCache) -> Self {
+        Self { cache: Some(group_cache), ..self }
     }
 
-    /// Cache for its open groups, if any.
-    pub(crate) fn kept(&self) -> Option<&KeptGroups> {
-        self.kept.as_ref()
+    /// Cache for the groups of its open bucket, if any.
+    pub(crate) fn cache(&self) -> Option<&GroupCache> {
+        self.cache.as_ref()
     }
 
     /// Whether rows may arrive in any order.
@@ -163,7 +163,8 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
             (None, None) => None,
             _ => return plan_err!("SampleBy got the wrong number of expressions"),
         };
-        // Rules return nodes that they did not change; their names and types are already known.
+        // Rules also return nodes that they did not change. The names and types are then already
+        // known.
         if keys == self.keys
             && aggregates == self.aggregates
             && bucket == self.bucket
@@ -172,10 +173,10 @@ impl UserDefinedLogicalNodeCore for SampleByNode {
             return Ok(Self { input, bucket, keys, aggregates, ..self.clone() });
         }
         let node = Self::try_new(input, bucket, keys, aggregates)?;
-        Ok(Self { any_order: self.any_order, kept: self.kept.clone(), ..node })
+        Ok(Self { any_order: self.any_order, cache: self.cache.clone(), ..node })
     }
 
-    // Requests only the columns that the expressions name; the optimizer adds these itself.
+    // Requests no columns, because the optimizer itself adds the columns that the expressions read.
     fn necessary_children_exprs(&self, _output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         Some(vec![vec![]])
     }

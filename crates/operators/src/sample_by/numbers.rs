@@ -1,5 +1,5 @@
 //! GROUP BY keys with few values: integers in a small range, alone or with symbols. Groups are
-//! found by slots, as for symbols.
+//! looked up by slot, as for symbols.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::lowering::{counted_rows, key_plan};
 use crate::operator::{Input, OperatorExec};
 use crate::plan_node::{Grouping, grouping};
 
-/// Approximate maximum bytes of the groups. They stay in memory and cannot be spilled.
+/// Approximate maximum bytes of the groups, which are held in memory and cannot be spilled.
 const MAX_BYTES: usize = 16 << 20;
 /// Bytes of a slot with its group's key and row count, and approximate bytes of an aggregate's
 /// state.
@@ -35,8 +35,8 @@ impl SampleByPlan {
             }
         }
         let KeyPlan::Slots(digits) = key_plan(input, &keys)? else { return Ok(None) };
-        let most = MAX_BYTES / (SLOT_BYTES + STATE_BYTES * functions.len());
-        if slots_of(&digits).is_none_or(|slots| slots > most) {
+        let max = MAX_BYTES / (SLOT_BYTES + STATE_BYTES * functions.len());
+        if slots_of(&digits).is_none_or(|slots| slots > max) {
             return Ok(None);
         }
         let grouped = Self {
@@ -44,10 +44,10 @@ impl SampleByPlan {
             keys,
             key_plan: KeyPlan::None,
             aggregates: aggregates(functions, filters),
-            most_groups: None,
+            max_groups: None,
             input_schema: input.schema(),
             output_schema: plan.schema(),
-            kept: None,
+            cache: None,
         };
         let grouped = grouped.planned(input)?;
         Ok(Some(OperatorExec::plan(grouped, vec![Arc::clone(input)], &plan.schema())))

@@ -6,18 +6,18 @@ use arrow_schema::SchemaRef;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 
+use super::group_cache::GroupCache;
 use super::groups::KeyPlan;
-use super::kept::KeptGroups;
 use crate::bucket::BucketSpec;
 
-/// Time axis over the physical input.
+/// Time axis, in terms of the physical input.
 #[derive(Debug, Clone)]
 pub(crate) struct BucketPlan {
     pub(crate) timestamp: Arc<dyn PhysicalExpr>,
     pub(crate) spec: BucketSpec,
 }
 
-/// One aggregate over the physical input.
+/// One aggregate, in terms of the physical input.
 #[derive(Debug, Clone)]
 pub(crate) struct AggregatePlan {
     pub(crate) function: Arc<AggregateFunctionExpr>,
@@ -37,11 +37,11 @@ pub struct SampleByPlan {
     pub(crate) aggregates: Vec<AggregatePlan>,
     /// Maximum number of groups, if the query needs only the group keys. Reading stops when all
     /// groups have been found.
-    pub(crate) most_groups: Option<usize>,
+    pub(crate) max_groups: Option<usize>,
     pub(crate) input_schema: SchemaRef,
     pub(crate) output_schema: SchemaRef,
     /// Cache for groups of the open bucket between executions, if any.
-    pub(crate) kept: Option<KeptGroups>,
+    pub(crate) cache: Option<GroupCache>,
 }
 
 impl SampleByPlan {

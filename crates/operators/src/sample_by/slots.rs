@@ -1,4 +1,5 @@
-//! Keys known to have few values before any row is read: one slot per combination.
+//! Keys that are known to have few values before any row is read. Each combination of keys has one
+//! slot.
 
 use std::sync::Arc;
 
@@ -19,8 +20,8 @@ pub(super) const NO_GROUP: u32 = u32::MAX;
 
 /// Maximum slots if all keys are symbols; with more, keys are hashed.
 const MAX_OF_SYMBOLS: usize = 1 << 22;
-/// Maximum slots if some keys are integers: their combinations may be sparser than those of
-/// symbols.
+/// Maximum slots if some keys are integers, because their combinations may be sparser than
+/// combinations of symbols.
 const MAX_OF_NUMBERS: usize = 1 << 17;
 
 /// A key as a digit of the slot number; zero means null.
@@ -28,29 +29,31 @@ const MAX_OF_NUMBERS: usize = 1 << 17;
 pub(crate) enum Digit {
     /// A symbol of a table.
     Symbol(Arc<SymbolDictionary>),
-    Number(NearNumbers),
+    Number(DenseNumbers),
 }
 
 /// Integers in a small range.
 #[derive(Clone)]
-pub(crate) struct NearNumbers {
+pub(crate) struct DenseNumbers {
     data_type: DataType,
-    least: i64,
-    /// A power of two, so that a single test tells whether all values of a batch are in range.
+    min: i64,
+    /// Number of values. It is a power of two, so that a single test can check whether all values
+    /// of a batch are in range.
     count: usize,
 }
 
-impl NearNumbers {
+impl DenseNumbers {
     /// Maximum distance between two values.
-    pub(crate) const MOST: u64 = (1 << 16) - 1;
+    pub(crate) const MAX_DISTANCE: u64 = (1 << 16) - 1;
     /// Maximum distance for which slots pay off regardless of the number of rows.
     pub(crate) const FEW: usize = 1 << 10;
 
     /// Returns the range from the minimum to the maximum, if it is small.
-    pub(crate) fn between(data_type: &DataType, (least, greatest): (i64, i64)) -> Option<Self> {
-        let distance = u64::try_from(greatest.checked_sub(least)?).ok()?;
-        let count = (distance <= Self::MOST).then(|| (distance as usize + 1).next_power_of_two());
-        Some(Self { data_type: data_type.clone(), least, count: count? })
+    pub(crate) fn between(data_type: &DataType, (lowest, greatest): (i64, i64)) -> Option<Self> {
+        let distance = u64::try_from(greatest.checked_sub(lowest)?).ok()?;
+        let count =
+            (distance <= Self::MAX_DISTANCE).then(|| (distance as usize + 1).next_power_of_two());
+        Some(Self { data_type: data_type.clone(), min: lowest, count: count? })
     }
 
     /// Returns the codes of values; `None` if a value is out of range.
@@ -81,14 +84,14 @@ impl NearNumbers {
     ) -> u64 {
         let (values, mut bits) = (values.as_primitive::<P>().values(), 0);
         valid_runs(nulls, 0..values.len(), |run| {
-            bits |= kernels::distances(&values[run.clone()], self.least, &mut codes[run]);
+            bits |= kernels::distances(&values[run.clone()], self.min, &mut codes[run]);
         });
         bits
     }
 
     /// Converts codes back to values.
     fn column(&self, codes: &Int32Array) -> Result<ArrayRef> {
-        let values: Int64Array = codes.unary(|code| self.least.wrapping_add(i64::from(code)));
+        let values: Int64Array = codes.unary(|code| self.min.wrapping_add(i64::from(code)));
         Ok(cast(&values, &self.data_type)?)
     }
 }
@@ -145,8 +148,8 @@ pub(crate) fn slots_of(digits: &[Digit]) -> Option<usize> {
 /// Whether these keys fit a slot table.
 pub(crate) fn fits(digits: &[Digit]) -> bool {
     let is_symbol = |digit: &Digit| matches!(digit, Digit::Symbol(_));
-    let most = if digits.iter().all(is_symbol) { MAX_OF_SYMBOLS } else { MAX_OF_NUMBERS };
-    slots_of(digits).is_some_and(|slots| slots <= most)
+    let max = if digits.iter().all(is_symbol) { MAX_OF_SYMBOLS } else { MAX_OF_NUMBERS };
+    slots_of(digits).is_some_and(|slots| slots <= max)
 }
 
 /// Groups of one bucket, by slot.
@@ -175,7 +178,7 @@ impl SlotKeys {
         self.digits.iter().map(Digit::data_type).collect()
     }
 
-    /// Takes the combined keys of the groups.
+    /// Removes and returns the combined keys of the groups.
     pub(super) fn take_keys(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.keys)
     }
@@ -222,9 +225,9 @@ impl SlotKeys {
         (*slot, is_new)
     }
 
-    /// Returns each row's code, which is its combined key minus one. With a single key, these are
-    /// the codes of the key, including nulls. With several keys, null is a digit. `None` if an
-    /// integer is outside the known range.
+    /// Returns each row's code, which is its combined key minus one. For a single key, these are
+    /// the codes of the key, including nulls. For several keys, null is encoded as a digit. `None`
+    /// if an integer is outside the known range.
     pub(super) fn codes(&mut self, keys: &[ArrayRef]) -> Result<Option<Int32Array>> {
         if let ([key], [digit]) = (keys, self.digits.as_slice()) {
             return digit.codes(key, &mut self.buffer);
@@ -250,7 +253,7 @@ impl SlotKeys {
     /// Reuses the buffer of codes from [`Self::codes`] for the next batch.
     pub(super) fn reuse(&mut self, codes: Int32Array) {
         let (_, codes, _) = codes.into_parts();
-        // Fails for the buffer of symbol keys, which belongs to the table.
+        // The conversion fails for the buffer of symbol keys, which belongs to the table.
         self.buffer = codes.into_inner().into_vec().unwrap_or_default();
     }
 
@@ -298,8 +301,7 @@ fn zeros(buffer: &mut Vec<i32>, len: usize) -> Vec<i32> {
     zeros
 }
 
-/// Returns the groups of a bucket. As long as no bucket has reappeared, these are the last groups,
-/// or there are none.
+/// Returns the groups of a bucket. While `monotone` is true, these are the last groups, if any.
 fn groups_of(bucket: u32, buckets: &[u32], monotone: bool) -> Vec<usize> {
     if !monotone {
         return (0..buckets.len()).filter(|&group| buckets[group] == bucket).collect();
@@ -324,7 +326,7 @@ mod tests {
 
     fn index(numbers: (i64, i64)) -> GroupIndex {
         let digit =
-            |data_type, bounds| Digit::Number(NearNumbers::between(&data_type, bounds).unwrap());
+            |data_type, bounds| Digit::Number(DenseNumbers::between(&data_type, bounds).unwrap());
         let digits = vec![digit(DataType::Int64, numbers), digit(DataType::Boolean, (0, 1))];
         GroupIndex::new(&KeyPlan::Slots(digits)).unwrap()
     }
@@ -332,11 +334,11 @@ mod tests {
     /// Adds rows to the index. Returns each row's key and group.
     fn assign(index: &mut GroupIndex, labels: Range<i64>, rows: &[Key]) -> Vec<(Key, u32)> {
         let mut runs = vec![];
-        for (place, label) in labels.enumerate() {
-            let part = rows.len() / 3;
-            let end = if place == 2 { rows.len() } else { (place + 1) * part };
-            if place * part < end {
-                runs.push((place * part..end, label));
+        for (position, label) in labels.enumerate() {
+            let third = rows.len() / 3;
+            let end = if position == 2 { rows.len() } else { (position + 1) * third };
+            if position * third < end {
+                runs.push((position * third..end, label));
             }
         }
         let numbers: Int64Array = rows.iter().map(|row| row.1).collect();
@@ -382,14 +384,14 @@ mod tests {
 
     /// Returns an index over batches of rows with numbers in or out of range, and the group of each
     /// key.
-    fn filled(random: &mut Random, least: i64, first: i64) -> (GroupIndex, HashMap<Key, u32>) {
-        let mut index = index((least, least + 30));
+    fn filled(random: &mut Random, min: i64, first: i64) -> (GroupIndex, HashMap<Key, u32>) {
+        let mut index = index((min, min + 30));
         let mut known: HashMap<Key, u32> = HashMap::new();
         let spread = [31, 31, 60, 2_000][random.below(4) as usize];
         for batch in 0..random.below(4) {
             let rows: Vec<Key> = (0..=random.below(300))
                 .map(|_| {
-                    let number = (random.below(10) > 0).then(|| least + random.below(spread));
+                    let number = (random.below(10) > 0).then(|| min + random.below(spread));
                     (0, number, (random.below(5) > 0).then(|| random.below(2) == 1))
                 })
                 .collect();
@@ -402,14 +404,14 @@ mod tests {
         (index, known)
     }
 
-    /// Numbers outside the known range are hashed, in either of two merged indexes.
+    /// Numbers outside the known range are hashed, in one or both of two merged indexes.
     #[test]
     fn array_slots_and_hash_groups_can_be_merged() {
         let mut random = random();
         for _ in 0..300 {
-            let least = random.below(200) - 100;
-            let (mut whole, known) = filled(&mut random, least, 0);
-            let (later, later_known) = filled(&mut random, least, 5);
+            let min = random.below(200) - 100;
+            let (mut whole, known) = filled(&mut random, min, 0);
+            let (later, later_known) = filled(&mut random, min, 5);
             let mapping = whole.absorb(later).unwrap();
             let keys = keys_of(&mut whole);
             assert!(known.iter().all(|(key, &group)| keys[group as usize] == *key));

@@ -33,40 +33,40 @@ const MIN_ROWS_PER_PARTITION: usize = 128 * 1024;
 
 /// Division of a scan among workers.
 #[derive(Debug, Clone, Copy)]
-pub struct ScanParts {
+pub struct ScanPartitioning {
     /// Maximum number of partitions.
-    pub most: usize,
+    pub max: usize,
     /// Minimum rows of a partition and maximum rows of a batch; `None` selects the fastest values.
     pub rows: Option<NonZeroUsize>,
 }
 
-impl ScanParts {
+impl ScanPartitioning {
     /// Returns the division that the session options request.
     pub fn of(config: &SessionConfig) -> Self {
-        let rows = config.get_extension::<PartRows>().map(|rows| rows.0);
-        Self { most: config.target_partitions(), rows }
+        let rows = config.get_extension::<PartitionRows>().map(|rows| rows.0);
+        Self { max: config.target_partitions(), rows }
     }
 
     fn count(self, rows: usize) -> usize {
-        let least = self.rows.map_or(MIN_ROWS_PER_PARTITION, NonZeroUsize::get);
-        self.most.min(rows / least).max(1)
+        let min = self.rows.map_or(MIN_ROWS_PER_PARTITION, NonZeroUsize::get);
+        self.max.min(rows / min).max(1)
     }
 
     /// Splits units so that none is longer than the maximum batch.
     fn cut(self, units: Vec<ScanUnit>) -> Vec<ScanUnit> {
-        let Some(most) = self.rows.map(NonZeroUsize::get) else { return units };
-        let pieces = |unit: ScanUnit| {
-            unit.rows.clone().step_by(most).map(move |start| {
-                let rows = start..unit.rows.end.min(start.saturating_add(most));
+        let Some(max) = self.rows.map(NonZeroUsize::get) else { return units };
+        let chunks = |unit: ScanUnit| {
+            unit.rows.clone().step_by(max).map(move |start| {
+                let rows = start..unit.rows.end.min(start.saturating_add(max));
                 ScanUnit { slice: Arc::clone(&unit.slice), rows }
             })
         };
-        units.into_iter().flat_map(pieces).collect()
+        units.into_iter().flat_map(chunks).collect()
     }
 }
 
-/// Session setting for [`ScanParts::rows`].
-pub struct PartRows(pub NonZeroUsize);
+/// Session setting for [`ScanPartitioning::rows`].
+pub struct PartitionRows(pub NonZeroUsize);
 
 /// Scans a table. Partition `i` precedes partition `i + 1` in time (follows it if backward), and
 /// every partition is in timestamp order.
@@ -74,14 +74,14 @@ pub struct PartRows(pub NonZeroUsize);
 pub struct SliceScan {
     table: Arc<TableSnapshot>,
     /// Time ranges that determine which rows are read; empty for all rows. `None` if a filter in
-    /// the plan also determines them.
+    /// the plan also restricts the rows.
     ranges: Option<Vec<TimeRange>>,
     projection: Vec<usize>,
-    parts: ScanParts,
+    partitioning: ScanPartitioning,
     partitions: Vec<Arc<Vec<ScanUnit>>>,
     backward: bool,
     /// Whether the scan is read as one partition, regardless of its number of rows.
-    whole: bool,
+    is_single: bool,
     limit: Option<usize>,
     properties: Arc<PlanProperties>,
 }
@@ -94,39 +94,39 @@ impl SliceScan {
         ranges: &[TimeRange],
         projection: Vec<usize>,
         schema: &SchemaRef,
-        parts: ScanParts,
+        partitioning: ScanPartitioning,
         limit: Option<usize>,
     ) -> Result<Self> {
-        let partitions = partitions_of(&table, ranges, parts, limit)?;
+        let partitions = partitions_of(&table, ranges, partitioning, limit)?;
         let properties = scan_properties(&table, &projection, schema, partitions.len(), false);
-        let (backward, whole, ranges) = (false, false, Some(ranges.to_vec()));
+        let (backward, is_single, ranges) = (false, false, Some(ranges.to_vec()));
         Ok(Self {
             table,
             ranges,
             projection,
-            parts,
+            partitioning,
             partitions,
             backward,
-            whole,
+            is_single,
             limit,
             properties,
         })
     }
 
-    /// Whether partitions are smaller than the fastest setting.
+    /// Whether the session options set the partition size, instead of the fastest size being used.
     pub(crate) fn is_cut_small(&self) -> bool {
-        self.parts.rows.is_some()
+        self.partitioning.rows.is_some()
     }
 
     /// Returns the scan as one partition, so that later rows are not read if only few rows are
     /// needed.
     #[must_use]
-    pub fn whole(&self) -> Self {
+    pub fn as_one_partition(&self) -> Self {
         let units = self.units().cloned().collect();
         let properties =
             scan_properties(&self.table, &self.projection, self.schema(), 1, self.backward);
         let partitions = vec![Arc::new(units)];
-        Self { partitions, whole: true, properties, ..self.clone() }
+        Self { partitions, is_single: true, properties, ..self.clone() }
     }
 
     /// First and last designated timestamp of each partition; `None` if it has no rows.
@@ -134,8 +134,8 @@ impl SliceScan {
         self.partitions.iter().map(|units| span_of(units)).collect()
     }
 
-    /// Returns a forward scan with one partition per span, which has all rows within the span. Rows
-    /// at a timestamp shared by two spans are in both.
+    /// Returns a forward scan with one partition per span, which contains all rows within the span.
+    /// Rows at a timestamp shared by two spans are in both partitions.
     pub(crate) fn cut_at(&self, spans: &[Option<(i64, i64)>]) -> Result<Self> {
         let part = |span: &Option<(i64, i64)>| -> Result<_> {
             let units = match span {
@@ -145,9 +145,14 @@ impl SliceScan {
             Ok(Arc::new(units))
         };
         let partitions = spans.iter().map(part).collect::<Result<Vec<_>>>()?;
-        let parts = partitions.len();
-        let properties =
-            scan_properties(&self.table, &self.projection, self.schema(), parts, self.backward);
+        let partition_count = partitions.len();
+        let properties = scan_properties(
+            &self.table,
+            &self.projection,
+            self.schema(),
+            partition_count,
+            self.backward,
+        );
         Ok(Self { partitions, properties, ..self.clone() })
     }
 
@@ -184,11 +189,11 @@ impl SliceScan {
         if self.partitions.len() != 1 {
             return Ok(None);
         }
-        // Up to two partitions are enough to see that the rows need more than one.
-        let parts = ScanParts { most: 2, ..self.parts };
+        // A maximum of two partitions is enough to detect that the rows need more than one.
+        let partitioning = ScanPartitioning { max: 2, ..self.partitioning };
         let limit = self.limit.filter(|_| !self.backward);
-        let mut partitions = partitions_of(&self.table, ranges, parts, limit)?;
-        if self.whole {
+        let mut partitions = partitions_of(&self.table, ranges, partitioning, limit)?;
+        if self.is_single {
             partitions = vec![Arc::new(units_of(&partitions).cloned().collect())];
         }
         if self.backward {
@@ -206,9 +211,9 @@ impl SliceScan {
         scan.backward = !self.backward;
         scan.partitions = turned(&self.partitions, scan.backward, limit);
         scan.limit = limit.or(self.limit);
-        let (schema, parts) = (self.schema(), scan.partitions.len());
+        let (schema, partition_count) = (self.schema(), scan.partitions.len());
         scan.properties =
-            scan_properties(&self.table, &self.projection, schema, parts, scan.backward);
+            scan_properties(&self.table, &self.projection, schema, partition_count, scan.backward);
         scan
     }
 
@@ -216,8 +221,8 @@ impl SliceScan {
     pub fn narrowed(&self, output: &[usize]) -> Result<Arc<PlanProperties>> {
         let schema = Arc::new(self.schema().project(output)?);
         let columns: Vec<usize> = output.iter().map(|&column| self.projection[column]).collect();
-        let parts = self.partitions.len();
-        Ok(scan_properties(&self.table, &columns, &schema, parts, self.backward))
+        let partition_count = self.partitions.len();
+        Ok(scan_properties(&self.table, &columns, &schema, partition_count, self.backward))
     }
 
     /// Whether another scan reads the same cells in the same order and the same partitions.
@@ -408,26 +413,26 @@ fn truncate_front(units: &mut Vec<ScanUnit>, mut limit: usize) {
     });
 }
 
-/// Divides a list of units, in order, into `parts` partitions with about equal row counts. No unit
-/// is empty.
-fn split(units: Vec<ScanUnit>, parts: usize) -> Vec<Arc<Vec<ScanUnit>>> {
-    let share = count(&units).div_ceil(parts).max(1);
+/// Divides a list of units, in order, into `partition_count` partitions with about equal row
+/// counts. No unit is empty.
+fn split(units: Vec<ScanUnit>, partition_count: usize) -> Vec<Arc<Vec<ScanUnit>>> {
+    let rows_per_partition = count(&units).div_ceil(partition_count).max(1);
     let mut partitions = vec![vec![]];
-    let mut room = share;
+    let mut remaining = rows_per_partition;
     for mut unit in units {
-        while unit.rows.len() > room {
-            let cut = unit.rows.start + room;
+        while unit.rows.len() > remaining {
+            let cut = unit.rows.start + remaining;
             let head = ScanUnit { slice: Arc::clone(&unit.slice), rows: unit.rows.start..cut };
             unit.rows.start = cut;
             if let Some(last) = partitions.last_mut()
-                && room > 0
+                && remaining > 0
             {
                 last.push(head);
             }
             partitions.push(vec![]);
-            room = share;
+            remaining = rows_per_partition;
         }
-        room -= unit.rows.len();
+        remaining -= unit.rows.len();
         if let Some(last) = partitions.last_mut() {
             last.push(unit);
         }
@@ -443,7 +448,7 @@ fn units_of(partitions: &[Arc<Vec<ScanUnit>>]) -> impl DoubleEndedIterator<Item 
 fn partitions_of(
     table: &TableSnapshot,
     ranges: &[TimeRange],
-    parts: ScanParts,
+    partitioning: ScanPartitioning,
     limit: Option<usize>,
 ) -> Result<Vec<Arc<Vec<ScanUnit>>>> {
     let slices = if ranges.is_empty() { table.slices() } else { table.slices_in(ranges) };
@@ -453,14 +458,14 @@ fn partitions_of(
         .filter(|slice| slice.rows() > 0)
         .map(|slice| ScanUnit { rows: 0..slice.rows(), slice: Arc::new(slice) })
         .collect();
-    let wanted = match limit {
+    let partition_count = match limit {
         Some(limit) => {
             truncate(&mut units, limit);
             1
         }
-        None => parts.count(count(&units)),
+        None => partitioning.count(count(&units)),
     };
-    Ok(split(parts.cut(units), wanted))
+    Ok(split(partitioning.cut(units), partition_count))
 }
 
 /// Returns the same rows in the opposite order, but at most `limit`. `backward` is the new

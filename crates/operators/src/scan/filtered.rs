@@ -1,9 +1,9 @@
 //! A filtering scan. Predicates are evaluated on the columns that they need; the other columns are
 //! read only for rows that pass.
 //!
-//! A predicate on one symbol column is evaluated once (`symbol_test`); each row then costs one
-//! lookup of its key, whatever the predicate. Comparisons of a number with a value become ranges,
-//! each of which is one pass over its column (`numbers`).
+//! A predicate on one symbol column is evaluated only once (`symbol_test`). Each row then needs
+//! just a lookup of its key, regardless of the predicate. Comparisons of a number with a value
+//! become ranges, each of which takes one pass over its column (`numbers`).
 
 use std::fmt;
 use std::ops::Range;
@@ -31,7 +31,7 @@ use super::passing::{Condition, Passing};
 use super::rows::reverse;
 use super::symbol_test::{PassingKeys, SymbolTest};
 use super::time_filter;
-use super::zones::{ZoneTest, certain, stretches};
+use super::zones::{ZoneTest, certain, matching_ranges};
 use crate::error::engine_error;
 
 /// A filter merged with the scan below it.
@@ -55,13 +55,13 @@ struct Tests {
     times: Vec<TimeTest>,
     symbols: Vec<SymbolTest>,
     numbers: Vec<NumberTest>,
-    others: Vec<Condition>,
+    row_conditions: Vec<Condition>,
     /// Zone tests of numeric and other conditions, which exclude whole blocks.
     zones: Vec<ZoneTest>,
 }
 
 /// A comparison of the designated timestamp with a value that is known only when the scan runs,
-/// such as that of a sub-query.
+/// such as a sub-query's value.
 #[derive(Debug)]
 struct TimeTest {
     op: Operator,
@@ -82,8 +82,10 @@ fn with_equal_columns(
         let at = output.iter().position(|own| *own == column.index())?;
         Some(Arc::new(Column::new(column.name(), at)))
     };
-    let pairs = split_conjunction(predicate).into_iter().filter_map(|part| {
-        let equal = part.downcast_ref::<BinaryExpr>().filter(|part| *part.op() == Operator::Eq)?;
+    let pairs = split_conjunction(predicate).into_iter().filter_map(|conjunct| {
+        let equal = conjunct
+            .downcast_ref::<BinaryExpr>()
+            .filter(|conjunct| *conjunct.op() == Operator::Eq)?;
         let sides = (equal.left(), equal.right());
         let is_column = sides.0.is::<Column>() || sides.1.is::<Column>();
         passed_on(sides.0).zip(passed_on(sides.1)).filter(|_| is_column)
@@ -129,7 +131,8 @@ impl FilteredScan {
         Self { named: Some(columns), ..self }
     }
 
-    /// Names of the scan's columns in its condition; `None` if it was built from several.
+    /// Names of the scan's columns in its condition; `None` if it was built from several
+    /// conditions.
     pub fn names(&self) -> Option<&DFSchemaRef> {
         self.named.as_ref()
     }
@@ -144,10 +147,10 @@ impl FilteredScan {
         Self { named: self.named.clone(), ..filter }
     }
 
-    /// Returns a filter with the same rows in reverse order. With `whole`, it has a single
-    /// partition, which suits a small limit.
-    pub fn reversed(&self, whole: bool) -> Result<Self> {
-        let scan = if whole { self.scan.whole() } else { self.scan.clone() };
+    /// Returns a filter with the same rows in reverse order. With `as_one_partition`, it has a
+    /// single partition, which suits a small limit.
+    pub fn reversed(&self, as_one: bool) -> Result<Self> {
+        let scan = if as_one { self.scan.as_one_partition() } else { self.scan.clone() };
         let (predicate, output) = (Arc::clone(&self.predicate), self.output.clone());
         let reversed = Self::new(scan.reversed(None), predicate, output, self.fetch)?;
         Ok(Self { named: self.named.clone(), ..reversed })
@@ -260,7 +263,7 @@ impl FilteredScan {
                 return Ok(None);
             }
         }
-        for condition in ranges.others.into_iter().chain(&self.tests.others) {
+        for condition in ranges.other_conditions.into_iter().chain(&self.tests.row_conditions) {
             if !passing.test(condition)? {
                 return Ok(None);
             }
@@ -273,14 +276,18 @@ impl FilteredScan {
         rows.batch(&self.output, self.schema())
     }
 
-    /// Divides the rows of a chunk into ranges, leaving out blocks that cannot have a match. At
-    /// least one range is returned, so that other tasks can run.
-    fn stretches(&self, slice: Arc<Slice>, rows: Range<usize>) -> Vec<(Arc<Slice>, Range<usize>)> {
+    /// Divides the rows of a chunk into ranges and omits blocks that cannot contain a match.
+    /// Returns at least one range, which may be empty, so that other tasks can run.
+    fn chunk_ranges(
+        &self,
+        slice: Arc<Slice>,
+        rows: Range<usize>,
+    ) -> Vec<(Arc<Slice>, Range<usize>)> {
         if self.tests.zones.is_empty() {
             return vec![(slice, rows)];
         }
         let nothing = rows.start..rows.start;
-        let mut found = stretches(&self.tests.zones, &self.scan, &slice, rows);
+        let mut found = matching_ranges(&self.tests.zones, &self.scan, &slice, rows);
         if found.is_empty() {
             found.push(nothing);
         }
@@ -293,19 +300,19 @@ impl FilteredScan {
     /// Returns a partition's rows.
     pub(super) fn stream(&self, partition: usize) -> Result<SendableRecordBatchStream> {
         let (plan, backward) = (self.clone(), self.scan.is_backward());
-        let mut room = self.fetch.unwrap_or(usize::MAX);
+        let mut remaining = self.fetch.unwrap_or(usize::MAX);
         let batches =
             self.batches(partition, move |slice, rows| match plan.read(slice, rows)? {
                 Some(batch) if backward => reverse(&batch).map(Some),
                 batch => Ok(batch),
             })?;
         let batches = batches.map_while(move |batch: Result<RecordBatch>| {
-            if room == 0 {
+            if remaining == 0 {
                 return None;
             }
             Some(batch.map(|batch| {
-                let rows = batch.num_rows().min(room);
-                room -= rows;
+                let rows = batch.num_rows().min(remaining);
+                remaining -= rows;
                 batch.slice(0, rows)
             }))
         });
@@ -326,7 +333,7 @@ impl FilteredScan {
         // yields.
         let nothing = RecordBatch::new_empty(Arc::clone(self.schema()));
         let (chunks, tested) = (self.scan.chunks(partition)?, self.clone());
-        let chunks = chunks.flat_map(move |(slice, rows)| tested.stretches(slice, rows));
+        let chunks = chunks.flat_map(move |(slice, rows)| tested.chunk_ranges(slice, rows));
         let mut steps = Steps::new(chunks, self.scan.is_backward());
         Ok(std::iter::from_fn(move || {
             let (slice, rows) = steps.next()?;
@@ -342,25 +349,25 @@ impl Tests {
     fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Self {
         let (mut times, mut symbols, mut others) = (vec![], vec![], vec![]);
         let (mut numbers, mut zones) = (vec![], vec![]);
-        for part in split_conjunction(predicate) {
-            if let Some(test) = TimeTest::new(scan, part) {
+        for conjunct in split_conjunction(predicate) {
+            if let Some(test) = TimeTest::new(scan, conjunct) {
                 times.push(test);
                 continue;
             }
-            if let Some(test) = SymbolTest::new(scan, part) {
+            if let Some(test) = SymbolTest::new(scan, conjunct) {
                 symbols.push(test);
                 continue;
             }
-            zones.extend(ZoneTest::new(scan, part));
-            if let Some(test) = NumberTest::new(scan, part) {
+            zones.extend(ZoneTest::new(scan, conjunct));
+            if let Some(test) = NumberTest::new(scan, conjunct) {
                 numbers.push(test);
             } else {
-                others.push(Condition::new(scan, part));
+                others.push(Condition::new(scan, conjunct));
             }
         }
         // The most selective test runs first: it may drop the whole batch.
         symbols.sort_by_key(|test| test.passing.count());
-        Self { times, symbols, numbers, others, zones }
+        Self { times, symbols, numbers, row_conditions: others, zones }
     }
 
     /// Returns the rows whose time may pass; the other rows are skipped unread.
@@ -384,8 +391,8 @@ impl TimeTest {
             Some(column) => (column, right, *comparison.op()),
             None => (right.downcast_ref::<Column>()?, left, comparison.op().swap()?),
         };
-        let wanted = scan.schema().field(column.index()).data_type();
-        let same_type = value.data_type(scan.schema()).is_ok_and(|found| found == *wanted);
+        let data_type = scan.schema().field(column.index()).data_type();
+        let same_type = value.data_type(scan.schema()).is_ok_and(|found| found == *data_type);
         let is_value = collect_columns(value).is_empty() && !is_volatile(value) && same_type;
         let compares = time_filter::compare(op, 0).is_some();
         (scan.is_timestamp(column.index()) && is_value && compares)
@@ -396,7 +403,7 @@ impl TimeTest {
     fn range(&self) -> Result<TimeRange> {
         let nothing = RecordBatch::new_empty(Arc::new(Schema::empty()));
         let value = match self.value.evaluate(&nothing)? {
-            ColumnarValue::Scalar(value) => time_filter::instant(&value),
+            ColumnarValue::Scalar(value) => time_filter::timestamp(&value),
             ColumnarValue::Array(_) => return internal_err!("expected one timestamp"),
         };
         let range = value.and_then(|value| time_filter::compare(self.op, value));

@@ -11,7 +11,7 @@ use tidemark_types::account;
 
 use super::exec::SliceScan;
 use super::filtered::FilteredScan;
-use super::pace::{Step, Turns};
+use super::pace::{Step, Yields};
 use super::rows::read;
 use super::symbol_test::PassingKeys;
 use crate::error::engine_error;
@@ -32,7 +32,7 @@ impl Scan {
         }
     }
 
-    /// Returns the scan, if it has no filter.
+    /// Returns the scan, unless it has a filter.
     pub fn unfiltered(&self) -> Option<&SliceScan> {
         match self {
             Self::Table(scan) => Some(scan),
@@ -93,24 +93,25 @@ impl Scan {
     /// it are skipped.
     pub(crate) async fn read_from_end(
         &self,
-        mut wanted: Wanted,
-        mut take: impl FnMut(RecordBatch) -> Result<Wanted>,
+        mut requested: Requested,
+        mut take: impl FnMut(RecordBatch) -> Result<Requested>,
     ) -> Result<()> {
         let few = self.few_keys();
         if few.is_some_and(|(_, keys)| keys.is_empty()) {
             return Ok(());
         }
-        let (mut step, mut turns) = (Step::short_at_first(), Turns::short_at_first());
+        let (mut step, mut turns) = (Step::short_at_first(), Yields::short_at_first());
         for unit in self.table().units().rev() {
             let mut rows = unit.rows.clone();
             loop {
-                // Checked for every unit: looking up the metadata of many units takes time too.
+                // Checked for every unit, because looking up the metadata of many units also takes
+                // time.
                 account::check().map_err(engine_error)?;
                 turns.yield_when_over().await;
-                let keys = match &wanted {
-                    Wanted::Nothing => return Ok(()),
-                    Wanted::Rows => few,
-                    Wanted::Keys { column, keys } => Some((*column, keys.as_slice())),
+                let keys = match &requested {
+                    Requested::Nothing => return Ok(()),
+                    Requested::Rows => few,
+                    Requested::Keys { column, keys } => Some((*column, keys.as_slice())),
                 };
                 let Some((next, is_found)) = self.next_from_end(&unit.slice, &rows, keys, &step)
                 else {
@@ -119,7 +120,7 @@ impl Scan {
                 rows.end = next.start;
                 let started = Instant::now();
                 if let Some(batch) = self.read(&unit.slice, next)? {
-                    wanted = take(batch)?;
+                    requested = take(batch)?;
                 }
                 if !is_found {
                     step.took(started.elapsed());
@@ -156,7 +157,7 @@ impl Scan {
 }
 
 /// Rows requested from a scan that is read from its end.
-pub(crate) enum Wanted {
+pub(crate) enum Requested {
     Nothing,
     /// Any row.
     Rows,

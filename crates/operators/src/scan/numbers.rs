@@ -1,6 +1,6 @@
-//! Comparisons of a number with a value known when the scan runs. Each is a range. The ranges of
-//! one column, including `BETWEEN`, are combined and need one vectorised pass over the column. `<>`
-//! needs a separate pass.
+//! Comparisons of a number with a value known when the scan runs. Each comparison is a range. The
+//! ranges of one column, including `BETWEEN`, are combined and need one vectorised pass over the
+//! column. `<>` needs a separate pass.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ pub(super) enum Numbers {
     Doubles(f64, f64),
     Integers(i64, i64),
     /// All values except one.
-    Others {
+    AllExcept {
         than: i64,
         nulls: bool,
     },
@@ -54,7 +54,7 @@ pub(super) struct Ranges<'a> {
     /// Scan columns with the values that pass.
     pub(super) columns: Vec<(usize, Numbers)>,
     /// Conditions that turned out not to be ranges.
-    pub(super) others: Vec<&'a Condition>,
+    pub(super) other_conditions: Vec<&'a Condition>,
 }
 
 impl NumberTest {
@@ -66,13 +66,13 @@ impl NumberTest {
             None => (right.downcast_ref::<Column>()?, op.swap()?, left),
         };
         let schema = scan.schema();
-        let wanted = schema.field(column.index()).data_type();
-        let is_double = *wanted == DataType::Float64;
-        let fits = is_double || wanted.is_signed_integer() || is_timestamp(wanted);
-        let same_type = value.data_type(schema).is_ok_and(|found| found == *wanted);
+        let data_type = schema.field(column.index()).data_type();
+        let is_double = *data_type == DataType::Float64;
+        let fits = is_double || data_type.is_signed_integer() || is_timestamp(data_type);
+        let same_type = value.data_type(schema).is_ok_and(|found| found == *data_type);
         let is_value = collect_columns(value).is_empty() && !is_volatile(value);
-        // Doubles are compared by Tidemark's functions, because those of DataFusion use a different
-        // order. Equality of doubles has a tolerance, so it is not a range.
+        // Doubles must be compared by Tidemark's functions, because DataFusion's comparisons use a
+        // different order. Equality of doubles has a tolerance, so it is not a range.
         let is_ours = !is_double || certain(predicate).is::<ScalarFunctionExpr>();
         let orders = match op {
             Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq => true,
@@ -110,7 +110,7 @@ impl<'a> Ranges<'a> {
         let mut ranges = Self::default();
         for test in tests {
             let Some(found) = test.between()? else {
-                ranges.others.push(&test.condition);
+                ranges.other_conditions.push(&test.condition);
                 continue;
             };
             let mut own = ranges.columns.iter_mut().filter(|(column, _)| *column == test.column);
@@ -138,9 +138,9 @@ impl Numbers {
     /// Returns which rows of a column pass.
     pub(super) fn passing(self, column: &dyn Array) -> Result<BooleanBuffer> {
         let words = match (self, column.data_type()) {
-            (Self::Doubles(least, greatest), DataType::Float64) => {
+            (Self::Doubles(min, greatest), DataType::Float64) => {
                 let values = column.as_primitive::<Float64Type>().values();
-                Some(matching(values, |value| is_within(value, least, greatest)))
+                Some(matching(values, |value| is_within(value, min, greatest)))
             }
             (_, DataType::Int8) => self.integers::<Int8Type>(column),
             (_, DataType::Int16) => self.integers::<Int16Type>(column),
@@ -160,7 +160,7 @@ impl Numbers {
         let found = BooleanBuffer::new(Buffer::from_vec(words), 0, column.len());
         let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0).map(NullBuffer::inner);
         Ok(match nulls {
-            Some(valid) if matches!(self, Self::Others { nulls: true, .. }) => &found | &!valid,
+            Some(valid) if matches!(self, Self::AllExcept { nulls: true, .. }) => &found | &!valid,
             Some(valid) => &found & valid,
             None => found,
         })
@@ -174,13 +174,13 @@ impl Numbers {
     {
         let values = column.as_primitive_opt::<P>()?.values();
         let (passing, otherwise) = match self {
-            Self::Integers(least, greatest) => {
-                let ends = P::Native::try_from(least).ok().zip(P::Native::try_from(greatest).ok());
+            Self::Integers(min, greatest) => {
+                let ends = P::Native::try_from(min).ok().zip(P::Native::try_from(greatest).ok());
                 let within =
-                    |(least, greatest)| matching(values, |value| is_within(value, least, greatest));
+                    |(min, greatest)| matching(values, |value| is_within(value, min, greatest));
                 (ends.map(within), 0)
             }
-            Self::Others { than, .. } => {
+            Self::AllExcept { than, .. } => {
                 let than = P::Native::try_from(than).ok();
                 (than.map(|than| matching(values, |value| value != than)), u64::MAX)
             }
@@ -199,8 +199,8 @@ fn is_timestamp(data_type: &DataType) -> bool {
 /// Whether a value lies within a closed range.
 #[expect(clippy::needless_bitwise_bool, reason = "without a branch the loop is one of vectors")]
 #[inline]
-fn is_within<T: PartialOrd + Copy>(value: T, least: T, greatest: T) -> bool {
-    (value >= least) & (value <= greatest)
+fn is_within<T: PartialOrd + Copy>(value: T, min: T, greatest: T) -> bool {
+    (value >= min) & (value <= greatest)
 }
 
 /// Returns the values for which a comparison holds.
@@ -215,7 +215,7 @@ fn between(op: Operator, value: &ScalarValue) -> Option<Numbers> {
             _ => return None,
         });
     }
-    let (value, least, greatest) = match *value {
+    let (value, min, greatest) = match *value {
         ScalarValue::Int8(value) => (i64::from(value?), i64::from(i8::MIN), i64::from(i8::MAX)),
         ScalarValue::Int16(value) => (i64::from(value?), i64::from(i16::MIN), i64::from(i16::MAX)),
         ScalarValue::Int32(value) => (i64::from(value?), i64::from(i32::MIN), i64::from(i32::MAX)),
@@ -226,18 +226,18 @@ fn between(op: Operator, value: &ScalarValue) -> Option<Numbers> {
         _ => return None,
     };
     // Reversed bounds are an empty range.
-    let nothing = Numbers::Integers(greatest, least);
-    let below = value.checked_sub(1).filter(|below| *below >= least);
+    let nothing = Numbers::Integers(greatest, min);
+    let below = value.checked_sub(1).filter(|below| *below >= min);
     let above = value.checked_add(1).filter(|above| *above <= greatest);
     Some(match op {
-        Operator::Lt => below.map_or(nothing, |below| Numbers::Integers(least, below)),
-        Operator::LtEq => Numbers::Integers(least, value),
+        Operator::Lt => below.map_or(nothing, |below| Numbers::Integers(min, below)),
+        Operator::LtEq => Numbers::Integers(min, value),
         Operator::Gt => above.map_or(nothing, |above| Numbers::Integers(above, greatest)),
         Operator::GtEq => Numbers::Integers(value, greatest),
         // For a non-null value, both operators are the same.
         Operator::Eq | Operator::IsNotDistinctFrom => Numbers::Integers(value, value),
-        Operator::NotEq => Numbers::Others { than: value, nulls: false },
-        Operator::IsDistinctFrom => Numbers::Others { than: value, nulls: true },
+        Operator::NotEq => Numbers::AllExcept { than: value, nulls: false },
+        Operator::IsDistinctFrom => Numbers::AllExcept { than: value, nulls: true },
         _ => return None,
     })
 }

@@ -1,6 +1,6 @@
 //! Limits how long a scan, including operators that run on its batches, works before it yields and
-//! checks for cancellation. The clock decides: a batch may take microseconds or, below a regular
-//! expression, a tenth of a second.
+//! checks for cancellation. The limit is a time, because a batch may take microseconds or, below a
+//! regular expression, a tenth of a second.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,8 +16,8 @@ use tidemark_storage::Slice;
 use super::rows::BATCH_ROWS;
 
 /// Maximum time between two yields.
-const TURN: Duration = Duration::from_millis(10);
-/// Steps that take longer are followed by smaller ones.
+const TIME_SLICE: Duration = Duration::from_millis(10);
+/// A step that takes longer than this is followed by smaller steps.
 const LONG_STEP: Duration = Duration::from_millis(20);
 /// Minimum rows of a step that follows a long one.
 const MIN_STEP_ROWS: usize = 4 * 1024;
@@ -26,14 +26,14 @@ const FIRST_STEP_ROWS: usize = 1024;
 const GROWTH: usize = 4;
 /// Time until the first yield of a scan that usually ends early. Such a scan may run on a thread
 /// that other tasks need.
-const FIRST_TURN: Duration = Duration::from_millis(1);
+const FIRST_TIME_SLICE: Duration = Duration::from_millis(1);
 
-/// Returns a stream of these batches that yields by the clock.
+/// Returns a stream of these batches that yields at time intervals.
 pub(crate) fn paced(
     schema: SchemaRef,
     batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
 ) -> SendableRecordBatchStream {
-    let begin = (batches, Turns::new());
+    let begin = (batches, Yields::new());
     let rows = futures::stream::unfold(begin, |(mut batches, mut turns)| async move {
         turns.yield_when_over().await;
         batches.next().map(|batch| (batch, (batches, turns)))
@@ -41,20 +41,20 @@ pub(crate) fn paced(
     Box::pin(RecordBatchStreamAdapter::new(schema, rows))
 }
 
-/// Yields to other tasks, by the clock.
-pub(crate) struct Turns {
+/// Yields to other tasks at time intervals.
+pub(crate) struct Yields {
     since: Instant,
     length: Duration,
 }
 
-impl Turns {
+impl Yields {
     pub(crate) fn new() -> Self {
-        Self { since: Instant::now(), length: TURN }
+        Self { since: Instant::now(), length: TIME_SLICE }
     }
 
     /// Creates the time slices of a scan that may end early.
     pub(crate) fn short_at_first() -> Self {
-        Self { since: Instant::now(), length: FIRST_TURN }
+        Self { since: Instant::now(), length: FIRST_TIME_SLICE }
     }
 
     pub(crate) async fn yield_when_over(&mut self) {
@@ -68,22 +68,22 @@ impl Turns {
 /// Adaptive number of rows to read per step.
 pub(crate) struct Step {
     pub(crate) rows: usize,
-    most_rows: usize,
+    max_rows: usize,
 }
 
 impl Step {
     /// Starts with few rows: a search from the end of a table usually ends soon.
     pub(crate) fn short_at_first() -> Self {
-        Self { rows: FIRST_STEP_ROWS, most_rows: BATCH_ROWS }
+        Self { rows: FIRST_STEP_ROWS, max_rows: BATCH_ROWS }
     }
 
     /// Adapts the step to the time that the last one took.
     pub(crate) fn took(&mut self, time: Duration) {
         if time > LONG_STEP {
-            self.most_rows = (self.rows / 4).max(MIN_STEP_ROWS);
-            self.rows = self.most_rows;
+            self.max_rows = (self.rows / 4).max(MIN_STEP_ROWS);
+            self.rows = self.max_rows;
         } else {
-            self.rows = (self.rows * GROWTH).min(self.most_rows);
+            self.rows = (self.rows * GROWTH).min(self.max_rows);
         }
     }
 }
@@ -95,7 +95,7 @@ type Chunk = (Arc<Slice>, Range<usize>);
 pub(crate) struct Steps<I> {
     chunks: I,
     backward: bool,
-    rest: Option<Chunk>,
+    remaining: Option<Chunk>,
     step: Step,
 }
 
@@ -104,8 +104,8 @@ impl<I: Iterator<Item = Chunk>> Steps<I> {
         Self {
             chunks,
             backward,
-            rest: None,
-            step: Step { rows: BATCH_ROWS, most_rows: BATCH_ROWS },
+            remaining: None,
+            step: Step { rows: BATCH_ROWS, max_rows: BATCH_ROWS },
         }
     }
 
@@ -119,7 +119,7 @@ impl<I: Iterator<Item = Chunk>> Iterator for Steps<I> {
     type Item = Chunk;
 
     fn next(&mut self) -> Option<Chunk> {
-        let (slice, Range { start, end }) = self.rest.take().or_else(|| self.chunks.next())?;
+        let (slice, Range { start, end }) = self.remaining.take().or_else(|| self.chunks.next())?;
         let rows = self.step.rows;
         if end - start <= rows {
             return Some((slice, start..end));
@@ -131,7 +131,7 @@ impl<I: Iterator<Item = Chunk>> Iterator for Steps<I> {
             let middle = start + rows;
             (start..middle, middle..end)
         };
-        self.rest = Some((Arc::clone(&slice), later));
+        self.remaining = Some((Arc::clone(&slice), later));
         Some((slice, now))
     }
 }

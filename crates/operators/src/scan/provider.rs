@@ -11,14 +11,14 @@ use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 use tidemark_storage::{TableSnapshot, TimeRange};
 
-use super::exec::{ScanParts, SliceScan};
+use super::exec::{ScanPartitioning, SliceScan};
 use super::time_filter;
 use crate::error::check_stop;
 
 /// Name of the row identifier column. No table column can have this name.
 pub const ROW_ID: &str = "\u{1}row";
 
-/// An empty range: a scan without ranges would read all rows.
+/// An empty range, because a scan without ranges would read all rows.
 const NEVER: TimeRange = TimeRange { lo: i64::MIN, hi: i64::MIN };
 
 /// A table as of one snapshot, optionally restricted to time ranges.
@@ -48,8 +48,8 @@ impl SnapshotTable {
         Self { table, ranges: Vec::new(), schema }
     }
 
-    /// Restricts the table to `ranges`: sorted, disjoint, in the designated timestamp's unit. No
-    /// range means all rows.
+    /// Restricts the table to `ranges`: sorted, disjoint, in the designated timestamp's unit. If
+    /// empty, all rows are read.
     #[must_use]
     pub fn within(&self, ranges: Vec<TimeRange>) -> Self {
         Self { table: Arc::clone(&self.table), ranges, schema: Arc::clone(&self.schema) }
@@ -84,7 +84,7 @@ impl SnapshotTable {
         &self.table
     }
 
-    /// The time ranges it is restricted to: sorted, disjoint; empty for all rows.
+    /// The time ranges to which the table is restricted: sorted and disjoint; empty for all rows.
     pub fn ranges(&self) -> &[TimeRange] {
         &self.ranges
     }
@@ -100,7 +100,7 @@ impl SnapshotTable {
         projection: Vec<usize>,
         times: &[TimeRange],
         limit: Option<usize>,
-        parts: ScanParts,
+        partitioning: ScanPartitioning,
     ) -> Result<SliceScan> {
         let mut ranges = self.ranges.clone();
         for range in times {
@@ -112,7 +112,7 @@ impl SnapshotTable {
         }
         let schema = Arc::new(self.schema.project(&projection)?);
         let table = Arc::clone(&self.table);
-        let scan = SliceScan::try_new(table, &ranges, projection, &schema, parts, limit)?;
+        let scan = SliceScan::try_new(table, &ranges, projection, &schema, partitioning, limit)?;
         Ok(if times.is_empty() { scan } else { scan.filtered() })
     }
 }
@@ -150,7 +150,7 @@ impl TableProvider for SnapshotTable {
             filters.iter().filter_map(|filter| self.time_range(filter)).collect();
         let projection = projection.cloned();
         let projection = projection.unwrap_or_else(|| (0..self.schema.fields().len()).collect());
-        let scan = self.plan(projection, &times, limit, ScanParts::of(state.config()))?;
+        let scan = self.plan(projection, &times, limit, ScanPartitioning::of(state.config()))?;
         Ok(scan.plan())
     }
 }

@@ -11,7 +11,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::PhysicalExpr;
 use tidemark_storage::{Slice, TimeRange};
 
-use crate::bounded::bytes::{has_lists, without_others};
+use crate::bounded::bytes::{has_lists, without_unused_elements};
 use crate::error::engine_error;
 
 /// Rows per batch: enough to amortise the cost per batch, few enough for the second-level cache and
@@ -28,11 +28,11 @@ pub struct ScanUnit {
 /// A restriction of the rows that a plan reads from its table.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
-    /// The ranges it was planned with; empty for all rows.
+    /// The time ranges for which the plan was built; empty for all rows.
     pub known: &'a [TimeRange],
-    /// The ranges it should read.
+    /// The time ranges that the plan should read.
     pub ranges: &'a [TimeRange],
-    /// The condition on its rows; `None` leaves it unchanged.
+    /// The new condition on its rows; `None` leaves the condition unchanged.
     pub predicate: Option<Test<'a>>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn read(
     let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
     let columns = slice.columns(projection, rows).map_err(engine_error)?;
     let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?;
-    if has_lists(schema.fields()) { without_others(&batch) } else { Ok(batch) }
+    if has_lists(schema.fields()) { without_unused_elements(&batch) } else { Ok(batch) }
 }
 
 /// Returns the rows in the opposite order.

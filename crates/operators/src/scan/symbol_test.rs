@@ -1,6 +1,6 @@
-//! Conditions on one symbol column, as the set of keys that pass. Conditions that name their
-//! symbols are looked up, regardless of the number of symbols. Others are evaluated once over the
-//! column's dictionary.
+//! Conditions on one symbol column, as the set of keys that pass. If a condition names its symbols,
+//! they are looked up, regardless of the number of symbols. Other conditions are evaluated once
+//! over the column's dictionary.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl PassingKeys {
         }
     }
 
-    /// Returns the keys that pass both.
+    /// Returns the keys that pass both tests.
     pub(super) fn and(self, other: &Self) -> Self {
         match (self, other) {
             (Self::Few { keys, null }, other) => other.of_few(keys, null),
@@ -187,7 +187,7 @@ impl SymbolTest {
         if let Some(passing) = PassingKeys::named(&symbols, predicate) {
             return Some(Self { column: index, passing });
         }
-        // With more symbols than rows, evaluating the rows costs less.
+        // With more symbols than rows, evaluating the rows is cheaper.
         if is_volatile(predicate) || symbols.len() > scan.row_count() {
             return None;
         }
@@ -223,7 +223,7 @@ fn matching_few(codes: &[i32], keys: &[i32]) -> Vec<u64> {
         [first, ..] => {
             let mut all = [first; FEW];
             all[..keys.len()].copy_from_slice(keys);
-            // Without branches, all keys are compared together.
+            // Compares each code with all keys without branches.
             matching(codes, |code| all.iter().filter(|&&key| key == code).count() > 0)
         }
     }

@@ -1,5 +1,5 @@
-//! Tests comparisons of a number with a constant for whole blocks of a table. Blocks without a
-//! possible match are not read.
+//! Tests comparisons of a number with a constant for whole blocks of a table. Blocks that cannot
+//! contain a match are not read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -60,17 +60,17 @@ impl ZoneTest {
     }
 
     /// Whether a row of the zone may pass.
-    fn may_hold(&self, zone: &Zone) -> bool {
-        // Whether the minimum may lie below the constant, and the maximum above it.
+    fn may_match(&self, zone: &Zone) -> bool {
+        // Whether the zone's minimum may be below the constant, and its maximum above it.
         let (least_below, greatest_above) = match (zone.bounds, &self.value) {
-            (Bounds::Double(least, greatest), Value::Double(value)) => {
+            (Bounds::Double(min, greatest), Value::Double(value)) => {
                 let near = TOLERANCE.max(value.abs() * f64::EPSILON);
-                (least <= value + near, greatest >= value - near)
+                (min <= value + near, greatest >= value - near)
             }
-            (Bounds::Integer(least, greatest), Value::Integer(value)) => match self.op {
-                Operator::Lt => (least < *value, true),
+            (Bounds::Integer(min, greatest), Value::Integer(value)) => match self.op {
+                Operator::Lt => (min < *value, true),
                 Operator::Gt => (true, greatest > *value),
-                _ => (least <= *value, greatest >= *value),
+                _ => (min <= *value, greatest >= *value),
             },
             _ => return true,
         };
@@ -111,19 +111,19 @@ pub(super) fn compared(predicate: &Expr) -> Option<(&Expr, Operator, &Expr)> {
 }
 
 /// Returns the row ranges of a slice in which every test may hold.
-pub(super) fn stretches(
+pub(super) fn matching_ranges(
     tests: &[ZoneTest],
     scan: &SliceScan,
     slice: &Slice,
     rows: Range<usize>,
 ) -> Vec<Range<usize>> {
-    let mut stretches = vec![rows];
+    let mut ranges = vec![rows];
     for test in tests {
         let column = scan.projection()[test.column];
-        let left = |rows| blocks(slice, column, rows, |zone| test.may_hold(zone));
-        stretches = joined(stretches.into_iter().flat_map(left));
+        let left = |rows| blocks(slice, column, rows, |zone| test.may_match(zone));
+        ranges = joined(ranges.into_iter().flat_map(left));
     }
-    stretches
+    ranges
 }
 
 /// Returns the blocks of some rows in which a table column may have a match.

@@ -1,5 +1,5 @@
-//! Compares plans that group the rows of a table: tells whether two of them return the same rows,
-//! if that is cheap to determine.
+//! Compares plans that group the rows of a table. Determines whether two plans return the same
+//! rows, if this check is cheap.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ type Expr = Arc<dyn PhysicalExpr>;
 pub(super) fn is_worth_sharing(plan: &Input) -> bool {
     let PlanNode::Operator(operator) = PlanNode::of(plan.as_ref()) else { return false };
     let Some((groups, [input])) = operator.downcast::<SampleByPlan>() else { return false };
-    groups.kept.is_none() && is_certain(groups) && has_rows(input)
+    groups.cache.is_none() && is_certain(groups) && has_rows(input)
 }
 
 /// Whether an operator always computes the same result from the same rows.
@@ -88,8 +88,8 @@ fn are_same_groups(left: &SampleByPlan, right: &SampleByPlan) -> bool {
         _ => false,
     };
     buckets
-        && left.kept.is_none()
-        && right.kept.is_none()
+        && left.cache.is_none()
+        && right.cache.is_none()
         && left.output_schema == right.output_schema
         && are_same_exprs(&left.keys, &right.keys)
         && left.aggregates.len() == right.aggregates.len()

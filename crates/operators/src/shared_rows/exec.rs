@@ -1,6 +1,6 @@
 //! Execution of shared rows. The first reader starts a task that computes the rows, and all readers
-//! use its result. If the rows do not fit in memory, each reader computes them again, unless they
-//! would differ each time.
+//! use its result. If the rows do not fit in memory, each reader computes them again, unless each
+//! computation would return different rows.
 
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -21,37 +21,38 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
 use super::equal::{are_same, is_worth_sharing};
-use crate::bounded::bytes::held_bytes;
+use crate::bounded::bytes::memory_bytes;
 use crate::error::join_error;
 use crate::operator::{
-    Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, order_of_first,
+    Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work, order_of_first,
 };
 use crate::properties::properties;
 
-/// Maximum number of distinct groupings in a plan among which duplicates are searched.
+/// Maximum number of distinct groupings in a plan that are searched for duplicates.
 const MAX_GROUPS: usize = 32;
 
 /// Rows of a plan that several readers share.
 #[derive(Clone, Default)]
 pub struct SharedRows {
-    made: Arc<Mutex<Vec<Making>>>,
+    pending: Arc<Mutex<Vec<PendingRows>>>,
     /// Whether the rows would differ if they were computed again. If so, every reader waits for the
     /// same rows.
     once: bool,
 }
 
-/// Rows that one reader has started to compute and others read as well.
-struct Making {
-    /// Limits the entry to one execution: a cached plan runs many times, also concurrently.
+/// Rows that one reader has started to compute and other readers share.
+struct PendingRows {
+    /// Limits the entry to one execution, because a cached plan runs many times, even concurrently.
     context: Weak<TaskContext>,
     input: Weak<dyn ExecutionPlan>,
     rows: WeakShared<Rows>,
 }
 
 /// `None` if the rows do not fit in memory.
-type Rows = BoxFuture<'static, std::result::Result<Option<Arc<HeldRows>>, Arc<DataFusionError>>>;
+type Rows =
+    BoxFuture<'static, std::result::Result<Option<Arc<MaterializedRows>>, Arc<DataFusionError>>>;
 
-struct HeldRows {
+struct MaterializedRows {
     batches: Vec<RecordBatch>,
     /// Released with the last reader.
     _memory: MemoryReservation,
@@ -65,7 +66,7 @@ impl SharedRows {
 
     /// Whether both share the same rows.
     pub(super) fn are(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.made, &other.made)
+        Arc::ptr_eq(&self.pending, &other.pending)
     }
 
     /// Shares the groupings that occur more than once in a plan.
@@ -100,12 +101,12 @@ impl SharedRows {
     }
 
     /// Returns the rows being computed in this execution, or starts computing them.
-    fn making(&self, run: &Run) -> Shared<Rows> {
+    fn pending_rows(&self, run: &Run) -> Shared<Rows> {
         let (context, input) = (Arc::downgrade(&run.context), &run.inputs[0]);
-        let mut made = self.made.lock();
-        made.retain(|making| making.context.strong_count() > 0);
-        let known = made.iter().filter(|making| making.context.ptr_eq(&context));
-        // Values in the plan may have been replaced since that entry was made.
+        let mut pending = self.pending.lock();
+        pending.retain(|making| making.context.strong_count() > 0);
+        let known = pending.iter().filter(|making| making.context.ptr_eq(&context));
+        // Values in the plan may have been replaced since the entry was created.
         let mut known = known.filter(|making| {
             self.once || making.input.upgrade().is_some_and(|other| are_same(&other, input))
         });
@@ -113,39 +114,39 @@ impl SharedRows {
             return rows;
         }
         let (context_of_work, memory) = (Arc::clone(&run.context), run.memory());
-        let work = hold(Arc::clone(input), context_of_work, memory, self.once);
+        let work = materialize(Arc::clone(input), context_of_work, memory, self.once);
         // Runs as a separate task, so that waiting readers do not depend on the progress of another
         // reader.
         let work = async {
-            let held = SpawnedTask::spawn(work).join().await.map_err(join_error);
-            held.and_then(|held| held).map_err(Arc::new)
+            let materialized = SpawnedTask::spawn(work).join().await.map_err(join_error);
+            materialized.and_then(|materialized| materialized).map_err(Arc::new)
         };
         let rows = work.boxed().shared();
         if let Some(rows) = rows.downgrade() {
-            made.push(Making { context, input: Arc::downgrade(input), rows });
+            pending.push(PendingRows { context, input: Arc::downgrade(input), rows });
         }
         rows
     }
 }
 
-/// Reads all rows of a plan into memory. If they do not fit, returns `None`, or an error with
-/// `must`.
-async fn hold(
+/// Reads all rows of a plan into memory. If they do not fit, returns `None`, or an error if `must`
+/// is true.
+async fn materialize(
     input: Input,
     context: Arc<TaskContext>,
     memory: MemoryReservation,
     must: bool,
-) -> Result<Option<Arc<HeldRows>>> {
+) -> Result<Option<Arc<MaterializedRows>>> {
     let mut rows = input.execute(0, context)?;
     let mut batches = vec![];
     while let Some(batch) = rows.try_next().await? {
-        match memory.try_grow(held_bytes(&batch)) {
+        match memory.try_grow(memory_bytes(&batch)) {
             Err(failure) if must => return Err(failure),
             Err(_) => return Ok(None),
             Ok(()) => batches.push(batch),
         }
     }
-    Ok(Some(Arc::new(HeldRows { batches, _memory: memory })))
+    Ok(Some(Arc::new(MaterializedRows { batches, _memory: memory })))
 }
 
 impl fmt::Debug for SharedRows {
@@ -165,8 +166,8 @@ impl Operator for SharedRows {
         Facts {
             name: "SharedRowsExec",
             memory: Some("SharedRows"),
-            // An order requested by one reader must not change the rows of the others.
-            keeps: Keeps { rows: !self.once, ..Keeps::NOTHING },
+            // An order that one reader requests must not change the rows of the other readers.
+            preserves: PreservedOrder { rows: !self.once, ..PreservedOrder::NOTHING },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,
@@ -186,7 +187,8 @@ impl Operator for SharedRows {
         vec![Distribution::SinglePartition]
     }
 
-    /// Preserves the order in which the rows are computed: no reader may push a sort below.
+    /// Preserves the order in which the rows are computed: no reader's sort may move below this
+    /// node.
     fn input_order(&self, inputs: &[Input]) -> Vec<Option<OrderingRequirements>> {
         let order = order_of_first(inputs).filter(|_| self.once);
         vec![order.and_then(LexOrdering::new).map(OrderingRequirements::from)]
@@ -208,10 +210,11 @@ impl Operator for SharedRows {
         Ok(Run::stream(Arc::clone(&run.schema), async move {
             // Stored with this execution's plan, so that a reader that starts after another has
             // finished still finds the rows.
-            let rows = run.shared(async { Ok(self.making(&run)) }).await?;
+            let rows = run.shared(async { Ok(self.pending_rows(&run)) }).await?;
             match rows.as_ref().clone().await.map_err(DataFusionError::Shared)? {
-                Some(held) => {
-                    let batches = (0..held.batches.len()).map(move |at| held.batches[at].clone());
+                Some(materialized) => {
+                    let batches = (0..materialized.batches.len())
+                        .map(move |at| materialized.batches[at].clone());
                     Ok(futures::stream::iter(batches.map(Ok)).left_stream())
                 }
                 None => Ok(run.rows(0, 0)?.right_stream()),

@@ -1,4 +1,4 @@
-//! Execution of sorts, and the sorts that it replaces.
+//! Execution of sorts, and the `DataFusion` sorts that it replaces.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use futures::{StreamExt, TryStreamExt};
 use super::keys::is_number;
 use super::order::{Order, row_bytes};
 use crate::asof::gather::gather;
-use crate::held::{Held, Read, Rest, begin, pause};
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::materialize::{Materialized, Read, RemainingInput, begin, pause};
+use crate::operator::{Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work};
 use crate::plan_node::{PlanNode, limit_of, with_first_input};
 use crate::properties::properties;
 use crate::scan::rows::BATCH_ROWS;
@@ -29,7 +29,7 @@ use crate::scan::rows::BATCH_ROWS;
 /// Minimum rows for which a full sort pays off; fewer rows are kept in a heap.
 pub(super) const MIN_ROWS: usize = 1 << 16;
 
-/// Sorts rows by numbers and symbols. Rows with equal keys keep their order.
+/// Sorts rows by numbers and symbols. The sort is stable.
 pub struct SortRows {
     order: LexOrdering,
     skip: usize,
@@ -48,7 +48,7 @@ pub(crate) fn is_copied_by_rows(schema: &Schema) -> bool {
 
 impl SortRows {
     /// Returns the replacement of a sort, including the limit above it, if many rows are sorted.
-    pub fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
+    pub fn try_replace(plan: &Arc<dyn ExecutionPlan>) -> Option<Arc<dyn ExecutionPlan>> {
         let (skip, limit, below) = limit_of(plan).unwrap_or((0, None, plan));
         let (sort, merged, projection) = match PlanNode::of(below.as_ref()) {
             PlanNode::Sort(sort) => (sort, None, None),
@@ -70,8 +70,8 @@ impl SortRows {
         }
         // The limits below also count the skipped rows.
         let below = [merged, sort.fetch()].into_iter().flatten().min();
-        let most = below.map(|most| most.saturating_sub(skip));
-        let fetch = [most, limit].into_iter().flatten().min();
+        let max = below.map(|max| max.saturating_sub(skip));
+        let fetch = [max, limit].into_iter().flatten().min();
         let is_top = fetch.is_some_and(|fetch| fetch.saturating_add(skip) < MIN_ROWS);
         let schema = sort.input().schema();
         let are_numbers = sort.expr().iter().all(|key| is_number(key, &schema));
@@ -88,29 +88,30 @@ impl SortRows {
 
     async fn sorted(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let keys: Vec<PhysicalSortExpr> = self.order.iter().cloned().collect();
-        let held = match Held::with_keys(&run, &keys, row_bytes(keys.len())).await? {
-            Read::All(held) => held,
-            Read::Part(held, rest) => return self.spilling(held, rest, &run),
+        let materialized = match Materialized::with_keys(&run, &keys, row_bytes(keys.len())).await?
+        {
+            Read::All(materialized) => materialized,
+            Read::Partial(materialized, rest) => return self.spilling(materialized, rest, &run),
         };
-        let order = Order::new(held, &keys, keys.len()).await?;
+        let order = Order::new(materialized, &keys, keys.len()).await?;
         let workers = run.context.session_config().target_partitions();
-        let shares = self.shares(&order);
+        let ranges = self.output_ranges(&order);
         // Ranges of equal keys may be long, so memory for sorting them is reserved first.
-        let most = shares.iter().map(|share| share.rows).max().unwrap_or(0);
-        if !order.held.grow(3 * size_of::<u128>() * most * workers) {
-            return self.spilling(order.held, vec![], &run);
+        let max = ranges.iter().map(|range| range.rows).max().unwrap_or(0);
+        if !order.materialized.grow(3 * size_of::<u128>() * max * workers) {
+            return self.spilling(order.materialized, vec![], &run);
         }
         let columns = (0..run.schema.fields().len()).map(|column| {
-            let batches = order.held.parts().flatten();
+            let batches = order.materialized.partitions().flatten();
             batches.map(|batch| Arc::clone(batch.rows.column(column))).collect()
         });
         let sorted =
             Arc::new(Sorted { columns: columns.collect(), schema: Arc::clone(&run.schema), order });
-        let is_only = shares.len() == 1;
-        let batches = futures::stream::iter(shares)
-            .map(move |share| {
+        let is_only = ranges.len() == 1;
+        let batches = futures::stream::iter(ranges)
+            .map(move |range| {
                 let sorted = Arc::clone(&sorted);
-                begin(is_only, async move { sorted.rows_of(share) })
+                begin(is_only, async move { sorted.rows_of(range) })
             })
             .buffered(workers.max(1))
             .try_flatten();
@@ -118,32 +119,37 @@ impl SortRows {
     }
 
     /// Sorts the rows with an operator that can spill.
-    fn spilling(&self, held: Held, rest: Rest, run: &Run) -> Result<SendableRecordBatchStream> {
-        let sorted = held.spilling(rest, &run.inputs[0].schema(), &self.order);
+    fn spilling(
+        &self,
+        materialized: Materialized,
+        rest: RemainingInput,
+        run: &Run,
+    ) -> Result<SendableRecordBatchStream> {
+        let sorted = materialized.spilling(rest, &run.inputs[0].schema(), &self.order);
         let limited = GlobalLimitExec::new(sorted, self.skip, self.fetch);
         limited.execute(0, Arc::clone(&run.context))
     }
 
-    /// Returns the shares of the sorted rows that are part of the result.
-    fn shares(&self, order: &Order) -> Vec<Share> {
-        let mut shares = vec![];
-        let (mut skip, mut room) = (self.skip, self.fetch.unwrap_or(usize::MAX));
-        for ranges in order.shares(order.ranges()) {
+    /// Divides the sorted rows that belong to the result into output ranges.
+    fn output_ranges(&self, order: &Order) -> Vec<OutputRange> {
+        let mut output = vec![];
+        let (mut skip, mut remaining) = (self.skip, self.fetch.unwrap_or(usize::MAX));
+        for ranges in order.batch_ranges(order.ranges()) {
             let rows: usize = ranges.clone().map(|range| order.rows_of(range)).sum();
             let skipped = skip.min(rows);
             skip -= skipped;
-            let take = (rows - skipped).min(room);
-            room -= take;
+            let take = (rows - skipped).min(remaining);
+            remaining -= take;
             if take > 0 {
-                shares.push(Share { ranges, rows, skip: skipped, take });
+                output.push(OutputRange { ranges, rows, skip: skipped, take });
             }
         }
-        shares
+        output
     }
 }
 
-/// Consecutive ranges, with their number of rows and how many of these are skipped and returned.
-struct Share {
+/// Consecutive ranges with three row counts: in total, skipped and returned.
+struct OutputRange {
     ranges: std::ops::Range<usize>,
     rows: usize,
     skip: usize,
@@ -159,12 +165,12 @@ struct Sorted {
 }
 
 impl Sorted {
-    /// Returns the rows of a share, one batch at a time.
+    /// Returns the rows of an output range, one batch at a time.
     fn rows_of(
         self: Arc<Self>,
-        share: Share,
+        output_range: OutputRange,
     ) -> Result<impl futures::Stream<Item = Result<RecordBatch>> + Send> {
-        let Share { ranges, skip, take, .. } = share;
+        let OutputRange { ranges, skip, take, .. } = output_range;
         let mut rows: Vec<u64> = vec![];
         for range in ranges {
             rows.extend(self.order.sorted(range)?.into_iter().map(|entry| entry as u64));
@@ -212,7 +218,7 @@ impl Operator for SortRows {
         Facts {
             name: "SortRowsExec",
             memory: Some("SortRows"),
-            keeps: Keeps::NOTHING,
+            preserves: PreservedOrder::NOTHING,
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

@@ -30,7 +30,7 @@ pub(crate) fn is_symbol(key: &PhysicalSortExpr, schema: &Schema) -> bool {
 }
 
 /// Ranks of a symbol key's strings, among all strings that occur in any of its dictionaries.
-pub(super) struct Places {
+pub(super) struct SymbolRanks {
     /// Rank of each entry of a dictionary, by the dictionary's address.
     dictionaries: FxHashMap<usize, Vec<u32>>,
     texts: u32,
@@ -41,7 +41,7 @@ fn address(texts: &ArrayRef) -> usize {
     Arc::as_ptr(texts).cast::<()>() as usize
 }
 
-impl Places {
+impl SymbolRanks {
     /// Ranks the strings that occur in these arrays; `None` if an array is not a symbol.
     pub(super) fn new<'a>(keys: impl Iterator<Item = &'a ArrayRef>) -> Result<Option<Self>> {
         let mut used: FxHashMap<usize, (ArrayRef, Vec<bool>)> = FxHashMap::default();
@@ -66,18 +66,18 @@ impl Places {
             occurring.extend(own.map(|(code, _)| (texts.value(code), number, code)));
         }
         occurring.sort_unstable();
-        // Unused strings and a null among the strings have a rank beyond all others.
+        // Unused strings and a null among the strings rank after all others.
         let unused = |used: &Vec<bool>| vec![u32::MAX; used.len()];
-        let mut places: Vec<Vec<u32>> =
+        let mut symbol_ranks: Vec<Vec<u32>> =
             dictionaries.iter().map(|(_, _, used)| unused(used)).collect();
         let (mut count, mut before) = (0_u32, None);
         for (text, number, code) in occurring {
             count += u32::from(before != Some(text));
             before = Some(text);
-            places[number][code] = count - 1;
+            symbol_ranks[number][code] = count - 1;
         }
         let at = dictionaries.iter().map(|(at, _, _)| *at);
-        Ok(Some(Self { dictionaries: at.zip(places).collect(), texts: count }))
+        Ok(Some(Self { dictionaries: at.zip(symbol_ranks).collect(), texts: count }))
     }
 
     /// Number of ranks, including that of null.
@@ -94,17 +94,20 @@ impl Places {
         let null = if options.nulls_first { 0 } else { self.texts };
         let first = u32::from(options.nulls_first);
         let symbols = symbols.as_dictionary_opt::<Int32Type>();
-        let places = symbols.and_then(|symbols| self.dictionaries.get(&address(symbols.values())));
-        let place = move |code: usize| {
-            let place = places.and_then(|places| places.get(code).copied()).unwrap_or(u32::MAX);
-            match place {
+        let symbol_ranks =
+            symbols.and_then(|symbols| self.dictionaries.get(&address(symbols.values())));
+        let rank = move |code: usize| {
+            let rank = symbol_ranks
+                .and_then(|symbol_ranks| symbol_ranks.get(code).copied())
+                .unwrap_or(u32::MAX);
+            match rank {
                 u32::MAX => null,
-                place if options.descending => self.texts - 1 - place + first,
-                place => place + first,
+                rank if options.descending => self.texts - 1 - rank + first,
+                rank => rank + first,
             }
         };
         let codes = symbols.into_iter().flat_map(DictionaryArray::keys_iter);
-        codes.map(move |code| code.map_or(null, place))
+        codes.map(move |code| code.map_or(null, rank))
     }
 }
 
@@ -149,14 +152,14 @@ pub(crate) fn numbers(values: &ArrayRef, options: SortOptions) -> Result<Vec<u64
     Ok(numbers)
 }
 
-/// Returns a number that no sort key of a zone's cells precedes.
+/// Returns a lower bound of the sort keys of a zone's cells.
 pub(crate) fn first_of_zone(zone: &Zone, options: SortOptions) -> u64 {
     let first = match zone.bounds {
-        Bounds::Double(least, greatest) => {
-            of_double(if options.descending { greatest } else { least }, options)
+        Bounds::Double(min, greatest) => {
+            of_double(if options.descending { greatest } else { min }, options)
         }
-        Bounds::Integer(least, greatest) => {
-            of_integer(if options.descending { greatest } else { least }, options)
+        Bounds::Integer(min, greatest) => {
+            of_integer(if options.descending { greatest } else { min }, options)
         }
     };
     if zone.has_nulls { first.min(of_null(options)) } else { first }

@@ -11,18 +11,18 @@ use datafusion::physical_expr::PhysicalSortExpr;
 use tidemark_kernels::{Ranges, Spread, pack, unpack};
 use tidemark_types::account;
 
-use super::keys::{Places, numbers};
+use super::keys::{SymbolRanks, numbers};
 use crate::error::engine_error;
-use crate::held::{Held, HeldBatch, begin, pause};
+use crate::materialize::{Materialized, MaterializedBatch, begin, pause};
 use crate::scan::rows::BATCH_ROWS;
 
-/// Approximate rows of a range: as many as can be sorted in the cache.
-const PART_ROWS: usize = 32 * 1024;
+/// Approximate number of rows in a range, chosen so that a range can be sorted in the CPU cache.
+const RANGE_ROWS: usize = 32 * 1024;
 /// Number of rows per initial sorted run.
-const RUN_ROWS: usize = 2 * PART_ROWS;
+const RUN_ROWS: usize = 2 * RANGE_ROWS;
 /// One row in this many is sampled to determine the ranges.
 const SAMPLE: usize = 256;
-/// Maximum number of values of leading symbols that get separate ranges.
+/// Maximum number of combinations of leading symbols that get separate ranges.
 pub(super) const MAX_GROUPS: usize = 1 << 16;
 
 /// Bytes per row, in addition to its cells: its entry, range, group and keys.
@@ -37,84 +37,96 @@ struct Numbers {
     groups: Vec<u32>,
     /// The first of the other keys, which usually decides the order.
     first: Vec<u64>,
-    others: Vec<Vec<u64>>,
+    other_keys: Vec<Vec<u64>>,
 }
 
 /// Rows with their sort keys.
 pub(super) struct Order {
-    pub(super) held: Held,
+    pub(super) materialized: Materialized,
     ranges: Ranges,
     spreads: Vec<Spread>,
     /// For each batch, the keys after the first.
-    others: Vec<Vec<Vec<u64>>>,
+    other_keys: Vec<Vec<Vec<u64>>>,
     groups: usize,
     /// Number of leading keys that form groups.
     leading: usize,
 }
 
-/// Properties of the keys, known before rows are numbered.
+/// Properties of the keys, known before the rows' sort keys are computed.
 struct Plan {
     options: Vec<SortOptions>,
-    places: Vec<Option<Places>>,
+    symbol_ranks: Vec<Option<SymbolRanks>>,
     leading: usize,
 }
 
 impl Plan {
     /// Analyses the keys; at most `most_leading` leading keys form groups.
-    fn new(held: &Held, keys: &[PhysicalSortExpr], most_leading: usize) -> Result<Self> {
-        let places = (0..keys.len())
-            .map(|key| Places::new(held.parts().flatten().map(|batch| &batch.keys[key])));
-        let places = places.collect::<Result<Vec<_>>>()?;
+    fn new(
+        materialized: &Materialized,
+        keys: &[PhysicalSortExpr],
+        most_leading: usize,
+    ) -> Result<Self> {
+        let ranks = (0..keys.len()).map(|key| {
+            SymbolRanks::new(materialized.partitions().flatten().map(|batch| &batch.keys[key]))
+        });
+        let ranks = ranks.collect::<Result<Vec<_>>>()?;
         let (mut leading, mut groups) = (0, 1_usize);
-        for places in places.iter().map_while(Option::as_ref).take(most_leading) {
-            groups = groups.saturating_mul(places.count());
+        for ranks in ranks.iter().map_while(Option::as_ref).take(most_leading) {
+            groups = groups.saturating_mul(ranks.count());
             if groups > MAX_GROUPS {
                 break;
             }
             leading += 1;
         }
         let options = keys.iter().map(|key| key.options).collect();
-        Ok(Self { options, places, leading })
+        Ok(Self { options, symbol_ranks: ranks, leading })
     }
 
     fn groups(&self) -> usize {
-        let leading = self.places[..self.leading].iter().flatten();
-        leading.map(Places::count).product()
+        let leading = self.symbol_ranks[..self.leading].iter().flatten();
+        leading.map(SymbolRanks::count).product()
     }
 
-    fn numbers(&self, batch: &HeldBatch<Vec<ArrayRef>>) -> Result<Numbers> {
+    fn numbers(&self, batch: &MaterializedBatch<Vec<ArrayRef>>) -> Result<Numbers> {
         let rows = batch.rows.num_rows();
         let mut groups = if self.leading == 0 { vec![] } else { vec![0_u32; rows] };
         let mut words = Vec::with_capacity(self.options.len());
         for (key, (values, &options)) in batch.keys.iter().zip(&self.options).enumerate() {
-            match &self.places[key] {
-                Some(places) if key < self.leading => {
-                    let count = places.count() as u32;
-                    let of = places.of(values, options);
+            match &self.symbol_ranks[key] {
+                Some(symbol_ranks) if key < self.leading => {
+                    let count = symbol_ranks.count() as u32;
+                    let of = symbol_ranks.of(values, options);
                     groups
                         .iter_mut()
                         .zip(of)
                         .for_each(|(group, own)| *group = *group * count + own);
                 }
-                Some(places) => words.push(places.of(values, options).map(u64::from).collect()),
+                Some(symbol_ranks) => {
+                    words.push(symbol_ranks.of(values, options).map(u64::from).collect())
+                }
                 None => words.push(numbers(values, options)?),
             }
         }
         let others = if words.is_empty() { vec![] } else { words.split_off(1) };
         let first = words.pop().unwrap_or_else(|| vec![0; rows]);
-        Ok(Numbers { groups, first, others })
+        Ok(Numbers { groups, first, other_keys: others })
     }
 }
 
 impl Order {
     /// Prepares the order of the rows by these keys. Symbols among the first `leading` keys form
     /// groups.
-    pub(super) async fn new(held: Held, keys: &[PhysicalSortExpr], leading: usize) -> Result<Self> {
-        let plan = Arc::new(Plan::new(&held, keys, leading)?);
-        let held = Arc::new(held);
-        let parts = held.parts().count();
-        let numbered =
-            for_each_part(parts, |part| number(Arc::clone(&held), part, Arc::clone(&plan)));
+    pub(super) async fn new(
+        materialized: Materialized,
+        keys: &[PhysicalSortExpr],
+        leading: usize,
+    ) -> Result<Self> {
+        let plan = Arc::new(Plan::new(&materialized, keys, leading)?);
+        let materialized = Arc::new(materialized);
+        let partition_count = materialized.partitions().count();
+        let numbered = for_each_partition(partition_count, |partition| {
+            number(Arc::clone(&materialized), partition, Arc::clone(&plan))
+        });
         let numbered = numbered.await?;
         let mut sample = vec![];
         for batch in numbered.iter().flatten() {
@@ -123,30 +135,39 @@ impl Order {
             sample.extend(own.map(|(row, &key)| (group(row), key)));
         }
         let groups = plan.groups();
-        let ranges = Arc::new(Ranges::new(sample, groups, PART_ROWS / SAMPLE));
+        let ranges = Arc::new(Ranges::new(sample, groups, RANGE_ROWS / SAMPLE));
         let mut others = vec![];
         let mut batches = 0;
-        let mut numbered = numbered.into_iter().map(|part| {
+        let mut numbered = numbered.into_iter().map(|partition| {
             let first = batches;
-            batches += part.len();
-            let (kept, keys): (Vec<_>, Vec<_>) =
-                part.into_iter().map(|batch| (batch.others, (batch.groups, batch.first))).unzip();
-            others.extend(kept);
+            batches += partition.len();
+            let (retained, keys): (Vec<_>, Vec<_>) = partition
+                .into_iter()
+                .map(|batch| (batch.other_keys, (batch.groups, batch.first)))
+                .unzip();
+            others.extend(retained);
             (first, keys)
         });
         let numbered: Vec<_> = numbered.by_ref().collect();
         let mut numbered = numbered.into_iter();
-        let spreads = for_each_part(parts, |_| {
+        let spreads = for_each_partition(partition_count, |_| {
             let (first, keys) = numbered.next().unwrap_or_default();
             spread(Arc::clone(&ranges), first, keys)
         });
         let spreads = spreads.await?;
-        let (held, ranges) = (Arc::into_inner(held), Arc::into_inner(ranges));
-        let whole = held.zip(ranges);
-        let Some((held, ranges)) = whole else {
+        let (materialized, ranges) = (Arc::into_inner(materialized), Arc::into_inner(ranges));
+        let whole = materialized.zip(ranges);
+        let Some((materialized, ranges)) = whole else {
             return datafusion::common::internal_err!("rows are still being read");
         };
-        Ok(Self { held, ranges, spreads, others, groups, leading: plan.leading })
+        Ok(Self {
+            materialized: materialized,
+            ranges,
+            spreads,
+            other_keys: others,
+            groups,
+            leading: plan.leading,
+        })
     }
 
     /// Number of leading keys that form groups.
@@ -171,12 +192,12 @@ impl Order {
 
     /// Whether two entries of a range have equal keys.
     pub(super) fn is_tie(&self, one: u128, other: u128) -> bool {
-        one >> 64 == other >> 64 && self.compare_others(one, other) == Ordering::Equal
+        one >> 64 == other >> 64 && self.compare_other_keys(one, other) == Ordering::Equal
     }
 
-    fn compare_others(&self, one: u128, other: u128) -> Ordering {
+    fn compare_other_keys(&self, one: u128, other: u128) -> Ordering {
         let (one, other) = (unpack(one as u64), unpack(other as u64));
-        let keys = self.others[one.0].iter().zip(&self.others[other.0]);
+        let keys = self.other_keys[one.0].iter().zip(&self.other_keys[other.0]);
         keys.map(|(a, b)| a[one.1].cmp(&b[other.1]))
             .find(|order| order.is_ne())
             .unwrap_or(Ordering::Equal)
@@ -185,32 +206,32 @@ impl Order {
     /// Returns the sorted entries of a range; the lower half of an entry is its batch and row.
     /// Checks for cancellation even in long ranges of equal keys.
     pub(super) fn sorted(&self, range: usize) -> Result<Vec<u128>> {
-        let parts: Vec<&[u128]> = self.spreads.iter().map(|spread| spread.range(range)).collect();
-        let entries = parts.concat();
-        let is_only_key = self.others.first().is_none_or(Vec::is_empty);
+        let runs: Vec<&[u128]> = self.spreads.iter().map(|spread| spread.range(range)).collect();
+        let entries = runs.concat();
+        let is_only_key = self.other_keys.first().is_none_or(Vec::is_empty);
         if is_only_key {
             return sorted_by(entries, u128::cmp);
         }
         sorted_by(entries, |one, other| {
             let first = (one >> 64).cmp(&(other >> 64));
-            first.then_with(|| self.compare_others(*one, *other)).then(one.cmp(other))
+            first.then_with(|| self.compare_other_keys(*one, *other)).then(one.cmp(other))
         })
     }
 
-    /// Divides ranges into shares of consecutive ranges with about one batch of rows each.
-    pub(super) fn shares(&self, ranges: Range<usize>) -> Vec<Range<usize>> {
-        let (mut shares, mut start, mut rows) = (vec![], ranges.start, 0);
+    /// Divides ranges into groups of consecutive ranges, each with about one batch of rows.
+    pub(super) fn batch_ranges(&self, ranges: Range<usize>) -> Vec<Range<usize>> {
+        let (mut batches, mut start, mut rows) = (vec![], ranges.start, 0);
         for range in ranges.clone() {
             rows += self.rows_of(range);
             if rows >= BATCH_ROWS {
-                shares.push(start..range + 1);
+                batches.push(start..range + 1);
                 (start, rows) = (range + 1, 0);
             }
         }
         if rows > 0 {
-            shares.push(start..ranges.end);
+            batches.push(start..ranges.end);
         }
-        shares
+        batches
     }
 
     /// Returns all ranges.
@@ -256,24 +277,30 @@ fn sorted_by(
 }
 
 /// Runs the same work for every partition concurrently.
-async fn for_each_part<T: Send + 'static, F>(
-    parts: usize,
+async fn for_each_partition<T: Send + 'static, F>(
+    partition_count: usize,
     mut work: impl FnMut(usize) -> F,
 ) -> Result<Vec<T>>
 where
     F: Future<Output = Result<T>> + Send + 'static,
 {
-    let tasks: Vec<_> = (0..parts).map(|part| begin(parts == 1, work(part))).collect();
-    let mut done = Vec::with_capacity(parts);
+    let tasks: Vec<_> = (0..partition_count)
+        .map(|partition| begin(partition_count == 1, work(partition)))
+        .collect();
+    let mut done = Vec::with_capacity(partition_count);
     for task in tasks {
         done.push(task.await?);
     }
     Ok(done)
 }
 
-async fn number(held: Arc<Held>, part: usize, plan: Arc<Plan>) -> Result<Vec<Numbers>> {
+async fn number(
+    materialized: Arc<Materialized>,
+    partition: usize,
+    plan: Arc<Plan>,
+) -> Result<Vec<Numbers>> {
     let mut numbered = vec![];
-    for batch in held.parts().nth(part).unwrap_or_default() {
+    for batch in materialized.partitions().nth(partition).unwrap_or_default() {
         pause().await?;
         numbered.push(plan.numbers(batch)?);
     }

@@ -25,9 +25,10 @@ use super::exec::is_copied_by_rows;
 use super::function::Place;
 use super::keys::{is_number, is_symbol};
 use super::order::{Order, row_bytes};
-use crate::held::{Held, Read, Rest, begin, pause};
+use crate::materialize::{Materialized, Read, RemainingInput, begin, pause};
 use crate::operator::{
-    Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
+    Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work, of_first,
+    order_of_first,
 };
 use crate::plan_node::{Ranking, ranking, with_first_input};
 use crate::properties::properties;
@@ -43,9 +44,9 @@ pub struct RankRows {
 }
 
 impl RankRows {
-    /// Returns the replacement of a window operator that only computes ranks, if its input has
-    /// another order.
-    pub fn instead_of(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    /// Returns the replacement of a window operator that only computes ranks, if its input has a
+    /// different order.
+    pub fn try_replace(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(Ranking { functions, partition_by, order_by, input }) = ranking(plan) else {
             return Ok(None);
         };
@@ -71,34 +72,40 @@ impl RankRows {
 
     async fn ranked(self: Arc<Self>, run: &Run) -> Result<Ranked> {
         let keys: Vec<PhysicalSortExpr> = self.keys.iter().cloned().collect();
-        // The PARTITION BY keys form groups.
+        // The PARTITION BY keys form groups, so no sort key is stored for them.
         let row_bytes =
             row_bytes(keys.len() - self.partition_by) + size_of::<u64>() * self.functions.len();
-        let held = match Held::with_keys(run, &keys, row_bytes).await? {
-            Read::All(held) => held,
-            Read::Part(held, rest) => return self.spilling(held, rest, run),
+        let materialized = match Materialized::with_keys(run, &keys, row_bytes).await? {
+            Read::All(materialized) => materialized,
+            Read::Partial(materialized, rest) => return self.spilling(materialized, rest, run),
         };
-        let order = Order::new(held, &keys, self.partition_by).await?;
+        let order = Order::new(materialized, &keys, self.partition_by).await?;
         let workers = run.context.session_config().target_partitions().max(1);
-        let most = order.ranges().map(|range| order.rows_of(range)).max().unwrap_or(0);
-        let fits = order.held.grow(2 * size_of::<u128>() * most * workers);
+        let max = order.ranges().map(|range| order.rows_of(range)).max().unwrap_or(0);
+        let fits = order.materialized.grow(2 * size_of::<u128>() * max * workers);
         if order.leading() < self.partition_by || !fits {
-            return self.spilling(order.held, vec![], run);
+            return self.spilling(order.materialized, vec![], run);
         }
         let of_batches = |_: &Place| {
-            let batches = order.held.parts().flatten();
+            let batches = order.materialized.partitions().flatten();
             let cells = |rows: usize| (0..rows).map(|_| AtomicU64::new(0)).collect();
             batches.map(|batch| cells(batch.rows.num_rows())).collect()
         };
         let ranks = self.functions.iter().map(of_batches).collect();
-        let held = Arc::new(HeldRanks { functions: self.functions.clone(), order, ranks });
-        held.fill(workers).await?;
-        Ok(Ranked::Held(held))
+        let materialized =
+            Arc::new(InMemoryRanks { functions: self.functions.clone(), order, ranks });
+        materialized.fill(workers).await?;
+        Ok(Ranked::InMemory(materialized))
     }
 
     /// Computes the ranks with operators that can spill, in the original order of the rows.
-    fn spilling(&self, held: Held, rest: Rest, run: &Run) -> Result<Ranked> {
-        let sorted = held.spilling(rest, &run.inputs[0].schema(), &self.keys);
+    fn spilling(
+        &self,
+        materialized: Materialized,
+        rest: RemainingInput,
+        run: &Run,
+    ) -> Result<Ranked> {
+        let sorted = materialized.spilling(rest, &run.inputs[0].schema(), &self.keys);
         let mut plan = with_first_input(Arc::clone(&self.window), |_| Ok(sorted))?;
         if let Some(order) = order_of_first(&run.inputs).and_then(LexOrdering::new) {
             plan = Arc::new(SortExec::new(order, plan));
@@ -109,12 +116,12 @@ impl RankRows {
 
 /// Rows with their ranks; each partition is read separately.
 enum Ranked {
-    Held(Arc<HeldRanks>),
+    InMemory(Arc<InMemoryRanks>),
     /// All rows, returned by the first partition.
     Spilled(Mutex<Option<SendableRecordBatchStream>>),
 }
 
-struct HeldRanks {
+struct InMemoryRanks {
     functions: Vec<Place>,
     order: Order,
     /// Ranks that each function returns, by batch.
@@ -128,13 +135,13 @@ struct Before {
     keys: u64,
 }
 
-impl HeldRanks {
+impl InMemoryRanks {
     /// Writes the rank of each row.
     async fn fill(self: &Arc<Self>, workers: usize) -> Result<()> {
         let keys = if self.functions.contains(&Place::DenseRank) {
-            let of_range = |held: &Self, range| {
-                let ties = |one: &u128, other: &u128| held.order.is_tie(*one, *other);
-                Ok(held.order.sorted(range)?.chunk_by(ties).count() as u64)
+            let of_range = |materialized: &Self, range| {
+                let ties = |one: &u128, other: &u128| materialized.order.is_tie(*one, *other);
+                Ok(materialized.order.sorted(range)?.chunk_by(ties).count() as u64)
             };
             self.for_each_range(workers, of_range).await?
         } else {
@@ -149,7 +156,10 @@ impl HeldRanks {
                 sum.keys += keys.get(range).copied().unwrap_or(0);
             }
         }
-        self.for_each_range(workers, move |held, range| held.rank(range, before[range])).await?;
+        self.for_each_range(workers, move |materialized, range| {
+            materialized.rank(range, before[range])
+        })
+        .await?;
         Ok(())
     }
 
@@ -160,15 +170,15 @@ impl HeldRanks {
         work: impl Fn(&Self, usize) -> Result<T> + Send + Sync + 'static,
     ) -> Result<Vec<T>> {
         let work = Arc::new(work);
-        let shares = self.order.shares(self.order.ranges());
-        let is_only = shares.len() == 1;
-        let done = futures::stream::iter(shares).map(|share: Range<usize>| {
-            let (held, work) = (Arc::clone(self), Arc::clone(&work));
+        let ranges = self.order.batch_ranges(self.order.ranges());
+        let is_only = ranges.len() == 1;
+        let done = futures::stream::iter(ranges).map(|range: Range<usize>| {
+            let (materialized, work) = (Arc::clone(self), Arc::clone(&work));
             begin(is_only, async move {
-                let mut done = Vec::with_capacity(share.len());
-                for range in share {
+                let mut done = Vec::with_capacity(range.len());
+                for range in range {
                     pause().await?;
-                    done.push(work(&held, range)?);
+                    done.push(work(&materialized, range)?);
                 }
                 Ok(done)
             })
@@ -184,7 +194,7 @@ impl HeldRanks {
             let first = row + 1;
             for &entry in ties {
                 row += 1;
-                let (batch, place) = unpack(entry as u64);
+                let (batch, position) = unpack(entry as u64);
                 for (function, ranks) in self.functions.iter().zip(&self.ranks) {
                     let rank = match function {
                         Place::RowNumber => row,
@@ -192,7 +202,7 @@ impl HeldRanks {
                         Place::DenseRank => key,
                     };
                     // Each row is written once, and read only after all rows have been written.
-                    ranks[batch][place].store(rank, Ordering::Relaxed);
+                    ranks[batch][position].store(rank, Ordering::Relaxed);
                 }
             }
         }
@@ -206,9 +216,11 @@ impl HeldRanks {
         number: usize,
         schema: &SchemaRef,
     ) -> Result<Option<RecordBatch>> {
-        let mut parts = self.order.held.parts();
-        let before: usize = parts.by_ref().take(partition).map(<[_]>::len).sum();
-        let Some(batch) = parts.next().and_then(|part| part.get(number)) else { return Ok(None) };
+        let mut partitions = self.order.materialized.partitions();
+        let before: usize = partitions.by_ref().take(partition).map(<[_]>::len).sum();
+        let Some(batch) = partitions.next().and_then(|part| part.get(number)) else {
+            return Ok(None);
+        };
         let mut columns = batch.rows.columns().to_vec();
         columns.extend(self.ranks.iter().map(|ranks| {
             let ranks = ranks[before + number].iter();
@@ -235,7 +247,12 @@ impl Operator for RankRows {
         Facts {
             name: "RankRowsExec",
             memory: Some("RankRows"),
-            keeps: Keeps { rows: true, partitions: true, direction: false, every_row: true },
+            preserves: PreservedOrder {
+                rows: true,
+                partitions: true,
+                direction: false,
+                every_row: true,
+            },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,
@@ -285,7 +302,9 @@ impl Operator for RankRows {
             }
             let batches = futures::stream::try_unfold(0, move |number| {
                 let batch = match ranked.as_ref() {
-                    Ranked::Held(held) => held.batch(partition, number, &schema),
+                    Ranked::InMemory(materialized) => {
+                        materialized.batch(partition, number, &schema)
+                    }
                     Ranked::Spilled(_) => Ok(None),
                 };
                 futures::future::ready(batch.map(|batch| batch.map(|batch| (batch, number + 1))))

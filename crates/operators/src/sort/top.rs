@@ -1,7 +1,7 @@
-//! Selects rows that may be among the first few in an order. It tracks the key of the last row
-//! among them and drops rows after it. Blocks of a table are read in the order of their zone
-//! bounds, up to the first block that cannot have such rows. Below a filter, blocks keep the order
-//! of the scan, and blocks without such rows are skipped.
+//! Selects rows that may be in the top k of a sort order. The operator tracks the key of the last
+//! top-k row so far and drops rows after it. Blocks of a table are read in the order of their zone
+//! bounds, up to the first block that cannot contain top-k rows. Below a filter, blocks are read in
+//! scan order, and blocks that cannot contain top-k rows are skipped.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -27,7 +27,9 @@ use tidemark_storage::{Slice, Zone};
 use super::exec::MIN_ROWS;
 use super::keys::{first_of, first_of_zone, is_number, is_symbol, numbers};
 use crate::key::of_key;
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first};
+use crate::operator::{
+    Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work, of_first,
+};
 use crate::plan_node::{PlanNode, scan_of, with_first_input};
 use crate::properties::properties;
 use crate::scan::exec::SliceScan;
@@ -37,7 +39,7 @@ use crate::scan::pace::paced;
 use crate::scan::rows::read;
 use crate::scan::zones::blocks;
 
-/// Drops rows that are preceded by enough other rows.
+/// Drops rows that cannot be in the top k.
 #[derive(Debug, Clone)]
 pub struct TopRows {
     column: usize,
@@ -48,21 +50,21 @@ pub struct TopRows {
     is_only_key: bool,
 }
 
-/// If fewer than one row in this many passes a filter, the cells of the passing rows lie on fewer
+/// If fewer than one row in this many passes a filter, the cells of the passing rows are on fewer
 /// pages than the whole column.
 const FEW: usize = 512;
 
-/// First rows found so far.
+/// Top-k rows found so far.
 #[derive(Clone)]
-struct Seen {
+struct FirstRows {
     top: TopRows,
-    /// Keys of the first rows, with the last one on top.
+    /// Keys of the top-k rows, with the last key on top.
     first: BinaryHeap<u64>,
 }
 
-impl Seen {
-    /// Returns the greatest key that a row among the first may have; `None` if no further row can
-    /// be among them.
+impl FirstRows {
+    /// Returns the greatest key that a further top-k row may have; `None` if no further row can be
+    /// in the top k.
     fn reach(&self) -> Option<u64> {
         match self.first.peek() {
             Some(&last) if self.is_full() => {
@@ -81,7 +83,7 @@ impl Seen {
         self.first.len() >= self.top.most
     }
 
-    /// Whether a row with this key may be among the first.
+    /// Whether a row with this key may be in the top k.
     fn may_be_first(&self, number: u64) -> bool {
         self.reach().is_some_and(|reach| number <= reach)
     }
@@ -96,8 +98,8 @@ impl Seen {
         }
     }
 
-    /// Returns which rows with these values may be among the first; `None` if no row can.
-    fn kept(&mut self, values: &ArrayRef) -> Result<Option<BooleanBuffer>> {
+    /// Returns which rows with these values may be in the top k; `None` if no row can.
+    fn candidates(&mut self, values: &ArrayRef) -> Result<Option<BooleanBuffer>> {
         let options = self.top.options;
         if first_of(values, options).is_some_and(|first| !self.may_be_first(first)) {
             return Ok(None);
@@ -115,9 +117,9 @@ impl Seen {
         Ok((kept.count_set_bits() > 0).then_some(kept))
     }
 
-    /// Returns the rows of a batch that may be among the first.
+    /// Returns the rows of a batch that may be in the top k.
     fn of(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
-        Ok(match self.kept(batch.column(self.top.column))? {
+        Ok(match self.candidates(batch.column(self.top.column))? {
             Some(kept) => filter_record_batch(batch, &BooleanArray::new(kept, None))?,
             None => batch.slice(0, 0),
         })
@@ -128,8 +130,8 @@ impl Seen {
     }
 }
 
-/// Filtered rows of a table, in scan order. The filter reads its columns; the sort column is read
-/// for rows that pass; the other columns are read for rows that may be among the first.
+/// Filtered rows of a table, in scan order. Besides the filter's columns, the sort column is read
+/// for rows that pass. The other columns are read only for rows that may be in the top k.
 struct Filtered {
     scan: FilteredScan,
     /// Index of the sort column in the scan below the filter, and in the table.
@@ -137,12 +139,12 @@ struct Filtered {
     stored: usize,
     looked_at: usize,
     passed: usize,
-    seen: Seen,
+    seen: FirstRows,
 }
 
 impl Filtered {
     /// Returns `None` if the filtered rows are limited or reversed first.
-    fn new(filtered: &FilteredScan, seen: &Seen) -> Option<Self> {
+    fn new(filtered: &FilteredScan, seen: &FirstRows) -> Option<Self> {
         let column = filtered.column(seen.top.column)?;
         let stored = *filtered.scan().projection().get(column)?;
         let suits = filtered.fetch().is_none() && !filtered.scan().is_backward();
@@ -156,8 +158,8 @@ impl Filtered {
             self.looked_at += rows.len();
             let Some(mut passing) = self.scan.passing(slice, rows)? else { continue };
             self.passed += passing.count();
-            if let Some(kept) = self.seen.kept(&passing.column(self.column)?)? {
-                passing.keep(kept);
+            if let Some(kept) = self.seen.candidates(&passing.column(self.column)?)? {
+                passing.apply(kept);
                 batches.push(self.scan.output(&passing)?);
             }
         }
@@ -168,8 +170,8 @@ impl Filtered {
         })
     }
 
-    /// Removes blocks that cannot contain one of the first rows. Determining a block's bounds
-    /// requires reading its column, so blocks are not tested if the filter passes only few rows.
+    /// Removes blocks that cannot contain top-k rows. Determining a block's bounds requires reading
+    /// its column, so blocks are not tested if the filter passes only few rows.
     fn blocks(&self, slice: &Slice, rows: Range<usize>) -> Vec<Range<usize>> {
         let top = &self.seen.top;
         if !self.seen.is_full() || self.passed.saturating_mul(FEW) < self.looked_at {
@@ -184,7 +186,7 @@ impl Filtered {
 struct Blocks<I> {
     chunks: I,
     scan: SliceScan,
-    seen: Seen,
+    seen: FirstRows,
     /// Lower bound of each block's keys, with the smallest on top.
     order: BinaryHeap<Reverse<(u64, usize)>>,
     places: Vec<(Arc<Slice>, Range<usize>)>,
@@ -193,7 +195,7 @@ struct Blocks<I> {
 impl<I: Iterator<Item = (Arc<Slice>, Range<usize>)>> Iterator for Blocks<I> {
     type Item = Result<RecordBatch>;
 
-    /// A batch is the work between two yields; it may be empty.
+    /// Each item is the work between two yields and may be empty.
     fn next(&mut self) -> Option<Self::Item> {
         if let Some((slice, rows)) = self.chunks.next() {
             let column = self.scan.projection()[self.seen.top.column];
@@ -207,24 +209,24 @@ impl<I: Iterator<Item = (Arc<Slice>, Range<usize>)>> Iterator for Blocks<I> {
             }
             return Some(Ok(RecordBatch::new_empty(Arc::clone(self.scan.schema()))));
         }
-        let Reverse((first, place)) = self.order.pop()?;
+        let Reverse((first, position)) = self.order.pop()?;
         if !self.seen.may_be_first(first) {
             self.order.clear();
             return None;
         }
-        let (slice, rows) = self.places.get(place)?;
+        let (slice, rows) = self.places.get(position)?;
         Some(self.seen.read(&self.scan, slice, rows.clone()))
     }
 }
 
 impl TopRows {
     /// Inserts the operator below a sort that returns few rows of a scan, so that only rows that
-    /// may be among those are read.
+    /// may be in the result are read.
     pub fn below(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let PlanNode::Sort(sort) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
-        let Some(most) = sort.fetch().filter(|most| *most < MIN_ROWS) else { return Ok(None) };
+        let Some(max) = sort.fetch().filter(|max| *max < MIN_ROWS) else { return Ok(None) };
         let (key, schema) = (sort.expr().first(), sort.input().schema());
-        // The sort keys of the column are those of the key expression.
+        // The column has the same sort keys as the key expression.
         let Some(column) = of_key(&key.expr).downcast_ref::<Column>() else { return Ok(None) };
         let suits = is_number(key, &schema) && !is_symbol(key, &schema);
         if !suits || scan_of(sort.input()).is_none() {
@@ -234,7 +236,7 @@ impl TopRows {
             column: column.index(),
             name: column.name().to_owned(),
             options: key.options,
-            most,
+            most: max,
             is_only_key: sort.expr().len() == 1,
         };
         let top = OperatorExec::plan(operator, vec![Arc::clone(sort.input())], &schema);
@@ -254,7 +256,7 @@ impl Operator for TopRows {
         Facts {
             name: "TopRowsExec",
             memory: None,
-            keeps: Keeps::NOTHING,
+            preserves: PreservedOrder::NOTHING,
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,
@@ -282,8 +284,8 @@ impl Operator for TopRows {
         of_first(column, inputs)
     }
 
-    /// Estimate for unordered rows: the chance that a row is among the first so far falls with its
-    /// position.
+    /// Estimate for unordered rows: the probability that a row is in the top k so far decreases
+    /// with its position.
     fn rows(&self, _: &[Input], rows: &[Option<usize>]) -> Option<usize> {
         let rows = rows.first().copied().flatten()?;
         Some(rows.min(self.most.saturating_mul(1 + rows.max(1).ilog2() as usize)))
@@ -295,12 +297,12 @@ impl Operator for TopRows {
 
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let schema = Arc::clone(&run.schema);
-        let mut seen = Seen { top: Self::clone(&self), first: BinaryHeap::new() };
+        let mut seen = FirstRows { top: Self::clone(&self), first: BinaryHeap::new() };
         match scan_of(&run.inputs[0]) {
             Some(Scan::Table(scan)) => {
                 let chunks = scan.chunks(run.partition)?;
-                let (order, places) = (BinaryHeap::new(), vec![]);
-                let blocks = Blocks { chunks, scan: scan.clone(), seen, order, places };
+                let (order, slices) = (BinaryHeap::new(), vec![]);
+                let blocks = Blocks { chunks, scan: scan.clone(), seen, order, places: slices };
                 return Ok(paced(schema, blocks));
             }
             Some(Scan::Filtered(filtered)) => {

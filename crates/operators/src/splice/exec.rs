@@ -1,4 +1,5 @@
-//! Execution of SPLICE JOIN: both sides are read, mapped tables without copying, and merged once.
+//! Execution of SPLICE JOIN. Both sides are read, mapped tables without copying, and then merged in
+//! one pass.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::asof::keys::{KeyKind, KeySpace, Side};
 use crate::asof::right::{RightSide, SideExprs};
 use crate::asof::sides::{key_pairs, side};
 use crate::lowering::{Inputs, Lower, Lowering, schema_of};
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::operator::{Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work};
 use crate::order::partitions_in_scan_order;
 use crate::properties::{ascending_inputs, properties};
 use crate::scan::rows::BATCH_ROWS;
@@ -76,7 +77,7 @@ impl Operator for SplicePlan {
         Facts {
             name: "SpliceJoinExec",
             memory: Some("SpliceJoin"),
-            keeps: Keeps::NOTHING,
+            preserves: PreservedOrder::NOTHING,
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

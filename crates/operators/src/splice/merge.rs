@@ -25,7 +25,7 @@ impl<'a> Walk<'a> {
         self.chunks.get(self.chunk)?.timestamps.get(self.row).copied()
     }
 
-    /// Advances past the next row. Returns its packed number and its key.
+    /// Advances past the next row. Returns the row's packed index and its key.
     fn step(&mut self) -> (u64, usize) {
         let key = self.chunks.get(self.chunk).and_then(|chunk| chunk.keys.get(self.row));
         let row = pack(self.chunk, self.row);
@@ -34,8 +34,8 @@ impl<'a> Walk<'a> {
         (row, key.map_or(0, |&key| key as usize))
     }
 
-    /// Moves from the end of a chunk to the next chunk: the position is always at a row, or past
-    /// the last chunk.
+    /// Moves from the end of a chunk to the next chunk, so that the position is always at a row or
+    /// past the last chunk.
     fn settle(&mut self) {
         while self.chunks.get(self.chunk).is_some_and(|chunk| self.row >= chunk.timestamps.len()) {
             (self.chunk, self.row) = (self.chunk + 1, 0);
@@ -80,21 +80,21 @@ fn note(rows: &mut Vec<u64>, key: usize, row: u64) {
 }
 
 impl Merge {
-    /// Returns the next rows: at least `wanted`, unless the sides end first. All rows of a
+    /// Returns the next rows: at least `required`, unless the sides end first. All rows of a
     /// timestamp are returned together.
     pub(crate) fn next(
         &mut self,
         left: Vec<RightChunk<'_>>,
         right: Vec<RightChunk<'_>>,
-        wanted: usize,
+        required: usize,
     ) -> Pairs {
         let mut left = Walk::new(left, self.left);
         let mut right = Walk::new(right, self.right);
         let mut pairs = Pairs::default();
-        while pairs.left.len() < wanted {
+        while pairs.left.len() < required {
             match (left.time(), right.time()) {
                 (Some(left_ts), Some(right_ts)) if left_ts == right_ts => {
-                    self.instant(left_ts, &mut left, &mut right, &mut pairs);
+                    self.timestamp(left_ts, &mut left, &mut right, &mut pairs);
                 }
                 (Some(left_ts), right_ts) if right_ts.is_none_or(|right_ts| left_ts < right_ts) => {
                     let (row, key) = left.step();
@@ -115,7 +115,7 @@ impl Merge {
     }
 
     /// Merges the rows of both sides at `ts`.
-    fn instant(&mut self, ts: i64, left: &mut Walk<'_>, right: &mut Walk<'_>, pairs: &mut Pairs) {
+    fn timestamp(&mut self, ts: i64, left: &mut Walk<'_>, right: &mut Walk<'_>, pairs: &mut Pairs) {
         let mut at_once = vec![];
         while right.time() == Some(ts) {
             let (row, key) = right.step();
@@ -125,8 +125,8 @@ impl Merge {
         while left.time() == Some(ts) {
             let (row, key) = left.step();
             note(&mut self.last_left, key, row);
-            if let Some(taken) = self.waiting.get_mut(&key).and_then(VecDeque::pop_front) {
-                note(&mut self.last_right, key, taken);
+            if let Some(used) = self.waiting.get_mut(&key).and_then(VecDeque::pop_front) {
+                note(&mut self.last_right, key, used);
             }
             pairs.push(row, last(&self.last_right, key));
         }

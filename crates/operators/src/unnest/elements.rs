@@ -17,7 +17,7 @@ use super::node::{JsonField, JsonKind, UnnestItem};
 use crate::error::engine_error;
 
 /// A range of a row's elements, numbered from 0.
-pub(crate) struct Part {
+pub(crate) struct ElementRange {
     pub(crate) row: usize,
     pub(crate) elements: Range<usize>,
 }
@@ -69,15 +69,15 @@ impl Elements {
         }
     }
 
-    /// Returns the columns of these elements. The parts of a row must be requested in order, and
+    /// Returns the columns of these elements. A row's ranges must be requested in order, and only
     /// after the row's size.
-    pub(crate) fn columns(&mut self, parts: &[Part]) -> Result<Vec<ArrayRef>> {
+    pub(crate) fn columns(&mut self, ranges: &[ElementRange]) -> Result<Vec<ArrayRef>> {
         match self {
-            Self::Documents(documents) => Ok(documents.columns(parts)),
-            Self::Counts(counts) => Ok(places(counts, parts)),
-            Self::Values(values) => Ok(vec![some_of(values, parts)?]),
-            Self::Arrays { array, dimensions: 1 } => numbers(array, parts),
-            Self::Arrays { array, dimensions } => inner_arrays(array, *dimensions, parts),
+            Self::Documents(documents) => Ok(documents.columns(ranges)),
+            Self::Counts(counts) => Ok(element_numbers(counts, ranges)),
+            Self::Values(values) => Ok(vec![some_of(values, ranges)?]),
+            Self::Arrays { array, dimensions: 1 } => numbers(array, ranges),
+            Self::Arrays { array, dimensions } => inner_arrays(array, *dimensions, ranges),
         }
     }
 }
@@ -100,15 +100,15 @@ impl Documents {
         (length, self.fields.len() * text.len() / length.max(1))
     }
 
-    fn columns(&mut self, parts: &[Part]) -> Vec<ArrayRef> {
+    fn columns(&mut self, ranges: &[ElementRange]) -> Vec<ArrayRef> {
         let mut columns: Vec<_> = self.fields.iter().map(|_| StringViewBuilder::new()).collect();
-        for part in parts {
-            if part.elements.start == 0 {
+        for range in ranges {
+            if range.elements.start == 0 {
                 self.offset = 0;
             }
-            for index in part.elements.clone() {
-                let is_element = index < self.lengths[part.row];
-                let text = is_element.then(|| self.texts.value(part.row));
+            for index in range.elements.clone() {
+                let is_element = index < self.lengths[range.row];
+                let text = is_element.then(|| self.texts.value(range.row));
                 let element = text.and_then(|text| next_element(text, &mut self.offset));
                 for (field, column) in self.fields.iter().zip(&mut columns) {
                     let value = element.as_ref().map(|element| match element {
@@ -173,24 +173,25 @@ fn count(counts: &Int64Array, row: usize) -> usize {
     usize::try_from(counts.value(row)).unwrap_or_default()
 }
 
-fn places(counts: &Int64Array, parts: &[Part]) -> Vec<ArrayRef> {
-    let of = |part: &Part| {
-        let count = count(counts, part.row);
-        part.elements.clone().map(move |place| (place < count).then_some(place as i64))
+fn element_numbers(counts: &Int64Array, ranges: &[ElementRange]) -> Vec<ArrayRef> {
+    let of = |range: &ElementRange| {
+        let count = count(counts, range.row);
+        range.elements.clone().map(move |position| (position < count).then_some(position as i64))
     };
-    vec![Arc::new(parts.iter().flat_map(of).collect::<Int64Array>())]
+    vec![Arc::new(ranges.iter().flat_map(of).collect::<Int64Array>())]
 }
 
-/// Returns the values of the parts, as a slice if they are consecutive; nulls after the last value.
-fn some_of(values: &ArrayRef, parts: &[Part]) -> Result<ArrayRef> {
-    if let [Part { elements, .. }] = parts
+/// Returns the values of the ranges, as a slice if they are consecutive; nulls after the last
+/// value.
+fn some_of(values: &ArrayRef, ranges: &[ElementRange]) -> Result<ArrayRef> {
+    if let [ElementRange { elements, .. }] = ranges
         && elements.end <= values.len()
     {
         return Ok(values.slice(elements.start, elements.len()));
     }
-    let places = parts.iter().flat_map(|part| part.elements.clone());
-    let places = places.map(|place| (place < values.len()).then_some(place as u64));
-    Ok(take(values, &places.collect::<UInt64Array>(), None)?)
+    let positions = ranges.iter().flat_map(|range| range.elements.clone());
+    let positions = positions.map(|position| (position < values.len()).then_some(position as u64));
+    Ok(take(values, &positions.collect::<UInt64Array>(), None)?)
 }
 
 fn doubles(array: &ArrayRef) -> Result<DoubleArrays<'_>> {
@@ -200,10 +201,10 @@ fn doubles(array: &ArrayRef) -> Result<DoubleArrays<'_>> {
     Ok(arrays)
 }
 
-fn numbers(array: &ArrayRef, parts: &[Part]) -> Result<Vec<ArrayRef>> {
+fn numbers(array: &ArrayRef, ranges: &[ElementRange]) -> Result<Vec<ArrayRef>> {
     let arrays = doubles(array)?;
     let mut numbers = Float64Builder::new();
-    for Part { row, elements } in parts {
+    for ElementRange { row, elements } in ranges {
         let values = arrays.get(*row).map_or(&[][..], |array| array.values);
         for index in elements.clone() {
             numbers.append_option(values.get(index).copied().filter(|value| !value.is_nan()));
@@ -213,10 +214,14 @@ fn numbers(array: &ArrayRef, parts: &[Part]) -> Result<Vec<ArrayRef>> {
 }
 
 /// Returns the inner arrays of a multidimensional array.
-fn inner_arrays(array: &ArrayRef, dimensions: u8, parts: &[Part]) -> Result<Vec<ArrayRef>> {
+fn inner_arrays(
+    array: &ArrayRef,
+    dimensions: u8,
+    ranges: &[ElementRange],
+) -> Result<Vec<ArrayRef>> {
     let arrays = doubles(array)?;
     let mut inner = DoubleArrayBuilder::new(dimensions - 1);
-    for Part { row, elements } in parts {
+    for ElementRange { row, elements } in ranges {
         let whole = arrays.get(*row);
         for index in elements.clone() {
             let element = whole.as_ref().and_then(|array| {

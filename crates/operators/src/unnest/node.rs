@@ -20,10 +20,10 @@ pub enum UnnestItem {
     /// Fields of the objects in a JSON array, each as a string. Elements that are not objects have
     /// a single field.
     Json(Vec<JsonField>),
-    /// These values for every row; the argument is ignored.
+    /// The same values for every row; the argument is ignored.
     Values(UnnestValues),
-    /// As many numbers as the argument states, counted from 0: a series that the plan above
-    /// computes and that is never fully materialized.
+    /// As many numbers as the argument specifies, starting at 0. The plan above computes a series
+    /// from them, which is never fully materialized.
     Count,
 }
 
@@ -99,17 +99,17 @@ impl UnnestItem {
     }
 }
 
-/// Returns the input's columns, then the element columns, then the element's number (from 1 on).
-/// The argument is a separate column below, so that a source column is repeated per element only if
-/// the plan above reads it.
+/// Returns the input's columns, then the element columns, then the element number, starting at 1.
+/// The argument is a separate column of the input, so that a source column is repeated per element
+/// only if the plan above reads it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UnnestNode {
     input: LogicalPlan,
     arguments: Vec<Expr>,
     items: Vec<UnnestItem>,
     prefix: String,
-    keeps_empty: bool,
-    kept: Vec<usize>,
+    retains_empty: bool,
+    repeated: Vec<usize>,
     schema: DFSchemaRef,
 }
 
@@ -145,13 +145,14 @@ impl UnnestNode {
         if arguments.len() != items.len() {
             return plan_err!("UNNEST got the wrong number of arguments");
         }
-        let place = |argument: &Expr| match argument {
+        let position = |argument: &Expr| match argument {
             Expr::Column(column) => input.schema().index_of_column(column),
             other => plan_err!("UNNEST requires columns, found {other}"),
         };
-        let places = arguments.iter().map(place).collect::<Result<Vec<usize>>>()?;
+        let positions = arguments.iter().map(position).collect::<Result<Vec<usize>>>()?;
         let fields: Vec<_> = input.schema().iter().collect();
-        let kept: Vec<usize> = (0..fields.len()).filter(|index| !places.contains(index)).collect();
+        let kept: Vec<usize> =
+            (0..fields.len()).filter(|index| !positions.contains(index)).collect();
         let mut types: Vec<DataType> = items.iter().flat_map(UnnestItem::types).collect();
         types.push(DataType::Int64);
         let own = types.into_iter().enumerate();
@@ -162,7 +163,15 @@ impl UnnestNode {
         let repeated = repeated.map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field)));
         let columns = repeated.chain(own).collect();
         let schema = DFSchema::new_with_metadata(columns, input.schema().metadata().clone())?;
-        Ok(Self { input, arguments, items, prefix, keeps_empty, kept, schema: schema.into() })
+        Ok(Self {
+            input,
+            arguments,
+            items,
+            prefix,
+            retains_empty: keeps_empty,
+            repeated: kept,
+            schema: schema.into(),
+        })
     }
 
     /// The arguments to expand.
@@ -176,13 +185,13 @@ impl UnnestNode {
     }
 
     /// Input columns that are repeated.
-    pub fn kept(&self) -> &[usize] {
-        &self.kept
+    pub fn repeated(&self) -> &[usize] {
+        &self.repeated
     }
 
     /// Whether a row without elements is retained.
-    pub fn keeps_empty(&self) -> bool {
-        self.keeps_empty
+    pub fn retains_empty(&self) -> bool {
+        self.retains_empty
     }
 }
 
@@ -225,18 +234,20 @@ impl UserDefinedLogicalNodeCore for UnnestNode {
     ) -> Result<Self> {
         let Some(input) = inputs.pop() else { return plan_err!("UNNEST needs one input") };
         let (items, prefix) = (self.items.clone(), self.prefix.clone());
-        Self::over(input, exprs, items, prefix, self.keeps_empty)
+        Self::over(input, exprs, items, prefix, self.retains_empty)
     }
 
-    // Conditions on repeated columns may move below; those on the new columns may not.
+    // Conditions on repeated columns may move below this node; conditions on the new columns may
+    // not.
     fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
-        let own = self.schema.fields().iter().skip(self.kept.len());
+        let own = self.schema.fields().iter().skip(self.repeated.len());
         own.map(|field| field.name().clone()).collect()
     }
 
     // The element columns do not come from the input.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
-        let kept = output_columns.iter().filter_map(|&column| self.kept.get(column).copied());
-        Some(vec![kept.collect()])
+        let repeated =
+            output_columns.iter().filter_map(|&column| self.repeated.get(column).copied());
+        Some(vec![repeated.collect()])
     }
 }

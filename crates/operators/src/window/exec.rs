@@ -24,15 +24,16 @@ use futures::{Stream, StreamExt, TryStreamExt};
 use tidemark_kernels::Pick;
 use tidemark_types::SqlType;
 
+use super::cache::{CachedState, Slot};
 use super::function::{self, Function};
-use super::kept::{Held, Slot};
 use super::node::WindowNode;
 use super::spec::{Kind, Spec};
-use super::whole::plan_whole;
-use crate::bounded::bytes::held_bytes;
+use super::whole_partition::plan_unframed;
+use crate::bounded::bytes::memory_bytes;
 use crate::lowering::{Inputs, Lower, Lowering, hashed_keys, key_plan, schema_of};
 use crate::operator::{
-    Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
+    Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work, of_first,
+    order_of_first,
 };
 use crate::order::{TimeConcat, in_time_order};
 use crate::plan_node::scan_of;
@@ -44,9 +45,9 @@ use crate::scan::rows::BATCH_ROWS;
 
 /// Maximum bytes of copied state per row, so that copying is cheap compared with processing the
 /// rows.
-const MARK_SHARE: u64 = 16;
+const MAX_MARK_BYTES_PER_ROW: u64 = 16;
 /// Minimum number of rows before the point at which a batch is split.
-const MIN_PART: usize = 4_096;
+const MIN_SPLIT_ROWS: usize = 4_096;
 
 /// A PARTITION BY clause.
 pub(crate) struct PartitionPlan {
@@ -71,10 +72,10 @@ pub(crate) struct WindowPlan {
     /// Nanoseconds per unit of the timestamp.
     pub(crate) nanos_per_tick: i64,
     /// Slot in which the state is cached between executions, if any.
-    pub(crate) kept: Option<Slot>,
-    /// How many rows before a scan partition its first row depends on. If this is known, partitions
-    /// are processed independently.
-    pub(crate) looks_back: Option<usize>,
+    pub(crate) cache_slot: Option<Slot>,
+    /// Number of rows before a scan partition on which its first row depends. If it is known,
+    /// partitions are processed independently.
+    pub(crate) lookback_rows: Option<usize>,
 }
 
 /// State of the execution.
@@ -94,7 +95,8 @@ struct Progress {
     mark_bytes: u64,
 }
 
-/// State of a node at a mark. Partition numbers remain valid: later rows can only add partitions.
+/// State of a node at a mark. Partition numbers remain valid, because later rows can only add
+/// partitions.
 struct Marked {
     functions: Vec<Function>,
     batches: usize,
@@ -134,49 +136,52 @@ impl Progress {
 
     /// Starts from scratch, or from the state of an earlier execution.
     fn begin(plan: &Arc<WindowPlan>) -> Result<Self> {
-        let Some(slot) = &plan.kept else { return Self::new(plan) };
+        let Some(slot) = &plan.cache_slot else { return Self::new(plan) };
         let passed = slot.passed();
         match slot.take::<Self>() {
-            Some(kept) => Ok(Self { plan: Arc::clone(plan), passed, last: passed, ..*kept }),
+            Some(retained) => {
+                Ok(Self { plan: Arc::clone(plan), passed, last: passed, ..*retained })
+            }
             None => Self::new(plan),
         }
     }
 
     /// Stores the state that later rows need.
     fn end(mut self) {
-        if let Some(slot) = self.plan.kept.clone() {
+        if let Some(slot) = self.plan.cache_slot.clone() {
             // This node received no row at or after these marks.
             while let Some(time) = slot.next_mark().filter(|_| !slot.is_first()) {
                 self.mark(&slot, time);
             }
             slot.note(self.last);
-            slot.leave(self);
+            slot.store(self);
         }
     }
 
     /// Returns rows with the new columns, without rows that were already processed. If a mark is
     /// set before a row, the batch is split there.
     fn pass(&mut self, batch: RecordBatch) -> Result<Vec<RecordBatch>> {
-        let (Some(timestamp), Some(slot)) = (&self.plan.timestamp, self.plan.kept.clone()) else {
+        let (Some(timestamp), Some(slot)) = (&self.plan.timestamp, self.plan.cache_slot.clone())
+        else {
             let passed = self.push(batch)?;
             return Ok(vec![self.finish(0, passed)?]);
         };
         let rows = batch.num_rows();
         let times = cast(&timestamp.evaluate(&batch)?.into_array(rows)?, &DataType::Int64)?;
         let times = times.as_primitive::<Int64Type>().values();
-        let mut from = self.seen(times);
+        let mut from = self.processed_rows(times);
         let mut done = Vec::with_capacity(1);
         while let Some((row, time)) = self.next_mark(&slot, &times[from..]) {
-            done.extend(self.part(&batch, from..from + row, times)?);
+            done.extend(self.process(&batch, from..from + row, times)?);
             from += row;
             self.mark(&slot, time);
         }
-        done.extend(self.part(&batch, from..rows, times)?);
+        done.extend(self.process(&batch, from..rows, times)?);
         Ok(done)
     }
 
     /// Returns how many leading rows were already processed.
-    fn seen(&mut self, times: &[i64]) -> usize {
+    fn processed_rows(&mut self, times: &[i64]) -> usize {
         let Some((time, count)) = &mut self.passed else { return 0 };
         let is_seen = |row: &usize| times[*row] == *time && (*row as u64) < *count;
         let seen = (0..times.len()).take_while(is_seen).count();
@@ -185,7 +190,7 @@ impl Progress {
     }
 
     /// Processes some rows of a batch, and records the latest timestamp.
-    fn part(
+    fn process(
         &mut self,
         batch: &RecordBatch,
         rows: Range<usize>,
@@ -201,8 +206,8 @@ impl Progress {
         self.finish(0, passed).map(Some)
     }
 
-    /// Returns the next row before which a mark is set, and its timestamp. The first node decides
-    /// where; the other nodes follow.
+    /// Returns the next row before which a mark is set, and its timestamp. The first node chooses
+    /// the position of each mark, which the other nodes then use.
     fn next_mark(&mut self, slot: &Slot, times: &[i64]) -> Option<(usize, i64)> {
         if !slot.is_first() {
             let time = slot.next_mark()?;
@@ -210,10 +215,10 @@ impl Progress {
             return (row < times.len()).then_some((row, time));
         }
         let unmarked = self.rows - self.marked;
-        let worth = (self.mark_bytes / MARK_SHARE).max(1);
+        let worth = (self.mark_bytes / MAX_MARK_BYTES_PER_ROW).max(1);
         let wait = match usize::try_from(worth.saturating_sub(unmarked)).ok()? {
             0 => 0,
-            rows => rows.max(MIN_PART),
+            rows => rows.max(MIN_SPLIT_ROWS),
         };
         // Rows with the same timestamp stay together.
         let last = if wait == 0 { self.last?.0 } else { *times.get(wait - 1)? };
@@ -301,7 +306,7 @@ impl Progress {
     }
 }
 
-impl Held for Progress {
+impl CachedState for Progress {
     fn settle(&mut self) -> usize {
         let batches = self.batches;
         self.functions.iter_mut().for_each(|function| function.settle(batches));
@@ -325,7 +330,7 @@ async fn work_to_the_end(
     let mut work = Progress::new(&plan)?;
     let mut passed = Vec::new();
     while let Some(batch) = rows.try_next().await? {
-        memory.try_grow(held_bytes(&batch) + 16 * batch.num_rows())?;
+        memory.try_grow(memory_bytes(&batch) + 16 * batch.num_rows())?;
         passed.push(work.push(batch)?);
     }
     let batches = futures::stream::iter(passed.into_iter().enumerate());
@@ -344,7 +349,9 @@ impl WindowPlan {
 
     /// Returns the rows before a partition that its first rows depend on.
     fn lead(&self, run: &Run) -> Result<Vec<RecordBatch>> {
-        let Some(rows) = self.looks_back.filter(|_| run.partition > 0) else { return Ok(vec![]) };
+        let Some(rows) = self.lookback_rows.filter(|_| run.partition > 0) else {
+            return Ok(vec![]);
+        };
         let Some(scan) = scan_of(&run.inputs[0]).and_then(Scan::unfiltered) else {
             return internal_err!("preceding rows require a scan");
         };
@@ -354,14 +361,14 @@ impl WindowPlan {
 
 /// Returns how many rows back the functions read; `None` unless all of them only read earlier
 /// values of a whole scan.
-fn looks_back(
+fn lookback_rows(
     node: &WindowNode,
     input: &Input,
     functions: &[FunctionPlan],
     partitions: &[(Vec<Expr>, PartitionPlan)],
 ) -> Option<usize> {
     let scan = scan_of(input).and_then(Scan::unfiltered)?;
-    let is_plain = node.kept().is_none() && !scan.is_backward();
+    let is_plain = node.cache_slot().is_none() && !scan.is_backward();
     if !is_plain || partitions.iter().any(|(keys, _)| !keys.is_empty()) {
         return None;
     }
@@ -369,9 +376,9 @@ fn looks_back(
         Kind::Pick { pick: Pick::Back(distance), ignore_nulls: false, .. } => Some(distance),
         _ => None,
     };
-    let most =
-        functions.iter().try_fold(0, |most: usize, function| Some(most.max(distance(function)?)));
-    most.filter(|most| *most <= BATCH_ROWS)
+    let max =
+        functions.iter().try_fold(0, |max: usize, function| Some(max.max(distance(function)?)));
+    max.filter(|max| *max <= BATCH_ROWS)
 }
 
 impl fmt::Display for WindowPlan {
@@ -387,8 +394,8 @@ impl Operator for WindowPlan {
         Facts {
             name: "WindowsExec",
             memory: Some("Windows"),
-            keeps: Keeps {
-                partitions: self.looks_back.is_some(),
+            preserves: PreservedOrder {
+                partitions: self.lookback_rows.is_some(),
                 rows: true,
                 direction: false,
                 every_row: true,
@@ -405,11 +412,11 @@ impl Operator for WindowPlan {
         let orders = order_of_first(inputs).into_iter().chain(by_time);
         let emission =
             if self.is_deferred() { EmissionType::Final } else { EmissionType::Incremental };
-        let parts = match (self.looks_back, inputs) {
+        let partitions = match (self.lookback_rows, inputs) {
             (Some(_), [input]) => input.output_partitioning().partition_count(),
             _ => 1,
         };
-        properties(schema, orders, parts, emission)
+        properties(schema, orders, partitions, emission)
     }
 
     fn expressions(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
@@ -419,7 +426,7 @@ impl Operator for WindowPlan {
     }
 
     fn distribution(&self, _: &[Input]) -> Vec<Distribution> {
-        vec![match self.looks_back {
+        vec![match self.lookback_rows {
             Some(_) => Distribution::UnspecifiedDistribution,
             None => Distribution::SinglePartition,
         }]
@@ -458,8 +465,8 @@ impl Operator for WindowPlan {
                 work.end();
                 return Ok::<_, DataFusionError>(None);
             };
-            let parts = work.pass(batch)?.into_iter().map(Ok);
-            Ok(Some((futures::stream::iter(parts), (rows, work))))
+            let batches = work.pass(batch)?.into_iter().map(Ok);
+            Ok(Some((futures::stream::iter(batches), (rows, work))))
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, batches.try_flatten())))
     }
@@ -482,7 +489,7 @@ impl Lower for WindowNode {
             }
         }
         if let Some(logical) = inputs.logical.first()
-            && let Some(plan) = plan_whole(self, logical, &input, lowering)?
+            && let Some(plan) = plan_unframed(self, logical, &input, lowering)?
         {
             return Ok(plan);
         }
@@ -499,8 +506,8 @@ impl Lower for WindowNode {
             } else {
                 let keys = by.iter().map(|key| lowering.expr(key, schema));
                 let keys: Vec<_> = keys.collect::<Result<_>>()?;
-                let plan = match self.kept() {
-                    // Dictionaries grow between executions.
+                let plan = match self.cache_slot() {
+                    // Keys are hashed, because dictionaries grow between executions.
                     Some(_) if !keys.is_empty() => hashed_keys(&input, &keys)?,
                     _ => key_plan(&input, &keys)?,
                 };
@@ -510,15 +517,15 @@ impl Lower for WindowNode {
             let argument = call.params.args.first().map(|argument| lowering.expr(argument, schema));
             functions.push(FunctionPlan { spec, argument: argument.transpose()?, partition });
         }
-        let looks_back = looks_back(self, &input, &functions, &partitions);
+        let looks_back = lookback_rows(self, &input, &functions, &partitions);
         if looks_back.is_none() && input.output_partitioning().partition_count() > 1 {
             input = TimeConcat::plan(input);
         }
         let plan = WindowPlan {
             timestamp,
-            looks_back,
+            lookback_rows: looks_back,
             partitions: partitions.into_iter().map(|(_, plan)| plan).collect(),
-            kept: self.kept().cloned(),
+            cache_slot: self.cache_slot().cloned(),
             functions,
             schema: schema_of(self),
             nanos_per_tick,

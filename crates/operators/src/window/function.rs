@@ -22,7 +22,7 @@ use super::spec::{Kind, Spec};
 const MAX_BATCHES: usize = 32;
 /// Bytes of a queued value in a frame.
 const QUEUED_BYTES: usize = 16;
-/// Bits of a row number for the row within its batch.
+/// Number of bits in a row number that identify the row within its batch.
 const ROW_BITS: u32 = 32;
 
 /// The state of one function.
@@ -41,8 +41,8 @@ enum State {
     Integers(Vec<ExtremeState<i64>>),
     Ranks(Vec<Rank>),
     Periods(Vec<Period>),
-    Picks(Vec<PickState>, Held),
-    Ahead { waiting: Vec<VecDeque<u64>>, found: Vec<Vec<Option<u64>>>, held: Held },
+    Picks(Vec<PickState>, RetainedValues),
+    Ahead { waiting: Vec<VecDeque<u64>>, found: Vec<Vec<Option<u64>>>, retained: RetainedValues },
 }
 
 /// The value of a partition's last row and the number of its run; 0 before the first row.
@@ -61,7 +61,7 @@ struct Rank {
     dense: u64,
 }
 
-/// One batch's rows for a function.
+/// Input of a function: the rows of one batch.
 pub(crate) struct Input<'a> {
     pub(crate) batch: usize,
     pub(crate) rows: usize,
@@ -79,10 +79,12 @@ impl Function {
             Kind::Period => State::Periods(vec![]),
             Kind::Extreme { .. } if argument == Some(&DataType::Float64) => State::Floats(vec![]),
             Kind::Extreme { .. } => State::Integers(vec![]),
-            Kind::Pick { default, .. } => State::Picks(vec![], Held::new(default)),
-            Kind::Ahead { default, .. } => {
-                State::Ahead { waiting: vec![], found: vec![], held: Held::new(default) }
-            }
+            Kind::Pick { default, .. } => State::Picks(vec![], RetainedValues::new(default)),
+            Kind::Ahead { default, .. } => State::Ahead {
+                waiting: vec![],
+                found: vec![],
+                retained: RetainedValues::new(default),
+            },
         };
         let ticks = |nanos: i64| if spec.by_time { nanos / nanos_per_tick } else { nanos };
         let reach = spec.reach.map(|reach| Reach {
@@ -127,18 +129,18 @@ impl Function {
 
     /// Releases data that is no longer needed after `batches` batches.
     pub(crate) fn settle(&mut self, batches: usize) {
-        if let State::Picks(states, held) = &mut self.state
-            && held.arrays.len() >= MAX_BATCHES
+        if let State::Picks(states, retained) = &mut self.state
+            && retained.arrays.len() >= MAX_BATCHES
         {
-            held.settle(states, batches);
+            retained.settle(states, batches);
         }
     }
 
     /// Returns a copy, after `batches` batches, that shares no data with these batches.
     pub(crate) fn copy(&self, batches: usize) -> Self {
         let mut copy = self.clone();
-        if let State::Picks(states, held) = &mut copy.state {
-            held.settle(states, batches);
+        if let State::Picks(states, retained) = &mut copy.state {
+            retained.settle(states, batches);
         }
         copy
     }
@@ -195,13 +197,13 @@ impl Function {
                 };
                 Ok(Some(period_numbers(states, input, values)))
             }
-            (State::Picks(states, held), Kind::Pick { pick, ignore_nulls, .. }) => {
+            (State::Picks(states, retained), Kind::Pick { pick, ignore_nulls, .. }) => {
                 let rows = if *ignore_nulls { rows } else { Rows { validity: None, ..rows } };
-                picked(input, rows, (reach, *pick, now), states, held)
+                picked(input, rows, (reach, *pick, now), states, retained)
             }
-            (State::Ahead { waiting, found, held }, Kind::Ahead { distance, .. }) => {
+            (State::Ahead { waiting, found, retained }, Kind::Ahead { distance, .. }) => {
                 let Some(argument) = input.argument else { return internal_err!("no argument") };
-                held.arrays.push_back(Arc::clone(argument));
+                retained.arrays.push_back(Arc::clone(argument));
                 found.push(vec![None; count]);
                 look_ahead(waiting, found, input, *distance);
                 Ok(None)
@@ -233,11 +235,11 @@ impl Function {
                 let found: Int64Array = each.map(|row| states[of(row)].value()).collect();
                 Ok(cast(&found, data_type)?)
             }
-            (State::Picks(states, held), Kind::Pick { pick, .. }) => {
+            (State::Picks(states, retained), Kind::Pick { pick, .. }) => {
                 let found: Vec<_> = each.map(|row| states[of(row)].picked(*pick)).collect();
-                held.values(&found)
+                retained.values(&found)
             }
-            (State::Ahead { found, held, .. }, _) => held.values(&found[batch]),
+            (State::Ahead { found, retained, .. }, _) => retained.values(&found[batch]),
             _ => internal_err!("the values of this window function are not deferred"),
         }
     }
@@ -253,19 +255,19 @@ fn picked(
     rows: Rows<'_>,
     (reach, pick, now): (Reach, Pick, bool),
     states: &mut Vec<PickState>,
-    held: &mut Held,
+    retained: &mut RetainedValues,
 ) -> Result<Option<ArrayRef>> {
     let Some(argument) = input.argument else { return internal_err!("no argument") };
-    held.add(argument, states);
+    retained.add(argument, states);
     if let Pick::Back(distance) = pick
-        && let Some(column) = moved(input, rows, distance, states, held)?
+        && let Some(column) = moved(input, rows, distance, states, retained)?
     {
         return Ok(Some(column));
     }
     let mut found = Vec::with_capacity(rows.count);
     let first = (input.batch as u64) << ROW_BITS;
     frame_picks(rows, first, reach, pick, states, &mut found);
-    if now { held.values(&found).map(Some) } else { Ok(None) }
+    if now { retained.values(&found).map(Some) } else { Ok(None) }
 }
 
 /// Returns the column of `lag` without partitions: earlier rows, followed by the batch shifted by
@@ -275,7 +277,7 @@ fn moved(
     rows: Rows<'_>,
     distance: usize,
     states: &mut Vec<PickState>,
-    held: &Held,
+    retained: &RetainedValues,
 ) -> Result<Option<ArrayRef>> {
     let (Some(argument), count) = (input.argument, rows.count) else { return Ok(None) };
     if !rows.partitions.is_empty() || rows.validity.is_some() || distance >= count {
@@ -286,10 +288,10 @@ fn moved(
     let mut found = Vec::with_capacity(distance);
     frame_picks(head, first, Reach::CUMULATIVE, Pick::Back(distance), states, &mut found);
     let rest = argument.slice(0, count - distance);
-    let column = concat(&[held.values(&found)?.as_ref(), rest.as_ref()])?;
+    let column = concat(&[retained.values(&found)?.as_ref(), rest.as_ref()])?;
     let last = first + count as u64;
     states.resize_with(1, PickState::default);
-    states[0].stand_after(last - distance as u64..last);
+    states[0].resume_after(last - distance as u64..last);
     Ok(Some(column))
 }
 
@@ -332,9 +334,9 @@ fn summed(kind: &Kind, sums: Vec<f64>, counts: Vec<i64>) -> ArrayRef {
 
 /// Rows with the same time share a rank.
 fn ranks(states: &mut Vec<Rank>, input: &Input<'_>, dense: bool) -> ArrayRef {
-    let most = input.partitions.iter().max().map_or(0, |&last| last as usize);
-    if states.len() <= most {
-        states.resize(most + 1, Rank::default());
+    let max = input.partitions.iter().max().map_or(0, |&last| last as usize);
+    if states.len() <= max {
+        states.resize(max + 1, Rank::default());
     }
     let ranks = (0..input.rows).map(|row| {
         let partition = input.partitions.get(row).map_or(0, |&partition| partition as usize);
@@ -352,9 +354,9 @@ fn ranks(states: &mut Vec<Rank>, input: &Input<'_>, dense: bool) -> ArrayRef {
 
 /// Consecutive rows of a partition with the same value share a number.
 fn period_numbers(states: &mut Vec<Period>, input: &Input<'_>, values: &Int64Array) -> ArrayRef {
-    let most = input.partitions.iter().max().map_or(0, |&last| last as usize);
-    if states.len() <= most {
-        states.resize(most + 1, Period::default());
+    let max = input.partitions.iter().max().map_or(0, |&last| last as usize);
+    if states.len() <= max {
+        states.resize(max + 1, Period::default());
     }
     let numbers = (0..input.rows).map(|row| {
         let partition = input.partitions.get(row).map_or(0, |&partition| partition as usize);
@@ -369,16 +371,16 @@ fn period_numbers(states: &mut Vec<Period>, input: &Input<'_>, values: &Int64Arr
     Arc::new(Int64Array::from_iter_values(numbers.collect::<Vec<_>>()))
 }
 
-/// Assigns each row as the result of the row `distance` before it.
+/// Records each row as the result of the row that is `distance` rows before it.
 fn look_ahead(
     waiting: &mut Vec<VecDeque<u64>>,
     found: &mut [Vec<Option<u64>>],
     input: &Input<'_>,
     distance: usize,
 ) {
-    let most = input.partitions.iter().max().map_or(0, |&last| last as usize);
-    if waiting.len() <= most {
-        waiting.resize_with(most + 1, VecDeque::new);
+    let max = input.partitions.iter().max().map_or(0, |&last| last as usize);
+    if waiting.len() <= max {
+        waiting.resize_with(max + 1, VecDeque::new);
     }
     for row in 0..input.rows {
         let partition = input.partitions.get(row).map_or(0, |&partition| partition as usize);
@@ -388,20 +390,20 @@ fn look_ahead(
         if queue.len() > distance
             && let Some(before) = queue.pop_front()
         {
-            let (batch, row) = place(before);
+            let (batch, row) = locate(before);
             found[batch][row] = Some(number);
         }
     }
 }
 
 /// Returns the batch and row of a row number.
-fn place(number: u64) -> (usize, usize) {
+fn locate(number: u64) -> (usize, usize) {
     ((number >> ROW_BITS) as usize, (number & ((1 << ROW_BITS) - 1)) as usize)
 }
 
 /// The argument's values of batches that may still be needed.
 #[derive(Clone)]
-struct Held {
+struct RetainedValues {
     default: ScalarValue,
     /// Number of the first batch in `arrays`.
     first: usize,
@@ -410,7 +412,7 @@ struct Held {
     full: usize,
 }
 
-impl Held {
+impl RetainedValues {
     fn new(default: &ScalarValue) -> Self {
         Self { default: default.clone(), first: 0, arrays: VecDeque::new(), full: 16 }
     }
@@ -418,7 +420,7 @@ impl Held {
     fn add(&mut self, array: &ArrayRef, states: &[PickState]) {
         if self.arrays.len() >= self.full {
             let oldest = states.iter().filter_map(PickState::oldest).min();
-            let needed = oldest.map_or(self.first + self.arrays.len(), |row| place(row).0);
+            let needed = oldest.map_or(self.first + self.arrays.len(), |row| locate(row).0);
             while self.first < needed && self.arrays.pop_front().is_some() {
                 self.first += 1;
             }
@@ -434,8 +436,8 @@ impl Held {
             return;
         }
         let rows = states.iter_mut().flat_map(PickState::rows);
-        let wanted: Vec<Option<u64>> = rows.map(|row| Some(*row)).collect();
-        let Ok(values) = self.values(&wanted) else { return };
+        let required: Vec<Option<u64>> = rows.map(|row| Some(*row)).collect();
+        let Ok(values) = self.values(&required) else { return };
         let begin = ((batches - 1) as u64) << ROW_BITS;
         for (row, number) in states.iter_mut().flat_map(PickState::rows).zip(begin..) {
             *row = number;
@@ -445,14 +447,14 @@ impl Held {
         self.full = 16;
     }
 
-    /// Returns the values of rows, or the default where there is no row.
+    /// Returns the values of rows, or the default where no row exists.
     fn values(&self, rows: &[Option<u64>]) -> Result<ArrayRef> {
         let default = self.default.to_array_of_size(1)?;
         let mut sources: Vec<&dyn Array> = vec![default.as_ref()];
         sources.extend(self.arrays.iter().map(|array| array.as_ref() as &dyn Array));
         let index = |row: &Option<u64>| match row {
             Some(number) => {
-                let (batch, row) = place(*number);
+                let (batch, row) = locate(*number);
                 (batch - self.first + 1, row)
             }
             None => (0, 0),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use datafusion::common::{DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore, Window};
 
-use super::kept::Slot;
+use super::cache::Slot;
 use super::spec::Spec;
 
 /// Computes window functions in one pass, in timestamp order or in input order. Output: the input's
@@ -19,13 +19,13 @@ pub struct WindowNode {
     functions: Vec<Expr>,
     schema: DFSchemaRef,
     /// Slot in which the state is cached between executions, if any.
-    kept: Option<Slot>,
+    cache_slot: Option<Slot>,
 }
 
 impl WindowNode {
     /// Whether [`WindowNode::try_new`] supports this window function over rows sorted by
     /// `timestamp`.
-    pub fn takes(expr: &Expr, timestamp: Option<&Expr>, input: &LogicalPlan) -> bool {
+    pub fn supports(expr: &Expr, timestamp: Option<&Expr>, input: &LogicalPlan) -> bool {
         Spec::of(expr, timestamp, input.schema()).is_some()
     }
 
@@ -37,26 +37,26 @@ impl WindowNode {
         functions: Vec<Expr>,
     ) -> Result<Self> {
         for function in &functions {
-            if !Self::takes(function, timestamp.as_ref(), &input) {
+            if !Self::supports(function, timestamp.as_ref(), &input) {
                 return plan_err!("'{function}' requires a different row order");
             }
         }
         let as_window = Window::try_new(functions.clone(), Arc::new(input.clone()))?;
-        Ok(Self { input, timestamp, functions, schema: as_window.schema, kept: None })
+        Ok(Self { input, timestamp, functions, schema: as_window.schema, cache_slot: None })
     }
 
     /// Adds a slot for its state.
     pub(crate) fn keeping(self, slot: Slot) -> Self {
-        Self { kept: Some(slot), ..self }
+        Self { cache_slot: Some(slot), ..self }
     }
 
     /// The slot for its state, if any.
-    pub(crate) fn kept(&self) -> Option<&Slot> {
-        self.kept.as_ref()
+    pub(crate) fn cache_slot(&self) -> Option<&Slot> {
+        self.cache_slot.as_ref()
     }
 
-    /// Whether the results of a row depend only on the rows up to it. The state after some rows
-    /// then suffices for all later rows.
+    /// Whether a row's results depend only on this row and the rows before it. The state after some
+    /// rows is then sufficient for all later rows.
     pub fn is_one_pass(&self) -> bool {
         let spec = |function| Spec::of(function, self.timestamp(), self.input.schema());
         let mut specs = self.functions.iter().map(spec);
@@ -114,8 +114,8 @@ impl UserDefinedLogicalNodeCore for WindowNode {
     ) -> Result<Self> {
         let Some(input) = inputs.pop() else { return plan_err!("Windows needs one input") };
         let functions = exprs.split_off(usize::from(self.timestamp.is_some()));
-        let made = Self::try_new(input, exprs.pop(), functions)?;
-        Ok(Self { kept: self.kept.clone(), ..made })
+        let node = Self::try_new(input, exprs.pop(), functions)?;
+        Ok(Self { cache_slot: self.cache_slot.clone(), ..node })
     }
 
     // The optimizer adds the functions' columns itself.

@@ -151,7 +151,7 @@ fn literal(expr: &Expr) -> Option<ScalarValue> {
     }
 }
 
-/// Returns a frame as distances back from the current row, and whether they are times.
+/// Returns a frame as distances back from the current row, and whether the distances are times.
 fn reach(frame: &WindowFrame) -> Option<(Option<Reach>, bool)> {
     let by_time = match frame.units {
         WindowFrameUnits::Rows => false,

@@ -1,4 +1,4 @@
-//! Execution of WINDOW JOIN: the right side is read and arranged once; each partition of the left
+//! Execution of WINDOW JOIN: the right side is read and sorted once; each partition of the left
 //! side has a worker.
 
 use std::collections::HashSet;
@@ -24,7 +24,8 @@ use super::stream::Worker;
 use crate::asof::sides::{SidePlan, key_pairs, side};
 use crate::lowering::{Inputs, Lower, Lowering, schema_of};
 use crate::operator::{
-    Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
+    Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work, of_first,
+    order_of_first,
 };
 use crate::order::partitions_in_scan_order;
 use crate::properties::{ascending_inputs, properties};
@@ -53,7 +54,12 @@ impl Operator for WindowPlan {
         Facts {
             name: "WindowJoinExec",
             memory: Some("WindowJoin"),
-            keeps: Keeps { rows: true, partitions: true, direction: false, every_row: true },
+            preserves: PreservedOrder {
+                rows: true,
+                partitions: true,
+                direction: false,
+                every_row: true,
+            },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,
@@ -197,8 +203,8 @@ fn window_aggregate(
     lowering: &Lowering<'_>,
 ) -> Result<WindowAggregate> {
     let right = sides.right;
-    let alone = aggregate.column_refs().iter().all(|column| right.schema.has_column(column));
-    if alone && !filtered {
+    let separate = aggregate.column_refs().iter().all(|column| right.schema.has_column(column));
+    if separate && !filtered {
         let schema = right.plan.schema();
         let plan = lowering.aggregate_over(aggregate, &right.schema, &schema)?;
         let argument = plan.arguments.first().map(|argument| argument.data_type(&schema));

@@ -100,8 +100,8 @@ fn mask(filter: &Arc<dyn PhysicalExpr>, pairs: &RecordBatch) -> Result<BooleanAr
 }
 
 /// For each window start, finds the newest right row at or before it that satisfies the condition.
-/// `starts` are the first positions after the window starts. The search goes backwards in growing
-/// steps.
+/// `starts` are the first positions after the window starts. The search proceeds backwards in
+/// increasing steps.
 pub(crate) async fn find_prevailing(
     plan: &WindowPlan,
     side: &WindowSide,
@@ -160,8 +160,8 @@ pub(crate) async fn aggregate(
         if let Some(filter) = &plan.filter {
             let mask = mask(filter, &pairs)?;
             pairs = filter_record_batch(&pairs, &mask)?;
-            let mut kept = mask.iter();
-            left.retain(|_| kept.next().flatten() == Some(true));
+            let mut retained = mask.iter();
+            left.retain(|_| retained.next().flatten() == Some(true));
         }
         groups.update(&left, &pairs, plan, &mut states)?;
     }
@@ -230,7 +230,7 @@ impl Groups {
     }
 
     /// Returns each aggregate's value for each left row. Rows without pairs get the aggregate's
-    /// value over no rows.
+    /// value for an empty input.
     fn finish(self, plan: &WindowPlan, states: States) -> Result<Vec<Option<ArrayRef>>> {
         let groups = self.counts.len() as u32;
         let rows: UInt32Array = self.of_row.iter().map(|&group| Some(group.min(groups))).collect();

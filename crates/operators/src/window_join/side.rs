@@ -79,13 +79,12 @@ impl WindowSide {
         self.starts.len() - 1
     }
 
-    /// Returns the first of a key's positions, from `from` on, whose timestamp is not before
-    /// `bound`.
+    /// Returns the key's first position at or after `from` whose timestamp is at or after `bound`.
     pub(crate) fn at_or_after(&self, of_key: Window, from: usize, bound: i64) -> usize {
         run_end(&self.times[..of_key.end], from, bound)
     }
 
-    /// Returns the first of a key's positions, from `from` on, whose timestamp is after `bound`.
+    /// Returns the key's first position at or after `from` whose timestamp is after `bound`.
     pub(crate) fn after(&self, of_key: Window, from: usize, bound: i64) -> usize {
         upper_bound(&self.times[..of_key.end], from, bound)
     }
@@ -144,17 +143,17 @@ fn arrange(right: &RightSide, plan: &WindowPlan, memory: &MemoryReservation) -> 
     memory.try_grow(16 * total + 8 * keys)?;
     let (mut times, mut rows) = (vec![0_i64; total], vec![NO_MATCH; total]);
     let mut next = starts.clone();
-    let mut place = |key: usize, chunk: usize, row: usize| {
+    let mut position = |key: usize, chunk: usize, row: usize| {
         times[next[key]] = chunks[chunk].timestamps[row];
         rows[next[key]] = pack(chunk, row);
         next[key] += 1;
     };
     for (key, &row) in before.iter().enumerate().filter(|(_, row)| **row != NO_MATCH) {
         let (chunk, row) = unpack(row);
-        place(key, chunk, row);
+        position(key, chunk, row);
     }
     for (index, (chunk, within)) in chunks.iter().zip(within).enumerate() {
-        within.for_each(|row| place(key_of(chunk, row), index, row));
+        within.for_each(|row| position(key_of(chunk, row), index, row));
     }
     Ok((starts, times, rows))
 }

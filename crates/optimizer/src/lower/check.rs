@@ -1,5 +1,5 @@
-//! A plan whose operator receives rows in a different order or partitioning than it requires
-//! returns wrong results: such a plan is rejected before it runs.
+//! Rejects a plan before it runs if an operator would receive rows in a different order or
+//! partitioning than it requires. Such a plan would return wrong results.
 
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, internal_err};

@@ -10,14 +10,18 @@ use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, Physic
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use tidemark_operators::{GroupRows, SampleByPlan, first_step, in_one_step};
 
-use super::planned::{Plan, Planned, Wanted, columns_of};
+use super::planned::{Plan, Planned, Requirements, columns_of};
 use super::walk::Walk;
 
 impl Walk<'_> {
-    pub(super) fn aggregate(&self, node: &Aggregate, wanted: &Wanted) -> Result<Planned> {
+    pub(super) fn aggregate(
+        &self,
+        node: &Aggregate,
+        requirements: &Requirements,
+    ) -> Result<Planned> {
         let exprs = node.group_expr.iter().chain(&node.aggr_expr);
         let columns = columns_of(exprs, node.input.schema())?;
-        let below = Wanted { takes_more: true, ..Wanted::columns(columns) };
+        let below = Requirements { accepts_extra_columns: true, ..Requirements::columns(columns) };
         let input = self.node(&node.input, &below.in_any_order())?;
         let keys = self.exprs(&node.group_expr, &input.schema)?;
         let names = node.group_expr.iter().map(physical_name).collect::<Result<Vec<_>>>()?;
@@ -42,24 +46,24 @@ impl Walk<'_> {
             input.plan,
             Arc::clone(&schema),
         )?;
-        // The row order may have replaced an aggregate by an equivalent one.
+        // The row order may have replaced an aggregate with an equivalent one.
         let functions = first.aggr_expr().to_vec();
         let mode = if is_spread { AggregateMode::FinalPartitioned } else { AggregateMode::Final };
         let first = Arc::new(first);
         let last =
             AggregateExec::try_new(mode, keys.as_final(), functions, filters, first, schema)?;
         let plan: Plan = Arc::new(last);
-        let plan = if wanted.in_two_steps { plan } else { self.grouped(plan)? };
-        Planned { plan, schema: Arc::clone(&node.schema) }.narrowed(wanted)
+        let plan = if requirements.in_two_steps { plan } else { self.grouped(plan)? };
+        Planned { plan, schema: Arc::clone(&node.schema) }.narrowed(requirements)
     }
 
-    /// Replaces a two-phase aggregation without operators between its phases by the best operator;
-    /// other plans are returned unchanged.
+    /// Replaces a two-phase aggregation without operators between its phases with the best
+    /// operator; other plans are returned unchanged.
     pub(super) fn grouped(&self, plan: Plan) -> Result<Plan> {
         let Some(first) = first_step(&plan) else { return Ok(plan) };
-        let own = match SampleByPlan::instead_of(&plan)? {
+        let own = match SampleByPlan::try_replace(&plan)? {
             None => match SampleByPlan::by_slots(&plan)? {
-                None => GroupRows::instead_of(&plan, self.workers())?,
+                None => GroupRows::try_replace(&plan, self.workers())?,
                 own => own,
             },
             own => own,

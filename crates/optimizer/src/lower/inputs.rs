@@ -1,4 +1,4 @@
-//! Gives operators their inputs in the partitioning and order that they require.
+//! Provides operators with inputs in the partitioning and order that they require.
 
 use std::sync::Arc;
 
@@ -55,8 +55,8 @@ impl Walk<'_> {
         self.with_inputs(&replace_children_if_necessary(Arc::clone(plan), inputs)?)
     }
 
-    /// Whether inputs that must be partitioned by key are repartitioned: one of them has several
-    /// partitions, or enough rows for several.
+    /// Whether inputs that must be partitioned by key are repartitioned. This is the case if one of
+    /// them has several partitions, or enough rows for several.
     fn spreads(&self, plan: &Plan, distributions: &InputDistributionRequirements) -> Result<bool> {
         let benefits = plan.benefits_from_input_partitioning();
         for (at, child) in plan.children().into_iter().enumerate() {
@@ -79,7 +79,7 @@ impl Walk<'_> {
         Ok(rows.is_none_or(|rows| rows > self.session.config().batch_size()))
     }
 
-    /// Repartitions the input over all workers by its keys; with one worker, merges it into one
+    /// Repartitions the input by its keys across all workers; with one worker, merges it into one
     /// partition.
     fn spread(
         &self,
@@ -102,7 +102,7 @@ impl Walk<'_> {
         Ok(Arc::new(RepartitionExec::try_new(input, by)?))
     }
 
-    /// Puts the input in the required order, if any; with `into_one`, in one partition.
+    /// Returns the input in the required order, if any; with `into_one`, it has one partition.
     fn ordered(
         &self,
         input: Plan,
@@ -140,7 +140,7 @@ pub(super) fn in_one_partition(plan: Plan, keeps_order: bool) -> Plan {
     if plan.output_partitioning().partition_count() == 1 {
         return plan;
     }
-    if is_read_in_turn(&plan) || (keeps_order && is_joined_in_turn(&plan)) {
+    if is_read_sequentially(&plan) || (keeps_order && is_joined_sequentially(&plan)) {
         return TimeConcat::plan(plan);
     }
     match plan.output_ordering().cloned().filter(|_| keeps_order) {
@@ -157,22 +157,26 @@ pub(super) fn in_scan_order(plan: Plan) -> Plan {
 
 /// Whether the rows are in order when the partitions are read one after the other. This holds for
 /// the rows of a scan, and of a UNION ALL, whose sides follow each other as written.
-fn is_read_in_turn(plan: &Plan) -> bool {
+fn is_read_sequentially(plan: &Plan) -> bool {
     let node = PlanNode::of(plan.as_ref());
     match plan.children().as_slice() {
         _ if follows_scan_order(plan) => true,
-        [first, ..] if node.is_row_wise() => is_read_in_turn(first),
-        sides => matches!(node, PlanNode::Union) && sides.iter().all(|side| is_read_in_turn(side)),
+        [first, ..] if node.is_row_wise() => is_read_sequentially(first),
+        sides => {
+            matches!(node, PlanNode::Union) && sides.iter().all(|side| is_read_sequentially(side))
+        }
     }
 }
 
-/// Like [`is_read_in_turn`], for a plan below joins that build one side and keep every row of the
-/// other side in place.
-fn is_joined_in_turn(plan: &Plan) -> bool {
+/// Like [`is_read_sequentially`], for a plan below joins that build one side and keep every row of
+/// the other side in place.
+fn is_joined_sequentially(plan: &Plan) -> bool {
     let node = PlanNode::of(plan.as_ref());
     match plan.children().as_slice() {
-        [_, read] if is_right_join(plan) => is_read_in_turn(read) || is_joined_in_turn(read),
-        [input, ..] if node.is_row_wise() => is_joined_in_turn(input),
+        [_, read] if is_right_join(plan) => {
+            is_read_sequentially(read) || is_joined_sequentially(read)
+        }
+        [input, ..] if node.is_row_wise() => is_joined_sequentially(input),
         _ => false,
     }
 }

@@ -9,30 +9,30 @@ use datafusion::physical_plan::joins::{
 };
 use tidemark_operators::{equi_join, with_files};
 
-use super::planned::{Plan, Planned, Wanted, narrowed};
+use super::planned::{Plan, Planned, Requirements, narrowed};
 use super::sides::{Read, pairs, sides_of_output};
 use super::walk::Walk;
 
 impl Walk<'_> {
-    pub(super) fn join(&self, join: &Join, wanted: &Wanted) -> Result<Planned> {
+    pub(super) fn join(&self, join: &Join, requirements: &Requirements) -> Result<Planned> {
         let kind = join.join_type;
-        let keeps_order = wanted.keeps_join_order && kind == JoinType::Right;
-        let read = Read::of(join, wanted)?;
-        // On a side that is only probed for existence, a GROUP BY may be dropped.
+        let keeps_order = requirements.keeps_join_order && kind == JoinType::Right;
+        let read = Read::of(join, requirements)?;
+        // If only existence is tested on a side, its GROUP BY may be dropped.
         let (of_left, of_right) = sides_of_output(kind);
         let are_columns = |key: fn(&(Expr, Expr)) -> &Expr| {
             !join.on.is_empty() && join.on.iter().all(|on| matches!(key(on), Expr::Column(_)))
         };
-        let left = Wanted {
+        let left = Requirements {
             in_two_steps: !of_left && are_columns(|on| &on.0),
-            ..Wanted::columns(read.left.clone()).in_any_order()
+            ..Requirements::columns(read.left.clone()).in_any_order()
         };
-        let right = Wanted {
+        let right = Requirements {
             in_two_steps: !of_right && are_columns(|on| &on.1),
-            ..if keeps_order || (wanted.is_read_in_order && follows_right_side(kind)) {
-                Wanted::columns(read.right.clone())
+            ..if keeps_order || (requirements.is_read_in_order && follows_right_side(kind)) {
+                Requirements::columns(read.right.clone())
             } else {
-                Wanted::columns(read.right.clone()).in_any_order()
+                Requirements::columns(read.right.clone()).in_any_order()
             }
         };
         let left = self.with_keys(self.node(&join.left, &left)?, join.on.iter().map(|on| &on.0))?;
@@ -42,9 +42,9 @@ impl Walk<'_> {
         let filter = filter.map(|filter| self.join_filter(filter, &left.input, &right.input));
         let filter = filter.transpose()?;
         let inputs = [&left.input.plan, &right.input.plan];
-        let output = read.output(kind, wanted, inputs);
+        let output = read.output(kind, requirements, inputs);
         let [own, other] = inputs.map(Arc::clone);
-        let schema = narrowed(&join.schema, &wanted.columns)?;
+        let schema = narrowed(&join.schema, &requirements.columns)?;
         if !join.on.is_empty() {
             let hash = HashJoinExec::try_new(
                 own,
@@ -57,11 +57,11 @@ impl Walk<'_> {
                 join.null_equality,
                 join.null_aware,
             )?;
-            let plan = self.by_keys(self.with_held_side(&hash, keeps_order)?)?;
+            let plan = self.by_keys(self.with_build_side_left(&hash, keeps_order)?)?;
             return Ok(Planned { plan, schema });
         }
         if filter.is_none() && kind == JoinType::Inner {
-            return self.all_pairs(own, other, join, &read, wanted);
+            return self.all_pairs(own, other, join, &read, requirements);
         }
         let swaps = !keeps_order && kind.supports_swap() && self.swaps(&own, &other)?;
         let loops = NestedLoopJoinExec::try_new(own, other, filter, &kind, Some(output))?;
@@ -89,7 +89,7 @@ impl Walk<'_> {
         right: Plan,
         join: &Join,
         read: &Read,
-        wanted: &Wanted,
+        requirements: &Requirements,
     ) -> Result<Planned> {
         let swaps = self.swaps(&left, &right)?;
         let known = [Arc::clone(&left), Arc::clone(&right)];
@@ -99,11 +99,11 @@ impl Walk<'_> {
         let plan = self.with_inputs_above(&known, &plan)?;
         let columns = [read.left.as_slice(), read.right.as_slice()].concat();
         let schema = narrowed(&join.schema, &columns)?;
-        Planned { plan, schema }.narrowed_to(wanted, &columns)
+        Planned { plan, schema }.narrowed_to(requirements, &columns)
     }
 }
 
-/// Whether the output follows the order of the right side, unless that is the build side.
+/// Whether the output follows the order of the right side, unless the right side is the build side.
 fn follows_right_side(kind: JoinType) -> bool {
     matches!(
         kind,

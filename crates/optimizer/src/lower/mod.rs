@@ -1,8 +1,10 @@
-//! Lowers a logical plan to a physical one: each node becomes its operator once, in one walk.
+//! Lowers a logical plan to a physical plan. Each node is converted into its operator once, in a
+//! single walk.
 //!
-//! The walk passes down what the node above needs ([`Wanted`]: columns, rows, order) and returns
-//! the operator with its column names ([`Planned`]). Each operator gets its inputs in the order and
-//! partitioning that it requires (`inputs`) before the walk returns to the node above.
+//! The walk passes down the requirements of the node above ([`Requirements`]: columns, rows, order)
+//! and returns the operator with its column names ([`Planned`]). Each operator gets its inputs in
+//! the order and partitioning that it requires (`inputs`) before the walk returns to the node
+//! above.
 
 mod check;
 mod group;

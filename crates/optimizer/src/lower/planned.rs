@@ -16,8 +16,8 @@ use crate::rules::decorrelate::subquery::subquery_of;
 pub(super) type Plan = Arc<dyn ExecutionPlan>;
 
 /// An operator, and the names by which expressions above refer to its columns. Its order,
-/// partitions and row estimate are its properties (`ExecutionPlan::properties`): they exist only
-/// once, so nothing can contradict them.
+/// partitions and row estimate are stored only in its properties (`ExecutionPlan::properties`), so
+/// they cannot be contradictory.
 pub(super) struct Planned {
     pub(super) plan: Plan,
     pub(super) schema: DFSchemaRef,
@@ -25,27 +25,27 @@ pub(super) struct Planned {
 
 /// Requirements of the node above.
 #[derive(Clone)]
-pub(super) struct Wanted {
+pub(super) struct Requirements {
     /// Whether each column is needed, by position.
     pub(super) columns: Vec<bool>,
     /// Number of leading rows that suffice; `None` for all rows.
     pub(super) rows: Option<usize>,
-    /// The row order that matters.
+    /// The row order that matters to the node above.
     pub(super) order: Order,
     /// Whether the rows are passed on in the order in which they arrive.
     pub(super) is_read_in_order: bool,
     /// Whether a right join below must keep the order of its right side.
     pub(super) keeps_join_order: bool,
-    /// Whether a GROUP BY stays in two phases, because the node above decides how to lower it.
+    /// Whether a GROUP BY remains in two phases, because the node above decides how to lower it.
     pub(super) in_two_steps: bool,
-    /// Whether the node above refers to columns by name, so that extra columns do no harm.
-    pub(super) takes_more: bool,
+    /// Whether the node above refers to columns by name, so that additional columns are harmless.
+    pub(super) accepts_extra_columns: bool,
 }
 
 /// The row order that matters to the node above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Order {
-    /// No order matters.
+    /// The order does not matter.
     Any,
     /// The existing order must be kept.
     AsItIs,
@@ -53,7 +53,7 @@ pub(super) enum Order {
     ByTime(usize),
 }
 
-impl Wanted {
+impl Requirements {
     /// Requires all columns and rows of a plan, in their order.
     pub(super) fn all(plan: &LogicalPlan) -> Self {
         Self::columns(vec![true; plan.schema().fields().len()])
@@ -68,7 +68,7 @@ impl Wanted {
             is_read_in_order: true,
             keeps_join_order: false,
             in_two_steps: false,
-            takes_more: false,
+            accepts_extra_columns: false,
         }
     }
 
@@ -84,27 +84,27 @@ impl Wanted {
         Self { order: position.map_or(Order::AsItIs, Order::ByTime), ..self }
     }
 
-    /// Returns, for an operator with these columns, which of them are needed.
+    /// For an operator with these columns, returns which of them are needed.
     pub(super) fn among(&self, columns: &[bool]) -> Vec<bool> {
         let had = columns.iter().zip(&self.columns).filter(|(has, _)| **has);
-        had.map(|(_, wanted)| *wanted).collect()
+        had.map(|(_, is_required)| *is_required).collect()
     }
 
     /// Returns the same requirements for different columns.
     pub(super) fn of(&self, columns: Vec<bool>) -> Self {
-        Self { columns, in_two_steps: false, takes_more: false, ..self.clone() }
+        Self { columns, in_two_steps: false, accepts_extra_columns: false, ..self.clone() }
     }
 }
 
 impl Planned {
-    /// Keeps only the needed columns of an operator that has `columns`.
-    pub(super) fn narrowed_to(self, wanted: &Wanted, columns: &[bool]) -> Result<Self> {
-        if columns == wanted.columns {
+    /// Removes the unneeded columns of an operator that has `columns`.
+    pub(super) fn narrowed_to(self, requirements: &Requirements, columns: &[bool]) -> Result<Self> {
+        if columns == requirements.columns {
             return Ok(self);
         }
-        let kept = wanted.among(columns);
-        let schema = narrowed(&self.schema, &kept)?;
-        let outputs = (0..kept.len()).filter(|&at| kept[at]).map(|at| {
+        let retained = requirements.among(columns);
+        let schema = narrowed(&self.schema, &retained)?;
+        let outputs = (0..retained.len()).filter(|&at| retained[at]).map(|at| {
             let alias = self.plan.schema().field(at).name().clone();
             ProjectionExpr { expr: Arc::new(Column::new(&alias, at)), alias }
         });
@@ -113,17 +113,17 @@ impl Planned {
     }
 
     /// Like [`Self::narrowed_to`], for an operator that has all columns of its node.
-    pub(super) fn narrowed(self, wanted: &Wanted) -> Result<Self> {
-        if wanted.takes_more {
+    pub(super) fn narrowed(self, requirements: &Requirements) -> Result<Self> {
+        if requirements.accepts_extra_columns {
             return Ok(self);
         }
-        let all = vec![true; wanted.columns.len()];
-        self.narrowed_to(wanted, &all)
+        let all = vec![true; requirements.columns.len()];
+        self.narrowed_to(requirements, &all)
     }
 }
 
-/// Builds a projection. It is merged with a projection below if that one only selects columns, or
-/// if this one selects each column computed there at most once.
+/// Builds a projection. It is merged with a projection below if the lower projection only selects
+/// columns, or if the upper projection selects each column computed there at most once.
 pub(super) fn projected(
     mut outputs: Vec<ProjectionExpr>,
     mut input: Plan,
@@ -131,7 +131,7 @@ pub(super) fn projected(
 ) -> Result<Plan> {
     if let PlanNode::Projection(below) = PlanNode::of(input.as_ref()) {
         let picks = below.expr().iter().all(|own| own.expr.is::<Column>());
-        if picks || takes_each_once(&outputs, below.expr()) {
+        if picks || selects_each_once(&outputs, below.expr()) {
             for own in &mut outputs {
                 own.expr = over(&own.expr, below.expr())?;
             }
@@ -147,16 +147,16 @@ pub(super) fn projected(
 }
 
 /// Whether the outputs only select columns from below, and each computed column at most once.
-fn takes_each_once(outputs: &[ProjectionExpr], below: &[ProjectionExpr]) -> bool {
-    let mut taken = vec![false; below.len()];
+fn selects_each_once(outputs: &[ProjectionExpr], below: &[ProjectionExpr]) -> bool {
+    let mut selected = vec![false; below.len()];
     outputs.iter().all(|own| {
         let Some(at) = own.expr.downcast_ref::<Column>().map(Column::index) else { return false };
-        let again = std::mem::replace(&mut taken[at], true);
+        let again = std::mem::replace(&mut selected[at], true);
         !again || below[at].expr.is::<Column>()
     })
 }
 
-/// Replaces the columns in an expression by the expressions that compute them.
+/// Replaces the columns in an expression with the expressions that compute them.
 pub(super) fn over(
     expr: &Arc<dyn PhysicalExpr>,
     below: &[ProjectionExpr],
@@ -184,7 +184,7 @@ pub(super) fn narrowed(schema: &DFSchemaRef, columns: &[bool]) -> Result<DFSchem
     if columns.iter().all(|&column| column) {
         return Ok(Arc::clone(schema));
     }
-    let fields = schema.iter().zip(columns).filter(|(_, wanted)| **wanted);
+    let fields = schema.iter().zip(columns).filter(|(_, is_required)| **is_required);
     let fields = fields.map(|((qualifier, field), _)| (qualifier.cloned(), Arc::clone(field)));
     let metadata = schema.metadata().clone();
     DFSchema::new_with_metadata(fields.collect(), metadata).map(Arc::new)

@@ -1,4 +1,4 @@
-//! Scans, and filters.
+//! Scans and filters.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use datafusion::logical_expr::{Expr, Filter, LogicalPlan, TableScan};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::filter::FilterExecBuilder;
 use tidemark_operators::{
-    FilteredScan, Lowering, ScanParts, SliceScan, SnapshotTable, filtered_scan,
+    FilteredScan, Lowering, ScanPartitioning, SliceScan, SnapshotTable, filtered_scan,
 };
 
 use super::other_scans::OtherScans;
-use super::planned::{Plan, Planned, Wanted, is_over, mark_columns, narrowed};
+use super::planned::{Plan, Planned, Requirements, is_over, mark_columns, narrowed};
 use super::walk::Walk;
 use crate::conditions::all_of;
 
@@ -25,11 +25,11 @@ impl Walk<'_> {
         &self,
         scan: &TableScan,
         filters: &[&Filter],
-        wanted: &Wanted,
+        requirements: &Requirements,
     ) -> Result<Planned> {
         let provider = source_as_provider(&scan.source)?;
         let Some(table) = provider.downcast_ref::<SnapshotTable>() else {
-            return self.other_scan(scan, filters, wanted);
+            return self.other_scan(scan, filters, requirements);
         };
         let schema = &scan.projected_schema;
         let is_one = filters.len() + scan.filters.len() == 1;
@@ -37,32 +37,32 @@ impl Walk<'_> {
         let predicates = filters.iter().rev().map(|filter| &filter.predicate);
         for predicate in scan.filters.iter().chain(predicates) {
             let predicate = self.folded(predicate, schema)?;
-            for part in split_conjunction(&predicate) {
-                match table.time_range(part) {
+            for conjunct in split_conjunction(&predicate) {
+                match table.time_range(conjunct) {
                     Some(range) => in_time.push(range),
-                    None => others.push(part.clone()),
+                    None => others.push(conjunct.clone()),
                 }
             }
         }
-        let mut read = wanted.columns.clone();
+        let mut read = requirements.columns.clone();
         others.iter().try_for_each(|predicate| mark_columns(predicate, schema, &mut read))?;
         let positions: Vec<usize> = (0..read.len()).filter(|&at| read[at]).collect();
         let source = scan.projection.as_deref();
         let columns = positions.iter().map(|&at| source.map_or(at, |of| of[at])).collect();
-        let rows = [wanted.rows, scan.fetch].into_iter().flatten().min();
+        let rows = [requirements.rows, scan.fetch].into_iter().flatten().min();
         let rows_read = rows.filter(|_| others.is_empty());
-        let parts = ScanParts::of(self.session.config());
-        let plan = table.plan(columns, &in_time, rows_read, parts)?;
+        let partitioning = ScanPartitioning::of(self.session.config());
+        let plan = table.plan(columns, &in_time, rows_read, partitioning)?;
         let schema_read = narrowed(schema, &read)?;
         let Some(predicate) = all_of(others) else {
             return Ok(Planned { plan: plan.plan(), schema: schema_read });
         };
         let predicate = self.lowering.expr(&predicate, &schema_read)?;
-        let output = positions.iter().enumerate().filter(|(_, at)| wanted.columns[**at]);
+        let output = positions.iter().enumerate().filter(|(_, at)| requirements.columns[**at]);
         let output = output.map(|(at, _)| at).collect();
         let plan = FilteredScan::new(plan, predicate, output, rows)?;
         let plan = if is_one { plan.named(schema_read) } else { plan };
-        Ok(Planned { plan: plan.plan(), schema: narrowed(schema, &wanted.columns)? })
+        Ok(Planned { plan: plan.plan(), schema: narrowed(schema, &requirements.columns)? })
     }
 
     /// Lowers a scan of a foreign table below filters.
@@ -70,7 +70,7 @@ impl Walk<'_> {
         &self,
         scan: &TableScan,
         filters: &[&Filter],
-        wanted: &Wanted,
+        requirements: &Requirements,
     ) -> Result<Planned> {
         let Some(plan) = self.scans.take(scan) else {
             return plan_err!("the scan was not planned");
@@ -78,10 +78,10 @@ impl Walk<'_> {
         let schema = Arc::clone(&scan.projected_schema);
         let all = vec![true; schema.fields().len()];
         let input = Planned { plan, schema };
-        self.filtered(input, &all, filters, wanted)
+        self.filtered(input, &all, filters, requirements)
     }
 
-    pub(super) fn filter(&self, filter: &Filter, wanted: &Wanted) -> Result<Planned> {
+    pub(super) fn filter(&self, filter: &Filter, requirements: &Requirements) -> Result<Planned> {
         let mut filters = vec![filter];
         let mut input = filter.input.as_ref();
         loop {
@@ -92,18 +92,18 @@ impl Walk<'_> {
                 }
                 // A limit of the scan applies before the filters.
                 LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
-                    return self.scan(scan, &filters, wanted);
+                    return self.scan(scan, &filters, requirements);
                 }
                 _ => break,
             }
         }
-        let mut columns = wanted.columns.clone();
+        let mut columns = requirements.columns.clone();
         for filter in &filters {
             mark_columns(&filter.predicate, input.schema(), &mut columns)?;
         }
-        let below = Wanted { rows: None, ..wanted.of(columns.clone()) };
+        let below = Requirements { rows: None, ..requirements.of(columns.clone()) };
         let input = self.node(input, &below)?;
-        self.filtered(input, &columns, &filters, wanted)
+        self.filtered(input, &columns, &filters, requirements)
     }
 
     /// Filters the rows of an operator with these columns; the lowest filter is last.
@@ -112,24 +112,26 @@ impl Walk<'_> {
         input: Planned,
         columns: &[bool],
         filters: &[&Filter],
-        wanted: &Wanted,
+        requirements: &Requirements,
     ) -> Result<Planned> {
-        let mut parts = vec![];
+        let mut conjuncts = vec![];
         for filter in filters.iter().rev() {
             let predicate = self.folded(&filter.predicate, &input.schema)?;
-            parts.extend(split_conjunction(&predicate).into_iter().cloned());
+            conjuncts.extend(split_conjunction(&predicate).into_iter().cloned());
         }
-        let Some(predicate) = all_of(parts) else { return input.narrowed_to(wanted, columns) };
+        let Some(predicate) = all_of(conjuncts) else {
+            return input.narrowed_to(requirements, columns);
+        };
         let predicate = self.lowering.expr(&predicate, &input.schema)?;
-        let kept = wanted.among(columns);
-        let schema = narrowed(&input.schema, &kept)?;
+        let retained = requirements.among(columns);
+        let schema = narrowed(&input.schema, &retained)?;
         let options = self.session.config().options();
         let mut filter = FilterExecBuilder::new(predicate, input.plan)
             .with_batch_size(self.session.config().batch_size())
             .with_default_selectivity(options.optimizer.default_filter_selectivity)
-            .with_fetch(wanted.rows);
-        if kept.contains(&false) {
-            let output = (0..kept.len()).filter(|&at| kept[at]).collect();
+            .with_fetch(requirements.rows);
+        if retained.contains(&false) {
+            let output = (0..retained.len()).filter(|&at| retained[at]).collect();
             filter = filter.apply_projection(Some(output))?;
         }
         let plan: Plan = Arc::new(filter.build()?);
@@ -152,10 +154,10 @@ pub(crate) fn condition(
         return Ok(None);
     }
     let predicate = walk.folded(predicate, names)?;
-    let parts = split_conjunction(&predicate);
-    if parts.iter().any(|part| scan.time_range(part).is_some()) {
+    let conjuncts = split_conjunction(&predicate);
+    if conjuncts.iter().any(|conjunct| scan.time_range(conjunct).is_some()) {
         return Ok(None);
     }
-    let Some(predicate) = all_of(parts.into_iter().cloned()) else { return Ok(None) };
+    let Some(predicate) = all_of(conjuncts.into_iter().cloned()) else { return Ok(None) };
     walk.lowering.expr(&predicate, names).map(Some)
 }

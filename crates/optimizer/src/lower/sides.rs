@@ -12,7 +12,7 @@ use datafusion::physical_plan::joins::{HashJoinExec, PartitionMode};
 use datafusion::physical_plan::projection::{ProjectionExec, ProjectionExpr};
 use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 
-use super::planned::{Plan, Planned, Wanted, mark_columns};
+use super::planned::{Plan, Planned, Requirements, mark_columns};
 use super::walk::Walk;
 
 /// Maximum number of rows that are cheap to hold in memory, whatever the size of the other side.
@@ -24,7 +24,8 @@ pub(super) struct Read {
     pub(super) right: Vec<bool>,
 }
 
-/// Returns the sides whose columns a join outputs; a column after both is its mark.
+/// Returns whether a join outputs the columns of its left and its right side. A column after both
+/// sides is the join's mark.
 pub(super) fn sides_of_output(kind: JoinType) -> (bool, bool) {
     match kind {
         JoinType::LeftSemi | JoinType::LeftAnti | JoinType::LeftMark => (true, false),
@@ -34,17 +35,20 @@ pub(super) fn sides_of_output(kind: JoinType) -> (bool, bool) {
 }
 
 impl Read {
-    pub(super) fn of(join: &Join, wanted: &Wanted) -> Result<Self> {
+    pub(super) fn of(join: &Join, requirements: &Requirements) -> Result<Self> {
         let (left, right) = (join.left.schema(), join.right.schema());
         let mut read = Self {
             left: vec![false; left.fields().len()],
             right: vec![false; right.fields().len()],
         };
         let (of_left, of_right) = sides_of_output(join.join_type);
-        let mut output = wanted.columns.iter();
+        let mut output = requirements.columns.iter();
         for (is_output, columns) in [(of_left, &mut read.left), (of_right, &mut read.right)] {
             if is_output {
-                columns.iter_mut().zip(&mut output).for_each(|(own, wanted)| *own = *wanted);
+                columns
+                    .iter_mut()
+                    .zip(&mut output)
+                    .for_each(|(own, is_required)| *own = *is_required);
             }
         }
         for (own, other) in &join.on {
@@ -64,7 +68,12 @@ impl Read {
     }
 
     /// Returns the positions of the needed columns in the output of an operator with these inputs.
-    pub(super) fn output(&self, kind: JoinType, wanted: &Wanted, inputs: [&Plan; 2]) -> Vec<usize> {
+    pub(super) fn output(
+        &self,
+        kind: JoinType,
+        requirements: &Requirements,
+        inputs: [&Plan; 2],
+    ) -> Vec<usize> {
         let (of_left, of_right) = sides_of_output(kind);
         let (mut output, mut before, mut at) = (vec![], 0, 0);
         for (is_output, columns, input) in
@@ -75,7 +84,7 @@ impl Read {
             }
             let mut own = before;
             for is_read in columns {
-                if wanted.columns[at] {
+                if requirements.columns[at] {
                     output.push(own);
                 }
                 own += usize::from(*is_read);
@@ -84,7 +93,7 @@ impl Read {
             before += input.schema().fields().len();
         }
         // The mark column.
-        output.extend(wanted.columns[at..].contains(&true).then_some(before));
+        output.extend(requirements.columns[at..].contains(&true).then_some(before));
         output
     }
 }
@@ -158,7 +167,11 @@ impl Walk<'_> {
 
     /// Returns the join with its build side on the left: the smaller side, unless an order must be
     /// kept.
-    pub(super) fn with_held_side(&self, join: &HashJoinExec, keeps_order: bool) -> Result<Plan> {
+    pub(super) fn with_build_side_left(
+        &self,
+        join: &HashJoinExec,
+        keeps_order: bool,
+    ) -> Result<Plan> {
         let held_left = |join: &HashJoinExec| -> Result<Plan> {
             let mode = PartitionMode::CollectLeft;
             Ok(Arc::new(join.builder().with_partition_mode(mode).build()?))
@@ -173,7 +186,7 @@ impl Walk<'_> {
         let is_looked_up = *join.join_type() == JoinType::Left && has_few;
         let swaps = may_swap && (is_looked_up || is_larger(&sizes[0], &sizes[1]));
         let is_one = self.workers() == 1 || join.null_aware;
-        let [left, right] = sizes.map(|size| is_one || self.is_held(&size));
+        let [left, right] = sizes.map(|size| is_one || self.is_shareable(&size));
         match (left, right) {
             (true, true) if swaps => join.swap_inputs(PartitionMode::CollectLeft),
             (false, true) if may_swap => join.swap_inputs(PartitionMode::CollectLeft),
@@ -193,13 +206,13 @@ impl Walk<'_> {
     }
 
     /// Whether a side of this size may be a build side shared by all workers.
-    fn is_held(&self, size: &Statistics) -> bool {
+    fn is_shareable(&self, size: &Statistics) -> bool {
         let options = &self.session.config_options().optimizer;
         if let Some(bytes) = size.total_byte_size.get_value() {
             return *bytes < options.hash_join_single_partition_threshold;
         }
-        let most = options.hash_join_single_partition_threshold_rows;
-        size.num_rows.get_value().is_some_and(|rows| *rows < most)
+        let max = options.hash_join_single_partition_threshold_rows;
+        size.num_rows.get_value().is_some_and(|rows| *rows < max)
     }
 
     pub(super) fn size(&self, plan: &Plan) -> Result<Arc<Statistics>> {

@@ -15,7 +15,7 @@ use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMerge
 use tidemark_operators::{PlanNode, SortRows, TopRows, follows_scan_order, reversed};
 
 use super::inputs::{merged, sorts_by_time};
-use super::planned::{Order, Plan, Planned, Wanted, mark_columns, over};
+use super::planned::{Order, Plan, Planned, Requirements, mark_columns, over};
 use super::walk::Walk;
 
 /// How many rows a limit skips, and the maximum number that it returns.
@@ -26,13 +26,13 @@ impl Walk<'_> {
     pub(super) fn sort(
         &self,
         sort: &Sort,
-        wanted: &Wanted,
+        requirements: &Requirements,
         limit: Option<Skipped>,
     ) -> Result<Planned> {
         let schema = sort.input.schema();
-        let rows = [wanted.rows, sort.fetch].into_iter().flatten().min();
-        let below = wanted.of(wanted.columns.clone());
-        let is_needed = match wanted.order {
+        let rows = [requirements.rows, sort.fetch].into_iter().flatten().min();
+        let below = requirements.of(requirements.columns.clone());
+        let is_needed = match requirements.order {
             Order::Any => false,
             Order::AsItIs => true,
             Order::ByTime(at) => is_by_time(sort, at),
@@ -40,11 +40,11 @@ impl Walk<'_> {
         if !is_needed && rows.is_none() {
             return self.node(&sort.input, &below);
         }
-        let mut columns = wanted.columns.clone();
+        let mut columns = requirements.columns.clone();
         for key in &sort.expr {
             mark_columns(&key.expr, schema, &mut columns)?;
         }
-        let below = Wanted { rows: None, ..below.of(columns.clone()).in_any_order() };
+        let below = Requirements { rows: None, ..below.of(columns.clone()).in_any_order() };
         let input = self.node(&sort.input, &below)?;
         let keys = sort.expr.iter().map(|key| {
             let expr = self.folded(&key.expr, &input.schema)?;
@@ -62,7 +62,7 @@ impl Walk<'_> {
             }
             None => self.sorted(input.plan, &order, true, rows, limit)?,
         };
-        Planned { plan, schema: input.schema }.narrowed_to(wanted, &columns)
+        Planned { plan, schema: input.schema }.narrowed_to(requirements, &columns)
     }
 
     /// Sorts the rows, keeps at most the first `rows`, and adds the limit. With `into_one`, the
@@ -99,7 +99,7 @@ impl Walk<'_> {
                 .with_preserve_partitioning(partitions > 1),
         );
         let plan = sorted(Arc::clone(&sort));
-        if let Some(own) = SortRows::instead_of(&plan) {
+        if let Some(own) = SortRows::try_replace(&plan) {
             return Ok(own);
         }
         Ok(TopRows::below(&sort)?.map_or(plan, sorted))
@@ -149,8 +149,7 @@ fn without_sort(
     Ok(Some(if into_one { merged(input, order, rows) } else { input }))
 }
 
-/// Turns the scan of the input into the direction that an order by its designated timestamp
-/// requires.
+/// Gives the input's scan the direction that an order by its designated timestamp requires.
 fn by_time(input: &Plan, order: &LexOrdering, rows: Option<usize>) -> Result<Option<Plan>> {
     let [key] = order.as_ref() else { return Ok(None) };
     let Some(is_backward) = sorts_by_time(input, key) else { return Ok(None) };
@@ -160,7 +159,7 @@ fn by_time(input: &Plan, order: &LexOrdering, rows: Option<usize>) -> Result<Opt
     if is_backward {
         return reversed(input, rows);
     }
-    // Reversing a scan twice keeps its direction and sets the row limit.
+    // Reversing a scan twice preserves its direction and sets the row limit.
     match reversed(input, None)? {
         Some(turned) => reversed(&turned, rows),
         None => Ok(None),

@@ -35,7 +35,7 @@ impl Walk<'_> {
         ExprSimplifier::new(context).simplify(expr.clone())
     }
 
-    /// Lowers expressions of a node to those of its operator.
+    /// Lowers a node's expressions to expressions of its operator.
     pub(super) fn exprs<'e>(
         &self,
         exprs: impl IntoIterator<Item = &'e Expr>,

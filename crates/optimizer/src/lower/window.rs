@@ -11,12 +11,12 @@ use datafusion::physical_plan::windows::{
 use datafusion::physical_planner::create_window_expr;
 use tidemark_operators::RankRows;
 
-use super::planned::{Plan, Planned, Wanted};
+use super::planned::{Plan, Planned, Requirements};
 use super::walk::Walk;
 
 impl Walk<'_> {
-    pub(super) fn window(&self, node: &Window, wanted: &Wanted) -> Result<Planned> {
-        let input = self.node(&node.input, &Wanted::all(&node.input).in_any_order())?;
+    pub(super) fn window(&self, node: &Window, requirements: &Requirements) -> Result<Planned> {
+        let input = self.node(&node.input, &Requirements::all(&node.input).in_any_order())?;
         let props = self.session.execution_props();
         let functions = node
             .window_expr
@@ -37,13 +37,13 @@ impl Walk<'_> {
         } else {
             Arc::new(WindowAggExec::try_new(functions.clone(), Arc::clone(&input), is_spread)?)
         };
-        let plan = if let Some(ranks) = RankRows::instead_of(&window)? {
+        let plan = if let Some(ranks) = RankRows::try_replace(&window)? {
             ranks
         } else {
-            // If the existing order of the rows suits, no other sort is needed.
+            // Avoids another sort if the existing row order is suitable.
             get_best_fitting_window(&functions, &input, &keys, None)?.unwrap_or(window)
         };
         let plan = self.with_inputs(&plan)?;
-        Planned { plan, schema: Arc::clone(&node.schema) }.narrowed(wanted)
+        Planned { plan, schema: Arc::clone(&node.schema) }.narrowed(requirements)
     }
 }

@@ -1,5 +1,5 @@
-//! Wraps a `DataFusion` operator to keep it within memory and time bounds; Tidemark's operators
-//! observe these by themselves. Readers of a plan see only the wrapped operator.
+//! Wraps a `DataFusion` operator to keep it within memory and time bounds. Tidemark's operators
+//! observe these bounds themselves. Readers of a plan see only the wrapped operator.
 
 use std::any::Any;
 use std::fmt;
@@ -43,8 +43,8 @@ fn is_wrapped(plan: &Arc<dyn ExecutionPlan>) -> bool {
     any.is::<BoundedExec>()
 }
 
-/// Passes the inputs from number `first` on to the join in slices: one input row may produce very
-/// many output rows, and very many input rows may produce none.
+/// Passes the join's inputs, starting with the input `first`, in slices. One input row may produce
+/// very many output rows, and very many input rows may produce none.
 fn with_paced_inputs(join: Arc<dyn ExecutionPlan>, first: usize) -> Result<Arc<dyn ExecutionPlan>> {
     let paced = |(number, input): (usize, &Arc<dyn ExecutionPlan>)| {
         let input = Arc::clone(input);
@@ -54,8 +54,8 @@ fn with_paced_inputs(join: Arc<dyn ExecutionPlan>, first: usize) -> Result<Arc<d
     replace_children_if_necessary(join, inputs)
 }
 
-/// Adds a candidate filter below a sort of the first few rows. Done at execution, because the
-/// sort's dynamic filter is created anew for each execution.
+/// Adds a candidate filter below a sort of the first few rows. This happens at execution, because
+/// the sort's dynamic filter is created anew for each execution.
 fn of_candidates(plan: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let PlanNode::Sort(sort) = PlanNode::of(plan.as_ref()) else { return Ok(None) };
     let filter = sort.dynamic_expressions_produced().pop();
@@ -72,7 +72,7 @@ struct BoundedExec {
 
 #[derive(Debug)]
 enum How {
-    /// An operator; with metrics if it has none itself.
+    /// An operator, with metrics if it has none of its own.
     Bounded(Option<ExecutionPlanMetricsSet>),
     /// An input of a join, passed in slices.
     Paced,

@@ -13,7 +13,7 @@ use tidemark_operators::LogicalNode;
 
 /// `DataFusion`'s type coercion, applied only to plans with windows: only this rule types their
 /// frame bounds. The binder has already cast all other operands, and the rule takes a second for a
-/// condition of 9,000 terms.
+/// condition with 9,000 terms.
 #[derive(Debug)]
 pub(crate) struct CoerceFrames(pub(crate) TypeCoercion);
 
@@ -38,8 +38,9 @@ impl AnalyzerRule for CoerceFrames {
 /// Maximum number of name comparisons. Beyond it, [`NarrowInputs`] leaves a plan unchanged.
 const MANY_COMPARISONS: usize = 8_000_000;
 
-/// `DataFusion`'s column pruning, which looks up each column by name. Where thousands of columns
-/// are computed from thousands (PIVOT with as many values), this takes seconds.
+/// `DataFusion`'s column pruning, which looks up each column by name. This takes seconds if
+/// thousands of columns are computed from thousands of columns, as in a PIVOT with that many
+/// values.
 #[derive(Debug)]
 pub(crate) struct NarrowInputs(pub(crate) OptimizeProjections);
 
@@ -49,7 +50,7 @@ impl OptimizerRule for NarrowInputs {
         plan: LogicalPlan,
         config: &dyn OptimizerConfig,
     ) -> Result<Transformed<LogicalPlan>> {
-        if most_comparisons(&plan)? > MANY_COMPARISONS {
+        if max_comparisons(&plan)? > MANY_COMPARISONS {
             return Ok(Transformed::no(plan));
         }
         self.0.rewrite(plan, config)
@@ -65,14 +66,14 @@ impl OptimizerRule for NarrowInputs {
 }
 
 /// Returns the maximum, over all projections, of output columns × input columns.
-fn most_comparisons(plan: &LogicalPlan) -> Result<usize> {
-    let mut most = 0;
+fn max_comparisons(plan: &LogicalPlan) -> Result<usize> {
+    let mut max = 0;
     plan.apply(|node| {
         if let LogicalPlan::Projection(projection) = node {
             let columns = projection.input.schema().fields().len();
-            most = most.max(columns.saturating_mul(projection.expr.len()));
+            max = max.max(columns.saturating_mul(projection.expr.len()));
         }
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(most)
+    Ok(max)
 }

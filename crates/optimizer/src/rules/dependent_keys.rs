@@ -38,7 +38,7 @@ impl OptimizerRule for DependentKeys {
         let columns = key_columns(&node);
         let depends = |key: &Expr| is_dependent(key, &columns);
         let dependent = node.group_expr.iter().filter(|key| depends(key)).count();
-        // Without any key, there would be a group even for no rows.
+        // Without any key, an empty input would form a group.
         if dependent == 0 || dependent == node.group_expr.len() {
             return Ok(Transformed::no(LogicalPlan::Aggregate(node)));
         }
@@ -50,7 +50,7 @@ impl OptimizerRule for DependentKeys {
                 Ok(group.map_or_else(|| Transformed::no(expr), Transformed::yes))
             };
             let computed = key.clone().unalias().transform(group).data()?;
-            // The rule for equal keys no longer sees this key.
+            // The rule for equal keys no longer processes this key.
             let data_type = key.get_type(node.input.schema())?;
             let computed = as_key(&computed, &data_type).unwrap_or(computed);
             Ok(computed.alias_qualified(qualifier, name))

@@ -1,5 +1,6 @@
-//! Logical rule: turns DISTINCT into GROUP BY. If all columns are symbols and there are few,
-//! Tidemark's operator groups by their keys; anything else is left to `DataFusion`'s rule.
+//! Logical rule: converts DISTINCT into GROUP BY. If all columns are symbols and there are few
+//! columns, Tidemark's operator groups by the symbols' keys. `DataFusion`'s rule handles all other
+//! cases.
 
 use std::sync::Arc;
 

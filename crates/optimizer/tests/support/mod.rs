@@ -114,7 +114,7 @@ fn columns_of_table() -> Vec<ColumnSchema> {
     columns.into_iter().enumerate().map(column).collect()
 }
 
-/// A separate root directory with tables; it exists as long as this value.
+/// A separate root directory with tables, which exists as long as this value.
 pub struct Store {
     pub storage: Arc<Storage>,
     _root: tempfile::TempDir,

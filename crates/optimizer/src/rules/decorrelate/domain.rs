@@ -30,7 +30,7 @@ pub(super) struct Domain {
     pub(super) plan: LogicalPlan,
     /// Outer reference in the sub-query's plan, and the domain column with its value.
     columns: Vec<(Column, String)>,
-    /// Prefix of their names, which no other column has.
+    /// Prefix of the domain columns' names, which no other column has.
     prefix: String,
     /// Recursive queries whose working table carries the domain.
     recursions: Vec<String>,
@@ -119,7 +119,7 @@ impl Domain {
         })
     }
 
-    /// Replaces what an expression reads from the domain with columns of `schema`.
+    /// Replaces an expression's references to the domain with columns of `schema`.
     pub(super) fn resolved(&self, expr: Expr, schema: &DFSchema) -> Result<Expr> {
         expr.transform_down(|mut node| {
             if let Expr::OuterReferenceColumn(_, column) = &node {
@@ -247,8 +247,8 @@ impl Domain {
         self.in_expr(expr) && !expr.exists(reads_rows).unwrap_or(true)
     }
 
-    /// Runs the recursion for all domain values together; each row, also in the working table,
-    /// carries the value for which it was found.
+    /// Runs the recursion for all domain values together. Each row, including those in the working
+    /// table, carries the value for which it was found.
     fn recursive(&self, node: RecursiveQuery) -> Result<LogicalPlan> {
         let first = self.spread(Arc::unwrap_or_clone(node.static_term))?;
         let mut recursions = self.recursions.clone();

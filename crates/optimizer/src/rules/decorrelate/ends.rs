@@ -1,5 +1,5 @@
-//! A comparison of a sub-query's rows with the outer rows, in addition to keys. Some row with a key
-//! passes if the row with the minimum or maximum value passes, or a row with null.
+//! A comparison of a sub-query's rows with the outer rows, in addition to keys. At least one row
+//! with a key passes if the row with the minimum or maximum value passes, or a row with null.
 
 use std::sync::Arc;
 
@@ -103,13 +103,13 @@ impl Domain {
         let keys: Vec<_> = keys.into_iter().map(Expr::Column).collect();
         let value = col(value);
         let all = [min(value.clone()), max(value.clone()), count(lit(1)), count(value)];
-        let [least, greatest, rows, known] =
+        let [lowest, greatest, rows, known] =
             [LEAST, GREATEST, "rows", "known"].map(|name| self.name_of_end(name));
-        let names = [&least, &greatest, &rows, &known];
+        let names = [&lowest, &greatest, &rows, &known];
         let all = all.into_iter().zip(names).map(|(value, name)| value.alias(name));
         let groups = Aggregate::try_new(Arc::new(plan), keys.clone(), all.collect())?;
         let nulls = col(rows).gt(col(known)).alias(self.name_of_end(NULLS));
-        let columns = keys.into_iter().chain([col(least), col(greatest), nulls]).collect();
+        let columns = keys.into_iter().chain([col(lowest), col(greatest), nulls]).collect();
         let groups = Arc::new(LogicalPlan::Aggregate(groups));
         Ok(LogicalPlan::Projection(Projection::try_new(columns, groups)?))
     }

@@ -1,12 +1,13 @@
-//! Turns sub-queries into joins. A correlated sub-query runs once for all outer rows: over the
-//! distinct values that it reads, its *domain*, which each of its clauses carries along
-//! ([`domain::Domain::spread`]); its result is then joined to the outer rows by these values. If it
-//! only tests whether rows with equal values exist, its rows are joined directly ([`by_keys`]).
-//! Null is an ordinary value.
+//! Converts sub-queries into joins. A correlated sub-query runs once for all outer rows. It is
+//! computed for its *domain*: the distinct values that it reads, which each of its clauses carries
+//! along ([`domain::Domain::spread`]). Its result is then joined to the outer rows by these values.
+//! If it only tests whether rows with equal values exist, its rows are joined directly
+//! ([`by_keys`]). Null is an ordinary value.
 //!
 //! The binder leaves sub-queries as `DataFusion` expressions, and LATERAL as a join with a
-//! `Subquery` on the right. `outer_ref_columns` lists what is read: an expression over the outer
-//! rows, under the name of the column that the sub-query's own plan refers to.
+//! `Subquery` on the right. `outer_ref_columns` lists the values that are read: each is an
+//! expression over the outer rows, under the name of the column to which the sub-query's own plan
+//! refers.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -264,8 +265,8 @@ impl Joins {
             let is_output = matches!(plan, LogicalPlan::Projection(_));
             exprs.push(if is_output && !named { replaced.alias(name) } else { replaced });
         }
-        let made = plan.with_new_exprs(exprs, vec![input])?;
-        narrowed(made, plan.schema().columns())
+        let rewritten = plan.with_new_exprs(exprs, vec![input])?;
+        narrowed(rewritten, plan.schema().columns())
     }
 
     /// Replaces the sub-queries in an expression with columns that are added to `input`. Domains
@@ -287,15 +288,15 @@ impl Joins {
                 None => None,
             };
             let member = Member { operand: operand.as_ref(), ..member };
-            let taken = std::mem::take(input);
-            let (joined, name) = self.tested(taken, outer, &member, JoinType::LeftMark)?;
+            let used = std::mem::take(input);
+            let (joined, name) = self.tested(used, outer, &member, JoinType::LeftMark)?;
             *input = joined;
             let mark = Expr::Column(Column::new(Some(name), "mark"));
             Ok(Some(if member.negated { Expr::Not(Box::new(mark)) } else { mark }))
         })
     }
 
-    /// Builds a join that marks, or keeps, the rows for which the test holds. Also returns the name
+    /// Builds a join that marks or retains the rows for which the test holds. Also returns the name
     /// of the join's right side.
     fn tested(
         &mut self,
@@ -390,7 +391,7 @@ impl Joins {
         while is_named(outer, self.made)? || is_named(&subquery.subquery, self.made)? {
             self.made += 1;
         }
-        // Nested sub-queries copy the copies.
+        // Nested sub-queries copy these copies again.
         self.copied += size::check(outer)?.nodes;
         if self.copied > MAX_PLAN_NODES {
             return Err(DataFusionError::External(Box::new(too_many_nodes())));
@@ -405,8 +406,9 @@ fn is_named(plan: &LogicalPlan, number: usize) -> Result<bool> {
     plan.exists(|node| Ok(node.schema().iter().any(|(_, own)| own.name().starts_with(&prefix))))
 }
 
-/// Returns a part of the rows around a LATERAL that has all columns that the LATERAL reads; its
-/// values include those of all rows. Otherwise each LATERAL in a sequence would double the plan.
+/// Returns an input of the rows around a LATERAL that has all columns that the LATERAL reads. Its
+/// values include the values of all rows. Otherwise, each LATERAL in a sequence would double the
+/// plan.
 fn source_of<'p>(rows: &'p LogicalPlan, read: &[Expr]) -> &'p LogicalPlan {
     let LogicalPlan::Join(join) = rows else { return rows };
     let has_all = |side: &LogicalPlan| {

@@ -74,7 +74,7 @@ impl Domain {
         Ok(LogicalPlan::Projection(Projection::try_new(outputs, Arc::new(joined))?))
     }
 
-    /// LATERAL is kept; it reads the domain from its left side.
+    /// Retains LATERAL, which reads the domain from its left side.
     fn lateral(
         &self,
         left: LogicalPlan,
@@ -122,10 +122,10 @@ impl Domain {
         if one_row { self.with_empty_groups(grouped, &aggregates) } else { Ok(grouped) }
     }
 
-    /// An aggregate without keys has one row even without input rows.
+    /// An aggregate without keys returns one row even without input rows.
     fn with_empty_groups(&self, grouped: LogicalPlan, aggregates: &[Expr]) -> Result<LogicalPlan> {
         let outputs = self.own_columns(&grouped);
-        let mut kept: Vec<Expr> = outputs.iter().cloned().map(Expr::Column).collect();
+        let mut retained: Vec<Expr> = outputs.iter().cloned().map(Expr::Column).collect();
         let mut on = Vec::new();
         let mut exprs = Vec::new();
         for (output, aggregate) in outputs.into_iter().zip(aggregates) {
@@ -139,11 +139,11 @@ impl Domain {
         for own in self.names() {
             let outer = column_named(self.plan.schema(), own)?;
             let twin = format!("{own}g");
-            kept.push(column_named(grouped.schema(), own)?.alias(&twin));
+            retained.push(column_named(grouped.schema(), own)?.alias(&twin));
             exprs.push(outer.clone());
             on.push((outer, Expr::Column(Column::new_unqualified(twin))));
         }
-        let groups = LogicalPlan::Projection(Projection::try_new(kept, Arc::new(grouped))?);
+        let groups = LogicalPlan::Projection(Projection::try_new(retained, Arc::new(grouped))?);
         let complete = join(self.plan.clone(), groups, on, None, JoinType::Left)?;
         Ok(LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(complete))?))
     }
@@ -161,7 +161,7 @@ impl Domain {
                 Ok(extension(LatestOnNode::try_new(input, timestamp, keys)?))
             }
             Some(LogicalNode::Asof(asof)) => self.asof(asof),
-            // The rows of a sub-query are only looked up: their order does not matter.
+            // The rows of a sub-query are only looked up, so their order does not matter.
             Some(LogicalNode::OrderedJoin(node)) => self.spread(node.join().clone()),
             Some(LogicalNode::Unnest(unnest)) => {
                 let input = input()?;
@@ -226,7 +226,7 @@ fn extension(node: impl datafusion::logical_expr::UserDefinedLogicalNode + 'stat
     LogicalPlan::Extension(Extension { node: Arc::new(node) })
 }
 
-/// Returns `first`, or `second` if that is null.
+/// Returns `first`, or `second` if `first` is null.
 fn either(first: Expr, second: Expr) -> Expr {
     let test = Box::new(first.clone().is_not_null());
     Expr::Case(Case::new(None, vec![(test, Box::new(first))], Some(Box::new(second))))

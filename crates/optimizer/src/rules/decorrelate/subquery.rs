@@ -36,7 +36,7 @@ pub fn has_subquery(expr: &Expr) -> bool {
     expr.exists(|node| Ok(subquery_of(node).is_some())).unwrap_or(false)
 }
 
-/// Returns what a sub-query reads, as expressions over the outer rows.
+/// Returns the values that a sub-query reads, as expressions over the outer rows.
 pub(super) fn outer_values(subquery: &Subquery) -> impl Iterator<Item = Expr> {
     subquery.outer_ref_columns.iter().map(|captured| captured.clone().unalias())
 }
