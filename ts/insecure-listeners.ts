@@ -1,6 +1,4 @@
-/**
- * Refuses or reports insecure listeners before they open, so that none is opened unintentionally.
- */
+/** Refuses or reports insecure listeners before they open, so that none opens unintentionally. */
 import { type Config, type Endpoint, isLoopback, type Key, KEYS } from './config/index.js';
 import { hasSenderKeys, lineTcpRefusal } from './line-tcp/index.js';
 import { certificateFiles, type TlsEndpoint } from './tls/index.js';
@@ -20,10 +18,7 @@ const LISTENERS: readonly PublicListener[] = [
   { tls: 'line.tcp', enabled: KEYS.lineTcpEnabled, bindTo: KEYS.lineTcpBindTo },
 ];
 
-/**
- * Throws if other machines could connect without a login, or without encryption although it is
- * required.
- */
+/** Throws if other machines could connect without a login, or without required encryption. */
 export function refuseInsecureListeners(config: Config): void {
   const plain = plainTextListeners(config)[0];
   if (plain !== undefined && config.get(KEYS.requireTls)) {
@@ -63,7 +58,7 @@ export function refuseInsecureListeners(config: Config): void {
   }
 }
 
-/** Without sender keys, the line protocol has no login. */
+/** Without sender keys, clients of the line protocol do not log in. */
 function refuseOpenLines(config: Config, override: string): void {
   if (!hasSenderKeys(config) && isReachable(config, KEYS.lineTcpEnabled, KEYS.lineTcpBindTo)) {
     throw new StartError(
@@ -92,7 +87,7 @@ function refuseKnownAdministrator(config: Config, override: string): void {
   }
 }
 
-/** Endpoints that other machines can reach without encryption, as `key=address`. */
+/** Returns the endpoints that other machines can reach without encryption, as `key=address`. */
 export function plainTextListeners(config: Config): string[] {
   return LISTENERS.filter(({ enabled, bindTo }) => isReachable(config, enabled, bindTo))
     .filter(({ tls }) => certificateFiles(config, tls) === null)

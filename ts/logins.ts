@@ -10,7 +10,7 @@ import {
 import { type Config, KEYS } from './config/index.js';
 import type { Logger } from './observability/index.js';
 
-/** With a `directory`, users and grants apply and `http.user` is ignored. */
+/** Creates the logins. With a `directory`, users and grants apply, and `http.user` is ignored. */
 export function createLogins(config: Config, logger: Logger, directory?: Directory): Authenticator {
   const user = config.get(KEYS.httpUser);
   const password = config.get(KEYS.httpPassword);
@@ -25,7 +25,7 @@ export function createLogins(config: Config, logger: Logger, directory?: Directo
   });
 }
 
-/** Logs at startup how the sign-on configuration could be more secure. */
+/** Logs at startup how to make the sign-on configuration more secure. */
 export function adviseOnLogins(config: Config, logger: Logger): void {
   const settings = readOidcSettings(config);
   for (const notice of settings === null ? [] : oidcAdvice(settings)) {

@@ -1,5 +1,5 @@
 /**
- * The composition root: reads the configuration, opens the database and starts every listener, and
+ * The composition root: reads the configuration, opens the database, starts all listeners, and
  * stops them in reverse order. Only the command line and the embedded library import it.
  */
 import { mkdirSync } from 'node:fs';
@@ -45,20 +45,20 @@ import { EXIT_CONFIG, packageVersion, reasonOf, StartError } from './start-error
 
 export interface ServeOptions {
   readonly root: string;
-  /** Default: `ROOT/conf/server.conf`. */
+  /** Path of the configuration file; the default is `ROOT/conf/server.conf`. */
   readonly configFile?: string;
   readonly set?: readonly string[];
   readonly environment?: Readonly<Record<string, string | undefined>>;
   /** Whether to load the demonstration data set into an empty database. */
   readonly demo?: boolean;
-  /** Writes log lines; by default to standard error. */
+  /** Writes log lines; the default is standard error. */
   readonly writeLog?: (line: string) => void;
-  /** Receives progress messages of long steps. */
+  /** Receives progress messages from long steps. */
   readonly progress?: (text: string) => void;
 }
 
 export interface RunningServer {
-  /** `127.0.0.1:9000`; `off` if HTTP is disabled. */
+  /** The HTTP address, such as `127.0.0.1:9000`; `off` if HTTP is disabled. */
   readonly httpAddress: string;
   readonly pgAddress: string;
   readonly database: Database;
@@ -66,12 +66,12 @@ export interface RunningServer {
   /** Whether HTTP is encrypted. */
   readonly httpIsSecure: boolean;
   /**
-   * Reads configuration and certificates again. Unusable settings are logged and not applied; the
-   * result is then false.
+   * Reads the configuration and certificates again. If settings are unusable, logs them, does not
+   * apply them, and returns false.
    */
   reload(): Promise<boolean>;
   /**
-   * Refuses new work, and lets running work finish within `shutdown.timeout` before cancelling it.
+   * Refuses new work. Running work may finish within `shutdown.timeout` and is then cancelled.
    * Resolves when all resources are released. `step` receives the name of each step.
    */
   close(step?: (what: StopStep) => void): Promise<void>;
@@ -80,14 +80,14 @@ export interface RunningServer {
 }
 
 /**
- * Part of `shutdown.timeout` that is reserved for the last steps of a checkpoint, which cannot be
- * abandoned, and for the exit of the process.
+ * Time within `shutdown.timeout` that is reserved for the last steps of a checkpoint, which cannot
+ * be abandoned, and for the process exit.
  */
 const END_MS = 2_000;
 /** Minimum time for closing the database; a checkpoint that takes longer is abandoned. */
 const MIN_CLOSE_MS = 200;
 
-/** Any listener. */
+/** A running listener of any protocol. */
 type Listener = RunningHttp | RunningPgWire | RunningLineTcp;
 
 /** The active listeners. */
@@ -175,7 +175,7 @@ function loadServerConfig(options: ServeOptions): Config {
 }
 
 /**
- * Refuses configurations that allow unintended access, and checks that the certificates are usable.
+ * Refuses configurations that allow unintended access, and checks that all certificates are usable.
  */
 function readCertificates(config: Config, logger: Logger): Encryption {
   try {
@@ -190,9 +190,7 @@ function readCertificates(config: Config, logger: Logger): Encryption {
   }
 }
 
-/**
- * Applies the reloadable settings. Returns `null` if one of them is invalid; then none was applied.
- */
+/** Applies the reloadable settings. Returns `null`, and applies none, if one of them is invalid. */
 async function reloadConfig(
   config: Config,
   database: Database,
@@ -292,7 +290,9 @@ function showParameters(database: Database, config: Config): void {
   );
 }
 
-/** Returns `undefined` if access control is off, so that every user may do everything. */
+/**
+ * Opens access control. Returns `undefined` if it is off, in which case every user has all rights.
+ */
 async function openAccess(
   root: string,
   database: Database,
@@ -391,7 +391,7 @@ function createServices(
   };
 }
 
-/** The package's `docs` directory. */
+/** Returns the package's `docs` directory. */
 function documentDirectory(): string {
   return fileURLToPath(new URL('../../docs', import.meta.url));
 }

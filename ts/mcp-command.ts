@@ -1,4 +1,4 @@
-/** The options of `tidemark mcp`. Secrets come from the environment or from files. */
+/** The options of `tidemark mcp`. Secrets are read from the environment or from files. */
 import { readFileSync } from 'node:fs';
 
 import { reasonOf, StartError } from './start-error.js';
@@ -16,7 +16,7 @@ export interface AgentArguments {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Transfers messages between standard input/output and a server until the client disconnects. */
+/** Forwards messages between standard input/output and a server until the client disconnects. */
 export async function runMcp(given: AgentArguments, environment: Environment): Promise<void> {
   const url = readUrl(given.url ?? environment['TIDEMARK_URL'] ?? 'http://127.0.0.1:9000');
   const authorization = readAuthorization(given, environment);
@@ -66,7 +66,10 @@ function readAuthorization(given: AgentArguments, environment: Environment): str
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
 
-/** The file takes precedence; its trailing line break is removed. */
+/**
+ * Reads a secret. The file takes precedence over the environment, and its trailing line break is
+ * removed.
+ */
 function secret(
   file: string | undefined,
   variable: string | undefined,

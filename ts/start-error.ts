@@ -1,13 +1,14 @@
 /**
- * Output of the command line that needs no engine: the version, and the reasons for a failed start.
+ * Functions of the command line that do not need the engine: the version, and the reasons for a
+ * failed start.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** `EX_CONFIG` of sysexits: the configuration must be changed before the server can start. */
+/** `EX_CONFIG` from sysexits: the configuration must be changed before the server can start. */
 export const EXIT_CONFIG = 78;
 
-/** The reason why the server did not start; the message is one line for the operator. */
+/** The reason why the server did not start, as a one-line message for the operator. */
 export class StartError extends Error {
   override readonly name = 'StartError';
   readonly exitCode: number;
@@ -18,7 +19,7 @@ export class StartError extends Error {
   }
 }
 
-/** The version of the package. */
+/** Returns the package's version. */
 export function packageVersion(): string {
   const path = fileURLToPath(new URL('../../package.json', import.meta.url));
   const manifest = JSON.parse(readFileSync(path, 'utf8')) as { readonly version: string };

@@ -1,6 +1,9 @@
-/** Stops the listeners: new work is refused; running work gets some time and is then cancelled. */
+/**
+ * Stops the listeners. New work is refused; running work may continue for a limited time and is
+ * then cancelled.
+ */
 
-/** The operations for stopping a listener. */
+/** Operations with which a listener is stopped. */
 interface Stoppable {
   /** Refuses new work; resolves when running work has ended. */
   drain(): Promise<void>;
@@ -10,7 +13,7 @@ interface Stoppable {
   close(): Promise<void>;
 }
 
-/** Steps of a stop, for the message if one takes too long. */
+/** The steps of a stop, for the message if one takes too long. */
 export type StopStep =
   'running statements' | 'responses of cancelled statements' | 'the last checkpoint';
 
@@ -19,14 +22,14 @@ interface Stop {
   readonly listeners: ReadonlyMap<string, Stoppable>;
   /** Cancels every statement. */
   readonly stopWork: () => void;
-  /** Milliseconds from the signal to the exit of the process. */
+  /** Milliseconds from the signal to the process exit. */
   readonly stopMs: number;
   readonly step: (what: StopStep) => void;
 }
 
 /**
- * Milliseconds of the total time that are reserved: some for the responses to cancelled statements,
- * and 3 s for the last checkpoint.
+ * Milliseconds reserved from the total time: 3 s for the last checkpoint, the others for responses
+ * to cancelled statements.
  */
 const RESERVED_MS = 3_800;
 const RESPONSES_MS = 400;
@@ -47,7 +50,7 @@ export async function stopServing({ listeners: named, ...stop }: Stop): Promise<
   await Promise.all(listeners.map((listener) => listener.close()));
 }
 
-/** Resolves to false if `work` takes longer. */
+/** Waits for `work`. Resolves to false if it takes longer than `limitMs`. */
 async function within(work: Promise<unknown>, limitMs: number): Promise<boolean> {
   let late: NodeJS.Timeout | undefined;
   const timer = new Promise<false>((resolve) => {

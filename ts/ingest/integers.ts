@@ -1,4 +1,6 @@
-/** Integer types, from the narrowest; beyond LONG, DECIMAL keeps all digits. */
+/**
+ * Integer types, ordered from the narrowest; for integers beyond LONG, DECIMAL keeps all digits.
+ */
 
 export const INT_MAX = 2_147_483_647n;
 export const LONG_MAX = 9_223_372_036_854_775_807n;
@@ -11,7 +13,7 @@ export const INTEGER_TYPES = [
   { type: 'DECIMAL(76,0)', max: 10n ** BigInt(MAX_DECIMAL_DIGITS) - 1n },
 ] as const;
 
-/** The narrowest type for integers with these digits; `null` if none fits. */
+/** Returns the narrowest type for integers with these digits; `null` if none is wide enough. */
 export function integerType(digits: readonly string[]): string | null {
   if (digits.some(({ length }) => length > MAX_DECIMAL_DIGITS)) {
     return null;

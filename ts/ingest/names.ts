@@ -19,7 +19,7 @@ function cleanColumnName(text: string, index: number): string {
   return /^\d/.test(name) ? `_${name}` : name;
 }
 
-/** Names of all columns. A duplicate name, ignoring case, is an error. */
+/** Returns the names of all columns. Two names that differ at most in case are an error. */
 export function columnNames(header: readonly string[]): string[] {
   const used = new Set<string>();
   return header.map((text, index) => {
@@ -33,7 +33,7 @@ export function columnNames(header: readonly string[]): string[] {
   });
 }
 
-/** Returns a valid name unchanged; removes invalid characters from any other. */
+/** Returns a valid name unchanged, and any other name without its invalid characters. */
 export function cleanTableName(text: string): string {
   const name = text
     .replaceAll(ILLEGAL_IN_TABLE, '')

@@ -3,8 +3,8 @@
 import { integerType } from './integers.js';
 
 /**
- * A number type and the decimal mark of its values. Without a mark, the values have a point and no
- * groups.
+ * A number type and the decimal mark of its values. Without a mark, the values use a point and no
+ * digit groups.
  */
 interface NumberForm {
   readonly type: string;
@@ -29,7 +29,10 @@ function fits(texts: readonly string[], mark: DecimalMark): boolean {
   return texts.every((text) => /\d/.test(text) && SHAPES[mark].test(text.trim()));
 }
 
-/** The number form of values that are not plain numbers; `null` if they are not numbers at all. */
+/**
+ * Returns the number format of values that are not plain numbers; `null` if they are not numbers at
+ * all.
+ */
 export function numberForm(
   texts: readonly string[],
   given: DecimalMark | null,
@@ -37,7 +40,8 @@ export function numberForm(
   const marks = MARKS.filter((mark) => (given ?? mark) === mark && fits(texts, mark));
   const [mark] = marks;
   const hasMark = texts.some((text) => /[.,]/.test(text));
-  // Digits grouped only by blanks are customer or telephone numbers rather than quantities.
+  // Digits that are grouped only by blanks are customer or telephone numbers rather than
+  // quantities.
   if (mark === undefined || !hasMark) {
     return null;
   }
@@ -55,18 +59,18 @@ function typeOf(texts: readonly string[], mark: DecimalMark): string | null {
   return integerType(texts.map((text) => text.replaceAll(/\D/g, '')));
 }
 
-/** Whether a string is a number with this decimal mark, or without any. */
+/** Returns a test for numbers with this decimal mark or without any. */
 export function isNumberWith(mark: DecimalMark): (text: string) => boolean {
   return (text) => fits([text], mark);
 }
 
 /**
- * Codes with a leading zero or plus. A plus followed by at least seven digits starts a telephone
- * number.
+ * Codes with a leading zero or plus sign. A plus sign followed by at least seven digits starts a
+ * telephone number.
  */
 const CODE = /^(?:-?0\d+|\+0\d+|\+\d{7,})$/;
 
-/** Whether digits are a code whose leading zeros or sign matter: 01234, +4930123456. */
+/** Returns whether digits are a code whose leading zeros or sign matter: 01234, +4930123456. */
 export function isCode(text: string): boolean {
   return CODE.test(text);
 }

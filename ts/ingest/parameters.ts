@@ -1,12 +1,12 @@
-/** The parameters of an import, read from the query string and checked in advance. */
+/** The parameters of an import, which are read from the query string and checked in advance. */
 import { ImportError } from './import-error.js';
 import type { DecimalMark } from './number-forms.js';
 
-/** Parameters as the sender specified them, for `/imp`; the import checks their meaning. */
+/** Parameters as the sender specified them, for `/imp`. The import checks their meaning. */
 export interface ImportParameters {
   /** Table name; `null` to use the file name of the data part. */
   readonly name: string | null;
-  /** `null` to detect it. */
+  /** Delimiter of the input; `null` to detect it. */
   readonly delimiter: string | null;
   readonly format: 'json' | 'tabular';
   /** Whether the first line is a header; `null` to detect it. */
@@ -20,15 +20,15 @@ export interface ImportParameters {
   readonly partitionBy: string | null;
   readonly o3MaxLag: string | null;
   readonly maxUncommittedRows: string | null;
-  /** The character encoding; `null` to use the byte order mark, else UTF-8. */
+  /** The character encoding; `null` to use the byte order mark or, without one, UTF-8. */
   readonly encoding: string | null;
   /** The decimal mark of numbers; `null` to detect it. */
   readonly decimal: DecimalMark | null;
   /** Types from the `schema` part. */
   readonly schema: string | null;
-  /** Whether a JSON response lists the first bad lines. */
+  /** Whether the JSON response lists the first bad lines. */
   readonly badLines: boolean;
-  /** Whether it is an error if none of the input's rows can be read into a new table. */
+  /** Whether creating a table fails if none of the input's rows can be read. */
   readonly requireRows: boolean;
   /** Whether to treat input that starts like JSON as JSON. */
   readonly json: boolean;
@@ -72,7 +72,7 @@ export function readImportParameters(query: URLSearchParams): ImportParameters {
     requireRows: isTrue('requireRows'),
     json: delimiter === null,
     // Types are widened only without `atomicity`, which specifies what happens to values that do
-    // not fit.
+    // not match.
     widens: last('atomicity') === null,
     problem: wrongSwitch(last) ?? wrongDecimal(filled('decimal')),
   };
@@ -93,8 +93,8 @@ function wrongSwitch(value: (name: string) => string | null): string | null {
 }
 
 /**
- * Whether the text is a single ASCII character without a meaning in CSV; any other delimiter is
- * ignored.
+ * Returns whether the string is a single ASCII character without a meaning in CSV; any other
+ * delimiter is ignored.
  */
 function isDelimiter(text: string): boolean {
   return text.length === 1 && text < '\u0080' && !['"', '\n', '\r'].includes(text);
@@ -115,9 +115,9 @@ function readAtomicity(text: string | null): ImportParameters['atomicity'] {
 /** Parsed and checked parameters. */
 export interface CheckedParameters {
   readonly timestamp: string | null;
-  /** NONE, HOUR, DAY, WEEK, MONTH, YEAR. */
+  /** NONE, HOUR, DAY, WEEK, MONTH or YEAR. */
   readonly partitionBy: string;
-  /** The partition unit as specified; `null` if it was not specified. */
+  /** The partition unit that was specified, if any. */
   readonly givenPartitionBy: string | null;
   readonly o3MaxLagMicros: number | null;
   readonly maxUncommittedRows: number | null;
@@ -134,7 +134,7 @@ const PARTITION_UNITS: ReadonlySet<string> = new Set([
   'YEAR',
 ]);
 
-/** Checks the parameters. Throws for values that are invalid whatever the input is. */
+/** Checks the parameters. Throws for values that are invalid regardless of the input. */
 export function checkParameters(parameters: ImportParameters): CheckedParameters {
   const { timestamp, problem, decimal, widens } = parameters;
   if (problem !== null) {
@@ -168,7 +168,7 @@ const MICROS_PER_UNIT: Readonly<Record<string, number>> = {
   d: 86_400_000_000,
 };
 
-/** An integer in microseconds, or with a unit: `10s`. */
+/** Parses an integer in microseconds, or a number with a unit: `10s`. */
 function readLag(text: string | null): number | null {
   if (text === null) {
     return null;

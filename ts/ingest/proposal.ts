@@ -1,5 +1,5 @@
 /**
- * Proposes an import from the beginning of an input, without writing anything. The user reviews and
+ * Proposes an import based on the start of an input, without writing anything. The user reviews and
  * edits the proposal, which then determines the import request.
  */
 import { isNumberType, type ColumnType } from './column-types.js';
@@ -18,11 +18,11 @@ import { parseSchemaPart } from './schema-part.js';
 import type { TextColumn } from './structure.js';
 import { type SampleRows, type Trial, type TrialResult, tryForms } from './trial.js';
 
-/** Settings known to the sender. */
+/** Settings that the sender knows. */
 interface ProposalHints {
   /** Name of the table or the file. */
   readonly name: string;
-  /** `null` to detect it. */
+  /** Delimiter of the input; `null` to detect it. */
   readonly delimiter: string | null;
   /** Whether the first line is a header; `null` to detect it. */
   readonly header: boolean | null;
@@ -32,12 +32,12 @@ interface ProposalHints {
 
 interface ProposedColumn {
   readonly name: string;
-  /** The original header cell, if it is not a valid name: `wind speed` for `windSpeed`. */
+  /** The original header cell, if it is not a valid column name: `wind speed` for `windSpeed`. */
   readonly header?: string;
   readonly type: string;
-  /** Pattern of a time type; absent for ISO. */
+  /** Pattern for parsing a time type; absent for ISO. */
   readonly pattern?: string;
-  /** Set if the import does not detect the type itself, so that the schema must contain it. */
+  /** Set if the import does not detect this type itself, so that the schema must declare it. */
   readonly isSet?: true;
   /** Number of values that the import can read as this type; absent if it can read all. */
   readonly trial?: TrialResult;
@@ -45,11 +45,11 @@ interface ProposedColumn {
   readonly forms?: readonly TriedForm[];
   /** Whether the values could be read as timestamps. */
   readonly couldBeTimestamp: boolean;
-  /** The first few values. */
+  /** The first few values of the column. */
   readonly values: readonly string[];
-  /** A type that fits a text column with few exceptions. */
+  /** A type that matches a text column with few exceptions. */
   readonly near?: CandidateType;
-  /** Guesses that may be wrong. */
+  /** Notes on guesses that may be wrong. */
   readonly notes?: readonly string[];
 }
 
@@ -59,23 +59,26 @@ interface ImportProposal {
   readonly table: string;
   readonly delimiter: string;
   readonly header: boolean;
-  /** Set if `header` is a guess because the types do not decide it. */
+  /** Set if `header` is a guess because the types are inconclusive. */
   readonly headerIsGuess?: true;
-  /** Bytes before the first row: byte order mark and header line. */
+  /** Bytes before the first row: the byte order mark and the header line. */
   readonly headerBytes: number;
-  /** Set if the file must be sent unchanged, including its names, because it is not plain text. */
+  /**
+   * Set if the file, including its column names, must be sent unchanged because it is not plain
+   * text.
+   */
   readonly asIs?: true;
-  /** Number of rows analysed. */
+  /** Number of rows that were analysed. */
   readonly rows: number;
   readonly warnings?: readonly string[];
   readonly columns: readonly ProposedColumn[];
 }
 
 const SHOWN_VALUES = 3;
-/** Maximum characters to show of a header cell. */
+/** Maximum characters to show from a header cell. */
 const MAX_LABEL = 200;
 
-/** Rejects with an `ImportError` if no structure can be detected. */
+/** Proposes an import. Rejects with an `ImportError` if no structure can be detected. */
 export async function proposeImport(
   database: ImportDatabase,
   bytes: Buffer,
@@ -130,8 +133,8 @@ interface TrialRequest {
 }
 
 /**
- * Counts how many values of a column the import can read in a given form. Rejects like
- * `proposeImport`.
+ * Counts how many values in a column the import can read in a given format. Rejects with the same
+ * errors as `proposeImport`.
  */
 export async function tryColumn(
   database: ImportDatabase,
@@ -155,9 +158,9 @@ const GZIP_ENDING = /\.gz$/i;
 interface Beginning {
   readonly text: string;
   readonly json: JsonText | null;
-  /** Whether the text is complete. */
+  /** Whether the text contains the complete input. */
   readonly isComplete: boolean;
-  /** Whether the bytes are the text itself, without any conversion. */
+  /** Whether the bytes are the text itself and need no conversion. */
   readonly isPlain: boolean;
 }
 
@@ -191,10 +194,10 @@ async function* only(bytes: Buffer): AsyncGenerator<Buffer> {
 }
 
 async function* nothing(): AsyncGenerator<Buffer> {
-  // The sample is read only once.
+  // Empty, because the sample is read only once.
 }
 
-/** A detected column, with the forms to try. */
+/** A detected column, with the formats to try. */
 interface Draft {
   readonly column: TextColumn;
   readonly cells: readonly string[];
@@ -253,7 +256,7 @@ function draftOf(column: TextColumn, cells: readonly string[]): Draft {
 const TIME_NAME =
   /(?:^|_)(?:ts|t|time|timestamp|date|datetime|at|when|epoch|created|updated)$|Time$|At$/;
 
-/** The form to propose first, if exactly one form reads all values as times. */
+/** Returns the format to propose first, if exactly one format reads all values as times. */
 function formToBegin(
   { type, timestampFormat, name }: TextColumn,
   forms: readonly TriedForm[],
@@ -309,7 +312,7 @@ function dataRows(
   return { delimiter, lines, cells: lines.map((line) => splitFields(line, delimiter)) };
 }
 
-/** In latin1 one character is one byte, whatever the text's real encoding. */
+/** In latin1 each character is one byte, whatever the text's actual encoding is. */
 function bytesBeforeRows(bytes: Buffer, delimiter: string, header: boolean): number {
   const text = bytes.toString('latin1');
   const mark = text.startsWith('\u00ef\u00bb\u00bf') ? 3 : 0;

@@ -1,6 +1,6 @@
 /**
- * Reads a sample of the input for detection. The import then reads the whole input, including the
- * sample.
+ * Reads a sample of the input for detection. The import then reads the complete input, including
+ * the sample.
  */
 import { MAX_SAMPLE_BYTES } from './limits.js';
 
@@ -15,7 +15,7 @@ export interface Sample {
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** Reads until the sample has a little more than `linesMax` lines, or until the input ends. */
+/** Reads slightly more than `linesMax` lines, or the complete input if it is shorter. */
 export async function readSample(
   content: AsyncIterable<Buffer>,
   linesMax: number,

@@ -2,15 +2,15 @@
 import { type ColumnType, isNumberType, missingAdapter, parseTypeName } from './column-types.js';
 import { ImportError } from './import-error.js';
 
-/** Maximum strings per column that represent null. */
+/** Maximum number of strings per column that represent null. */
 const MAX_NULL_TEXTS = 16;
 
-/** Types by column name in lower case. */
+/** Types, keyed by column name in lower case. */
 export type ImportSchema = ReadonlyMap<string, ColumnType>;
 
 /**
- * Parses the part. An empty part declares nothing; the last entry for a name wins. With `isoTimes`,
- * times without a pattern are ISO 8601; otherwise they are refused.
+ * Parses the part. An empty part declares no types, and the last entry for a name wins. With
+ * `isoTimes`, times without a pattern are ISO 8601; otherwise they are refused.
  */
 export function parseSchemaPart(text: string, isoTimes = false): ImportSchema {
   const schema = new Map<string, ColumnType>();
@@ -43,7 +43,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Describes invalid JSON, with a message that clients know. */
+/** Describes invalid JSON in the words that clients expect. */
 function describeBrokenJson(text: string): string {
   const open: string[] = [];
   for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {

@@ -14,11 +14,11 @@ export interface TextColumn extends ColumnType {
   readonly name: string;
   /** Whether the sender declared the type. */
   readonly isDeclared: boolean;
-  /** How to convert the values to timestamps; `null` if they are not timestamps. */
+  /** The format for converting the values to timestamps; `null` if they are not timestamps. */
   readonly timestampFormat: TimestampFormat | null;
-  /** Patterns that fit all dates, if several do. */
+  /** The patterns, if several match all dates. */
   readonly ambiguous: readonly string[];
-  /** Notes on the guess, for the sender. */
+  /** Notes on the guess for the sender. */
   readonly notes: readonly string[];
 }
 
@@ -29,7 +29,7 @@ export interface TextStructure {
 }
 
 export interface StructureHints {
-  /** Names the input in messages: `table=t`, `file=f.csv`. */
+  /** The input's name in messages: `table=t`, `file=f.csv`. */
   readonly source: string;
   readonly delimiter: string | null;
   /** Whether the first line is a header; `null` to detect it. */
@@ -39,14 +39,14 @@ export interface StructureHints {
   readonly linesMax: number;
   /** The decimal mark of numbers; `null` to detect it. */
   readonly decimal?: DecimalMark | null;
-  /** Whether the word `null` means null among numbers and times. */
+  /** Whether the word `null` means null in number and time columns. */
   readonly nullWord?: boolean;
   /** For each column, whether the input marks its values as strings. */
   readonly texts?: readonly boolean[];
 }
 
 /**
- * Minimum number of complete lines required to treat single characters above digits as a header.
+ * Minimum number of complete lines at which single characters above digits are treated as a header.
  */
 const MIN_LINES_OF_CHARS = 3;
 
@@ -72,7 +72,7 @@ export function analyseText(
     if (declared !== undefined) {
       return { name, ...declared, isDeclared: true, ...NOTHING_GUESSED };
     }
-    // Without data rows, only the header itself can be analysed.
+    // Without data rows, only the header itself is available for analysis.
     const cells = (data.length > 0 ? data : rows).map((row) => row[index] ?? '');
     const { decimal = null, nullWord = false, texts = [] } = hints;
     const guess = guessColumn(cells, { decimal, nullWord, isText: texts[index] ?? false });
@@ -88,7 +88,7 @@ interface AnalysedLines {
 }
 
 /**
- * Returns the lines to analyse. At the end of a complete input, the last line needs no line end.
+ * Returns the lines to analyse. At the end of a complete input, the last line may lack a line end.
  */
 function sampleLines(sample: string, isComplete: boolean, hints: StructureHints): AnalysedLines {
   const text = sample.startsWith('\ufeff') ? sample.slice(1) : sample;
@@ -108,10 +108,10 @@ function sampleLines(sample: string, isComplete: boolean, hints: StructureHints)
   );
 }
 
-/** Length above which a remainder cannot be a mere unfinished line. */
+/** Length above which a remainder is considered an error rather than an unfinished line. */
 const LONG_LINE = 64 * 1024;
 
-/** Explains why a remainder has no line end: an unclosed quote, or its length. */
+/** Explains why a remainder has no line end: it has an unclosed quote, or it is too long. */
 function explainUnterminated(
   terminated: readonly string[],
   remainder: string,
@@ -127,12 +127,12 @@ function explainUnterminated(
 }
 
 /**
- * Whether the first line is a header: it is one if it does not fit the types below it. Its first or
- * last cell may be empty, for an unnamed index or for a delimiter after the last column.
+ * Returns whether the first line is a header, which it is if it does not match the types of the
+ * lines below. Its first or last cell may be empty, for an unnamed index or for a delimiter after
+ * the last column.
  *
- * A single data row is weak evidence, so every cell of the header must then be a string. Single
- * characters above single digits may be CHAR columns; only further complete lines can rule that
- * out.
+ * A single data row is weak evidence, so every header cell must then be a string. Single characters
+ * above single digits may be CHAR columns; only further complete lines can exclude that.
  */
 function isHeader(rows: readonly (readonly string[])[], terminated: number): boolean {
   const [first = [], ...data] = rows;
@@ -156,7 +156,7 @@ function isHeader(rows: readonly (readonly string[])[], terminated: number): boo
   });
 }
 
-/** Whether the cells fit a type other than text. */
+/** Returns whether the cells match a type other than text. */
 function isValue(cells: readonly string[]): boolean {
   const guess = guessColumn(cells, { decimal: null, nullWord: true, isText: false });
   const { type, timestampFormat, ambiguous } = guess;

@@ -12,13 +12,13 @@ export interface TargetColumns {
   readonly warnings: readonly string[];
 }
 
-/** A column of the input, mapped to a column of the table. */
+/** An input column that is mapped to a table column. */
 interface Aim {
   readonly spec: CsvColumnSpec;
   readonly warnings: readonly string[];
 }
 
-/** Columns of a new table, taken from the input. */
+/** Returns the columns of a new table, which are derived from the input. */
 export function mapToNew(structure: TextStructure, checked: CheckedParameters): TargetColumns {
   const { timestamp, widens } = checked;
   if (timestamp !== null && !structure.columns.some(({ name }) => name === timestamp)) {
@@ -46,13 +46,14 @@ function collected(aims: readonly Aim[]): Pick<TargetColumns, 'columns' | 'warni
   };
 }
 
-/** A warning about a column. */
+/** Returns a warning about a column. */
 export function about(column: string, note: string): string {
   return `column '${column}': ${note}`;
 }
 
 /**
- * The form in which to read the designated timestamp; it may also be a date or a number since 1970.
+ * Returns the format for parsing the designated timestamp. It may also be a date or a number since
+ * 1970.
  */
 function designatedForm(column: TextColumn): TimestampFormat {
   const { type, pattern, isDeclared, timestampFormat } = column;
@@ -92,8 +93,8 @@ function aimAtTimestamp(
 }
 
 /**
- * Error message for ambiguous dates. Rows in the wrong month would go unnoticed, so the sender must
- * specify the pattern.
+ * Returns the error message for ambiguous dates. Rows with the wrong month would not be noticed, so
+ * the sender must specify the pattern.
  */
 function ambiguity({ name, ambiguous }: TextColumn): string {
   const patterns = ambiguous.map((pattern) => `"${pattern}"`).join(' or ');
@@ -156,7 +157,7 @@ function aimAtColumn(
       ...timestampFormat,
       type: type as TimestampType,
     });
-    // Clients of a table with this type all send numbers in microseconds.
+    // Numbers in microseconds need no warning: all clients of a table with this type send them.
     return timestampFormat.pattern === 'epoch_us' ? { ...aim, warnings: [] } : aim;
   }
   return { spec: columnSpec(column, index, { name, type }, checked), warnings: [] };
@@ -193,7 +194,7 @@ function columnSpec(
   };
 }
 
-/** The pattern of the values, if the target column's type accepts such patterns. */
+/** Returns the pattern of the values if the target column's type accepts such patterns. */
 function patternFor(
   { pattern }: TextColumn,
   type: string,

@@ -1,7 +1,7 @@
 /**
  * Text files that queries read (`read_csv`, `read_json`). Their structure is detected as for an
  * import. The engine reads UTF-8 CSV directly. Any other file is first converted to a temporary
- * file next to the database, which is cached for some minutes.
+ * file next to the database, which is cached for several minutes.
  */
 import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
@@ -26,7 +26,7 @@ import { mapToNew } from './target.js';
 import { readTextOptions, type TextOptions } from './text-options.js';
 
 interface TextFilesOptions {
-  /** Directory of converted files. */
+  /** Directory for converted files. */
   readonly directory: string;
   /** Lines used for detection; 1000 by default. */
   readonly linesMax?: number;
@@ -39,8 +39,8 @@ const HEAD_BYTES = 3;
 const NAME_BYTES = 16;
 const EDGE_BYTES = 64;
 /**
- * Maximum cached conversions; more than a statement can name. A converted file that is evicted
- * while in use is converted again.
+ * Maximum cached conversions, which is more than a statement can name. A converted file that is
+ * evicted while in use is converted again.
  */
 const MAX_CONVERTED = 4096;
 const CACHED_MS = 10 * 60 * 1000;
@@ -73,8 +73,8 @@ export class TextFiles {
   }
 
   /**
-   * Returns the shape in which to read the requested files. Rejects with a `DatabaseError`, or with
-   * the reason of `signal`.
+   * Returns the structure for reading the requested files. Rejects with a `DatabaseError`, or with
+   * the signal's abort reason.
    */
   async detectShape(request: TextAsk, signal: AbortSignal): Promise<TextShape> {
     const files: TextFile[] = [];
@@ -98,7 +98,7 @@ export class TextFiles {
   }
 
   async #textFile(place: TextPlace, options: TextOptions, signal: AbortSignal): Promise<TextFile> {
-    // A FIFO would block the thread that opens it, and a link could lead elsewhere.
+    // Opening a FIFO would block the thread, and a link could lead outside the directory.
     const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
     const file = await open(place.path, flags);
     try {
@@ -203,7 +203,7 @@ export class TextFiles {
   }
 }
 
-/** Reads an undeclared text column as timestamps if all its values are timestamps. */
+/** Changes the type of an undeclared text column to TIMESTAMP if all its values are timestamps. */
 function asTime(column: TextColumn): TextColumn {
   const { type, isDeclared, timestampFormat } = column;
   return type === 'VARCHAR' && !isDeclared && timestampFormat !== null
@@ -230,7 +230,7 @@ interface Source {
   readonly signal: AbortSignal;
 }
 
-/** Identifies the content of a file, in the engine's format. */
+/** Returns the version that identifies a file's content, in the engine's format. */
 async function versionOf(file: FileHandle): Promise<{ version: string; bytes: number }> {
   const stats = await file.stat({ bigint: true });
   if (!stats.isFile()) {
@@ -252,7 +252,7 @@ async function* bytesOf({ file, bytes, signal }: Source): AsyncGenerator<Buffer>
   }
 }
 
-/** The first and last bytes, by which the engine detects a changed file. */
+/** Returns the first and last bytes, with which the engine detects a changed file. */
 async function edgesOf(file: FileHandle, bytes: number): Promise<string> {
   const head = await read(file, 0, Math.min(EDGE_BYTES, bytes));
   const tail = await read(file, Math.max(bytes - EDGE_BYTES, 0), Math.min(EDGE_BYTES, bytes));

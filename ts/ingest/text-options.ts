@@ -1,4 +1,4 @@
-/** Options of a statement for the text files it reads. */
+/** A statement's options for the text files that it reads. */
 import type { CsvTextSpec, TextAsk } from '../engine/types.js';
 import { ImportError } from './import-error.js';
 import type { DecimalMark } from './number-forms.js';
@@ -6,19 +6,19 @@ import { type ImportSchema, parseSchemaPart } from './schema-part.js';
 
 export interface TextOptions {
   readonly isJson: boolean;
-  /** `null` to detect it. */
+  /** Delimiter of the file; `null` to detect it. */
   readonly delimiter: string | null;
-  /** `null` to detect it from the first lines. */
+  /** Whether the first line is a header; `null` to detect it from the first lines. */
   readonly header: boolean | null;
   readonly encoding: string | null;
   readonly decimal: DecimalMark | null;
   readonly schema: ImportSchema;
   readonly atomicity: CsvTextSpec['atomicity'];
-  /** Identifies these options. */
+  /** Key that identifies these options. */
   readonly key: string;
 }
 
-/** Parses the options of a request; throws an `ImportError`. */
+/** Parses the options of a request. Throws an `ImportError` if one is invalid. */
 export function readTextOptions({ format, options }: TextAsk): TextOptions {
   const { delimiter, header, encoding, decimal, schema, ignore_errors: ignores } = options;
   const size = options['sample_size'];

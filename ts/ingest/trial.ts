@@ -1,6 +1,6 @@
 /**
- * Trial imports: the import reader tries forms of columns on a sample, without writing anything.
- * Every proposed form is thus one that the import accepts.
+ * Trial imports: the import reader tries column formats on a sample, without writing anything.
+ * Every proposed format is therefore one that the import accepts.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -8,14 +8,14 @@ import type { CsvColumnSpec } from '../engine/types.js';
 import type { ColumnType } from './column-types.js';
 import type { ImportDatabase } from './import.js';
 
-/** Raw rows of a sample, without the header. */
+/** Unparsed rows of a sample, without the header. */
 export interface SampleRows {
   readonly delimiter: string;
   readonly lines: readonly string[];
   readonly cells: readonly (readonly string[])[];
 }
 
-/** A form of a column: its type and pattern. */
+/** A format of a column: its type and pattern. */
 export interface Trial extends ColumnType {
   /** Field index in each line. */
   readonly index: number;
@@ -23,19 +23,19 @@ export interface Trial extends ColumnType {
 
 /** The result of a trial. */
 export interface TrialResult {
-  /** Number of values read, and number of values. */
+  /** Number of values that were read, and total number of values. */
   readonly read: number;
   readonly of: number;
 }
 
 /**
- * Maximum forms to try. The trial table has one column for each, and the number of its columns is
- * limited.
+ * Maximum number of formats to try. The trial table has one column per format, and its number of
+ * columns is limited.
  */
 const MAX_TRIALS = 4000;
 const NAME_BYTES = 16;
 
-/** Tries each form, and returns the results in the same order. */
+/** Tries each format, and returns the results in the same order. */
 export async function tryForms(
   database: ImportDatabase,
   { delimiter, lines, cells }: SampleRows,

@@ -1,5 +1,5 @@
 /**
- * Tools that search and read the documentation of this version, which is also available as
+ * Tools that search and read the documentation for this version. The pages are also available as
  * resources.
  */
 import { type McpServer, ResourceTemplate } from '@modelcontextprotocol/sdk/server/mcp.js';
@@ -15,7 +15,7 @@ const SCHEME = 'tidemark://docs/';
 const MARKDOWN = 'text/markdown';
 const DEFAULT_RESULTS = 5;
 const MAX_RESULTS = 20;
-/** In UTF-16 code units. */
+/** Maximum UTF-16 code units in a question. */
 const MAX_QUESTION_LENGTH = 1_000;
 
 export function addDocumentTools(server: McpServer, setting: Setting): void {
@@ -86,7 +86,7 @@ function addRead(server: McpServer, { documents, limits }: Setting): void {
   addTool(server, 'read_doc', tool, (input) => {
     const page = pageOf(documents, input.page);
     const text = input.section === undefined ? page.text : sectionText(page, input.section);
-    // A UTF-16 code unit takes at most three bytes.
+    // A UTF-16 code unit is at most three bytes in UTF-8.
     const end = input.offset + Math.max(1, Math.floor(limits.bytes / 3));
     return {
       page: page.name,
@@ -108,8 +108,8 @@ function pageOf(documents: Documents, name: string): Page {
 }
 
 /**
- * The text of a section with its subsections. `section` is a heading, or a path of headings as
- * returned by search_docs.
+ * Returns the text of a section, including its subsections. `section` is a heading, or a path of
+ * headings as returned by search_docs.
  */
 function sectionText(page: Page, section: string): string {
   const heading = section.split(' > ').at(-1)?.trim().toLowerCase();

@@ -7,9 +7,9 @@ import { join, posix, sep } from 'node:path';
 
 import { PassageIndex } from './passage-index.js';
 
-/** Paths that are not user documentation: decision records, the site's start page and its files. */
+/** Paths that are not user documentation: decision records, and the site's start page and files. */
 const NOT_PAGES = /^(?:decisions\/|index\.md$|\.)/;
-/** Maximum UTF-16 code units of a passage. */
+/** Maximum UTF-16 code units in a passage. */
 const PASSAGE_UNITS = 1_200;
 const HEADING = /^(#{1,6}) (.+)$/;
 const FENCE = '```';
@@ -18,14 +18,14 @@ export interface Page {
   /** Path below the documentation directory: `connect/python.md`. */
   readonly name: string;
   readonly title: string;
-  /** The topic of the page, in one sentence. */
+  /** The page's topic in one sentence. */
   readonly summary: string;
   readonly text: string;
 }
 
 interface Passage {
   readonly page: Page;
-  /** The enclosing headings, starting with the title. */
+  /** The enclosing headings, starting with the page title. */
   readonly headings: readonly string[];
   readonly text: string;
 }
@@ -44,7 +44,9 @@ export class Documents {
   #pages: ReadonlyMap<string, Page> | null = null;
   #index: PassageIndex<Passage> | null = null;
 
-  /** `folder` is the directory of the pages; if it does not exist, there are no pages. */
+  /**
+   * `folder` is the directory that contains the pages; if it does not exist, there are no pages.
+   */
   constructor(folder: string) {
     this.#folder = folder;
     this.names = markdownFiles(folder);
@@ -58,7 +60,7 @@ export class Documents {
     return this.#read().get(name) ?? null;
   }
 
-  /** Passages that match the words of `question`, best first. */
+  /** Returns the passages that match words in `question`, best match first. */
   search(question: string, limit: number): readonly Passage[] {
     this.#index ??= new PassageIndex(
       this.pages.flatMap(passagesOf).map((passage) => ({
@@ -76,7 +78,7 @@ export class Documents {
   }
 }
 
-/** Lists the pages, directory by directory, those of the top level first. */
+/** Lists the pages by directory, starting with the top level. */
 function markdownFiles(folder: string): string[] {
   try {
     return readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -99,15 +101,16 @@ function readPage(folder: string, name: string): Page {
 }
 
 /**
- * The first paragraph of a generated page says how the page was generated, not what it is about.
+ * The first paragraph of a generated page describes how the page was generated rather than its
+ * topic.
  */
 const GENERATED_NOTE = /^(?:Generated|Made) (?:by|from) /;
-/** Minimum UTF-16 code units of an informative summary. */
+/** Minimum UTF-16 code units in an informative summary. */
 const MIN_SUMMARY = 30;
 
 /**
- * The first sentence below the title, without markup; the first two sentences if the first is
- * short.
+ * Returns the first sentence below the title, without markup, or the first two sentences if the
+ * first is short.
  */
 function summaryOf(text: string): string {
   const [paragraph = ''] = text
@@ -125,7 +128,9 @@ function summaryOf(text: string): string {
   return summary.trim().replace(/:$/, '.');
 }
 
-/** Splits a page into sections; each extends from its heading to the next heading of any level. */
+/**
+ * Splits a page into sections. A section extends from its heading to the next heading of any level.
+ */
 export function sectionsOf(page: Page): Section[] {
   const sections: { heading: string; level: number; lines: string[] }[] = [
     { heading: '', level: 0, lines: [] },
@@ -160,7 +165,7 @@ function linesOf(text: string): Line[] {
   });
 }
 
-/** Sections as passages; a long section becomes several passages. */
+/** Converts sections to passages; a long section is split into several passages. */
 function passagesOf(page: Page): Passage[] {
   const passages: Passage[] = [];
   let headings: string[] = [];

@@ -1,6 +1,6 @@
 /**
  * Handles one request from an agent over Streamable HTTP. Requests share only the list of running
- * ones, so that a client can cancel a request by its session and id.
+ * requests, so that a client can cancel a request by its session and ID.
  */
 import { randomUUID } from 'node:crypto';
 
@@ -22,7 +22,7 @@ export interface Exchange {
   readonly request: Request;
   /** The message in `request`. */
   readonly message: unknown;
-  /** Identifies the user who may cancel the request. */
+  /** Key of the user who may cancel the request. */
   readonly owner: string;
   readonly setting: Setting;
   /** Aborted when the client no longer waits for the response. */
@@ -37,7 +37,7 @@ interface Running {
   readonly stop: AbortController;
 }
 
-/** Bounded by the number of connections. */
+/** All running requests; their number is limited by that of connections. */
 const running = new Set<Running>();
 
 export async function exchange({
@@ -70,7 +70,7 @@ export async function exchange({
     return answer;
   } finally {
     forget();
-    // Cancels calls that are still running.
+    // Closing the server cancels calls that are still running.
     await server.close();
   }
 }
@@ -81,7 +81,7 @@ export function endSession(request: Request, owner: string): void {
 }
 
 /**
- * Cancels the request with this id, or all requests of a session. The server chooses session ids,
+ * Cancels the request with this ID, or all requests of a session. The server generates session IDs,
  * and only their client knows them.
  */
 function stopRunning(owner: string, session: string, id: string | number | null): void {
@@ -93,7 +93,7 @@ function stopRunning(owner: string, session: string, id: string | number | null)
   }
 }
 
-/** Response to a cancelled request, which is only acknowledged. */
+/** Returns the response to a cancelled request, which is only an acknowledgement. */
 async function withoutAnswer(signal: AbortSignal): Promise<Response> {
   if (!signal.aborted) {
     await new Promise((resolve) => {
@@ -103,7 +103,7 @@ async function withoutAnswer(signal: AbortSignal): Promise<Response> {
   return new Response(null, { status: ACCEPTED });
 }
 
-/** Without a session, another client of the same user could use the same id. */
+/** A session is required, because another client of the same user could use the same request ID. */
 function sessionOf(request: Request): string {
   const session = request.headers.get(SESSION_HEADER) ?? '';
   return SESSION.test(session) ? session : '';
@@ -117,7 +117,9 @@ function cancelledIdOf(message: unknown): string | number | null {
   return typeof id === 'string' || typeof id === 'number' ? id : null;
 }
 
-/** Makes a request cancellable; call the result when the request ends. */
+/**
+ * Makes a request cancellable. The caller must call the returned function when the request ends.
+ */
 function track(
   message: unknown,
   owner: string,

@@ -1,10 +1,13 @@
-/** Error messages for agents: the error, its position in the statement, and what to do about it. */
+/**
+ * Error messages for agents: the error, its position in the statement, and a hint for correcting
+ * it.
+ */
 import { asDatabaseError, type DatabaseError } from '../session/index.js';
 
-/** Characters of the offending line to show on each side of the error. */
+/** Maximum UTF-16 code units to show on each side of the error position. */
 const EXCERPT_UNITS = 60;
 
-/** An agent's mistake that does not concern a statement. */
+/** An agent's error that does not concern a statement. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
 }
@@ -28,7 +31,7 @@ const HINTS: Hints = {
   AccessDenied: 'the user of this connection lacks this permission; an administrator can grant it',
 };
 
-/** The error message; positions refer to `statement`. */
+/** Returns the error message; positions refer to `statement`. */
 export function failureText(error: unknown, statement = ''): string {
   if (error instanceof ToolError) {
     return error.message;
@@ -37,14 +40,14 @@ export function failureText(error: unknown, statement = ''): string {
   const lines = [
     `${code}: ${message}`,
     ...(start === undefined || statement === '' ? [] : excerptOf(statement, start)),
-    // The detail of an internal error is only its id, which the message already contains.
+    // The only detail of an internal error is its ID, which the message already contains.
     ...(detail === undefined || code === 'Internal' ? [] : [`detail: ${detail}`]),
     ...[hint ?? HINTS[code]].flatMap((text) => (text === undefined ? [] : [`hint: ${text}`])),
   ];
   return lines.join('\n');
 }
 
-/** The position, and a marker under it. */
+/** Returns the line at the position, with a marker under it. */
 function excerptOf(statement: string, position: number): string[] {
   const at = Math.min(Math.max(position, 0), statement.length);
   const before = statement.slice(0, at);

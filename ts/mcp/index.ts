@@ -1,2 +1,5 @@
-/** Tools for agents, built on the server's sessions. Loaded with the first request of an agent. */
+/**
+ * Tools for agents, based on the server's sessions. This module is loaded with an agent's first
+ * request.
+ */
 export { endSession, exchange, type Exchange } from './exchange.js';

@@ -1,7 +1,7 @@
-/** Splits a stream of bytes into lines. Only the two ends of an overlong line are kept. */
+/** Splits a stream of bytes into lines. For an overlong line, only its two ends are buffered. */
 
 const NEW_LINE = 0x0a;
-/** Bytes kept from each end of a line that is too long. */
+/** Bytes buffered from each end of an overlong line. */
 const EDGE_BYTES = 1_024;
 
 interface LineHandler {
@@ -35,7 +35,7 @@ export class Lines {
     this.#chunks.push(chunk);
     if (this.#bytes > this.#maxBytes) {
       const all = Buffer.concat(this.#chunks);
-      // Discards the middle; the ends suffice for reading the message id.
+      // Discards the middle; the ends suffice for reading the message ID.
       this.#chunks = [
         Buffer.from(all.subarray(0, EDGE_BYTES)),
         Buffer.from(all.subarray(-EDGE_BYTES)),

@@ -19,7 +19,7 @@ const HEAD = `# Tidemark
 > wire protocol. Agents query it through the Model Context Protocol: docs/mcp.md.
 `;
 
-/** Links are relative to the location of the file. */
+/** Returns the list. Links are relative to the file's location. */
 export function llmsText(pages: readonly Page[]): string {
   const clients = pages.filter(({ name }) => name.startsWith('connect/'));
   const background = pages.filter(({ name }) => BACKGROUND.has(name));

@@ -1,11 +1,14 @@
-/** Ranks passages by the words they share with a question: BM25, with more weight on titles. */
+/**
+ * Ranks passages by the words that they share with a question. It uses BM25 with a higher weight
+ * for titles.
+ */
 
 /** BM25 parameters: term frequency saturation, and length normalisation. */
 const SATURATION = 1.2;
 const LENGTH_WEIGHT = 0.75;
-/** Weight of a word in the title relative to the text. */
+/** Weight of a word in the title relative to a word in the text. */
 const TITLE_WEIGHT = 4;
-/** Maximum words of a question. */
+/** Maximum number of words in a question. */
 const MAX_WORDS = 64;
 
 interface Entry<T> {
@@ -32,7 +35,7 @@ export class PassageIndex<T> {
     this.#averageLength = all / Math.max(entries.length, 1);
   }
 
-  /** Entries that share a word with the question, best first. */
+  /** Returns the entries that share a word with the question, best match first. */
   search(question: string, limit: number): T[] {
     const scores = new Map<number, number>();
     for (const word of new Set(wordsOf(question).slice(0, MAX_WORDS))) {
@@ -75,7 +78,7 @@ export class PassageIndex<T> {
   }
 }
 
-/** Words in lower case; a plural counts as its singular. */
+/** Returns the words in lower case; plurals are reduced to their singular. */
 function wordsOf(text: string): string[] {
   const words = text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
   return words.map((word) => (word.length > 3 ? word.replace(/(?<=[^s])s$/, '') : word));

@@ -128,7 +128,7 @@ async function planText(setting: Setting, sql: string, signal: AbortSignal): Pro
   }
 }
 
-/** A fence longer than any inside the text. */
+/** Returns a code fence that is longer than any in the text. */
 function fenceFor(text: string): string {
   const maxBackticks = Math.max(0, ...(text.match(/`+/g) ?? []).map((run) => run.length));
   return '`'.repeat(Math.max(3, maxBackticks + 1));

@@ -9,7 +9,7 @@ import { addTool, type Answer } from './tool.js';
 
 const DEFAULT_ROWS = 100;
 const MAX_PARAMETERS = 1_000;
-/** In UTF-16 code units. */
+/** Maximum UTF-16 code units in a statement. */
 const MAX_STATEMENT_LENGTH = 1_000_000;
 const EXPLAIN = 'EXPLAIN ';
 const EXPLAIN_ANALYZE = 'EXPLAIN ANALYZE ';
@@ -185,7 +185,7 @@ function addExplain(server: McpServer, setting: Setting): void {
   });
 }
 
-/** Moves positions to those in the statement that the agent sent. */
+/** Converts error positions to positions in the agent's statement. */
 function movedBack(error: unknown, units: number): unknown {
   if (!(error instanceof DatabaseError) || error.start === undefined) {
     return error;

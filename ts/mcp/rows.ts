@@ -1,6 +1,6 @@
 /**
- * Runs a statement for an agent, within the agent's limits. The statement is cancelled when the
- * client stops waiting. The response states what was omitted.
+ * Runs a statement for an agent, within the agent's limits. The statement is cancelled if the
+ * client stops waiting. The response reports what was omitted.
  */
 import {
   type ExecuteReply,
@@ -16,7 +16,7 @@ import {
 import { ToolError } from './failure.js';
 import type { Limits } from './setting.js';
 
-/** Maximum characters to show of a value. */
+/** Maximum characters to show from a value. */
 const MAX_VALUE_LENGTH = 4096;
 
 export type ParameterValue = string | number | boolean | null;
@@ -27,7 +27,7 @@ interface Question {
   readonly skip?: number | undefined;
   /** Maximum number of rows to return. */
   readonly take: number;
-  /** Whether to count all rows. */
+  /** Whether all rows must be counted. */
   readonly counts?: boolean | undefined;
 }
 
@@ -40,19 +40,19 @@ export interface Rows {
   readonly description: StatementDescription;
   readonly columns: readonly Column[];
   readonly rows: readonly (readonly unknown[])[];
-  /** Whether more rows exist. */
+  /** Whether there are more rows than those returned. */
   readonly hasMore: boolean;
   /** Bytes of a single row that exceeds the limit; `null` if all requested rows fit. */
   readonly largeRowBytes: number | null;
-  /** Whether rows were omitted because of the byte limit. */
+  /** Whether rows were omitted because the byte limit was reached. */
   readonly isFull: boolean;
   readonly shortened: number;
-  /** Number of all rows, if they were counted. */
+  /** Total number of rows, if they were counted. */
   readonly total: number | null;
   readonly affected: number;
 }
 
-/** Limits of the caller: its timeout, and the signal that its client disconnected. */
+/** The caller's limits: its timeout, and the signal that reports that its client disconnected. */
 export interface Waiting {
   readonly limits: Limits;
   readonly timeoutMs: number;
@@ -140,7 +140,7 @@ async function collect(
   };
 }
 
-/** Collects rows as long as they are within the limits. */
+/** Collects rows until a limit is reached. */
 class CollectedRows {
   readonly rows: unknown[][] = [];
   hasMore = false;
@@ -157,7 +157,7 @@ class CollectedRows {
     this.#freeBytes = bytes;
   }
 
-  /** Returns false if no more rows are accepted. */
+  /** Adds rows; returns false if no more rows are accepted. */
   add(bytes: Buffer): boolean {
     for (const row of parseRows(bytes)) {
       if (this.rows.length === this.#take) {
@@ -194,19 +194,19 @@ class CollectedRows {
       return text;
     }
     this.shortened += 1;
-    // A surrogate pair must not be split.
+    // Avoids splitting a surrogate pair.
     const end = /[\uD800-\uDBFF]/.test(text.charAt(MAX_VALUE_LENGTH - 1)) ? 1 : 0;
     return `${text.slice(0, MAX_VALUE_LENGTH - end)}… (${text.length} characters)`;
   }
 }
 
-/** Converts a number; one that JSON parsers would round remains a string. */
+/** Converts a string to a number; a number that JSON parsers would round remains a string. */
 function numberOf(text: string): number | string {
   const value = Number(text);
   return Number.isSafeInteger(value) ? value : text;
 }
 
-/** Parses the rows of a chunk, which starts with a comma if rows precede it. */
+/** Parses the rows of a chunk. The chunk starts with a comma if other rows precede it. */
 function parseRows(bytes: Buffer): unknown[][] {
   const text = bytes.toString('utf8').replace(/^,/, '');
   return JSON.parse(`[${text}]`) as unknown[][];

@@ -9,7 +9,7 @@ import type { Setting } from './setting.js';
 import { addTableResources } from './table-resources.js';
 import { addTableTools } from './table-tools.js';
 
-/** Maximum total number of elements in all arrays and objects in the arguments of a call. */
+/** Maximum total number of array elements and object members in a call's arguments. */
 const MAX_ELEMENTS = 10_000;
 
 const INSTRUCTIONS =

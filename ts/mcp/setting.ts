@@ -1,8 +1,8 @@
-/** Context of an agent's request, independent of HTTP. */
+/** Context of an agent's request; it is independent of HTTP. */
 import type { Session } from '../session/index.js';
 import type { Documents } from './documents.js';
 
-/** Limits of one response and one statement. */
+/** Limits for one response and one statement. */
 export interface Limits {
   readonly rows: number;
   readonly bytes: number;
@@ -10,9 +10,12 @@ export interface Limits {
 }
 
 export interface Setting {
-  /** Opens a session of the requesting user; a read-only session refuses writes. */
+  /** Opens a session for the requesting user; a read-only session refuses writes. */
   readonly open: (access: 'read' | 'write') => Session;
-  /** Whether writing was requested and allowed, within the user's rights. */
+  /**
+   * Whether the client requested write access and the server allows it. The user's rights still
+   * apply.
+   */
   readonly mayWrite: boolean;
   readonly limits: Limits;
   readonly documents: Documents;

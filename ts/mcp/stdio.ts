@@ -1,6 +1,6 @@
 /**
- * `tidemark mcp`: reads the messages of an agent's client from standard input, one per line,
- * forwards each to POST /mcp of a running server, and returns the responses. The server provides
+ * `tidemark mcp`: reads messages from an agent's client, one per line, on standard input. It
+ * forwards each to POST /mcp on a running server, and returns the responses. The server provides
  * the tools, the login and the permissions.
  */
 import { serializeMessage } from '@modelcontextprotocol/sdk/shared/stdio.js';
@@ -15,28 +15,28 @@ import {
 import { Lines } from './lines.js';
 
 /**
- * Maximum bytes of a line from the client, enough for any statement. The server's own limit is
- * lower.
+ * Maximum bytes in a line from the client, which is enough for any statement. The server's own
+ * limit is lower.
  */
 const MAX_LINE_BYTES = 17 * 1024 * 1024;
-/** JSON-RPC code for errors of the server. */
+/** JSON-RPC code for server errors. */
 const SERVER_ERROR = -32_000;
 const UNAUTHORISED = 401;
 const ACCEPTED = 202;
 
 export interface StdioOptions {
-  /** URL of the server: `http://127.0.0.1:9000`, with the base path of its interface. */
+  /** The server's URL: `http://127.0.0.1:9000`, with the base path of its interface. */
   readonly url: string;
-  /** Empty for no login. */
+  /** The Authorization header; empty without a login. */
   readonly authorization: string;
   readonly mayWrite: boolean;
 }
 
-/** The id of a request; programs write it at the beginning or the end of the line. */
+/** A request's ID, which programs write at the start or the end of the line. */
 const FIRST_ID = /^\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*("[^"\\]*"|\d+)\s*,/;
 const LAST_ID = /,\s*"id"\s*:\s*("[^"\\]*"|\d+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/;
 
-/** Resolves when the client has closed its input. */
+/** Forwards messages until the client closes its input. */
 export async function serveStdio(options: StdioOptions): Promise<void> {
   const { stdin, stdout } = process;
   const bridge = new Bridge(options, (message) => stdout.write(serializeMessage(message)));
@@ -61,7 +61,7 @@ export async function serveStdio(options: StdioOptions): Promise<void> {
   });
   const closed = new Promise<void>((resolve) => {
     stdin.once('close', resolve).once('end', resolve);
-    // The client stopped reading.
+    // Ends when the client stops reading.
     stdout.once('error', () => {
       resolve();
     });
@@ -83,7 +83,7 @@ class Bridge {
   readonly #options: StdioOptions;
   readonly #address: string;
   readonly #send: Send;
-  /** Requests without a response, by id. */
+  /** Requests that have no response yet, by ID. */
   readonly #waiting = new Map<string | number, AbortController>();
   #protocolVersion: string | null = null;
 
@@ -97,7 +97,7 @@ class Bridge {
     if (isJSONRPCRequest(message)) {
       await this.#carry(message);
     } else if (isJSONRPCNotification(message) && message.method === 'notifications/cancelled') {
-      // The server cancels requests whose client disconnects.
+      // Aborting disconnects, and the server cancels requests whose client has disconnected.
       this.#waiting.get(message.params?.['requestId'] as string | number)?.abort();
     }
     // Other notifications have no effect on the server.
@@ -158,7 +158,7 @@ class Bridge {
     };
   }
 
-  /** Notes the protocol version that the first request negotiated; later requests repeat it. */
+  /** Records the protocol version that the first request negotiated; later requests repeat it. */
   #note({ method }: JSONRPCRequest, reply: JSONRPCMessage): void {
     if (method === 'initialize' && 'result' in reply) {
       const version = reply.result['protocolVersion'];
@@ -197,7 +197,10 @@ function messageOf(text: string): JSONRPCMessage | null {
   }
 }
 
-/** For a tool call the error becomes the tool's result, because agents read results. */
+/**
+ * Returns the response for an error. For a tool call the error is returned as the tool's result,
+ * because agents read results.
+ */
 function refusal({ id, method }: JSONRPCRequest, message: string): JSONRPCMessage {
   if (method === 'tools/call') {
     const result = { content: [{ type: 'text', text: message }], isError: true };

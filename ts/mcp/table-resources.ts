@@ -35,7 +35,7 @@ export function addTableResources(server: McpServer, setting: Setting): void {
   });
 }
 
-/** Table names with this prefix. */
+/** Returns the table names with this prefix. */
 export async function completions(setting: Setting, start: string): Promise<string[]> {
   const never = new AbortController();
   return await namesOf(setting, start, MAX_COMPLETIONS, never.signal);

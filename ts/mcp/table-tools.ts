@@ -34,7 +34,7 @@ const DDL_WORDS: Readonly<Record<string, string>> = {
   'live view': 'LIVE VIEW',
 };
 
-/** Tables and views by name; sizes are null for users who may not read the rows. */
+/** Lists tables and views by name. Sizes are null if the user may not read the rows. */
 const LISTED =
   'SELECT * FROM (SELECT table_name, table_type, designatedTimestamp, partitionBy, dedup, ' +
   'table_row_count, table_min_timestamp, table_max_timestamp FROM tables() ' +
@@ -184,7 +184,7 @@ export async function describeTable(
   };
 }
 
-/** As many of the first items as fit the limit, but at least one. */
+/** Returns the first items that fit within the limit, but at least one. */
 function withinBytes<T>(items: readonly T[], bytes: number): { included: T[]; isCut: boolean } {
   const included: T[] = [];
   let freeBytes = bytes;
@@ -198,7 +198,7 @@ function withinBytes<T>(items: readonly T[], bytes: number): { included: T[]; is
   return { included, isCut: false };
 }
 
-/** Names that begin with `start`, ignoring case. */
+/** Returns names that begin with `start`, ignoring case. */
 export async function namesOf(
   setting: Setting,
   start: string,
@@ -218,7 +218,9 @@ export async function namesOf(
 
 type RunQuery = (sql: string, parameters?: readonly string[]) => Promise<Rows>;
 
-/** Internal queries: read the complete description of a table. */
+/**
+ * Returns a function that runs internal queries, which read the complete description of a table.
+ */
 function queryRunner(setting: Setting, signal: AbortSignal): RunQuery {
   const limits = { ...setting.limits, bytes: CATALOG_BYTES };
   const waiting = { limits, timeoutMs: limits.timeoutMs, signal };

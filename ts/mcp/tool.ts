@@ -1,11 +1,11 @@
-/** Registers tools. An error in a tool becomes its result, never a protocol error. */
+/** Registers tools. An error in a tool is returned as its result, never as a protocol error. */
 import type { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 
 import { failureText } from './failure.js';
 
-/** A structured result; the text form for simple clients has the same content. */
+/** A structured result. The text version for simple clients has the same content. */
 export type Answer = Readonly<Record<string, unknown>>;
 
 interface Tool<Input extends z.ZodRawShape> {

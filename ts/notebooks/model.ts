@@ -1,14 +1,14 @@
-/** Stored notebooks, and their representation for users. */
+/** Stored notebooks, and the form in which users receive them. */
 import { DatabaseError } from '../session/index.js';
 
 /** The requesting user. */
 export interface Person {
-  /** Identifies the user, whatever their name. */
+  /** Key that identifies the user independently of the name. */
   readonly key: string;
   readonly name: string;
   /** Keys of the user's groups. */
   readonly groups: readonly string[];
-  /** Whether the user has the rights of every owner. */
+  /** Whether the user has the same rights as every owner. */
   readonly isAdmin: boolean;
 }
 
@@ -24,32 +24,32 @@ export interface Share {
 
 export interface Version {
   readonly number: number;
-  /** Milliseconds since 1970. */
+  /** Time of the save, in milliseconds since 1970. */
   readonly at: number;
-  /** The user who saved it. */
+  /** The user who saved the version. */
   readonly by: string;
   readonly title: string;
-  /** Compressed size. */
+  /** Size of the compressed text in bytes. */
   readonly bytes: number;
   /** SHA-256 of the text in hexadecimal. */
   readonly digest: string;
 }
 
-/** The record of a notebook, without its texts. */
+/** A notebook's record, without its texts. */
 export interface StoredNotebook {
   readonly id: string;
   readonly owner: Pick<Person, 'key' | 'name'>;
-  /** Oldest first; the last is current. Never empty. */
+  /** Versions, oldest first; the last one is current. Never empty. */
   readonly versions: readonly Version[];
   readonly shares: readonly Share[];
-  /** Token that lets anyone who has it and may log in read the notebook. */
+  /** Token with which any user who has it and may log in can read the notebook. */
   readonly link: string | null;
 }
 
 /** Access to a notebook; `own` includes everything. */
 export type Reach = 'own' | ShareAccess;
 
-/** A notebook in the list of a user. */
+/** A notebook in a user's list. */
 export interface Listed {
   readonly id: string;
   readonly title: string;
@@ -60,7 +60,7 @@ export interface Listed {
   readonly version: number;
   readonly changed: string;
   readonly changedBy: string;
-  /** Present only for the owner, like the link. */
+  /** Present only for the owner, as is the link. */
   readonly shares?: readonly Pick<Share, 'kind' | 'name' | 'access'>[];
   readonly link?: string | null;
 }
@@ -74,8 +74,8 @@ export function current({ versions }: StoredNotebook): Version {
 }
 
 /**
- * The access of `person`; `null` if the person has none and may not even know that the notebook
- * exists.
+ * Returns the access of `person`. Returns `null` if the person has none and must not learn that the
+ * notebook exists.
  */
 export function reachOf(notebook: StoredNotebook, person: Person): Reach | null {
   if (person.isAdmin || notebook.owner.key === person.key) {
@@ -109,7 +109,7 @@ export function listed(notebook: StoredNotebook, person: Person, access: Reach):
   };
 }
 
-/** The reason why an operation on a notebook is refused. */
+/** Thrown to refuse an operation on a notebook, with the reason. */
 export class NotebookRefusal extends Error {
   readonly reason: 'invalid' | 'denied' | 'absent' | 'outdated' | 'too large' | 'full';
   /** For `outdated`: the current version. */

@@ -1,6 +1,6 @@
 /**
  * Notebooks in the database: one record per notebook, and the texts of its versions. Records are in
- * memory; texts are read on demand. Each change is one commit, and changes are sequential.
+ * memory; texts are read on demand. Each change is one commit, and changes run one at a time.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -23,12 +23,15 @@ import {
 
 const RECORD_KIND = 'notebook';
 const TEXT_KIND = 'notebook text ';
-/** Records are loaded by kind, so texts are distributed over this many kinds. */
+/**
+ * Number of record kinds that texts are distributed across. Records are loaded by kind, so reading
+ * a text loads only its shard.
+ */
 const SHARDS = 64;
-/** Bytes counted for each notebook and for each version, in addition to their texts. */
+/** Bytes counted per notebook and per version, in addition to their texts. */
 const NOTEBOOK_BYTES = 512;
 const VERSION_BYTES = 256;
-/** Maximum bytes of the retained versions of a notebook. */
+/** Maximum bytes in a notebook's retained versions. */
 const HISTORY_BYTES = 4 * 1024 * 1024;
 const MAX_SHARES = 100;
 const ID_BYTES = 9;
@@ -50,7 +53,7 @@ export interface NotebookLimits {
   readonly count: () => number;
   readonly ownerBytes: () => number;
   readonly versions: () => number;
-  /** Maximum bytes for all users together. */
+  /** Maximum bytes for all users in total. */
   readonly totalBytes: () => number;
 }
 
@@ -76,7 +79,7 @@ export class NotebookStore {
     this.#now = now;
   }
 
-  /** The notebooks that `person` may see, most recently changed first. */
+  /** Returns the notebooks that `person` may see, most recently changed first. */
   async list(person: Person): Promise<readonly Listed[]> {
     await this.#open();
     return [...this.#notebooks.values()]
@@ -87,7 +90,7 @@ export class NotebookStore {
       .sort((a, b) => (a.changed < b.changed ? 1 : -1));
   }
 
-  /** Returns the current version, or an older one, which requires write access. */
+  /** Returns the current version or an older one. An older version requires write access. */
   async read(person: Person, id: string, version?: number): Promise<OpenedNotebook> {
     await this.#open();
     const { notebook, access } = this.#find(person, id, version === undefined ? 'read' : 'write');
@@ -100,7 +103,7 @@ export class NotebookStore {
     return { ...listed(notebook, person, access), title: stored.title, version: requested, text };
   }
 
-  /** Returns the current version; omits its text if its number is `known`. */
+  /** Returns the current version; if its number equals `known`, omits its text. */
   async openIfChanged(person: Person, id: string, known: number): Promise<Listed | OpenedNotebook> {
     await this.#open();
     const { notebook, access } = this.#find(person, id, 'read');
@@ -143,7 +146,7 @@ export class NotebookStore {
     });
   }
 
-  /** Saves a new version of a notebook whose edits started from version `based`. */
+  /** Saves a new version of a notebook. `based` is the version that was edited. */
   async save(
     person: Person,
     { id, based, title, text }: { id: string; based: number; title: string; text: string },
@@ -153,7 +156,7 @@ export class NotebookStore {
       const { notebook, access } = this.#find(person, id, 'write');
       const now = current(notebook);
       if (now.digest === version.facts.digest && now.title === version.facts.title) {
-        // Nothing changed, or the client retries after a lost response.
+        // The text is unchanged, or the client retries after a lost response.
         return listed(notebook, person, access);
       }
       if (now.number !== based) {
@@ -167,7 +170,7 @@ export class NotebookStore {
     });
   }
 
-  /** Replaces the shares, and creates or removes the link. */
+  /** Replaces the users with access, and creates or removes the link. */
   async share(
     person: Person,
     id: string,
@@ -189,8 +192,8 @@ export class NotebookStore {
   async remove(person: Person, id: string): Promise<Listed> {
     return await this.#change(async () => {
       const { notebook, access } = this.#find(person, id, 'own');
-      // Texts are removed last: a text without a record cannot be found, so failing here does no
-      // harm.
+      // Texts are removed last. A text without a record cannot be found, so a failure here is
+      // harmless.
       await this.#records.commitRecords(RECORD_KIND, new Map([[id, null]]));
       this.#forget(notebook);
       const texts = notebook.versions.map(({ number }): [string, null] => [key(id, number), null]);
@@ -255,7 +258,8 @@ export class NotebookStore {
       const texts = new Map<string, Buffer | null>([[key(id, current(next).number), text]]);
       const retained = new Set(next.versions.map(({ number }) => number));
       const removed = (before?.versions ?? []).filter(({ number }) => !retained.has(number));
-      // A text without a record cannot be found; the next save replaces it.
+      // If the next commit fails, this text has no record. It then cannot be found, and the next
+      // save replaces it.
       await this.#records.commitRecords(shardOf(id), texts);
       await this.#commit(next);
       if (removed.length > 0) {

@@ -1,8 +1,8 @@
 /**
- * The workspace of each user who logs in: tabs, drafts and query log of the console. It consists of
- * entries whose content only the console interprets. Each entry has the time of its last change; of
- * two changes the later one is stored, so that several windows can write. Only its user can read
- * it.
+ * The workspace of each user who logs in: the console's tabs, drafts and query log. It consists of
+ * entries whose content only the console interprets. Each entry has the time of its last change. Of
+ * two conflicting changes the later one is stored, so that several windows can write. Only the user
+ * can read the workspace.
  */
 import { createHash, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
@@ -13,14 +13,14 @@ import { NotebookRefusal } from './model.js';
 import type { Records } from './store.js';
 
 const RECORD_KIND = 'workspace';
-/** The entry with the id and the encryption key of a workspace; clients never write it. */
+/** The entry with the workspace's ID and encryption key; clients never write it. */
 const IDENTITY = 'identity';
 const ID_BYTES = 12;
 const KEY_BYTES = 32;
 const MAX_ENTRIES = 2000;
 const LOG = 'log/';
 const ENTRY_NAME = /^(?:tab|log)\/[\w.-]{1,80}$/;
-/** Bytes counted for each entry, in addition to its content. */
+/** Bytes counted per entry, in addition to its content. */
 const ENTRY_BYTES = 128;
 
 const deflate = promisify(deflateRaw);
@@ -29,22 +29,22 @@ const inflate = promisify(inflateRaw);
 interface WorkspaceLimits {
   /** Maximum compressed bytes per user. */
   readonly userBytes: () => number;
-  /** Maximum compressed bytes for all users together. */
+  /** Maximum compressed bytes for all users in total. */
   readonly totalBytes: () => number;
 }
 
 /**
- * Data that a client needs in order to write to the workspace, and to encrypt the data that it
- * stores in the browser.
+ * Data that a client needs to write to the workspace and to encrypt the data that it stores in the
+ * browser.
  */
 interface Identity {
   readonly id: string;
-  /** 256 bits in base64. */
+  /** Encryption key: 256 bits in base64. */
   readonly key: string;
 }
 
 interface OpenedWorkspace extends Identity {
-  /** Content by name, as the client wrote it. */
+  /** Entry content by name, as the client wrote it. */
   readonly entries: Readonly<Record<string, unknown>>;
 }
 
@@ -54,9 +54,9 @@ export interface WorkspaceChanges {
 }
 
 interface Entry {
-  /** Milliseconds since 1970. */
+  /** Time of the last change, in milliseconds since 1970. */
   readonly changed: number;
-  /** Compressed JSON. */
+  /** Content as compressed JSON. */
   readonly bytes: Buffer;
 }
 
@@ -75,7 +75,7 @@ export class WorkspaceStore {
     this.#limits = limits;
   }
 
-  /** `user` is the key of an identity. */
+  /** Reads a workspace. `user` is an identity key. */
   async read(user: string): Promise<OpenedWorkspace> {
     const owner = hashOf(user);
     const identity = await this.#exclusively(() => this.#identityOf(owner));
@@ -89,8 +89,8 @@ export class WorkspaceStore {
   }
 
   /**
-   * `id` must be the id of the workspace that was read, so that a page of another user cannot
-   * write.
+   * Writes changes. `id` must be the ID of the workspace that was read, so that another user's page
+   * cannot write.
    */
   async write(user: string, id: string, { put, remove }: WorkspaceChanges): Promise<void> {
     const invalid = [...put.keys(), ...remove].find((name) => !ENTRY_NAME.test(name));
@@ -155,7 +155,7 @@ export class WorkspaceStore {
     this.#totalBytes += growth;
   }
 
-  /** The oldest log entries, to be removed so that drafts can always be saved. */
+  /** Returns the oldest log entries, which are removed so that drafts can always be saved. */
   #oldLog(entries: Entries): readonly string[] {
     let bytes = sizeOf(entries) - this.#limits.userBytes();
     let count = entries.size - MAX_ENTRIES;
@@ -235,7 +235,7 @@ function sizeOf(entries: Entries | undefined): number {
   );
 }
 
-/** Encodes the time of the change as digits, then a line feed, then the content. */
+/** Encodes an entry: the time of the change as digits, a line feed, then the content. */
 function encoded({ changed, bytes }: Entry): Buffer {
   return Buffer.concat([Buffer.from(`${changed}\n`), bytes]);
 }

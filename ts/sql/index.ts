@@ -1,8 +1,8 @@
 /**
- * Converts SQL text to a syntax tree, and back. It has no semantics: no table, type or function is
- * looked up.
+ * Converts SQL text to a syntax tree, and back. It has no semantics: it does not look up tables,
+ * types or functions.
  *
- * It imports only this folder and no Node module, because the console runs it in the browser.
+ * It imports only from this folder and no Node module, because the console runs it in the browser.
  */
 import type { Tree } from './ast.generated.js';
 import { parseExpression, parseOperand } from './expressions/expression.js';
@@ -36,20 +36,20 @@ const GRAMMAR: Grammar = {
 
 const END = TokenKind.End;
 /**
- * Minimum letters of a word that may be a mistyped keyword; shorter words resemble too many
+ * Minimum letters in a word that may be a mistyped keyword; shorter words resemble too many
  * keywords.
  */
 const MIN_WORD = 3;
-/** Matches errors about an unexpected token, rather than about its meaning. */
+/** Matches errors about an unexpected token, but not errors about a token's meaning. */
 const SAYS_EXPECTED = /^unexpected token| expected$/;
-/** Maximum UTF-16 code units after an error in which its word is searched. */
+/** Maximum number of UTF-16 code units after an error that are searched for the mistyped word. */
 const MAX_WORD = 64;
 
 /** A statement that any client may send. */
 export interface Statement {
-  /** The tree as the engine and the server read it; a session statement has no effect there. */
+  /** The tree for the engine and the server; a session statement has no effect there. */
   readonly tree: Tree;
-  /** The session statement; `null` for any other. */
+  /** The session statement; `null` for other statements. */
   readonly session: SessionStatement | null;
 }
 
@@ -65,7 +65,7 @@ export function readStatement(text: string): Statement {
   }
 }
 
-/** Adds the intended keyword to the error if a word seems to be mistyped: `WERE`, `ODER BY`. */
+/** Adds the intended keyword to the error if a word seems mistyped: `WERE`, `ODER BY`. */
 function withMeant(text: string, error: SyntaxError_): SyntaxError_ {
   if (!SAYS_EXPECTED.test(error.message)) {
     return error;
@@ -82,8 +82,8 @@ function withMeant(text: string, error: SyntaxError_): SyntaxError_ {
 }
 
 /**
- * Words that may have caused a syntax error at an offset: the word there, the word before it, and
- * the first word of the statement, which determines how the remainder is parsed.
+ * Returns the words that may have caused a syntax error at an offset: the word there, the word
+ * before it, and the statement's first word, which determines how the remainder is parsed.
  */
 function wordsAt(text: string, offset: number): { word: string; end: number }[] {
   const { kinds, starts, ends } = scan(text.slice(0, offset + MAX_WORD));
@@ -101,19 +101,19 @@ export function parse(text: string): Tree {
   return readStatement(text).tree;
 }
 
-/** The valid input at an offset in a text. */
+/** The valid input at an offset in the text. */
 interface Expected {
   /** Start of the word at the cursor, which a completion replaces. */
   readonly start: number;
   /** Keywords in upper case, sorted. */
   readonly keywords: readonly string[];
-  /** Valid elements other than keywords: `table`, `expression`, `type`, `name`. */
+  /** Valid grammar elements other than keywords: `table`, `expression`, `type`, `name`. */
   readonly contexts: readonly ProbeContext[];
 }
 
 /**
- * Returns the valid input after the text before `offset`. The parser reads up to that offset and
- * records every word that it would accept there.
+ * Returns the valid input at `offset`. The parser reads the text up to that offset and records
+ * every word that it would accept there.
  */
 export function expectedAt(text: string, offset: number): Expected {
   let before = text.slice(0, offset);
@@ -144,7 +144,7 @@ export function expectedAt(text: string, offset: number): Expected {
   return { start: before.length, keywords, contexts: [...probe.contexts].sort() };
 }
 
-/** Start of the last statement in a text. */
+/** Returns the start of the text's last statement. */
 function lastStatement(text: string): number {
   const tokens = scan(text);
   for (let index = tokens.kinds.length - 1; index >= 0; index -= 1) {

@@ -1,6 +1,6 @@
 /**
  * Ingestion over the columnar protocol. Messages are read while earlier ones are being committed.
- * All commits that are requested meanwhile are combined into one transaction.
+ * Commits that are requested in the meantime are combined into one transaction.
  */
 import { DatabaseError } from '../../engine/error.js';
 import type {
@@ -19,10 +19,10 @@ interface ColumnDatabase {
   openColumns(options: ColumnOptions): Promise<ColumnsAppender>;
 }
 
-/** An invalid message; neither this message nor any later one was written. */
+/** Reports an invalid message. Neither this message nor any later one was written. */
 export class MessageError extends Error {
   override readonly name = 'MessageError';
-  /** Status code of the protocol. */
+  /** Status code in the protocol. */
   readonly status: number;
 
   constructor(status: number, reason: string) {
@@ -36,11 +36,14 @@ const COLUMNS: RowsProtocol = {
   refused: ({ status = 0, reason }) => new MessageError(status, reason),
 };
 
-/** Receives the results for a client. */
+/** Sends the results to a client. */
 export interface ColumnSender {
   /** Called for each commit, in message order. */
   committed(commit: CommittedRows): Promise<void>;
-  /** Called when a message has failed; no further commits follow. `message` counts from 0. */
+  /**
+   * Called when a message has failed; no further commits follow. `message` is the message's number,
+   * counted from 0.
+   */
   failed(error: unknown, message: number): Promise<void>;
 }
 
@@ -49,13 +52,13 @@ export class ColumnFlow {
   readonly #appender: ColumnsAppender;
   readonly #writeAuthorizer: WriteAuthorizer;
   readonly #sender: ColumnSender;
-  /** Pending as long as there is something to commit. */
+  /** The running commits; pending until nothing is left to commit. */
   #commits: Promise<void> | null = null;
   #hasMore = false;
   #hasFailed = false;
   /** Number of messages read. */
   #read = 0;
-  /** Number of messages answered. */
+  /** Number of answered messages. */
   #answered = 0;
   /** The message that requested the current commit, counted from 1. */
   #last = 0;
@@ -82,8 +85,8 @@ export class ColumnFlow {
   }
 
   /**
-   * Reads the buffered messages. Resolves when more may be read, or to `null` if no more may be
-   * read.
+   * Reads the buffered messages. Resolves when more messages may be read, or to `null` if the
+   * connection must not read any more.
    */
   async take(messages: WebSocketReader): Promise<MessagesProgress | null> {
     let progress;
@@ -105,13 +108,13 @@ export class ColumnFlow {
     return this.#hasFailed ? null : progress;
   }
 
-  /** Refuses further messages: the next one is answered with this error. */
+  /** Refuses further messages. The next message is answered with this error. */
   async refuse(error: Error): Promise<void> {
     await this.#commits;
     await this.#fail(error, this.#read);
   }
 
-  /** Completes requested commits, and discards uncommitted rows. */
+  /** Completes all requested commits, and discards uncommitted rows. */
   async close(): Promise<void> {
     await this.#commits;
     await this.#appender.abort();
@@ -150,12 +153,12 @@ export class ColumnFlow {
       if (!isDenied || this.#planned.length < 2) {
         throw error;
       }
-      // Access to one of the commits may be denied, but the commits before it are still written.
+      // Access may be denied to one of the commits, but the commits before it are still written.
       return await this.#commit(true);
     }
   }
 
-  /** With `split`, commits only the first commit of the plan. */
+  /** Commits the planned commits; with `split`, only the first one. */
   async #commit(split: boolean): Promise<CommittedRows> {
     let splits = split;
     const finish = async (): Promise<RowsReply> => {

@@ -1,6 +1,6 @@
 /**
- * Commits rows that arrive without a statement: checks the permissions that the planned changes
- * require, then writes a single commit.
+ * Commits rows that arrive without a statement. Checks the permissions that the planned changes
+ * require, then writes all rows in a single commit.
  */
 import { DatabaseError } from '../../engine/error.js';
 import type {
@@ -12,17 +12,17 @@ import type {
 } from '../../engine/types.js';
 import type { WriteAuthorizer, WriteTarget } from '../../session/write-authorizer.js';
 
-/** Maximum number of times that a commit is replanned because other users changed its tables. */
+/** Maximum number of plans per commit. A commit is replanned if other users changed its tables. */
 const MAX_PLANS = 100;
 
 /** The engine's error for invalid rows. */
 type RefusedRows = Extract<RowsReply, { readonly state: 'refused' }>;
 
-/** Protocol-specific names and errors. */
+/** Names and errors that are specific to a protocol. */
 export interface RowsProtocol {
-  /** Name in the audit log. */
+  /** The protocol's name in the audit log. */
   readonly name: string;
-  /** Creates the error for invalid rows. */
+  /** Creates the error that reports invalid rows. */
   readonly refused: (reply: RefusedRows) => Error;
 }
 
@@ -31,7 +31,7 @@ export interface CommittedRows {
   /** The commit's transaction number; 0 if nothing was written. */
   readonly transaction: number;
   readonly tables: readonly string[];
-  /** For lines: how much of the message was read. */
+  /** For lines: the extent of the message that was read. */
   readonly read: LinesRead;
   /** For the columnar protocol: the requested commits, with indices into `tables`. */
   readonly commits: readonly AskedCommit[];
@@ -39,7 +39,7 @@ export interface CommittedRows {
   readonly more: boolean;
 }
 
-/** Returns a plan; the next call commits it. */
+/** Returns a plan on one call, and commits it on the next. */
 type Finish = () => Promise<RowsReply>;
 
 /** Commits all rows of an appender, or none. */
@@ -98,10 +98,7 @@ function targetOf({ table, creates, adds }: PlannedTable): WriteTarget {
   return { table, creates, overwrites: false, adds };
 }
 
-/**
- * Records rows in the audit log as other writes are recorded: one line for each change to the
- * catalog.
- */
+/** Records written rows in the audit log with one line per catalog change, as for other writes. */
 function recordChanges(
   targets: readonly WriteTarget[],
   writeAuthorizer: WriteAuthorizer,

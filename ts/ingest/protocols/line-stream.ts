@@ -1,21 +1,23 @@
 /**
- * A continuous stream of lines from a connection, buffered as bytes and committed in batches. The
- * engine splits the lines and reports where the last complete one ended.
+ * A continuous stream of lines from a connection. It is buffered as bytes and committed in batches.
+ * The engine splits the lines and reports the end of the last complete line.
  */
 import type { LineOptions } from '../../engine/types.js';
 import type { WriteAuthorizer } from '../../session/write-authorizer.js';
 import { commitLines, type LineDatabase, LineError } from './lines.js';
 
-/** Maximum bytes of a batch; other senders wait while it is committed. */
+/** Maximum bytes per batch; other senders wait while a batch is committed. */
 const BATCH_BYTES = 4 * 1024 * 1024;
 /**
- * Initial batch size after an invalid line; small, because another invalid line causes the bytes
- * after it to be read again.
+ * Initial batch size after an invalid line. It is small, because bytes after another invalid line
+ * must be read again.
  */
 const CAREFUL_BYTES = 16 * 1024;
-/** Above this number, buffers are merged into one, because a sender may send single bytes. */
+/**
+ * Number of buffers above which they are merged into one, because a sender may send single bytes.
+ */
 const MAX_CHUNKS = 64;
-/** Maximum size up to which the remainder of a batch is copied. */
+/** Maximum size of a batch remainder that is copied. */
 const COPIED_BYTES = 64 * 1024;
 const LINE_FEED = 0x0a;
 
@@ -23,7 +25,7 @@ interface LineStreamOptions {
   readonly database: LineDatabase;
   readonly lines: Omit<LineOptions, 'goesOn'>;
   readonly writeAuthorizer: WriteAuthorizer;
-  /** Number of rows after which a batch ends. */
+  /** Maximum rows per batch. */
   readonly maxRows: number;
   /** Receives the number of committed rows. */
   readonly committed: (rows: number) => void;
@@ -36,11 +38,11 @@ export class LineStream {
   #chunks: Buffer[] = [];
   /** Buffered bytes, including those of the batch being written. */
   #size = 0;
-  /** Number of leading bytes that are already known to belong to an incomplete line. */
+  /** Number of leading bytes that are known to belong to an incomplete line. */
   #begun = 0;
   #lines = 0;
   #batchBytes = BATCH_BYTES;
-  /** Whether the last batch ended before all buffered bytes were read. */
+  /** Whether the last batch ended before all buffered bytes had been read. */
   #isBehind = false;
   /** Whether to discard bytes up to the next line feed, because they belong to a skipped line. */
   #isSkipping = false;
@@ -53,12 +55,12 @@ export class LineStream {
     return this.#size;
   }
 
-  /** Bytes that no batch has read yet. */
+  /** Number of bytes that no batch has read yet. */
   get unread(): number {
     return this.#size - this.#begun;
   }
 
-  /** Whether the last batch left bytes for the next one. */
+  /** Whether the last batch left unread bytes for the next one. */
   get isBehind(): boolean {
     return this.#isBehind && this.unread > 0;
   }
@@ -146,7 +148,9 @@ export class LineStream {
     }
   }
 
-  /** Commits the valid lines before an invalid one. If a batch is too large, commits half of it. */
+  /**
+   * Commits the valid lines before an invalid line. If a batch is too large, commits half of it.
+   */
   async #commitBefore({ at, isTooLarge, message }: LineError): Promise<void> {
     const size = this.#size;
     const good = isTooLarge ? Math.floor(at / 2) : at;
@@ -158,7 +162,7 @@ export class LineStream {
     }
   }
 
-  /** Removes at most `maxBytes` from the front. */
+  /** Removes at most `maxBytes` from the front of the buffer. */
   #next(maxBytes: number): Buffer | null {
     const chunk = this.#chunks.shift();
     if (chunk === undefined) {

@@ -1,4 +1,4 @@
-/** Ingestion of lines: reads bytes, and writes one commit across all tables. */
+/** Ingestion of lines: reads bytes, and writes one commit for all tables. */
 import type { LineOptions, RowsAppender } from '../../engine/types.js';
 import type { WriteAuthorizer } from '../../session/write-authorizer.js';
 import { commitRows, type CommittedRows, type RowsProtocol } from './commit-rows.js';
@@ -9,16 +9,16 @@ export interface LineDatabase {
 }
 
 interface WrongLine {
-  /** Line number from 1. */
+  /** Line number, counted from 1. */
   readonly line: number;
   /** Offset of the line in the message, in bytes. */
   readonly at: number;
   readonly reason: string;
-  /** Whether the lines are valid but too many. */
+  /** Whether the lines are valid but exceed the limit. */
   readonly isTooLarge: boolean;
 }
 
-/** An invalid line: nothing of its message was written. */
+/** Reports an invalid line. Nothing from its message was written. */
 export class LineError extends Error implements Omit<WrongLine, 'reason'> {
   override readonly name = 'LineError';
   readonly line: number;
@@ -38,7 +38,7 @@ const LINES: RowsProtocol = {
   refused: (reply) => new LineError(reply),
 };
 
-/** Writes the rows of one message, all or none. Returns their number. */
+/** Writes all rows of one message or, if one is invalid, none. Returns their number. */
 export async function writeLines(
   database: LineDatabase,
   options: LineOptions,

@@ -1,4 +1,4 @@
-/** Conjunctions and disjunctions. */
+/** Chains of AND and OR conditions. */
 import type { NodeId, Span } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 

@@ -1,4 +1,4 @@
-/** `*` and its modifiers in a list. */
+/** `*` and its modifiers in a select list. */
 import type { Name, NodeId, SelectItem } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
 

@@ -52,7 +52,7 @@ function joined(path: readonly Name[]): Name {
   };
 }
 
-/** Parses a call from its opening parenthesis. */
+/** Parses a call, starting at its opening parenthesis. */
 export function parseCall(p: Parser, name: Name, start: number): NodeId {
   const open = p.start();
   p.advance();
@@ -99,8 +99,8 @@ export function parseCall(p: Parser, name: Name, start: number): NodeId {
 }
 
 /**
- * The fractions in `percentile_cont(ARRAY[…])`, each of which becomes a call; `null` if the list
- * has no array.
+ * Returns the fractions in `percentile_cont(ARRAY[…])`, each of which is converted to a call;
+ * `null` if the list contains no array.
  */
 function arrayItems(p: Parser, list: readonly NodeId[]): readonly NodeId[] | null {
   const [only = null] = list;
@@ -108,7 +108,7 @@ function arrayItems(p: Parser, list: readonly NodeId[]): readonly NodeId[] | nul
   return node?.kind === 'Array' && node.items.length > 0 ? node.items : null;
 }
 
-/** `switch(e, value, result, …, [otherwise])` as CASE. */
+/** Parses `switch(e, value, result, …, [otherwise])` to a CASE node. */
 function switchCase(p: Parser, list: readonly NodeId[], start: number): NodeId {
   const [operand = null, ...remaining] = list;
   const branches: { when: NodeId; then: NodeId }[] = [];
@@ -121,7 +121,7 @@ function switchCase(p: Parser, list: readonly NodeId[], start: number): NodeId {
 
 const TRIMS: ReadonlySet<string> = new Set(['TRIM', 'LTRIM', 'RTRIM']);
 
-/** `TRIM(LEADING 'x' FROM text)`: the side (here LEADING) becomes part of the function's name. */
+/** `TRIM(LEADING 'x' FROM text)`: the side (here LEADING) is appended to the function's name. */
 function trimName(p: Parser, name: Name): Name {
   const hasTrimSide = p.kind() === TokenKind.Word && p.value(1) !== ')' && p.value(1) !== ',';
   if (name.text.toUpperCase() !== 'TRIM' || !hasTrimSide) {
@@ -163,10 +163,10 @@ function callArguments(p: Parser, name: string, open: number): NodeId[] {
   return list;
 }
 
-/** The components of `make_interval`, in argument order. */
+/** The arguments of `make_interval`, in order. */
 const INTERVAL_FIELDS = ['YEARS', 'MONTHS', 'WEEKS', 'DAYS', 'HOURS', 'MINS', 'SECS'];
 
-/** `make_interval(days => 3)`: omitted components are 0. */
+/** Parses `make_interval(days => 3)`; omitted arguments are 0. */
 function intervalArguments(p: Parser, open: number): NodeId[] {
   const fields: (NodeId | undefined)[] = [];
   const first = p.start();
@@ -189,7 +189,10 @@ function intervalArguments(p: Parser, open: number): NodeId[] {
   return Array.from({ length: count }, (_, index) => fields[index] ?? nothing());
 }
 
-/** Whether `SUBSTRING(text FROM pattern)` has a pattern, which is PostgreSQL's second form. */
+/**
+ * Returns whether the second argument in `SUBSTRING(text FROM pattern)` is a pattern, as in
+ * PostgreSQL's second form.
+ */
 function isPattern(p: Parser, call: Pick<CallNode, 'name' | 'arguments'>): boolean {
   const [, from] = call.arguments;
   const isShortForm = call.name.text.toUpperCase() === 'SUBSTRING' && call.arguments.length === 2;
@@ -200,7 +203,10 @@ function isPattern(p: Parser, call: Pick<CallNode, 'name' | 'arguments'>): boole
   return node.kind === 'String' || (node.kind === 'Call' && node.name.text === SIMILAR_SUBSTRING);
 }
 
-/** The call that converts the pattern of `SUBSTRING(text SIMILAR …)` to a regular expression. */
+/**
+ * Name of the call that converts the pattern in `SUBSTRING(text SIMILAR …)` to a regular
+ * expression.
+ */
 const SIMILAR_SUBSTRING = 'similar_substring';
 
 /** `SIMILAR pattern ESCAPE 'c'`. */
@@ -258,7 +264,7 @@ function callArgument(p: Parser, name: string, open: number): NodeId {
   return p.grammar.expression(p);
 }
 
-/** Whether parentheses contain more than one expression. */
+/** Returns whether the parentheses contain more than one expression. */
 function atRow(p: Parser): boolean {
   let depth = 0;
   for (let ahead = 0; p.kind(ahead) !== TokenKind.End; ahead += 1) {
@@ -271,7 +277,7 @@ function atRow(p: Parser): boolean {
   return false;
 }
 
-/** `(a, b)` as one argument: a call named `ROW`. */
+/** Parses `(a, b)` as one argument: a call to `ROW`. */
 function rowArgument(p: Parser): NodeId {
   const start = p.start();
   const members = p.parenthesised(() => p.grammar.expression(p));
@@ -281,7 +287,7 @@ function rowArgument(p: Parser): NodeId {
   return p.add(row, start, p.lastEnd(), ...members);
 }
 
-/** Whether an argument is `part IN text`. */
+/** Returns whether an argument has the form `part IN text`. */
 function atPosition(p: Parser): boolean {
   let depth = 0;
   for (let ahead = 0; p.kind(ahead) !== TokenKind.End; ahead += 1) {
@@ -294,7 +300,7 @@ function atPosition(p: Parser): boolean {
   return false;
 }
 
-/** `POSITION(part IN text)`: the text is the first argument of the call. */
+/** `POSITION(part IN text)`: the text is passed as the call's first argument. */
 function positionArguments(p: Parser, open: number): NodeId[] {
   requireOperand(p, open);
   const needle = p.grammar.operand(p);
@@ -302,7 +308,7 @@ function positionArguments(p: Parser, open: number): NodeId[] {
   return [callArgument(p, 'POSITION', open), needle];
 }
 
-/** `EXTRACT(part FROM e)`: the part, a word or a string, becomes a string. */
+/** `EXTRACT(part FROM e)`: the part, which is a word or a string, is passed as a string. */
 function extractArguments(p: Parser): NodeId[] {
   const isText = p.kind() === TokenKind.String;
   const value = isText ? p.unquoted().toLowerCase() : p.written();
@@ -311,7 +317,7 @@ function extractArguments(p: Parser): NodeId[] {
   return [field, p.grammar.expression(p)];
 }
 
-/** `COLUMNS (name type, …)` of UNNEST: a call whose arguments are casts of the names. */
+/** Parses `COLUMNS (name type, …)` in UNNEST to a call whose arguments are casts of the names. */
 function jsonColumns(p: Parser): NodeId {
   const start = p.start();
   const name = p.takeName(false);
@@ -588,7 +594,9 @@ export function parseExists(p: Parser): NodeId {
   return p.add({ kind: 'Exists', query }, start, p.lastEnd(), query);
 }
 
-/** `[a, b]`, after ARRAY or inside another array; its position is that of the bracket. */
+/**
+ * Parses `[a, b]`, after ARRAY or inside another array. The node's position is that of the bracket.
+ */
 export function parseArray(p: Parser, start: number): NodeId {
   const open = p.start();
   p.advance();

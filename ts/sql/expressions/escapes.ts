@@ -9,13 +9,13 @@ const LETTERS: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
-/** Adjacent byte escapes form one string: `\xc3\xa9` is one letter. */
+/** Matches adjacent byte escapes as one string: `\xc3\xa9` is one letter. */
 const ESCAPE =
   /((?:\\x[0-9a-fA-F]{1,2}|\\[0-7]{1,3})+)|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|\\(.)/gsu;
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** The string at the cursor, with its escapes replaced. */
+/** Returns the string at the cursor with its escapes replaced. */
 export function escapedText(p: Parser): string {
   const text = p
     .unquoted()

@@ -55,17 +55,17 @@ const WORD_LEVELS = new Map<string, number>([
   ['IS', LEVEL_EQUALITY],
 ]);
 
-/** Any expression. */
+/** Parses any expression. */
 export function parseExpression(p: Parser): NodeId {
   return p.nested(() => logical(p, 'OR'));
 }
 
-/** An expression in which all operators bind tighter than IN. */
+/** Parses an expression in which all operators bind tighter than IN. */
 export function parseOperand(p: Parser): NodeId {
   return p.nested(() => binary(p, LEVEL_RANGE - 1));
 }
 
-/** AND or OR: a whole chain becomes one node. */
+/** Parses a chain of AND or OR, which becomes a single node. */
 function logical(p: Parser, word: 'AND' | 'OR'): NodeId {
   const start = p.start();
   const operand = (): NodeId => (word === 'OR' ? logical(p, 'AND') : binary(p, LEVEL_EQUALITY));
@@ -83,7 +83,7 @@ function logical(p: Parser, word: 'AND' | 'OR'): NodeId {
   return addLogical(p, word === 'OR' ? 'Or' : 'And', operands, span);
 }
 
-/** Parses operators up to a level; they are left-associative. */
+/** Parses operators up to a precedence level; they are left-associative. */
 function binary(p: Parser, level: number): NodeId {
   const start = p.start();
   let left = unary(p);
@@ -105,7 +105,10 @@ function binary(p: Parser, level: number): NodeId {
   }
 }
 
-/** Level of the operator at the current token; 0 if there is none. */
+/**
+ * Returns the precedence level of the operator at the current token; 0 if the token is not an
+ * operator.
+ */
 function operatorLevel(p: Parser): number {
   p.suggest(WORD_LEVELS.keys());
   p.suggest(['NOT']);
@@ -127,11 +130,11 @@ function operatorLevel(p: Parser): number {
     return 0;
   }
   if (word === 'SIMILAR' && p.value(negated ? 2 : 1) !== 'TO') {
-    // SIMILAR is a name here.
+    // Here SIMILAR is a name.
     return 0;
   }
   if (word === 'OVERLAPS' && (negated || p.value(1) !== '(')) {
-    // OVERLAPS is a name here.
+    // Here OVERLAPS is a name.
     return 0;
   }
   return WORD_LEVELS.get(word) ?? 0;
@@ -152,7 +155,10 @@ function markOperator(p: Parser, left: NodeId, start: number): NodeId {
   );
 }
 
-/** The right operand of an operator; for `~*` and `!~*`, a pattern made case-insensitive. */
+/**
+ * Returns the right operand of an operator; for `~*` and `!~*`, converts it to a case-insensitive
+ * pattern.
+ */
 function matched(p: Parser, mark: string, right: NodeId): NodeId {
   if (!mark.endsWith('~*')) {
     return right;
@@ -261,7 +267,9 @@ function similarOperator(
   return addBinary(p, operator, left, pattern, operatorSpan, start);
 }
 
-/** `pattern ESCAPE 'c'` becomes a call that returns the pattern with the default escape. */
+/**
+ * Parses `pattern ESCAPE 'c'` to a call that returns the pattern with the default escape character.
+ */
 function escapedPattern(p: Parser, pattern: NodeId, start: number): NodeId {
   if (!p.at('ESCAPE') || !atText(p, 1)) {
     return pattern;
@@ -277,7 +285,7 @@ function escapedPattern(p: Parser, pattern: NodeId, start: number): NodeId {
   return addCall(p, { text: 'like_escape', quoted: false, span }, start, [pattern, escape]);
 }
 
-/** Whether the token `ahead` is a string, or a placeholder for one. */
+/** Returns whether the token at offset `ahead` is a string, or a placeholder for one. */
 function atText(p: Parser, ahead: number): boolean {
   const kind = p.kind(ahead);
   return (
@@ -349,8 +357,8 @@ function between(
 }
 
 /**
- * `IS [NOT] NULL | TRUE | FALSE | DISTINCT FROM e`. Because null equals null, all except NULL are
- * `=`.
+ * Parses `IS [NOT] NULL | TRUE | FALSE | DISTINCT FROM e`. All forms except NULL are equivalent to
+ * `=`, because null equals null.
  */
 function isOperator(p: Parser, left: NodeId, start: number, operatorSpan: Span): NodeId {
   const negated = p.take('NOT');
@@ -390,7 +398,7 @@ function qualifiedOperator(p: Parser, left: NodeId, start: number): NodeId {
   return addBinary(p, operator, left, right, operatorSpan, start);
 }
 
-/** Prefix operators. */
+/** Parses prefix operators. */
 function unary(p: Parser): NodeId {
   const start = p.start();
   const mark = p.kind() === TokenKind.Mark ? p.value() : '';

@@ -1,6 +1,6 @@
 /**
- * `name => value` and `name := value`, for functions with options; each becomes a comparison in the
- * syntax tree.
+ * `name => value` and `name := value`, for functions with options. Each is represented as a
+ * comparison in the syntax tree.
  */
 import type { NodeId } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
@@ -14,7 +14,7 @@ const OPTION_TAKERS: ReadonlySet<string> = new Set([
   'READ_NDJSON',
 ]);
 
-/** Whether the next argument of the function `name` is an option. */
+/** Returns whether the next argument of the function `name` is an option. */
 export function atNamedArgument(p: Parser, name: string): boolean {
   const isName = p.kind() === TokenKind.Word || p.kind() === TokenKind.Quoted;
   return isName && (p.value(1) === '=>' || p.value(1) === ':=') && OPTION_TAKERS.has(name);

@@ -1,4 +1,4 @@
-/** Operands, parsed by recursive descent. Inside brackets, they can contain any expression. */
+/** Operands, parsed by recursive descent. Inside brackets they can contain any expression. */
 import type { NodeId } from '../ast.generated.js';
 import { addCall } from './add-call.js';
 import { callOrColumn, parseArray, parseCase, parseCast, parseExists } from './call.js';
@@ -27,7 +27,8 @@ export function postfix(p: Parser): NodeId {
     } else if (p.at('AT', 'TIME', 'ZONE')) {
       operand = atTimeZone(p, operand, start);
     } else if (p.take('COLLATE')) {
-      // Strings have only one collation, but psql's catalog queries specify one.
+      // psql's catalog queries specify a collation, which has no effect because strings have only
+      // one.
       p.qualified(p.name('collation name expected'));
     } else if (isRow && p.at('.') && p.kind(1) === TokenKind.Word) {
       operand = rowField(p, operand, start);
@@ -37,7 +38,7 @@ export function postfix(p: Parser): NodeId {
   }
 }
 
-/** `time AT TIME ZONE zone`: the local time in the zone. */
+/** Parses `time AT TIME ZONE zone`, which returns the local time in the zone. */
 function atTimeZone(p: Parser, time: NodeId, start: number): NodeId {
   const at = p.start();
   p.advance(3);
@@ -49,7 +50,7 @@ function atTimeZone(p: Parser, time: NodeId, start: number): NodeId {
   return addCall(p, name, start, [zone, time]);
 }
 
-/** `(row).field` becomes an ordinary call. */
+/** Parses `(row).field` as an ordinary call. */
 function rowField(p: Parser, row: NodeId, start: number): NodeId {
   const dot = p.start();
   p.advance();
@@ -79,7 +80,7 @@ function indexed(p: Parser, operand: NodeId, start: number): NodeId {
   return p.add({ kind: 'Index', operand, selectors }, start, p.lastEnd(), ...children);
 }
 
-/** An operand without operators. */
+/** Parses an operand without operators. */
 export function primary(p: Parser): NodeId {
   switch (p.kind()) {
     case TokenKind.Word:
@@ -235,7 +236,7 @@ function wordOperand(p: Parser): NodeId {
   return callOrColumn(p);
 }
 
-/** `ARRAY(SELECT e …)`: a call with the query as its argument. */
+/** Parses `ARRAY(SELECT e …)` to a call with the query as its argument. */
 function arrayOfQuery(p: Parser, start: number): NodeId {
   const span = { start, end: p.lastEnd() };
   const open = p.start();
@@ -246,7 +247,9 @@ function arrayOfQuery(p: Parser, start: number): NodeId {
   return addCall(p, { text: 'array', quoted: false, span }, start, [query]);
 }
 
-/** `timestamp '…'`, `timestamp with time zone '…'`; `null` if the word is a name. */
+/**
+ * Parses `timestamp '…'` and `timestamp with time zone '…'`; returns `null` if the word is a name.
+ */
 function typedString(p: Parser): NodeId | null {
   const isNarrowed = p.value(1) === '(' && p.kind(2) === TokenKind.Integer && p.value(3) === ')';
   const digits = isNarrowed ? 3 : 0;
@@ -269,7 +272,7 @@ function typedString(p: Parser): NodeId | null {
   return p.add({ kind: 'TypedString', type_name: typeName, value }, start, p.lastEnd());
 }
 
-/** Reports an error for an operator at `at` whose operands are missing. */
+/** Reports missing operands of the operator at `at`. */
 export function failMissing(
   p: Parser,
   name: string,

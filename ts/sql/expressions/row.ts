@@ -1,6 +1,6 @@
 /**
- * Row values: `(a, b) = (c, d)`, `(a, b) IN ((1, 2), (3, 4))`, `(ts, id) > ($1, $2)`. They become
- * comparisons between their members.
+ * Row values: `(a, b) = (c, d)`, `(a, b) IN ((1, 2), (3, 4))`, `(ts, id) > ($1, $2)`. They are
+ * converted to comparisons between their members.
  */
 import type { BinaryOperator, Node, NodeId, Span } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
@@ -9,7 +9,7 @@ import { addLogical } from './add-logical.js';
 
 const NAME = 'row';
 
-/** Expressions that are cheap enough to be evaluated again for each row value in a list. */
+/** Expressions that are cheap enough to evaluate again for each row value in a list. */
 const SHORT: ReadonlySet<Node['kind']> = new Set<Node['kind']>([
   'Column',
   'Parameter',
@@ -24,8 +24,8 @@ const SHORT: ReadonlySet<Node['kind']> = new Set<Node['kind']>([
 ]);
 
 /**
- * The operator for all members except the last, and the weaker operator that the first member must
- * satisfy.
+ * For each comparison, the operator for all members except the last, and the weaker operator that
+ * the first member must satisfy.
  */
 const ORDERS: Readonly<Partial<Record<BinaryOperator, readonly [BinaryOperator, BinaryOperator]>>> =
   {
@@ -65,7 +65,7 @@ export function overlapping(
   return addCall(p, { text: 'overlaps', quoted: false, span }, start, ranges.flat());
 }
 
-/** Refuses a statement with a row value that is not compared. */
+/** Refuses a statement in which a row value is not compared. */
 export function refuseRows(p: Parser): void {
   for (const row of p.rows) {
     const { start, end } = p.spanOf(row);
@@ -74,8 +74,8 @@ export function refuseRows(p: Parser): void {
 }
 
 /**
- * The members of a row value that is used as a list of keys, as in GROUP BY; `null` if it is not a
- * row.
+ * Returns the members of a row value that is used as a list of keys, as in GROUP BY; `null` if the
+ * node is not a row.
  */
 export function takeRowMembers(p: Parser, id: NodeId): readonly NodeId[] | null {
   const values = valuesOf(p, id);
@@ -83,7 +83,7 @@ export function takeRowMembers(p: Parser, id: NodeId): readonly NodeId[] | null 
   return values;
 }
 
-/** Compares two row values member by member; `null` if neither side is a row. */
+/** Compares two row values member by member; returns `null` if neither side is a row value. */
 export function comparedRows(
   p: Parser,
   operator: BinaryOperator,
@@ -130,7 +130,8 @@ export function comparedRows(
     return p.failAt('row values support only =, <>, <, <=, >, >= and IN', span.start, span.end);
   }
   const [strict, loose] = order;
-  // Built from the last member back: less, or equal and the remaining condition holds.
+  // Built from the last member to the first. For each member: it is less, or it is equal and the
+  // condition on the following members holds.
   const comparison = pairs.slice(0, -1).reduceRight(
     (condition, pair) => {
       const equal = addLogical(p, 'And', [compare('Equal', pair), condition], span);
@@ -138,11 +139,15 @@ export function comparedRows(
     },
     compare(operator, pairs.at(-1) ?? first),
   );
-  // Also adds a condition on the first member alone, which a time range or a zone map can use.
+  // Also adds a condition on the first member alone, with which a time range or a zone map can be
+  // used.
   return addLogical(p, 'And', [compare(loose, first), comparison], span);
 }
 
-/** Condition that a row value is in a list of row values; `null` if none of them is a row. */
+/**
+ * Returns the condition that a row value is in a list of row values; `null` if none of them is a
+ * row.
+ */
 export function rowAmong(
   p: Parser,
   row: NodeId,
@@ -165,13 +170,13 @@ export function rowAmong(
     : among;
 }
 
-/** Whether a value is a column, a constant or a cast of one. */
+/** Returns whether a value is a column, a constant or a cast of one of these. */
 function isShort(p: Parser, id: NodeId): boolean {
   const node = p.node(id);
   return node.kind === 'Cast' ? isShort(p, node.operand) : SHORT.has(node.kind);
 }
 
-/** The members of a row value; `null` for any other expression. */
+/** Returns the members of a row value; `null` for any other expression. */
 export function valuesOf(p: Parser, id: NodeId): readonly NodeId[] | null {
   const node = p.node(id);
   const isRow = node.kind === 'Call' && !node.name.quoted && node.name.text.toLowerCase() === NAME;

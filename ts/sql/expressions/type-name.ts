@@ -3,10 +3,13 @@ import type { TypeName } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 
-/** Fractional digits that TIMESTAMP stores. */
+/** Maximum fractional digits that TIMESTAMP stores. */
 const MICROSECOND_DIGITS = 6;
 
-/** A type as written in SQL: `GEOHASH(5c)`, `DOUBLE[][]`, `double precision`, `pg_catalog.text`. */
+/**
+ * Parses a type as written in SQL: `GEOHASH(5c)`, `DOUBLE[][]`, `double precision`,
+ * `pg_catalog.text`.
+ */
 export function parseType(p: Parser, missing: string): TypeName {
   p.suggestContext('type');
   if (p.kind() !== TokenKind.Word && p.kind() !== TokenKind.Quoted) {
@@ -72,7 +75,7 @@ function typeArguments(p: Parser): string[] {
   });
 }
 
-/** Checks the bounds of GEOHASH and DECIMAL, which belong to the type syntax. */
+/** Checks the limits of GEOHASH and DECIMAL, which are part of the type syntax. */
 function checkPrecision(p: Parser, name: string, argument: string | undefined, at: number): void {
   if (argument === undefined) {
     return;

@@ -1,6 +1,6 @@
 /**
- * `f(…) WITHIN GROUP (ORDER BY value)`: ordered-set aggregates. They become calls whose first
- * argument is the value.
+ * `f(…) WITHIN GROUP (ORDER BY value)`: ordered-set aggregates. They are converted to calls whose
+ * first argument is the value.
  */
 import type { NodeId, OrderItem } from '../ast.generated.js';
 import type { Parser } from '../parser/parser.js';
@@ -9,7 +9,7 @@ import { parseOrderItems } from './order-items.js';
 /** Functions that require WITHIN GROUP. */
 const ORDERED: ReadonlySet<string> = new Set(['PERCENTILE_CONT', 'PERCENTILE_DISC', 'MODE']);
 
-/** The ORDER BY item; `null` without WITHIN GROUP. */
+/** Parses the ORDER BY item; returns `null` without WITHIN GROUP. */
 export function parseWithinGroup(p: Parser, name: string): OrderItem | null {
   if (!p.at('WITHIN', 'GROUP')) {
     return null;
@@ -33,16 +33,16 @@ export function parseWithinGroup(p: Parser, name: string): OrderItem | null {
 }
 
 /**
- * Whether `percentile_cont` has a descending order; in that case both the values and the result are
- * negated.
+ * Returns whether `percentile_cont` has a descending order. If it has, both the values and the
+ * result are negated.
  */
 export function isFromTheTop(name: string, item: OrderItem | null): boolean {
   return item !== null && item.descending && name.toUpperCase() === 'PERCENTILE_CONT';
 }
 
 /**
- * The arguments of an ordered-set aggregate: the value, then the original arguments. If the order
- * is not numeric, a last argument states whether it is descending.
+ * Returns the arguments of an ordered-set aggregate: the value, then the original arguments. For
+ * MODE and a descending PERCENTILE_DISC, a last argument states whether the order is descending.
  */
 export function orderedArguments(
   p: Parser,
@@ -61,7 +61,7 @@ export function orderedArguments(
   return list;
 }
 
-/** `-operand`. */
+/** Adds the node for `-operand`. */
 export function negative(p: Parser, operand: NodeId, start: number): NodeId {
   const node = { kind: 'Unary', operator: 'Minus', operand } as const;
   return p.add(node, start, p.lastEnd(), operand);

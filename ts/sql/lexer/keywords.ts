@@ -1,6 +1,6 @@
 /**
- * Words with a fixed meaning. Few words are reserved: most are keywords only where the grammar
- * expects them, so that `timestamp`, `type` or `offset` can name a column.
+ * Words with a fixed meaning. Few words are reserved. Most are keywords only where the grammar
+ * expects them, so that `timestamp`, `type` or `offset` can be a column name.
  */
 
 /** Words that can be names only in double quotes. */
@@ -59,7 +59,9 @@ export const RESERVED: ReadonlySet<string> = new Set([
   'WITHIN',
 ]);
 
-/** Reserved words that can still be columns and aliases in positions where no keyword is valid. */
+/**
+ * Reserved words that can still be column names and aliases in positions where no keyword is valid.
+ */
 export const COLUMN_WORDS: ReadonlySet<string> = new Set([
   'ASOF',
   'CROSS',
@@ -76,21 +78,21 @@ export const COLUMN_WORDS: ReadonlySet<string> = new Set([
   'WHEN',
 ]);
 
-/** Those `COLUMN_WORDS` that have a meaning within a CASE, where an operand may start. */
+/**
+ * The `COLUMN_WORDS` that have a meaning within a CASE, in positions where an operand may start.
+ */
 export const CASE_WORDS: ReadonlySet<string> = new Set(['ELSE', 'THEN', 'WHEN']);
 
-/** Words that follow `COLUMN_WORDS` when these are keywords. */
+/** Words that, directly after one of the `COLUMN_WORDS`, make it a keyword. */
 export const AFTER_COLUMN_WORDS: ReadonlySet<string> = new Set(['BY', 'JOIN', 'ON', 'OUTER']);
 
 /** Reserved words that begin an operand. */
 export const OPERAND_STARTS: ReadonlySet<string> = new Set(['CASE', 'CAST', 'NOT', 'NULL']);
 
-/**
- * Reserved words that are also function names; they start an operand when a parenthesis follows.
- */
+/** Reserved words that are also function names. They start an operand if a parenthesis follows. */
 export const CALLABLE: ReadonlySet<string> = new Set(['LEFT', 'RIGHT', 'INSERT', 'WITHIN']);
 
-/** Words that continue a query after a source; therefore they cannot be its alias without AS. */
+/** Words that continue a query after a source. They therefore cannot be its alias without AS. */
 export const AFTER_SOURCE: ReadonlySet<string> = new Set([
   ...RESERVED,
   'ALIGN',
@@ -104,7 +106,7 @@ export const AFTER_SOURCE: ReadonlySet<string> = new Set([
 /** Words that form a join only before JOIN; elsewhere, `lt` or `window` may be a name. */
 export const SOFT_JOINS: ReadonlySet<string> = new Set(['HORIZON', 'LT', 'SPLICE', 'WINDOW']);
 
-/** Units of SAMPLE BY, TOLERANCE and offsets; case-sensitive. */
+/** Units in SAMPLE BY, TOLERANCE and offsets; case-sensitive. */
 export const INTERVAL_UNITS: ReadonlySet<string> = new Set([
   'n',
   'U',

@@ -1,18 +1,18 @@
 /**
- * Hand-written lexer. Every token has a span in UTF-16 offsets. Comments are dropped; hints are
- * kept.
+ * Hand-written lexer. Every token has a span in UTF-16 offsets. Comments are dropped, and hints are
+ * retained.
  *
- * Tokens are parallel arrays instead of objects, because a long INSERT has several hundred thousand
- * of them. Only `tokenize` throws. `scan` marks unreadable input as `Bad` and continues, so that
- * completion and splitting work on incomplete text.
+ * Tokens are stored in parallel arrays instead of objects, because a long INSERT has several
+ * hundred thousand of them. Only `tokenize` throws. `scan` marks unreadable input as `Bad` and
+ * continues, so that completion and splitting work on incomplete text.
  */
 import { findPlainRows, type PlainRowsRange } from './plain-rows.js';
 import { SyntaxError_ } from './syntax-error.js';
 
 export const TokenKind = {
-  /** Unquoted word; its value is the word in upper case. */
+  /** Unquoted word; the token value is the word in upper case. */
   Word: 0,
-  /** Operator or punctuation; its value is its text. */
+  /** Operator or punctuation; the token value is its text. */
   Mark: 1,
   /** `"name"` or `` `name` ``. */
   Quoted: 2,
@@ -36,9 +36,9 @@ export const TokenKind = {
   NamedParameter: 11,
   /** `@name`. */
   Variable: 12,
-  /** A comment that begins with a plus sign, right after SELECT. */
+  /** A comment that begins with a plus sign, directly after SELECT. */
   Hint: 13,
-  /** Unreadable input; its value is the reason. */
+  /** Unreadable input; the token value is the reason. */
   Bad: 14,
   End: 15,
   /** Rows of VALUES that consist entirely of plain literals. */
@@ -52,9 +52,12 @@ export interface Tokens {
   readonly kinds: TokenKind[];
   readonly starts: number[];
   readonly ends: number[];
-  /** The upper-case word, the mark, or the reason for a bad token; empty for other tokens. */
+  /**
+   * For each token, the upper-case word, the mark, or the reason why it is bad; empty for other
+   * tokens.
+   */
   readonly values: string[];
-  /** The rows of the token of kind `Rows`. */
+  /** The rows of the `Rows` token, if there is one. */
   rows: PlainRowsRange | null;
 }
 
@@ -99,7 +102,7 @@ const MARKS = [
   '}',
 ];
 
-/** Marks by their first character, longest first. */
+/** Marks by their first character, ordered from the longest to the shortest. */
 const MARKS_BY_FIRST = new Map<string, string[]>();
 for (const mark of MARKS) {
   const first = mark.charAt(0);
@@ -121,7 +124,7 @@ const isWordStart = (code: number): boolean =>
 
 const isWordPart = (code: number): boolean => isWordStart(code) || isDigit(code) || code === DOLLAR;
 
-/** The content of a quoted token, with doubled quotes replaced. */
+/** Returns the content of a quoted token, with doubled quotes replaced. */
 export function unquote(written: string): string {
   const quote = written.charAt(0);
   if (quote === '$') {
@@ -139,7 +142,7 @@ class Scanner {
   private at = 0;
   /** Nesting depth of square brackets, in which a colon separates the bounds of a slice. */
   private brackets = 0;
-  /** Whether rows of literals may be combined into one token. */
+  /** Whether to combine rows of literals into one token. */
   private readonly packs: boolean;
 
   constructor(text: string, packs: boolean) {
@@ -243,8 +246,8 @@ class Scanner {
       }
       end += 1;
     }
-    // Some letters from other scripts fold to ASCII (dotless i), so words that contain them are
-    // never keywords.
+    // Some non-ASCII letters have an ASCII upper-case form (dotless i), so words that contain
+    // non-ASCII letters are never keywords.
     const word = this.text.slice(start, end);
     this.push(TokenKind.Word, start, end, ascii ? word.toUpperCase() : word);
     if (this.packs && ascii && word.length === 6 && this.atInsertedRows()) {
@@ -252,7 +255,7 @@ class Scanner {
     }
   }
 
-  /** Whether the last token is the VALUES of an INSERT without a query. */
+  /** Returns whether the last token is the VALUES of an INSERT without a query. */
   private atInsertedRows(): boolean {
     const { values } = this.tokens;
     return values.at(-1) === 'VALUES' && values[0] === 'INSERT' && !values.includes('SELECT');
@@ -266,7 +269,7 @@ class Scanner {
     }
   }
 
-  /** Whether the dot starts a number (`.5`) rather than qualifying a name (`t.5`). */
+  /** Returns whether the dot starts a number (`.5`) rather than qualifying a name (`t.5`). */
   private startsFraction(): boolean {
     if (!isDigit(this.code(this.at + 1))) {
       return false;
@@ -315,7 +318,7 @@ class Scanner {
     this.classifyNumber(start, suffixStart, end, fraction);
   }
 
-  /** End of the exponent that starts at `from`; `from` if there is none. */
+  /** Returns the end of the exponent that starts at `from`, or `from` if there is none. */
   private exponent(from: number): number {
     if ((this.code(from) | 32) !== 101) {
       return from;
@@ -371,7 +374,7 @@ class Scanner {
     }
   }
 
-  /** `'…'`; directly after an E, a backslash escapes the next character. */
+  /** Reads `'…'`; directly after an E, a backslash escapes the next character. */
   private string(): void {
     const { starts, ends, values } = this.tokens;
     const touches = ends.at(-1) === this.at && (starts.at(-1) ?? 0) === this.at - 1;
@@ -392,7 +395,7 @@ class Scanner {
     this.bad(start, this.text.length, 'unclosed quoted string?');
   }
 
-  /** `$1`, `$$…$$`, `$tag$…$tag$`; the last two have no escapes. */
+  /** Reads `$1`, `$$…$$` or `$tag$…$tag$`; the last two have no escapes. */
   private dollar(): void {
     const start = this.at;
     let end = start + 1;
@@ -430,7 +433,7 @@ class Scanner {
     this.bad(start, end, `invalid constant: ${this.text.slice(start, end)}`);
   }
 
-  /** A prefix character and the following characters: `$1`, `@name`, `:name`. */
+  /** Reads a prefix character and the characters that belong to it: `$1`, `@name`, `:name`. */
   private prefixed(kind: TokenKind, belongs: (code: number) => boolean): void {
     const start = this.at;
     let end = start + 1;
@@ -466,8 +469,8 @@ class Scanner {
 }
 
 /**
- * All tokens, ending with kind `End`; unreadable input becomes `Bad` tokens. With `packs`, rows of
- * plain literals after the VALUES of an INSERT become one token.
+ * Returns all tokens, ending with an `End` token; unreadable input is returned as `Bad` tokens.
+ * With `packs`, rows of plain literals after the VALUES of an INSERT become one token.
  */
 export function scan(text: string, packs = false): Tokens {
   return new Scanner(text, packs).run();

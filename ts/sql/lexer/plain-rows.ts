@@ -1,11 +1,11 @@
 /**
  * Finds rows of plain literals without creating a token per cell: `(1, 'a', null), (2, 'b', -1.5)`.
- * A long INSERT has hundreds of thousands of cells. They remain text, and are parsed where their
- * values are needed (`crates/ast`). Rows that are not plain are left to the lexer and the grammar,
- * so this code never refuses input.
+ * A long INSERT has hundreds of thousands of cells. The rows remain text, and are parsed where
+ * their values are needed (`crates/ast`). Rows that are not plain are left to the lexer and the
+ * parser, so this code never refuses input.
  */
 
-/** Location of rows of plain literals. */
+/** Position of the rows of plain literals. */
 export interface PlainRowsRange {
   readonly rows: number;
   /** Offset of the first parenthesis. */
@@ -26,7 +26,10 @@ const LETTER_F = 102;
 /** Bit that converts an ASCII letter to lower case. */
 const SMALL = 32;
 
-/** The plain rows from `from` up to the first row that is not plain; `null` if there are none. */
+/**
+ * Returns the plain rows from `from` up to the first row that is not plain; `null` if there are
+ * none.
+ */
 export function findPlainRows(text: string, from: number): PlainRowsRange | null {
   const start = skipSpace(text, from);
   let rows = 0;
@@ -48,7 +51,7 @@ export function findPlainRows(text: string, from: number): PlainRowsRange | null
   return rows === 0 ? null : { rows, start, end };
 }
 
-/** End of the row that opens at `open`; -1 if it is not plain. */
+/** Returns the end of the row that opens at `open`; -1 if it is not plain. */
 function rowEnd(text: string, open: number): number {
   let at = open;
   let code = COMMA;
@@ -82,7 +85,7 @@ function stringEnd(text: string, start: number): number {
   return close < 0 ? -1 : close + 1;
 }
 
-/** Digits, optionally with a fraction and an exponent. */
+/** Returns the end of a number: digits, optionally with a fraction and an exponent. */
 function numberEnd(text: string, start: number): number {
   let end = digitsEnd(text, start);
   if (end === start) {
@@ -112,7 +115,7 @@ function digitsEnd(text: string, from: number): number {
   return end;
 }
 
-/** `null`, `true`, `false`; `first` is the initial letter in lower case. */
+/** Returns the end of `null`, `true` or `false`; `first` is the initial letter in lower case. */
 function wordEnd(text: string, start: number, first: number): number {
   const end = start + (first === LETTER_F ? 5 : 4);
   const word = text.slice(start, end).toLowerCase();

@@ -1,6 +1,6 @@
 /**
- * Names in scope at a cursor: the tables whose columns are valid there, the common tables and the
- * variables. It works on tokens only, so it also handles incomplete statements.
+ * Names in scope at a cursor: the tables whose columns are valid there, the CTEs and the variables.
+ * It uses only tokens, so it also handles incomplete statements.
  */
 import { AFTER_SOURCE, SOFT_JOINS } from './keywords.js';
 import { scan, TokenKind, type Tokens, unquote } from './lexer.js';
@@ -17,18 +17,21 @@ interface ScopeSource {
 
 /** The names in scope at an offset. */
 export interface Scope {
-  /** Sources, those of the innermost query first, then those of the enclosing queries. */
+  /**
+   * Sources, starting with those of the innermost query, followed by those of the enclosing
+   * queries.
+   */
   readonly sources: readonly ScopeSource[];
-  /** Names that WITH defines. */
+  /** Names of CTEs, which WITH defines. */
   readonly commonTables: readonly string[];
-  /** Names that DECLARE defines, without their prefix. */
+  /** Names that DECLARE defines, without the `@` prefix. */
   readonly variables: readonly string[];
 }
 
-/** Words before a table name that has neither an alias nor arguments. */
+/** Words before a table name that cannot have an alias or arguments. */
 const BEFORE_TABLE: ReadonlySet<string> = new Set(['INTO', 'TABLE']);
 
-/** Words that end the list of sources. */
+/** Words that end the FROM list. */
 const AFTER_SOURCES: ReadonlySet<string> = new Set([
   'WHERE',
   'LATEST',
@@ -47,7 +50,7 @@ const AFTER_SOURCES: ReadonlySet<string> = new Set([
 
 const SET_OPERATORS: ReadonlySet<string> = new Set(['UNION', 'EXCEPT', 'INTERSECT']);
 
-/** Cursor over the tokens of one level; a parenthesised group is one step. */
+/** Cursor over the tokens on one nesting level; a parenthesised group is one step. */
 class Level {
   private readonly tokens: Tokens;
   private readonly closing: readonly number[];
@@ -65,7 +68,7 @@ class Level {
     return this.at >= this.end;
   }
 
-  /** The current word in upper case, or the current mark; empty for other tokens. */
+  /** Returns the current word in upper case, or the current mark; empty for other tokens. */
   value(offset = 0): string {
     const index = this.at + offset;
     return index < this.end ? (this.tokens.values[index] ?? '') : '';
@@ -80,18 +83,18 @@ class Level {
     this.at = close < 0 ? this.at + 1 : close + 1;
   }
 
-  /** Whether the cursor is at a word in `words`. */
+  /** Returns whether the current token is a word in `words`. */
   sees(words: ReadonlySet<string>): boolean {
     return this.kind() === TokenKind.Word && words.has(this.value());
   }
 
-  /** The text inside the parentheses that open here. */
+  /** Returns the text inside the parentheses that open at the cursor. */
   inside(): string {
     const { text, starts, ends } = this.tokens;
     return text.slice(ends[this.at], starts[this.closing[this.at] ?? -1]);
   }
 
-  /** Returns the name here without quotes and advances; `null` if there is none. */
+  /** Returns the name at the cursor without quotes, and advances; `null` if there is none. */
   name(): string | null {
     const kind = this.kind();
     const isQuoted = kind === TokenKind.Quoted || kind === TokenKind.String;
@@ -105,7 +108,7 @@ class Level {
   }
 }
 
-/** The names in scope at `offset` of a text with one statement. */
+/** Returns the names in scope at `offset` in a text with one statement. */
 export function scopeAt(text: string, offset: number): Scope {
   const tokens = scan(text);
   const last = tokens.kinds.length - 1;
@@ -128,7 +131,7 @@ export function scopeAt(text: string, offset: number): Scope {
 }
 
 /**
- * Maps each opening parenthesis to the index of its closing one, or to `last` if it is unclosed.
+ * Maps each opening parenthesis to the index of its closing one, or to `last` if it is not closed.
  */
 function closingParentheses(tokens: Tokens, last: number): number[] {
   const closing = Array<number>(last + 1).fill(-1);
@@ -149,8 +152,8 @@ function closingParentheses(tokens: Tokens, last: number): number[] {
 }
 
 /**
- * Token ranges of the groups around the offset: the innermost parentheses first, the whole
- * statement last.
+ * Returns the token ranges of the groups around the offset: the innermost parentheses first, the
+ * whole statement last.
  */
 function groupsAround(
   tokens: Tokens,
@@ -168,7 +171,7 @@ function groupsAround(
   return groups;
 }
 
-/** The operand of a set operation in which the offset is located. */
+/** Returns the operand of a set operation that contains the offset. */
 function blockAround(tokens: Tokens, level: Level, offset: number): [number, number] {
   let start = level.at;
   while (!level.done) {
@@ -183,7 +186,7 @@ function blockAround(tokens: Tokens, level: Level, offset: number): [number, num
   return [start, level.at];
 }
 
-/** `WITH a AS (…), b (x) AS (…)`. */
+/** Returns the CTE names in `WITH a AS (…), b (x) AS (…)`. */
 function namesOfWith(level: Level): string[] {
   const names: string[] = [];
   let isList = false;
@@ -207,7 +210,9 @@ function namesOfWith(level: Level): string[] {
   return names;
 }
 
-/** The sources of a SELECT block, of the short form, or of a statement that names a table. */
+/**
+ * Returns the sources of a SELECT block, of the short form, or of a statement that names a table.
+ */
 function sourcesOf(level: Level): ScopeSource[] {
   const sources: ScopeSource[] = [];
   let previous = '';
@@ -229,7 +234,7 @@ function sourcesOf(level: Level): ScopeSource[] {
   return sources;
 }
 
-/** Words that start a statement other than the short form. */
+/** Words that begin a statement other than the short form. */
 const NOT_SHORT: ReadonlySet<string> = new Set([
   ...AFTER_SOURCE,
   'DELETE',
@@ -245,7 +250,7 @@ function isName(level: Level): boolean {
   return level.kind() === TokenKind.Word || level.kind() === TokenKind.Quoted;
 }
 
-/** Reads sources such as `a x, (…) AS y JOIN b ON …`, up to the clause that follows them. */
+/** Reads sources such as `a x, (…) AS y JOIN b ON …`, up to the clause that follows. */
 function readSources(level: Level, sources: ScopeSource[]): void {
   let expected = true;
   while (!level.done && !level.sees(AFTER_SOURCES)) {

@@ -1,4 +1,4 @@
-/** Splits a text with several statements. */
+/** Splits a text into statements. */
 import { TokenKind, scan } from './lexer.js';
 
 /** A statement, without its semicolon. */
@@ -8,7 +8,7 @@ export interface StatementText {
   readonly start: number;
 }
 
-/** The statements between top-level semicolons, without empty ones. */
+/** Returns the statements between top-level semicolons, without empty statements. */
 export function splitStatements(text: string): StatementText[] {
   const tokens = scan(text, true);
   const statements: StatementText[] = [];
@@ -30,7 +30,7 @@ export function splitStatements(text: string): StatementText[] {
   return statements;
 }
 
-/** The first `?` that is a parameter; `null` if there is none. */
+/** Returns the offset of the first `?` that is a parameter; `null` if there is none. */
 export function firstQuestionMark(text: string): number | null {
   const { kinds, starts, values } = scan(text);
   const index = kinds.findIndex((kind, at) => kind === TokenKind.Mark && values[at] === '?');

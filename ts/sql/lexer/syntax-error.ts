@@ -1,4 +1,4 @@
-/** The only error of this folder: a message and its position in the SQL text. */
+/** The only error type in this folder: a message and its position in the SQL text. */
 
 /** An invalid statement. Offsets are UTF-16 code units in the original text. */
 export class SyntaxError_ extends Error {

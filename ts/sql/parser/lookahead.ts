@@ -1,4 +1,4 @@
-/** Tests what can start at the current token, and checks closing tokens. */
+/** Tests what can start at the current token, and checks closing brackets. */
 import { CALLABLE, OPERAND_STARTS } from '../lexer/keywords.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from './parser.js';
@@ -9,7 +9,7 @@ const OPERAND_MARKS: ReadonlySet<string> = new Set(['(', '[', '-', '+', '~', '?'
 /** Words that start an operand. */
 const OPERAND_WORDS = ['CASE', 'CAST', 'NOT', 'NULL', 'TRUE', 'FALSE', 'ARRAY', 'EXISTS'];
 
-/** Whether an operand can start at the current token. */
+/** Returns whether an operand can start at the current token. */
 export function atOperand(p: Parser): boolean {
   p.suggestContext('expression');
   p.suggest(OPERAND_WORDS);
@@ -29,7 +29,7 @@ export function atOperand(p: Parser): boolean {
   return kind !== TokenKind.End && kind !== TokenKind.Hint && kind !== TokenKind.Bad;
 }
 
-/** Expects the closing square bracket for `open`. */
+/** Consumes the closing square bracket for `open`, or fails. */
 export function closeBracket(p: Parser, open: number): void {
   if (p.take(']')) {
     return;
@@ -40,7 +40,7 @@ export function closeBracket(p: Parser, open: number): void {
   p.fail("',' or ']' expected");
 }
 
-/** Tokens that can follow a column named ALL; in `SELECT ALL x`, a value follows instead. */
+/** Tokens that can follow a column named ALL. In `SELECT ALL x`, an operand follows instead. */
 const AFTER_COLUMN: ReadonlySet<string> = new Set(
   (
     ', ) ; . = < > <= >= <> != :: FROM AS IS IN LIKE BETWEEN WHERE ORDER LIMIT UNION EXCEPT ' +
@@ -48,20 +48,20 @@ const AFTER_COLUMN: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Skips `ALL`, the default and opposite of DISTINCT; a column may also have that name. */
+/** Skips `ALL`, which is the default and the opposite of DISTINCT, unless it is a column name. */
 export function takeAll(p: Parser): void {
   if (p.sees('ALL') && p.kind(1) !== TokenKind.End && !AFTER_COLUMN.has(p.value(1))) {
     p.advance();
   }
 }
 
-/** Whether a query (not an expression) starts here. */
+/** Returns whether a query (not an expression) starts here. */
 export function atQuery(p: Parser): boolean {
   const begins = p.at('SELECT') || p.at('DECLARE') || p.at('VALUES', '(');
   return begins || (p.at('WITH') && p.value(1) !== 'OFFSET');
 }
 
-/** Requires an operand. Inside parentheses, a keyword counts as a stray literal. */
+/** Requires an operand. A keyword inside parentheses is reported as a dangling literal. */
 export function requireOperand(p: Parser, open: number): void {
   if (atOperand(p) && !p.at('*')) {
     return;

@@ -2,23 +2,23 @@
  * The state of a parse: a cursor over the tokens, the tree under construction, and the limits.
  *
  * The grammar is in the neighbouring modules (`expression.ts`, `query.ts`, …), as functions of a
- * `Parser`. `nested` limits recursion; `height` and `countTerm` limit long chains. Therefore no
- * text can exhaust the stack, here or in code that walks the tree.
+ * `Parser`. `nested` limits recursion; `height` and `countTerm` limit long chains. Therefore no SQL
+ * text can overflow the stack, neither here nor in code that walks the tree.
  */
 import type { Name, Node, NodeId, PlainRows, Span, Tree } from '../ast.generated.js';
 import { AFTER_COLUMN_WORDS, CASE_WORDS, COLUMN_WORDS, RESERVED } from '../lexer/keywords.js';
 import { TokenKind, tokenize, type Tokens, unquote } from '../lexer/lexer.js';
 import { SyntaxError_ } from '../lexer/syntax-error.js';
 
-/** Maximum UTF-16 code units of a statement. */
+/** Maximum UTF-16 code units in a statement. */
 export const MAX_TEXT_LENGTH = 1_048_576;
 /** The database name that PostgreSQL clients see. */
 const DATABASE = 'qdb';
-/** Schemas other than `public`; they are part of a table's name. */
+/** Schemas that are part of a table's name, unlike `public`. */
 const SCHEMAS: ReadonlySet<string> = new Set(['pg_catalog', 'information_schema', 'sys']);
-/** Maximum nesting of parentheses, subqueries and prefix operators. */
+/** Maximum nesting depth of parentheses, subqueries and prefix operators. */
 export const MAX_NESTING = 256;
-/** Maximum members of a list, or of a chain of AND, OR, || or +. */
+/** Maximum members in a list, or in a chain of AND, OR, || or +. */
 export const MAX_TERMS = 10_000;
 /** Maximum nodes between a leaf and the root, summed over chains of different operators. */
 const MAX_HEIGHT = 1_024;
@@ -26,14 +26,14 @@ const MAX_HEIGHT = 1_024;
 /** Grammar rules that are used recursively. */
 export interface Grammar {
   readonly expression: (parser: Parser) => NodeId;
-  /** The left side of IN. */
+  /** Parses the left operand of IN. */
   readonly operand: (parser: Parser) => NodeId;
   readonly query: (parser: Parser) => NodeId;
 }
 
 /** Records which words and elements are valid at a token. */
 export interface Probe {
-  /** Index of the token in question. */
+  /** Index of the token that is probed. */
   readonly index: number;
   readonly keywords: Set<string>;
   readonly contexts: Set<ProbeContext>;
@@ -49,9 +49,9 @@ export class Parser {
   readonly grammar: Grammar;
   /** Index of the current token. */
   index = 0;
-  /** Row values such as `(a, b)` that have not been used in a comparison yet. */
+  /** Row values such as `(a, b)` that have not been compared yet. */
   readonly rows = new Set<NodeId>();
-  /** Index of the FROM that may be preceded by an empty select list. */
+  /** Index of a FROM before which the select list may be empty. */
   bareFrom = -1;
   private readonly tokens: Tokens;
   private readonly nodes: Node[] = [];
@@ -77,18 +77,18 @@ export class Parser {
     this.probe = probe;
   }
 
-  // ---- looking ----
+  // ---- lookahead ----
 
   kind(offset = 0): TokenKind {
     return this.tokens.kinds[this.index + offset] ?? TokenKind.End;
   }
 
-  /** The upper-case word or the mark; empty for other tokens. */
+  /** Returns the upper-case word or the mark; empty for other tokens. */
   value(offset = 0): string {
     return this.tokens.values[this.index + offset] ?? '';
   }
 
-  /** A token as written. */
+  /** Returns a token as written. */
   written(offset = 0): string {
     return this.text.slice(this.start(offset), this.end(offset));
   }
@@ -101,7 +101,7 @@ export class Parser {
     return this.tokens.ends[this.index + offset] ?? this.text.length;
   }
 
-  /** Consumes the rows of plain literals at the current token; `null` if there are none. */
+  /** Consumes the rows of plain literals at the current token; returns `null` if there are none. */
   takePlainRows(): PlainRows | null {
     const { rows } = this.tokens;
     if (this.kind() !== TokenKind.Rows || rows === null) {
@@ -112,7 +112,7 @@ export class Parser {
     return { text: this.text.slice(start, end), rows: rows.rows, span: { start, end } };
   }
 
-  /** End of the previous token. */
+  /** Returns the end of the previous token. */
   lastEnd(): number {
     return this.index === 0 ? 0 : this.end(-1);
   }
@@ -121,7 +121,10 @@ export class Parser {
     return this.kind() === TokenKind.End;
   }
 
-  /** Whether the next tokens are these words and marks; records that they are valid here. */
+  /**
+   * Returns whether the next tokens are these words and marks, and records that they are valid
+   * here.
+   */
   at(...values: readonly string[]): boolean {
     for (let offset = 0; offset < values.length; offset += 1) {
       if (this.probe !== null && this.index + offset === this.probe.index) {
@@ -135,8 +138,8 @@ export class Parser {
   }
 
   /**
-   * Like `at`, for a word that is not valid here and is only tested for an error message or to
-   * resolve an ambiguity. It is not recorded as valid.
+   * Like `at`, but does not record the word as valid. For words that are tested only for an error
+   * message or to resolve an ambiguity.
    */
   sees(value: string, next = ''): boolean {
     if (this.kind() > WORD_OR_MARK_MAX || this.value() !== value) {
@@ -146,7 +149,8 @@ export class Parser {
   }
 
   /**
-   * Records words that are valid here but are looked up in a table rather than tested individually.
+   * Records words that are valid here but are looked up in a table instead of being tested
+   * individually.
    */
   suggest(words: Iterable<string>): void {
     if (this.probe?.index !== this.index) {
@@ -157,7 +161,7 @@ export class Parser {
     }
   }
 
-  /** Records that a name, an expression, … is valid here. */
+  /** Records that a grammar element, such as a name or an expression, is valid here. */
   suggestContext(context: ProbeContext): void {
     if (this.probe !== null && this.index === this.probe.index) {
       this.probe.contexts.add(context);
@@ -178,7 +182,7 @@ export class Parser {
     this.index = Math.min(this.index + count, this.tokens.kinds.length - 1);
   }
 
-  /** Consumes these words and marks if they are next. */
+  /** Consumes these words and marks if they are the next tokens. */
   take(...values: readonly string[]): boolean {
     if (!this.at(...values)) {
       return false;
@@ -193,7 +197,7 @@ export class Parser {
     }
   }
 
-  /** A comma-separated list. */
+  /** Parses a comma-separated list. */
   list<T>(member: () => T): T[] {
     const start = this.start();
     const members = [member()];
@@ -213,7 +217,7 @@ export class Parser {
     return members;
   }
 
-  /** Expects the closing parenthesis for `open`. */
+  /** Consumes the closing parenthesis for `open`, or fails. */
   close(open: number): void {
     if (this.take(')')) {
       return;
@@ -229,7 +233,10 @@ export class Parser {
 
   // ---- names ----
 
-  /** A name: an unreserved word, or a quoted name. Any other token fails with `missing`. */
+  /**
+   * Parses a name, which is an unreserved word or a quoted name. Any other token fails with
+   * `missing`.
+   */
   name(missing: string, context: ProbeContext = 'name'): Name {
     this.suggestContext(context);
     const kind = this.kind();
@@ -248,7 +255,7 @@ export class Parser {
     return this.fail(missing);
   }
 
-  /** A column name or an alias, in a position where no keyword is valid. */
+  /** Parses a column name or an alias in a position where no keyword is valid. */
   columnName(missing: string): Name {
     if (!this.atAnyOf(COLUMN_WORDS)) {
       return this.name(missing);
@@ -258,8 +265,8 @@ export class Parser {
   }
 
   /**
-   * Whether a reserved word is a column here, because no token follows that would make it a
-   * keyword.
+   * Returns whether a reserved word is a column name here, because the next token does not make it
+   * a keyword.
    */
   atColumnWord(): boolean {
     const isOfCase = this.openCases > 0 && this.atAnyOf(CASE_WORDS);
@@ -268,8 +275,9 @@ export class Parser {
   }
 
   /**
-   * A table or view name, optionally in single quotes. PostgreSQL clients qualify it with a
-   * database and a schema: `public` contains every table; other schemas are part of the name.
+   * Parses a table or view name, optionally in single quotes. PostgreSQL clients qualify it with a
+   * database and a schema. The schema `public` contains every table; other schemas are part of the
+   * name.
    */
   tableName(missing: string): Name {
     if (this.kind() === TokenKind.String) {
@@ -302,12 +310,12 @@ export class Parser {
     };
   }
 
-  /** Whether another part of a dotted name follows. */
+  /** Returns whether another component of a dotted name follows. */
   private atNextName(): boolean {
     return this.at('.') && (this.kind(1) === TokenKind.Word || this.kind(1) === TokenKind.Quoted);
   }
 
-  /** `a.b.c` as a single name. */
+  /** Parses `a.b.c` as a single name. */
   qualified(first: Name): Name {
     let name = first;
     while (this.atNextName()) {
@@ -322,13 +330,13 @@ export class Parser {
     return name;
   }
 
-  /** A name that may contain dots, of a user or a volume. */
+  /** Parses the name of a user or a volume, which may contain dots. */
   dottedName(missing: string): Name {
     const isText = this.kind() === TokenKind.String;
     return this.qualified(isText ? this.takeName(true) : this.name(missing, 'table'));
   }
 
-  /** Consumes the current token as a name, whatever its kind. */
+  /** Consumes the current token as a name, regardless of its kind. */
   takeName(quoted: boolean): Name {
     const text = quoted ? this.unquoted() : this.written();
     const span = { start: this.start(), end: this.end() };
@@ -336,7 +344,7 @@ export class Parser {
     return { text, quoted, span };
   }
 
-  /** A token without its quotes, with doubled quotes replaced. */
+  /** Returns a token without its quotes, with doubled quotes replaced. */
   unquoted(): string {
     return unquote(this.written());
   }
@@ -414,7 +422,7 @@ export class Parser {
     this.failAt(message, this.start(), this.end());
   }
 
-  /** Fails at the current token or, at the end of the text, at the last one. */
+  /** Fails at the current token or, at the end of the text, at the last token. */
   failAtNearestToken(message: string): never {
     if (this.atEnd() && this.index > 0) {
       this.failAt(message, this.start(-1), this.end(-1));

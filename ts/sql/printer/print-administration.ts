@@ -1,4 +1,4 @@
-/** Prints views, COPY and backups. */
+/** Prints statements about views, COPY and backups. */
 import type {
   BackupStatement,
   CopyStatement,
@@ -29,7 +29,7 @@ export const KINDS = {
   LiveView: 'LIVE VIEW',
 } as const;
 
-/** `WORDS value`, or nothing if there is no value. */
+/** Returns `WORDS value`, or nothing if there is no value. */
 function clause(words: string, value: string | null): string[] {
   return value === null ? [] : [`${words} ${value}`];
 }
@@ -164,7 +164,7 @@ export function printViewAction(printer: Printer, action: ViewAction): string {
   }
 }
 
-/** An option of an index or a column; lists are in parentheses. */
+/** Prints an option of an index or a column; lists are enclosed in parentheses. */
 export function printIndexOption({ name, value }: OptionValue): string {
   const enclosed = /^(?:include|parquet)$/i.test(name.text);
   const text = value?.text ?? '';

@@ -1,5 +1,5 @@
 /**
- * Prints expressions. Parentheses are printed only where the text would otherwise parse
+ * Prints expressions. Parentheses are printed only where the output would otherwise parse
  * differently.
  */
 import type {
@@ -18,7 +18,7 @@ import type {
 } from '../ast.generated.js';
 import { TokenKind, scan } from '../lexer/lexer.js';
 
-/** State that is needed to print queries inside expressions. */
+/** State that is needed for printing queries inside expressions. */
 export interface Printer {
   readonly tree: Tree;
   readonly query: (id: NodeId) => string;
@@ -62,7 +62,7 @@ const LEVEL_EQUALITY = 13;
 const LEVEL_NOT = 14;
 const LEVEL_AND = 15;
 
-/** Returns the node with this id; throws if the tree is malformed. */
+/** Returns the node with this ID. Throws if the tree is malformed. */
 export function nodeOf(tree: Tree, id: NodeId): Node {
   const node = tree.nodes[id];
   if (node === undefined) {
@@ -71,29 +71,32 @@ export function nodeOf(tree: Tree, id: NodeId): Node {
   return node;
 }
 
-/** `'text'`, with quotes doubled. */
+/** Prints a string literal, `'text'`, with quotes doubled. */
 export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** A name, in double quotes if it was quoted. */
+/** Prints a name, in double quotes if it was quoted. */
 export function printName(name: Name): string {
   return name.quoted ? `"${name.text.replaceAll('"', '""')}"` : name.text;
 }
 
-/** A word or value that is stored as a name; if it is marked as quoted, it was a string. */
+/** Prints a word or value that is stored as a name. A name marked as quoted was a string. */
 export function printValue(value: Name): string {
   return value.quoted ? quoteText(value.text) : value.text;
 }
 
-/** Words stored as text: unquoted if they are a single token, otherwise a string. */
+/**
+ * Prints words that are stored as text: unquoted if they form a single token, otherwise as a
+ * string.
+ */
 export function printWord(word: string): string {
   const tokens = scan(word);
   const single = tokens.kinds.length === 2 && tokens.ends[0] === word.length;
   return single && !REQUOTED.has(tokens.kinds[0] ?? TokenKind.Bad) ? word : quoteText(word);
 }
 
-/** Tokens that would be read differently without quotes. */
+/** Kinds of tokens that would be read differently without quotes. */
 const REQUOTED: ReadonlySet<TokenKind> = new Set([
   TokenKind.Bad,
   TokenKind.String,
@@ -107,7 +110,7 @@ export function printType(type: TypeName): string {
   return name + '[]'.repeat(type.dimensions);
 }
 
-/** An expression without a precedence context. */
+/** Prints an expression that is not an operand of another one. */
 export function expression(printer: Printer, id: NodeId): string {
   return operand(printer, id, LEVEL_ANY);
 }
@@ -123,7 +126,7 @@ function operand(printer: Printer, id: NodeId, level: number): string {
 }
 
 /**
- * The text of a node, and the precedence level of its loosest operator; 0 if it needs no
+ * Returns the text of a node, and the precedence level of its loosest operator; 0 if it needs no
  * parentheses.
  */
 function render(printer: Printer, node: Node): readonly [string, number] {
@@ -151,7 +154,7 @@ function renderOperator(printer: Printer, node: Node): readonly [string, number]
     case 'Unary': {
       const level = node.operator === 'Not' ? LEVEL_NOT : LEVEL_PREFIX;
       const inner = at(node.operand, node.operator === 'Not' ? LEVEL_EQUALITY : LEVEL_PREFIX);
-      // Two minus signs would start a comment.
+      // A space is needed, because two minus signs would start a comment.
       const gap = inner.startsWith('-') && node.operator === 'Minus' ? ' ' : '';
       return [PREFIXES[node.operator] + gap + inner, level];
     }
@@ -182,7 +185,7 @@ function renderOperator(printer: Printer, node: Node): readonly [string, number]
   }
 }
 
-/** IN, BETWEEN and WITHIN. */
+/** Prints IN, BETWEEN and WITHIN. */
 function renderRange(printer: Printer, node: Node): string {
   const at = (id: NodeId): string => operand(printer, id, LEVEL_RANGE - 1);
   switch (node.kind) {
@@ -221,7 +224,7 @@ function selector(printer: Printer, item: IndexSelector): string {
   return `${expression(printer, item.low)}:${high}`;
 }
 
-/** The select list. */
+/** Prints the select list. */
 export function selectItems(printer: Printer, items: readonly SelectItem[]): string {
   return items
     .map((item) => {
@@ -331,13 +334,13 @@ export function renderCall(printer: Printer, call: CallNode): string {
   return text;
 }
 
-/** `ARRAY(SELECT …)`. */
+/** Returns whether the call is `ARRAY(SELECT …)`. */
 function isArrayOfQuery(printer: Printer, call: CallNode): boolean {
   const kinds = call.arguments.map((id) => nodeOf(printer.tree, id).kind);
   return call.name.text === 'array' && kinds.length === 1 && kinds[0] === 'Subquery';
 }
 
-/** ` COLUMNS (name type, …)`, the last argument of UNNEST. */
+/** Prints ` COLUMNS (name type, …)`, the last argument of UNNEST. */
 function jsonColumns(printer: Printer, call: CallNode): string {
   const fields = call.arguments.map((id) => {
     const field = nodeOf(printer.tree, id);
@@ -357,7 +360,7 @@ function over(printer: Printer, spec: WindowSpec): string {
   return windowSpec(printer, spec);
 }
 
-/** `( … )` of OVER and of a named window. */
+/** Prints the `( … )` of OVER or of a named window. */
 export function windowSpec(printer: Printer, spec: WindowSpec): string {
   const clauses: string[] = [];
   if (spec.name !== null) {

@@ -31,7 +31,7 @@ import {
   type Printer,
 } from './print-expression.js';
 
-/** A Query node. */
+/** Prints a Query node. */
 export function printQuery(printer: Printer, id: NodeId): string {
   const node = nodeOf(printer.tree, id);
   if (node.kind !== 'Query') {
@@ -97,7 +97,7 @@ function printBody(printer: Printer, id: NodeId): string {
   }
 }
 
-/** The rows of VALUES. */
+/** Prints the rows of VALUES. */
 export function printValues(printer: Printer, block: ValuesBlock): string {
   let cell = 0;
   const rows = block.widths.map((width) => {
@@ -125,8 +125,8 @@ const LITERALS: ReadonlySet<Node['kind']> = new Set([
 ]);
 
 /**
- * Prints a cell that is an expression. A literal gets parentheses, or it would be parsed as a
- * literal cell.
+ * Prints a cell that is an expression. A literal is parenthesised; otherwise it would be parsed as
+ * a literal cell.
  */
 function printCell(printer: Printer, id: NodeId): string {
   const node = nodeOf(printer.tree, id);
@@ -235,7 +235,7 @@ function groupMember(printer: Printer, id: NodeId): string {
 
 function printSampleBy(printer: Printer, sample: SampleBy): string {
   const interval = expression(printer, sample.interval);
-  // A number or a string needs parentheses, or it would be parsed as a time unit.
+  // A number or a string needs parentheses, because it would otherwise be parsed as a time unit.
   const isTerm =
     nodeOf(printer.tree, sample.interval).kind !== 'Duration' && !/^[@$(]/.test(interval);
   const clauses = [`SAMPLE BY ${isTerm ? `(${interval})` : interval}`];
@@ -299,7 +299,7 @@ function printLimit(printer: Printer, limit: Limit): string {
   return clauses.join(' ');
 }
 
-/** Table, TableFunction, Derived or Join. */
+/** Prints a source: Table, TableFunction, Derived or Join. */
 export function printSource(printer: Printer, id: NodeId): string {
   const node = nodeOf(printer.tree, id);
   switch (node.kind) {
@@ -330,7 +330,8 @@ function suffix(source: { readonly alias: Name | null; readonly timestamp: Name 
 
 function printJoin(printer: Printer, node: Extract<Node, { kind: 'Join' }>): string {
   const left = printSource(printer, node.left);
-  // The right operand was in parentheses; without them, the joins would be read from left to right.
+  // The right operand was in parentheses; without them, the joins would be parsed from left to
+  // right.
   const isJoined = nodeOf(printer.tree, node.right).kind === 'Join';
   const right = isJoined
     ? `(${printSource(printer, node.right)})`

@@ -1,4 +1,4 @@
-/** Prints syntax trees. Printed text parses to the same tree, except for spans. */
+/** Prints syntax trees. The output parses to the same tree, except for spans. */
 import type {
   AlterAction,
   ColumnDefinition,
@@ -406,7 +406,7 @@ function printIndex(table: Name, constraint: ConstraintNode): string {
   if (name !== null) {
     clauses.push(printName(name));
   }
-  // Expressions are not stored, so a constant represents them.
+  // Key expressions are not stored, so a constant is printed instead.
   const keys = columns.length > 0 ? list(columns) : '1';
   return [...clauses, `ON ${printName(table)} (${keys})`].join(' ');
 }

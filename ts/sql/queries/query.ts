@@ -39,19 +39,19 @@ export interface Preamble {
   readonly with: Cte[];
 }
 
-/** A complete query. */
+/** Parses a complete query. */
 export function parseQuery(p: Parser): NodeId {
   return p.nested(() => queryAfter(p, parsePreamble(p)));
 }
 
-/** DECLARE and WITH. */
+/** Parses DECLARE and WITH. */
 export function parsePreamble(p: Parser): Preamble {
   const start = p.start();
   const declarations = p.take('DECLARE') ? p.list(() => declaration(p)) : [];
   return { start, declarations, with: p.take('WITH') ? commonTables(p) : [] };
 }
 
-/** The query after its preamble. */
+/** Parses the query after its preamble. */
 export function queryAfter(p: Parser, preamble: Preamble): NodeId {
   const body = setOperations(p);
   const orderBy = p.take('ORDER') ? orderItems(p) : [];
@@ -111,7 +111,7 @@ function declaredValue(p: Parser): NodeId {
   return p.grammar.expression(p);
 }
 
-/** The common tables after WITH; a table may be named `recursive`. */
+/** Parses the CTEs after WITH; a CTE may be named `recursive`. */
 function commonTables(p: Parser): Cte[] {
   const recursive = p.at('RECURSIVE') && p.value(1) !== 'AS' && p.value(1) !== '(';
   if (recursive) {
@@ -125,7 +125,7 @@ function cte(p: Parser, recursive: boolean): Cte {
   const hasColumns = p.at('(') && !(p.value(1) === 'SELECT' || p.value(1) === 'WITH');
   const columns = hasColumns ? p.parenthesised(() => p.columnName('column name expected')) : [];
   p.expect('AS');
-  // The planner decides whether a common table is materialized or inlined.
+  // The hint has no effect: the planner decides whether a CTE is materialized or inlined.
   if (!p.take('MATERIALIZED')) {
     p.take('NOT', 'MATERIALIZED');
   }
@@ -164,7 +164,7 @@ function setOperations(p: Parser): NodeId {
   }
 }
 
-/** An operand of a set operation. */
+/** Parses an operand of a set operation. */
 function branch(p: Parser): NodeId {
   if (p.at('SELECT')) {
     return selectBlock(p);
@@ -212,7 +212,7 @@ function missingTable(p: Parser): string {
     : "'select', 'with', 'declare' or table name expected expected";
 }
 
-/** Whether a clause of a SELECT block follows a parenthesised query. */
+/** Returns whether a clause of a SELECT block follows a parenthesised query. */
 function atContinuation(p: Parser): boolean {
   if (p.kind() === TokenKind.Quoted || p.at(',')) {
     return p.kind() === TokenKind.Quoted;
@@ -291,7 +291,10 @@ function requireItems(p: Parser): void {
   }
 }
 
-/** `EXISTS (SELECT FROM …)`: a constant replaces the missing columns, which nothing reads. */
+/**
+ * `EXISTS (SELECT FROM …)`: the missing select list is replaced with a constant, which is never
+ * read.
+ */
 function noItems(p: Parser): SelectItem[] {
   const at = p.start();
   return [{ expression: p.add({ kind: 'Integer', text: '1' }, at, at), alias: null }];
@@ -303,7 +306,7 @@ function selectItems(p: Parser): SelectItem[] {
   const items = p.list(() => {
     count += 1;
     if (count > 1 && p.at('FROM')) {
-      // A trailing comma.
+      // The comma was a trailing comma.
       return null;
     }
     const item = selectItem(p);
@@ -343,7 +346,7 @@ function selectItem(p: Parser): SelectItem {
   return { expression, alias: columnAlias(p) };
 }
 
-/** `*`, `t.*`, or null. */
+/** Parses `*` or `t.*`; returns null for anything else. */
 export function selectStar(p: Parser): NodeId | null {
   const start = p.start();
   if (p.take('*')) {
@@ -359,7 +362,7 @@ export function selectStar(p: Parser): NodeId | null {
 }
 
 /**
- * Whether a reserved word after AS is an alias, because its own syntax does not follow: `roles AS
+ * Returns whether a reserved word after AS is an alias, because the item ends after it: `roles AS
  * using`.
  */
 function atKeywordAlias(p: Parser): boolean {
@@ -367,7 +370,7 @@ function atKeywordAlias(p: Parser): boolean {
   return isName && (p.kind(1) === TokenKind.End || [',', ')', ';', 'FROM'].includes(p.value(1)));
 }
 
-/** `[AS] alias`, or null. */
+/** Parses `[AS] alias`; returns null if there is none. */
 export function columnAlias(p: Parser): SelectItem['alias'] {
   if (p.take('AS')) {
     if (p.kind() === TokenKind.String) {
@@ -393,8 +396,8 @@ export function columnAlias(p: Parser): SelectItem['alias'] {
 }
 
 /**
- * Whether the item ends at a word that usually starts a clause, so that the word is the item's
- * name: `1 left, 2 group`.
+ * Returns whether the item ends at a word that usually starts a clause. In that case the word is
+ * the item's name: `1 left, 2 group`.
  */
 function isLastOfItem(p: Parser): boolean {
   return NAMES_TOO.has(p.value()) && ENDS_OF_ITEMS.has(p.value(1));
@@ -405,7 +408,7 @@ const ENDS_OF_ITEMS: ReadonlySet<string> = new Set([',', ')', 'FROM', ';', '']);
 
 type SelectHead = Pick<SelectNode, 'distinct' | 'distinct_on' | 'items' | 'from' | 'hint'>;
 
-/** Everything after FROM up to ORDER BY. */
+/** Parses the clauses of a SELECT block between its sources and ORDER BY. */
 function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
   let latest: LatestOn | null = null;
   if (p.at('LATEST')) {
@@ -426,7 +429,7 @@ function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
     pivotAlias(p);
   }
   const { distinct, distinct_on, items, from, hint } = head;
-  // Listed member by member, because spreads took half the time of parsing 9,000 common tables.
+  // Members are listed one by one, because spreads took half the time of parsing 9,000 CTEs.
   const node: SelectNode & { readonly kind: 'Select' } = {
     kind: 'Select',
     distinct,
@@ -455,7 +458,7 @@ function selectTail(p: Parser, start: number, head: SelectHead): NodeId {
   return p.add(node, start, p.lastEnd(), ...children);
 }
 
-/** The WHERE condition of a query, UPDATE or DELETE; `null` if there is none. */
+/** Parses the WHERE condition of a query, UPDATE or DELETE; returns `null` if there is none. */
 export function whereClause(p: Parser): NodeId | null {
   if (!p.at('WHERE')) {
     return null;
@@ -482,7 +485,7 @@ function groupClause(p: Parser, sample: SampleBy | null): NodeId[] {
   return parseGroupBy(p);
 }
 
-/** Parses an alias for the pivoted rows; nothing at this level can refer to it. */
+/** Parses an alias for the pivoted rows, which cannot be referenced at this level. */
 function pivotAlias(p: Parser): void {
   if (p.take('AS')) {
     p.name('alias expected');

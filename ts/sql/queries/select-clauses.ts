@@ -1,4 +1,4 @@
-/** Clauses of a SELECT block with separate syntax. */
+/** Clauses of a SELECT block that have their own syntax. */
 import type {
   Fill,
   LatestOn,
@@ -19,7 +19,7 @@ import { TokenKind } from '../lexer/lexer.js';
 import { atOperand, atQuery } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 
-/** An interval for TOLERANCE, HORIZON or SAMPLE BY: `90s`, `-2m`, `0`, `@unit`, `$1`. */
+/** Parses an interval in TOLERANCE, HORIZON or SAMPLE BY: `90s`, `-2m`, `0`, `@unit`, `$1`. */
 export function parseInterval(p: Parser): NodeId {
   const start = p.start();
   const signed = p.at('-') && (p.kind(1) === TokenKind.Duration || p.kind(1) === TokenKind.Integer);
@@ -73,7 +73,7 @@ export function parseLatest(p: Parser): LatestOn {
   return { timestamp, keys, span: { start, end: p.lastEnd() } };
 }
 
-/** A comma-separated list of expressions. */
+/** Parses a comma-separated list of expressions. */
 export function expressions(p: Parser, missing = 'column name expected'): NodeId[] {
   return p.list(() => {
     if (!atOperand(p)) {
@@ -119,7 +119,7 @@ function sampleInterval(p: Parser): NodeId {
   return parseInterval(p);
 }
 
-/** Reports the error in `SAMPLE BY 1 h`, which is not an interval, at the unit. */
+/** Reports at the unit that `SAMPLE BY 1 h` contains a space and is not an interval. */
 function spacedUnit(p: Parser): never {
   p.fail(`Invalid unit: ${p.written()}`);
 }
@@ -149,7 +149,7 @@ function parseFill(p: Parser): Fill[] {
     return { fill: 'Constant', value: p.grammar.expression(p) };
   });
   const [first] = negative;
-  // QuestDB accepts a negative value only if it is the only one, never in a list.
+  // QuestDB accepts a negative fill value only on its own, never in a list.
   if (first !== undefined && fills.length > 1) {
     p.failAt('invalid fill value: -', first.start, first.end);
   }
@@ -169,7 +169,7 @@ function parseAlign(p: Parser): SampleAlign {
   return { align: 'Calendar', time_zone: timeZone, offset };
 }
 
-/** Members of `GROUP BY` after the keywords, including ROLLUP and GROUPING SETS. */
+/** Parses the members of `GROUP BY` after the keywords, including ROLLUP and GROUPING SETS. */
 export function parseGroupBy(p: Parser): NodeId[] {
   const members = p.list(() => {
     if (p.at('GROUPING', 'SETS', '(')) {
@@ -186,7 +186,7 @@ export function parseGroupBy(p: Parser): NodeId[] {
   return members.flatMap((member) => takeRowMembers(p, member) ?? [member]);
 }
 
-/** Whether a grouping clause may follow SAMPLE BY without GROUP BY. */
+/** Returns whether a grouping clause may follow SAMPLE BY without GROUP BY. */
 export function atGrouping(p: Parser): boolean {
   return p.at('ROLLUP', '(') || p.at('CUBE', '(') || p.at('GROUPING', 'SETS', '(');
 }
@@ -203,7 +203,7 @@ function groupingSets(p: Parser): NodeId {
   );
 }
 
-/** `a`, `(a, b)` or `()`: a call named `ROW`. */
+/** Parses `a`, `(a, b)` or `()` to a call named `ROW`. */
 function groupingSet(p: Parser): NodeId {
   const start = p.start();
   let members: NodeId[] = [];
@@ -218,7 +218,7 @@ function groupingSet(p: Parser): NodeId {
   return addCall(p, name, start, members);
 }
 
-/** `()` in GROUP BY: a single group that contains all rows. */
+/** Parses `()` in GROUP BY, a single group that contains all rows. */
 function onlyGroup(p: Parser): NodeId {
   const start = p.start();
   const set = groupingSet(p);
@@ -238,7 +238,7 @@ export function parseNamedWindows(p: Parser): NamedWindow[] {
   });
 }
 
-/** `PIVOT (…)`, after the word. */
+/** Parses `PIVOT (…)`, after the keyword. */
 export function parsePivot(p: Parser): PivotNode {
   const open = p.start();
   p.advance();
@@ -325,12 +325,12 @@ export function parseLimit(p: Parser): Limit | null {
   return { first, second, offset, span: { start, end: p.lastEnd() } };
 }
 
-/** Whether the standard syntax for LIMIT follows. */
+/** Returns whether the standard syntax for LIMIT follows. */
 export function atFetch(p: Parser): boolean {
   return p.at('FETCH', 'FIRST') || p.at('FETCH', 'NEXT');
 }
 
-/** `FETCH FIRST [n] ROWS ONLY`: the number, by default 1. */
+/** Parses `FETCH FIRST [n] ROWS ONLY` and returns the number, which is 1 by default. */
 function parseFetch(p: Parser): NodeId {
   p.advance(2);
   const unsaid = p.at('ROW') || p.at('ROWS');

@@ -78,7 +78,7 @@ function accessList(p: Parser): AccessList | null {
   if (p.take('USERS')) {
     return 'Users';
   }
-  // USER alone refers to the session's user; no setting starts with this word.
+  // USER alone refers to the session's user, because no setting starts with this word.
   if (p.take('USER')) {
     return 'User';
   }
@@ -100,7 +100,7 @@ function entityName(p: Parser): Name {
     : p.qualified(p.name('user, group or service account name expected'));
 }
 
-/** The words up to the end of the statement; strings lose their quotes. */
+/** Returns the words up to the end of the statement; strings are unquoted. */
 export function words(p: Parser): string[] {
   const all: string[] = [];
   while (!p.atEnd() && !p.at(';') && !p.at(')')) {
@@ -111,7 +111,7 @@ export function words(p: Parser): string[] {
   return all;
 }
 
-/** `DESCRIBE t`: the columns of a table. */
+/** Parses `DESCRIBE t`, which lists a table's columns. */
 export function parseDescribe(p: Parser): NodeId {
   const start = p.start();
   p.advance();

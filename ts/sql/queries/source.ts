@@ -16,15 +16,15 @@ import { atOperand } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 import { parseInterval } from './select-clauses.js';
 
-/** `a, b JOIN c ON …`: joins and commas from left to right. */
+/** Parses `a, b JOIN c ON …`: joins and commas from left to right. */
 export function parseSources(p: Parser, missing: string): NodeId {
   const start = p.start();
   return joinChain(p, parseSource(p, missing), start);
 }
 
-/** A join without its left side. */
+/** A join without its left input. */
 interface Joined extends Omit<Extract<Node, { kind: 'Join' }>, 'kind' | 'left'> {
-  /** End of the join's text. */
+  /** End offset of the join's text. */
   readonly end: number;
 }
 
@@ -55,8 +55,8 @@ export function joinChain(p: Parser, first: NodeId, start: number): NodeId {
 }
 
 /**
- * Whether the join must apply only to the item after the last comma. For all other joins the result
- * is the same either way, and their ON may read sources before the comma.
+ * Returns whether the join must apply only to the item after the last comma. Other joins have the
+ * same result either way, and their ON may read sources before the comma.
  */
 function bindsToItem({ join, on }: Joined): boolean {
   return join.join === 'Right' || join.join === 'Full' || on?.on === 'Using';
@@ -65,7 +65,7 @@ function bindsToItem({ join, on }: Joined): boolean {
 const LITERALS: readonly Node['kind'][] = ['Integer', 'Float', 'String', 'Null', 'Parameter'];
 
 /**
- * Whether a source may read columns of earlier sources, in which case it is joined to them
+ * Returns whether a source may read columns of earlier sources. If so, it is joined to them
  * directly.
  */
 function mayReadEarlierSources(p: Parser, source: NodeId): boolean {
@@ -104,7 +104,7 @@ function atJoin(p: Parser): boolean {
   );
 }
 
-/** A source with its alias and TIMESTAMP(column). */
+/** Parses a source with its alias and TIMESTAMP(column). */
 function parseSource(p: Parser, missing: string): NodeId {
   const start = p.start();
   const lateral = takeLateral(p);
@@ -141,14 +141,14 @@ function takeLateral(p: Parser): boolean {
   return p.at('(');
 }
 
-/** Whether a comma or JOIN precedes; elsewhere a table may be named `lateral`. */
+/** Returns whether a comma or JOIN precedes; elsewhere `lateral` may be a table name. */
 function followsSource(p: Parser): boolean {
   return p.value(-1) === ',' || p.value(-1) === 'JOIN';
 }
 
 /**
- * The join inside parentheses, `(a JOIN b ON …)`. Its table names are visible outside, unless the
- * whole has an alias. Returns `null` for any other query.
+ * Returns the join inside parentheses, `(a JOIN b ON …)`. Its table names are visible outside,
+ * unless the parentheses have an alias. Returns `null` for any other query.
  */
 export function joinedSources(p: Parser, query: NodeId): NodeId | null {
   const queryNode = p.node(query);
@@ -166,7 +166,7 @@ export function joinedSources(p: Parser, query: NodeId): NodeId | null {
   return isJoin && !atAlias(p) ? block.from : null;
 }
 
-/** Whether an alias follows. */
+/** Returns whether an alias follows. */
 function atAlias(p: Parser): boolean {
   const from = p.index;
   const alias = tableAlias(p);
@@ -180,7 +180,7 @@ function expectClose(p: Parser): void {
   }
 }
 
-/** A subquery in FROM, after its closing parenthesis. */
+/** Parses a subquery in FROM, after its closing parenthesis. */
 export function derived(p: Parser, query: NodeId, start: number, lateral: boolean): NodeId {
   const { alias, timestamp } = sourceSuffix(p);
   if (alias !== null && timestamp === null && p.at('(')) {
@@ -192,7 +192,7 @@ export function derived(p: Parser, query: NodeId, start: number, lateral: boolea
   return p.add({ kind: 'Derived', query, alias, timestamp, lateral }, start, p.lastEnd(), query);
 }
 
-/** `(query) AS t(a, b)`: becomes a common table with these columns, all of whose rows are read. */
+/** Converts `(query) AS t(a, b)` to a CTE with these columns, all of whose rows are read. */
 export function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[]): NodeId {
   const { start, end } = p.spanOf(query);
   const table = p.add({ kind: 'Table', name, alias: null, timestamp: null }, start, end);
@@ -232,7 +232,7 @@ export function withColumns(p: Parser, query: NodeId, name: Name, columns: Name[
   return p.add(queryNode, start, end, query, body);
 }
 
-/** A table source, after its name. */
+/** Parses a table source, after its name. */
 function table(p: Parser, name: Name, start: number): NodeId {
   const { alias, timestamp } = sourceSuffix(p);
   return p.add({ kind: 'Table', name, alias, timestamp }, start, p.lastEnd());
@@ -388,8 +388,8 @@ const CONTINUES_EXPRESSION: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * `sym`, `(sym)`, `(a, b)`: names that are not part of an expression. Returns `null` for anything
- * else.
+ * Parses `sym`, `(sym)` or `(a, b)`: names that are not part of an expression. Returns `null` for
+ * anything else.
  */
 function columnList(p: Parser): Name[] | null {
   const from = p.index;
@@ -455,7 +455,10 @@ function windowBound(p: Parser): FrameBound {
   return bound;
 }
 
-/** `RANGE FROM a TO b STEP c AS alias`, `LIST (a, b) AS alias`; empty before another HORIZON. */
+/**
+ * Parses `RANGE FROM a TO b STEP c AS alias` or `LIST (a, b) AS alias`; the result is empty if
+ * another HORIZON follows.
+ */
 function horizonRange(p: Parser): JoinKind {
   const none = {
     join: 'Horizon',

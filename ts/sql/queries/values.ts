@@ -1,6 +1,7 @@
 /**
- * The rows of VALUES. Literals never become nodes: a row takes four array entries per cell. Long
- * inserts therefore neither count as terms nor cross the language border as objects.
+ * The rows of VALUES. Literals never become nodes: a row uses four array entries per cell. The
+ * cells of long inserts therefore do not count as terms and do not cross the native interface as
+ * objects.
  */
 import type { PlainRows, ValuesBlock } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
@@ -16,20 +17,20 @@ interface Rows {
   readonly row_ends: number[];
 }
 
-/** The rows of an INSERT: first the plain rows as written, then all others. */
+/** The rows of an INSERT: the plain rows as written, followed by all others. */
 export interface InsertedRows {
   readonly plain: PlainRows | null;
   readonly values: ValuesBlock | null;
 }
 
-/** `(…), (…)`, after the VALUES of an INSERT. */
+/** Parses `(…), (…)` after the VALUES of an INSERT. */
 export function parseInsertedRows(p: Parser): InsertedRows {
   const plain = p.takePlainRows();
   const isOnlyPlain = plain !== null && !p.take(',');
   return { plain, values: isOnlyPlain ? null : parseValues(p) };
 }
 
-/** `(…), (…)`, after VALUES. */
+/** Parses `(…), (…)` after VALUES. */
 export function parseValues(p: Parser): ValuesBlock {
   const rows: Rows = { widths: [], kinds: [], texts: [], starts: [], row_starts: [], row_ends: [] };
   parseRows(p, rows);
@@ -67,7 +68,7 @@ function parseRow(p: Parser, rows: Rows): void {
 }
 
 /**
- * Parses a cell that is a single literal, optionally with a sign; returns false if it is anything
+ * Parses a cell that is a single literal, optionally with a sign. Returns false if it is anything
  * else.
  */
 function literalCell(p: Parser, rows: Rows): boolean {

@@ -14,7 +14,7 @@ import type {
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 
-/** Consumes `USER`, `GROUP` or `SERVICE ACCOUNT`; `null` if none follows. */
+/** Consumes `USER`, `GROUP` or `SERVICE ACCOUNT`; returns `null` if none follows. */
 function takePrincipal(p: Parser): PrincipalKind | null {
   if (p.take('USER')) {
     return 'User';
@@ -26,7 +26,7 @@ function takePrincipal(p: Parser): PrincipalKind | null {
   return p.take('SERVICE', 'ACCOUNT') ? 'ServiceAccount' : null;
 }
 
-/** Whether CREATE, ALTER or DROP at the cursor concerns a principal. */
+/** Returns whether CREATE, ALTER or DROP at the cursor concerns a principal. */
 export function atPrincipal(p: Parser): boolean {
   const word = p.value(1);
   const service = word === 'SERVICE' && p.value(2) === 'ACCOUNT';
@@ -34,7 +34,7 @@ export function atPrincipal(p: Parser): boolean {
   return isName && (word === 'USER' || word === 'GROUP' || service);
 }
 
-/** Name of a user, group or account, optionally in single quotes. */
+/** Parses the name of a user, group or account, optionally in single quotes. */
 function principalName(p: Parser, missing: string): Name {
   if (p.kind() === TokenKind.String) {
     return p.takeName(true);
@@ -42,7 +42,7 @@ function principalName(p: Parser, missing: string): Name {
   return p.qualified(p.name(missing));
 }
 
-/** A password, token, duration or alias: a string or a word. */
+/** Parses a password, token, duration or alias, which is a string or a word. */
 function text(p: Parser, missing: string): Name {
   return p.kind() === TokenKind.String ? p.takeName(true) : p.name(missing);
 }
@@ -57,7 +57,7 @@ const MISSING: Readonly<Record<PrincipalKind, string>> = {
   ServiceAccount: 'service account name expected',
 };
 
-/** `CREATE | ALTER | DROP` of a principal, starting at that word. */
+/** Parses `CREATE | ALTER | DROP` of a principal, starting at that word. */
 export function parsePrincipal(p: Parser): NodeId {
   const start = p.start();
   const verb = p.value();

@@ -71,8 +71,8 @@ const IMPORT_OPTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * `HEADER true TIMESTAMP ts PARTITION BY DAY ON ERROR ABORT …`: two-word option names become one
- * name.
+ * Parses `HEADER true TIMESTAMP ts PARTITION BY DAY ON ERROR ABORT …`. An option name of two words
+ * is converted to one name.
  */
 function importOptions(p: Parser): OptionValue[] {
   const options: OptionValue[] = [];
@@ -128,7 +128,7 @@ function exportOptions(p: Parser): OptionValue[] {
   return options;
 }
 
-/** A word, number or string. */
+/** Parses a word, number or string. */
 function optionValue(p: Parser): Name {
   const kind = p.kind();
   if (kind === TokenKind.String) {

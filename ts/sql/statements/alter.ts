@@ -1,6 +1,6 @@
 /**
- * ALTER TABLE. For actions without a node type, only the syntax is checked here, and their words
- * are passed on.
+ * ALTER TABLE. Actions without a node type are only checked for syntax, and their words are passed
+ * on.
  */
 import type { AlterAction, Name, NodeId, OptionValue, PartitionChange } from '../ast.generated.js';
 import { addedConstraint, Constraints } from './constraints.js';
@@ -47,7 +47,7 @@ function renamed(p: Parser, start: number, table: Name, if_exists: boolean): Nod
   return p.add({ kind: 'Rename', table, to, if_exists }, start, p.lastEnd());
 }
 
-/** The expression in an action. */
+/** Returns the expression in an action, if any. */
 function child(action: AlterAction): NodeId | null {
   switch (action.action) {
     case 'Partitions':
@@ -64,12 +64,12 @@ function child(action: AlterAction): NodeId | null {
 const ACTIONS_OF_COLUMNS: ReadonlySet<string> = new Set(['ADD', 'ALTER', 'DROP']);
 const SUBJECTS: ReadonlySet<string> = new Set(['COLUMN', 'CONSTRAINT', 'PRIMARY', 'UNIQUE']);
 
-/** Whether a comma and a further action follow, rather than the next name of a list. */
+/** Returns whether a comma and another action follow, rather than the next name of a list. */
 function atNextAction(p: Parser): boolean {
   return p.at(',') && ACTIONS_OF_COLUMNS.has(p.value(1)) && SUBJECTS.has(p.value(2));
 }
 
-/** The list of an action, up to the next action. */
+/** Parses an action's list, up to the next action. */
 function listed<T>(p: Parser, member: () => T): T[] {
   const start = p.start();
   const members = [member()];
@@ -81,7 +81,8 @@ function listed<T>(p: Parser, member: () => T): T[] {
 }
 
 /**
- * `ALTER VIEW v AS (query)`: replaces an existing view; the option ALTER marks this in the tree.
+ * Parses `ALTER VIEW v AS (query)`, which replaces an existing view; the option ALTER marks this in
+ * the tree.
  */
 function alterView(p: Parser, start: number): NodeId {
   p.advance();
@@ -116,7 +117,10 @@ function parseActions(p: Parser): AlterAction[] {
   return [{ action: 'Other', words, span: { start, end: p.lastEnd() } }];
 }
 
-/** The actions; `null` if only the syntax was checked, so that the words represent the action. */
+/**
+ * Returns the actions; `null` if only the syntax was checked, so that the action is stored as
+ * words.
+ */
 function knownActions(p: Parser, action: string): AlterAction[] | null {
   switch (action) {
     case 'ADD':
@@ -214,7 +218,7 @@ function dropColumns(p: Parser): AlterAction[] | null {
 }
 
 /**
- * Skips CASCADE or RESTRICT, which have no effect because nothing depends on a column or a
+ * Skips CASCADE or RESTRICT, which have no effect because no object depends on a column or a
  * constraint.
  */
 function dependants(p: Parser): void {
@@ -269,7 +273,10 @@ function alterColumn(p: Parser): AlterAction[] | null {
   );
 }
 
-/** `SET NOT NULL` and `SET DEFAULT expression`, or DROP of them; `null` for anything else. */
+/**
+ * Parses `SET NOT NULL`, `SET DEFAULT expression`, or DROP of either; returns `null` for anything
+ * else.
+ */
 function columnRule(p: Parser, column: Name): AlterAction | null {
   const isSet = p.at('SET');
   if (p.take('SET', 'NOT', 'NULL') || p.take('DROP', 'NOT', 'NULL')) {
@@ -287,8 +294,8 @@ function columnRule(p: Parser, column: Name): AlterAction | null {
 }
 
 /**
- * After USING: only the column or a cast of it is accepted, which is what the conversion does
- * anyway.
+ * Parses USING. It accepts only the column or a cast of it, which is equivalent to the default
+ * conversion.
  */
 function convertedColumn(p: Parser, column: Name): void {
   const start = p.start();
@@ -324,7 +331,7 @@ function partitions(p: Parser, change: PartitionChange): AlterAction & { action:
   return { action: 'Partitions', change, names: [], filter: p.grammar.expression(p) };
 }
 
-/** Format options after WITH are hints for QuestDB and have no effect here. */
+/** Format options after WITH are hints for QuestDB; here they have no effect. */
 function convert(p: Parser): AlterAction {
   p.expect('PARTITION');
   p.expect('TO');
@@ -376,7 +383,7 @@ function writeAheadLog(p: Parser, action: string): void {
   }
 }
 
-/** The key columns; empty for DISABLE. */
+/** Parses the key columns; returns an empty list for DISABLE. */
 function dedup(p: Parser): Name[] {
   if (p.take('DISABLE')) {
     return [];
@@ -451,7 +458,7 @@ function setParameter(p: Parser): OptionValue {
   return { name: { ...option, text: name }, value: p.takeName(false) };
 }
 
-/** The tokens from an index up to the current one, as written. */
+/** Returns the tokens from an index up to the current one, as written. */
 function wordsSince(p: Parser, from: number): string[] {
   const words: string[] = [];
   for (let offset = from - p.index; offset < 0; offset += 1) {

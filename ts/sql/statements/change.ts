@@ -14,7 +14,7 @@ import {
 import { parseSources } from '../queries/source.js';
 import { type InsertedRows, parseInsertedRows } from '../queries/values.js';
 
-/** `INSERT …`; a preceding WITH or DECLARE belongs to its query. */
+/** Parses `INSERT …`; a preceding WITH or DECLARE is part of its query. */
 export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   p.advance();
   const mode = batchMode(p, 'atomic or into or batch expected');
@@ -22,7 +22,8 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   const table = p.tableName('table name expected');
   const alias = p.take('AS') ? p.name('table alias expected') : null;
   const columns = atColumnList(p) ? columnNames(p) : [];
-  // An explicit value always overrides a sequence value, which is only a default.
+  // An explicit value always overrides a sequence value, because the sequence value is only a
+  // default.
   p.take('OVERRIDING', 'SYSTEM', 'VALUE');
   const rows = insertedRows(p, columns.length > 0);
   let query: NodeId | null = null;
@@ -58,7 +59,10 @@ export function parseInsert(p: Parser, preamble: Preamble): NodeId {
   );
 }
 
-/** `VALUES (…), …`, or DEFAULT VALUES, which is a row without cells; `null` if a query follows. */
+/**
+ * Parses `VALUES (…), …`, or DEFAULT VALUES, which is a row without cells. Returns `null` if a
+ * query follows.
+ */
 function insertedRows(p: Parser, hasColumns: boolean): InsertedRows | null {
   const start = p.start();
   if (!hasColumns && p.take('DEFAULT', 'VALUES')) {
@@ -185,7 +189,7 @@ function assignment(p: Parser): [Name, NodeId] {
   return [column, p.grammar.expression(p)];
 }
 
-/** Words after the table of a DELETE that are not its alias. */
+/** Words after the table in a DELETE that are not its alias. */
 const AFTER_TARGET: ReadonlySet<string> = new Set(['USING', 'WHERE', 'RETURNING']);
 
 /** `DELETE FROM t [[AS] alias] [USING …] [WHERE …] [RETURNING …]`. */

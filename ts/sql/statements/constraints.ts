@@ -1,6 +1,6 @@
 /**
- * Keys, indexes and conditions as other databases have them, in CREATE TABLE, ALTER TABLE and
- * CREATE INDEX. The engine only stores them for the catalog.
+ * Keys, indexes and conditions, which other databases have, in CREATE TABLE, ALTER TABLE and CREATE
+ * INDEX. The engine stores them only for the catalog.
  */
 import type {
   AlterAction,
@@ -18,7 +18,7 @@ import type { Parser } from '../parser/parser.js';
 import { TokenKind } from '../lexer/lexer.js';
 import { enclosedText, ifNotExists } from './table-clauses.js';
 
-/** The constraints of a table, in source order. */
+/** A table's constraints, in source order. */
 export class Constraints {
   readonly all: ConstraintNode[] = [];
 
@@ -81,12 +81,12 @@ export class Constraints {
     return true;
   }
 
-  /** The constraints as actions of ALTER TABLE. */
+  /** Returns the constraints as ALTER TABLE actions. */
   actions(): AlterAction[] {
     return this.all.map((constraint) => ({ action: 'AddConstraint', constraint }));
   }
 
-  /** The columns of the primary key. */
+  /** The primary key's columns. */
   get primaryColumns(): readonly string[] {
     return this.all.flatMap(({ constraint, columns }) =>
       constraint === 'PrimaryKey' ? columns.map(({ text }) => text.toLowerCase()) : [],
@@ -103,7 +103,7 @@ function takeCheck(p: Parser): boolean {
   return true;
 }
 
-/** After REFERENCES: a table, its columns, and the referential actions. */
+/** Parses a table, its columns and the referential actions, after REFERENCES. */
 function references(p: Parser): ReferenceNode {
   const table = p.tableName('table name expected');
   const columns = p.at('(') ? keyColumns(p) : [];
@@ -172,19 +172,19 @@ const SERIALS: ReadonlyMap<string, string> = new Map([
   ['SERIAL2', 'SHORT'],
 ]);
 
-/** Whether the type is a serial type. */
+/** Returns whether the type is a serial type. */
 export function isSerial({ name }: TypeName): boolean {
   return SERIALS.has(name.toUpperCase());
 }
 
-/** The integer type behind a serial type. */
+/** Returns the integer type of a serial type. */
 export function serialType({ name }: TypeName): string {
   return SERIALS.get(name.toUpperCase()) ?? name;
 }
 
 const START = /\bstart\s+(?:with\s+)?(-?\d{1,19})\b/i;
 const INCREMENT = /\bincrement\s+(?:by\s+)?([1-9]\d{0,18})\b/i;
-/** IDENTITY options that are implemented or that already match the behaviour. */
+/** IDENTITY options that are implemented or that correspond to the existing behaviour. */
 const KNOWN_NUMBERING = [
   /sequence\s+name\s+\S+/i,
   START,
@@ -200,8 +200,8 @@ interface Identity {
 }
 
 /**
- * `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(…)]`. Options that have no effect become an
- * option of the column.
+ * Parses `GENERATED { ALWAYS | BY DEFAULT } AS IDENTITY [(…)]`. Options that have no effect are
+ * stored as an option of the column.
  */
 export function takeIdentity(p: Parser): Identity {
   const start = p.start();
@@ -227,7 +227,7 @@ export function takeIdentity(p: Parser): Identity {
   return { options: unknownOptions.trim() === '' ? [] : [{ name, value }], numbers };
 }
 
-/** The default expression of a serial or identity column. */
+/** Returns the default expression of a serial or identity column. */
 export function nextNumber(p: Parser, start: number, numbers: readonly string[]): NodeId {
   const name = { text: 'next_id', quoted: false, span: { start, end: p.lastEnd() } };
   const given = numbers.map((text) => integer(p, text, start));
@@ -241,7 +241,10 @@ function integer(p: Parser, text: string, start: number): NodeId {
     : digits;
 }
 
-/** `ADD [CONSTRAINT c] PRIMARY KEY (…)` and similar, or `null`. */
+/**
+ * Parses `ADD [CONSTRAINT c] PRIMARY KEY (…)` and similar actions; returns `null` for anything
+ * else.
+ */
 export function addedConstraint(p: Parser): AlterAction[] | null {
   const constraints = new Constraints();
   return constraints.takeTableConstraint(p) ? constraints.actions() : null;
@@ -273,7 +276,10 @@ export function parseIndex(p: Parser, start: number): NodeId {
   return p.add(node, start, p.lastEnd(), filter);
 }
 
-/** `(a, b DESC NULLS LAST)`: the columns; empty if one of them is an expression. */
+/**
+ * Parses `(a, b DESC NULLS LAST)` and returns the columns. The result is empty if one of them is an
+ * expression.
+ */
 function indexedColumns(p: Parser): Name[] {
   const start = p.start();
   const columns: Name[] = [];
@@ -292,7 +298,9 @@ function indexedColumns(p: Parser): Name[] {
   return isPlain ? columns : [];
 }
 
-/** The order and operators of an index column. Returns false if it is an expression. */
+/**
+ * Parses the order and operators of an index column. Returns false if the column is an expression.
+ */
 function takeColumnOptions(p: Parser): boolean {
   let isPlain = true;
   while (!p.at(',') && !p.at(')')) {

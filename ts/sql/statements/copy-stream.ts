@@ -1,30 +1,30 @@
-/** The options that the statement specifies; others are absent. */
+/** COPY over the connection, and its options. */
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 import type { StatementText } from '../lexer/split.js';
 
-/** Options as specified; absent if not specified. */
+/** Options that the statement specifies; others are absent. */
 export interface CopyStreamOptions {
   readonly format?: string;
   readonly delimiter?: string;
-  /** The string for null. */
+  /** The string that represents null. */
   readonly nullText?: string;
-  /** Whether there is a header; with `match`, its names must match the columns. */
+  /** Whether there is a header. With `match`, its names must match the columns. */
   readonly header?: boolean | 'match';
   readonly quote?: string;
   readonly escape?: string;
   readonly encoding?: string;
-  /** Column names, or `*` for all. */
+  /** Column names, or `*` for all columns. */
   readonly forceQuote?: readonly string[];
   readonly forceNotNull?: readonly string[];
   readonly forceNull?: readonly string[];
-  /** Whether a WHERE clause follows. */
+  /** Whether the statement has a WHERE clause. */
   readonly where?: boolean;
 }
 
 interface CopiedTable {
   readonly table: string;
-  /** `null` for all columns of the table, in table order. */
+  /** Columns to copy; `null` for all columns in table order. */
   readonly columns: readonly string[] | null;
 }
 
@@ -42,10 +42,10 @@ const ALL = '*';
 const TRUE: ReadonlySet<string> = new Set(['TRUE', 'ON', '1']);
 const FALSE: ReadonlySet<string> = new Set(['FALSE', 'OFF', '0']);
 
-/** In both directions, either word means the connection. */
+/** Either word denotes the connection, in both directions. */
 const STREAMS = ['STDIN', 'STDOUT'] as const;
 
-/** Parses the statement after COPY; returns `null` if the COPY is not over the connection. */
+/** Parses the statement after COPY; returns `null` if it does not copy over the connection. */
 export function parseCopyStream(p: Parser): CopyStream | null {
   const options: Draft = {};
   if (p.at('BINARY') && p.value(1) !== 'FROM' && p.value(1) !== 'TO') {
@@ -71,8 +71,8 @@ export function parseCopyStream(p: Parser): CopyStream | null {
 }
 
 /**
- * The table or query; `null` if it cannot be parsed, so that the parser for COPY of files reports
- * the error.
+ * Parses the table or query. Returns `null` if it is invalid, so that the parser for COPY with
+ * files reports the error.
  */
 function copied(p: Parser): CopiedTable | StatementText | null {
   if (p.at('(')) {
@@ -113,7 +113,7 @@ function readOptions(p: Parser, options: Draft): void {
     return;
   }
   while (oldOption(p, options)) {
-    // Each call consumes its option.
+    // Each `oldOption` call consumes an option.
   }
 }
 
@@ -169,7 +169,10 @@ function textOption(p: Parser, options: Draft, word: string, start: number): voi
   }
 }
 
-/** `BINARY`, `CSV HEADER`, `DELIMITER AS '|'`, `FORCE QUOTE a, b`; returns false at the end. */
+/**
+ * Parses `BINARY`, `CSV HEADER`, `DELIMITER AS '|'` or `FORCE QUOTE a, b`; returns false if there
+ * are no more options.
+ */
 function oldOption(p: Parser, options: Draft): boolean {
   if (p.take('USING')) {
     return true;
@@ -207,7 +210,7 @@ function oldForce(p: Parser, options: Draft): void {
   }
 }
 
-/** A boolean; true if omitted. */
+/** Parses a boolean; true if it is omitted. */
 function flag(p: Parser): boolean {
   if (p.at(',') || p.at(')')) {
     return true;
@@ -225,7 +228,7 @@ function isName(p: Parser): boolean {
   return kind === TokenKind.Word || kind === TokenKind.Quoted || kind === TokenKind.String;
 }
 
-/** A name as written, without its quotes. */
+/** Parses a name as written, without its quotes. */
 function name(p: Parser): string {
   return isName(p) ? p.takeName(p.kind() !== TokenKind.Word).text : p.fail('name expected');
 }

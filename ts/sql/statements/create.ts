@@ -1,4 +1,4 @@
-/** CREATE TABLE, and the choice among CREATE statements. */
+/** CREATE TABLE, and the selection of a production for each CREATE statement. */
 import type {
   ColumnDefinition,
   CreateTableNode,
@@ -104,7 +104,8 @@ export function parseCreate(p: Parser): NodeId {
 }
 
 /**
- * `CREATE SCHEMA IF NOT EXISTS public`, which many migrations start with; no other schema exists.
+ * Parses `CREATE SCHEMA IF NOT EXISTS public`, with which many migrations start; no other schema
+ * exists.
  */
 function parseSchema(p: Parser, start: number): NodeId {
   p.advance();
@@ -124,7 +125,8 @@ function parseSchema(p: Parser, start: number): NodeId {
 }
 
 /**
- * `CREATE EXTENSION [IF NOT EXISTS] name …`, which many migrations start with; nothing is loaded.
+ * Parses `CREATE EXTENSION [IF NOT EXISTS] name …`, with which many migrations start. No extension
+ * is loaded.
  */
 function parseExtension(p: Parser, start: number): NodeId {
   p.advance();
@@ -233,8 +235,8 @@ function endOfBlock(p: Parser, table: Mutable<CreateTableNode>): void {
 }
 
 /**
- * `(a, b)` before AS: names for the query's columns. If they are absent, returns an empty list and
- * consumes nothing.
+ * Parses `(a, b)` before AS, which are names for the query's columns. If they are absent, returns
+ * an empty list and consumes nothing.
  */
 function queriedColumns(p: Parser): Name[] {
   const from = p.index;
@@ -270,7 +272,7 @@ function atData(p: Parser): boolean {
   return p.at('WITH', 'DATA') || (p.at('WITH', 'NO') && p.value(2) === 'DATA');
 }
 
-/** `WITH DATA`, or `WITH NO DATA`: creates the query's columns without its rows. */
+/** Parses `WITH DATA`, or `WITH NO DATA`, which creates the query's columns without its rows. */
 function dataClause(p: Parser, table: Mutable<CreateTableNode>): void {
   if (table.query === null || !atData(p)) {
     return;
@@ -338,14 +340,14 @@ function columnCast(p: Parser): [Name, TypeName] {
 }
 
 /**
- * `INDEX(column [CAPACITY n | TYPE …])`: becomes an option whose value is the text in parentheses.
+ * Parses `INDEX(column [CAPACITY n | TYPE …])` to an option whose value is the text in parentheses.
  */
 function tableIndex(p: Parser): OptionValue {
   const name = p.takeName(false);
   return { name, value: enclosedText(p) };
 }
 
-/** `name type …`, in CREATE TABLE and ADD COLUMN; collects the column's constraints. */
+/** Parses `name type …` in CREATE TABLE and ADD COLUMN, and collects the column's constraints. */
 export function parseColumn(p: Parser, constraints: Constraints): ColumnDefinition {
   const name =
     p.kind() === TokenKind.String ? p.takeName(true) : p.columnName('column name expected');
@@ -379,7 +381,9 @@ export function parseColumn(p: Parser, constraints: Constraints): ColumnDefiniti
   return column;
 }
 
-/** Makes sequence values the column's default: from 1, or with a given start and increment. */
+/**
+ * Sets the column's default to sequence values: from 1, or with a specified start and increment.
+ */
 function setNumbering(
   p: Parser,
   column: Mutable<ColumnDefinition>,
@@ -394,15 +398,15 @@ function setNumbering(
 }
 
 /**
- * `NOT NULL` and `DEFAULT expression`. The option DEFAULT keeps the text of the default, which SHOW
- * prints.
+ * Parses `NOT NULL` and `DEFAULT expression`. The option DEFAULT stores the default's text, which
+ * SHOW prints.
  */
 function columnRules(p: Parser, column: Mutable<ColumnDefinition>, constraints: Constraints): void {
   for (;;) {
     if (p.take('NOT', 'NULL')) {
       column.not_null = true;
     } else if (p.take('NULL') || constraints.takeColumnConstraint(p, column.name)) {
-      // NULL is the default anyway, and a constraint has already been collected.
+      // NULL is the default, and a constraint has already been collected.
     } else if (p.take('COLLATE')) {
       column.options.push(collation(p));
     } else if (column.default === null && p.at('GENERATED')) {
@@ -422,7 +426,7 @@ function columnRules(p: Parser, column: Mutable<ColumnDefinition>, constraints: 
   }
 }
 
-/** After COLLATE: the name, without its schema. */
+/** Returns the collation name after COLLATE, without its schema. */
 function collation(p: Parser): OptionValue {
   const span = { start: p.start(-1), end: p.lastEnd() };
   let value = p.name('name of a collation expected');
@@ -451,7 +455,7 @@ function symbolClauses(p: Parser, column: Mutable<ColumnDefinition>): void {
   column.options.push(...indexOptions(p));
 }
 
-/** Clauses after the columns or the query. */
+/** Parses the clauses after the columns or the query. */
 function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
   if (p.at('TIMESTAMP')) {
     p.advance();
@@ -480,7 +484,7 @@ function tableClauses(p: Parser, table: Mutable<CreateTableNode>): void {
   } else if (!atData(p) && p.take('WITH')) {
     table.options.push(...parameters(p));
   }
-  // SHOW CREATE TABLE prints the keys last.
+  // The keys are also accepted here, because SHOW CREATE TABLE prints them last.
   if (p.at('DEDUP') && table.dedup_keys.length === 0) {
     dedupKeys(p, table);
   }
@@ -520,7 +524,7 @@ function dedupKeys(p: Parser, table: Mutable<CreateTableNode>): void {
   table.dedup_keys = p.parenthesised(() => p.columnName('column name expected'));
 }
 
-/** `(fillfactor = 70)`: PostgreSQL's storage parameters have no effect. */
+/** Parses `(fillfactor = 70)`, PostgreSQL's storage parameters, which have no effect. */
 function storageParameters(p: Parser): void {
   p.parenthesised(() => {
     p.name('parameter name expected');

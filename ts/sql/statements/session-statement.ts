@@ -1,7 +1,7 @@
 /**
- * Session statements: transaction blocks, savepoints, cursors, settings, COPY over the connection.
- * The engine never receives them: these trees are handled in the session and have no counterpart in
- * Rust.
+ * Session statements: transaction blocks, savepoints, cursors, settings, and COPY over the
+ * connection. The engine never receives them. The session handles these trees, and they have no
+ * counterpart in Rust.
  */
 import { AFTER_SOURCE } from '../lexer/keywords.js';
 import { parseCopyStream, type CopyStream } from './copy-stream.js';
@@ -20,7 +20,7 @@ export type SessionStatement =
   | { readonly kind: 'Set'; readonly name: string; readonly value: string | null }
   /** `name` is `null` for NONE and DEFAULT. */
   | { readonly kind: 'SetRole' | 'SetAuthorization'; readonly name: string | null }
-  /** Without `name`, it is RESET ALL. */
+  /** RESET; without `name`, RESET ALL. */
   | { readonly kind: 'Reset'; readonly name?: string }
   | { readonly kind: 'ResetRole' }
   | { readonly kind: 'Listen'; readonly channel: string }
@@ -48,16 +48,16 @@ export interface DeclareCursor {
   readonly query: StatementText;
 }
 
-/** FETCH, or MOVE, which returns no rows. */
+/** FETCH, or MOVE, which does not return rows. */
 export interface FetchCursor {
   readonly kind: 'Fetch' | 'Move';
   readonly name: string;
   readonly step: CursorStep;
 }
 
-/** A cursor step: over `rows` rows, over all rows if it is infinite, or to a single row. */
+/** A cursor step: across `rows` rows, across all rows if it is infinite, or to a single row. */
 export interface CursorStep {
-  /** `absolute` counts from the first row; a negative number counts from the last. */
+  /** Direction. `absolute` counts from the first row; a negative number counts from the last. */
   readonly way: 'forward' | 'backward' | 'absolute' | 'relative';
   readonly rows: number;
 }
@@ -65,8 +65,7 @@ export interface CursorStep {
 type Production = (p: Parser) => SessionStatement | null;
 
 /**
- * Productions by first word. A production that returns `null` has found a different kind of
- * statement.
+ * Productions by first word. A production returns `null` if it finds a different kind of statement.
  */
 const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>([
   ['BEGIN', (p) => skipping(p, { kind: 'Begin' })],
@@ -92,7 +91,7 @@ const PRODUCTIONS: ReadonlyMap<string, Production> = new Map<string, Production>
   ['COPY', parseCopyStream],
 ]);
 
-/** The session statement at the cursor; `null` for any other statement. */
+/** Parses the session statement at the cursor; returns `null` for any other statement. */
 export function parseSessionStatement(p: Parser): SessionStatement | null {
   const production = p.kind() === TokenKind.Word ? PRODUCTIONS.get(p.value()) : undefined;
   if (production === undefined) {
@@ -111,12 +110,14 @@ function ended(p: Parser): boolean {
   return p.atEnd() || p.at(';');
 }
 
-/** Whether the current token is the statement's last. */
+/** Returns whether the current token is the statement's last. */
 function isLast(p: Parser): boolean {
   return p.kind(1) === TokenKind.End || p.value(1) === ';';
 }
 
-/** Consumes an optional word, unless it is the statement's last word, which is a name. */
+/**
+ * Consumes an optional word. If it is the statement's last word, it is a name and is not consumed.
+ */
 function takeBeforeName(p: Parser, word: string): void {
   if (!isLast(p)) {
     p.take(word);
@@ -153,8 +154,8 @@ function skipping(p: Parser, statement: SessionStatement): SessionStatement {
 }
 
 /**
- * Whether a word that could also name a table is a command here, because no clause of a query
- * follows.
+ * Returns whether a word that could also be a table name is a command here, because no clause of a
+ * query follows.
  */
 function atCommand(p: Parser): boolean {
   const isName = p.kind() === TokenKind.Quoted || p.kind() === TokenKind.Integer;
@@ -166,7 +167,7 @@ function isWord(p: Parser): boolean {
   return p.kind() === TokenKind.Word;
 }
 
-/** A name without its quotes, folded as in PostgreSQL. Any word can be a name. */
+/** Parses a name without its quotes, folded as in PostgreSQL. Any word can be a name. */
 function foldedName(p: Parser, missing: string): string {
   if (p.kind() === TokenKind.Quoted) {
     return p.takeName(true).text;
@@ -177,7 +178,7 @@ function foldedName(p: Parser, missing: string): string {
   return p.takeName(false).text.toLowerCase();
 }
 
-/** A name; `null` for ALL. */
+/** Parses a name; returns `null` for ALL. */
 function target(p: Parser, missing: string): string | null {
   return p.take('ALL') ? null : foldedName(p, missing);
 }
@@ -189,7 +190,7 @@ function startOfBlock(p: Parser): SessionStatement {
   return skipping(p, { kind: 'Begin' });
 }
 
-/** COMMIT and ROLLBACK in all their forms. */
+/** Parses COMMIT and ROLLBACK in all their forms. */
 function endOfBlock(p: Parser, kind: 'Commit' | 'Rollback'): SessionStatement {
   if (p.take('PREPARED')) {
     return skipping(p, { kind: 'TwoPhase' });
@@ -219,7 +220,7 @@ function release(p: Parser): SessionStatement {
 
 // ---- cursors and prepared statements ----
 
-/** Returns `null` for DECLARE @variable := … SELECT. */
+/** Parses DECLARE CURSOR; returns `null` for DECLARE @variable := … SELECT. */
 function declareCursor(p: Parser): SessionStatement | null {
   if (!isWord(p) && p.kind() !== TokenKind.Quoted) {
     return null;
@@ -249,7 +250,7 @@ function declareCursor(p: Parser): SessionStatement | null {
   };
 }
 
-/** The remainder of the statement's SQL text. */
+/** Returns the remainder of the statement's SQL text. */
 function remainingText(p: Parser, missing: string): StatementText {
   if (ended(p)) {
     p.fail(missing);
@@ -261,7 +262,7 @@ function remainingText(p: Parser, missing: string): StatementText {
   return { text: p.text.slice(start, p.lastEnd()), start };
 }
 
-/** Maximum number in a FETCH. */
+/** Maximum number of rows in a FETCH. */
 const MAX_ROWS = 2_147_483_647;
 
 /** `FETCH [direction] [FROM | IN] name`: the last word is the cursor's name. */
@@ -288,7 +289,7 @@ function fetchCursor(p: Parser, kind: 'Fetch' | 'Move'): SessionStatement | null
   return { kind, name, step };
 }
 
-/** Directions without a number. */
+/** Cursor directions without a number. */
 const STEPS: ReadonlyMap<string, CursorStep> = new Map([
   ['', { way: 'forward', rows: 1 }],
   ['NEXT', { way: 'forward', rows: 1 }],
@@ -302,7 +303,7 @@ const STEPS: ReadonlyMap<string, CursorStep> = new Map([
   ['BACKWARD ALL', { way: 'backward', rows: Infinity }],
 ]);
 
-/** `PRIOR`, `-3`, `FORWARD 5`, `ABSOLUTE -1`; `null` if it is not a direction. */
+/** Parses `PRIOR`, `-3`, `FORWARD 5` or `ABSOLUTE -1`; returns `null` if it is not a direction. */
 function stepOf(words: readonly string[]): CursorStep | null {
   const known = STEPS.get(words.join(' '));
   if (known !== undefined) {

@@ -1,4 +1,4 @@
-/** Parses a statement: selects its production, and contains those of the small statements. */
+/** Parses a statement: selects its production, and contains the productions of small statements. */
 import type { AlterAction, ExplainStage, Name, NodeId, ViewKind } from '../ast.generated.js';
 import { atPrincipal, parseAssume, parseGrant, parseMembership, parsePrincipal } from './access.js';
 import { parseBackup, parseCopy } from './administration.js';
@@ -13,8 +13,8 @@ import { parseDescribe, parseShow, words } from '../queries/show.js';
 import { parseAlterLive, parseAlterMaterial, parseCompile, parseRefreshView } from './view.js';
 
 /**
- * Statements whose first word may also name a table; the next word decides. Without listed words,
- * any next word is accepted.
+ * Statements whose first word may also be a table name; the next word decides. If no next words are
+ * listed, any is accepted.
  */
 const SOFT: ReadonlyMap<string, readonly [(p: Parser) => NodeId, ...string[]]> = new Map([
   ['ADD', [parseMembership, 'USER']],
@@ -50,11 +50,11 @@ export const FIRST_WORDS: readonly string[] = [
 /** A parsed SQL text. */
 interface StatementRoot {
   readonly root: NodeId;
-  /** The session statement; `null` for any other. */
+  /** The session statement; `null` for other statements. */
   readonly session: SessionStatement | null;
 }
 
-/** The complete text: one statement, optionally followed by semicolons. */
+/** Parses the complete text: one statement, optionally followed by semicolons. */
 export function parseStatement(p: Parser): StatementRoot {
   while (p.take(';')) {}
   if (p.atEnd()) {
@@ -156,7 +156,7 @@ function rarely(p: Parser, word: string, preamble: Preamble): NodeId {
   return queryAfter(p, preamble);
 }
 
-/** Whether the statement is a literal (`1`, `'x'`, `?`), which cannot name a table. */
+/** Returns whether the statement is a literal (`1`, `'x'`, `?`), which cannot be a table name. */
 function isLiteral(p: Parser): boolean {
   return p.at('?') || (p.kind() >= TokenKind.Integer && p.kind() <= TokenKind.NamedParameter);
 }
@@ -165,7 +165,7 @@ function literalTable(p: Parser): never {
   return p.fail(`table does not exist [table=${p.written()}]`);
 }
 
-/** The statement that follows WITH and DECLARE. */
+/** Parses the statement that follows WITH and DECLARE. */
 function prefixed(p: Parser, preamble: Preamble): NodeId {
   if (p.at('INSERT')) {
     return parseInsert(p, preamble);
@@ -182,7 +182,7 @@ function prefixed(p: Parser, preamble: Preamble): NodeId {
   return queryAfter(p, preamble);
 }
 
-/** A session statement in the form that the engine receives: words without effect. */
+/** Adds a session statement in the form that the engine receives: words without effect. */
 function sessionWords(p: Parser, from: number): NodeId {
   const after = p.index;
   const all: string[] = [];
@@ -227,7 +227,9 @@ function droppedIndex(p: Parser, start: number): NodeId {
   return p.add({ kind: 'DropIndex', names, if_exists }, start, p.lastEnd());
 }
 
-/** VACUUM and REINDEX name a table, which must exist; apart from that, they have no effect. */
+/**
+ * Parses VACUUM and REINDEX. They name a table, which must exist; otherwise they have no effect.
+ */
 function parseMaintenance(p: Parser, word: string): NodeId {
   const start = p.start();
   const end = p.end();
@@ -248,7 +250,7 @@ function parseMaintenance(p: Parser, word: string): NodeId {
   return addAction(p, start, table, action);
 }
 
-/** An ALTER TABLE action with the syntax of a separate statement. */
+/** Adds an ALTER TABLE action that is written as a separate statement. */
 function addAction(p: Parser, start: number, table: Name, action: AlterAction): NodeId {
   const actions = [action];
   return p.add({ kind: 'AlterTable', table, if_exists: false, actions }, start, p.lastEnd());
@@ -266,14 +268,14 @@ function vacuumOptions(p: Parser): void {
     });
   }
   while (VACUUM_WORDS.some((option) => p.take(option))) {
-    // These options have no effect.
+    // The options have no effect.
   }
   if (p.atEnd()) {
     p.fail("'table' expected");
   }
 }
 
-/** Whether ANALYZE is followed by a table name, rather than being a table name itself. */
+/** Returns whether ANALYZE is followed by a table name, rather than being a table name itself. */
 function atAnalyzed(p: Parser): boolean {
   const nameAt = p.value(1) === 'VERBOSE' ? 2 : 1;
   const isName = p.kind(nameAt) === TokenKind.Word || p.kind(nameAt) === TokenKind.Quoted;
@@ -281,7 +283,10 @@ function atAnalyzed(p: Parser): boolean {
   return isName && (p.kind(nameAt + 1) === TokenKind.End || ['.', '(', ';'].includes(after));
 }
 
-/** `ANALYZE [VERBOSE] t [(a, b)]`: statistics are always current, so it is treated like VACUUM. */
+/**
+ * Parses `ANALYZE [VERBOSE] t [(a, b)]`. Statistics are always current, so it is treated like
+ * VACUUM.
+ */
 function parseAnalyze(p: Parser): NodeId {
   const start = p.start();
   const end = p.end();
@@ -370,7 +375,8 @@ function parseDrop(p: Parser): NodeId {
   const conditional = ifExists(p);
   const missing = what === 'Table' ? 'table name expected' : 'view name expected';
   const names = p.list(() => p.tableName(missing));
-  // Views outlive their tables and report an error when read, so CASCADE drops nothing else.
+  // CASCADE has no further effect: views outlive their tables and report an error when they are
+  // read.
   if (!p.take('CASCADE', 'PERMISSIONS') && !p.take('CASCADE')) {
     p.take('RESTRICT');
   }

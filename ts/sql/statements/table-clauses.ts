@@ -1,4 +1,4 @@
-/** Clauses shared by statements about tables and views. */
+/** Clauses that statements about tables and views share. */
 import type { Name, OptionValue, PolicyStages } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
@@ -14,7 +14,7 @@ export function ifNotExists(p: Parser): boolean {
   return true;
 }
 
-/** The text between parentheses, as written. */
+/** Returns the text between parentheses, as written. */
 export function enclosedText(p: Parser): Name {
   const open = p.start();
   p.expect('(');
@@ -48,7 +48,7 @@ const PARTITION_UNITS: ReadonlySet<string> = new Set([
   'YEAR',
 ]);
 
-/** A unit of PARTITION BY, as written. */
+/** Parses a unit in PARTITION BY, as written. */
 export function partitionUnit(p: Parser): Name {
   p.suggest(PARTITION_UNITS);
   if (!p.atAnyOf(PARTITION_UNITS)) {
@@ -57,7 +57,7 @@ export function partitionUnit(p: Parser): Name {
   return p.takeName(false);
 }
 
-/** `TTL 4 WEEKS`, `TTL 30d`: the text after TTL as a single name. */
+/** Parses `TTL 4 WEEKS` or `TTL 30d`; the text after TTL becomes a single name. */
 export function parseTtl(p: Parser): Name {
   p.advance();
   if (p.atEnd()) {
@@ -103,14 +103,14 @@ export function indexOptions(p: Parser): OptionValue[] {
   }
 }
 
-/** The stages of a storage policy: the keywords of each, and its member in the tree. */
+/** The stages of a storage policy: each stage's keywords, and its member in the tree. */
 const STAGES = [
   ['TO', 'PARQUET', 'to_parquet'],
   ['TO', 'REMOTE', 'to_remote'],
   ['DROP', 'LOCAL', 'drop_local'],
 ] as const;
 
-/** `(TO PARQUET 3d, DROP LOCAL 1 MONTH)` of STORAGE POLICY. */
+/** Parses `(TO PARQUET 3d, DROP LOCAL 1 MONTH)` in STORAGE POLICY. */
 export function policyStages(p: Parser): PolicyStages {
   const open = p.start();
   p.expect('(');
@@ -132,8 +132,7 @@ export function policyStages(p: Parser): PolicyStages {
       p.fail(`duplicate '${verb} ${noun}'`);
     }
     p.advance();
-    // The age has the syntax of a TTL; `parseTtl` skips the stage's last keyword as if it were the
-    // word TTL.
+    // The age has the syntax of a TTL. `parseTtl` skips the stage's last keyword in place of TTL.
     policy[member] = parseTtl(p);
   });
   p.close(open);
@@ -148,7 +147,7 @@ const ENCODINGS: ReadonlySet<string> = new Set([
   'DELTA_BINARY_PACKED',
 ]);
 
-/** Codecs and their maximum compression level; 0 if a codec has no levels. */
+/** Codecs and their maximum compression levels; 0 for a codec without levels. */
 const CODECS: ReadonlyMap<string, number> = new Map([
   ['LZ4_RAW', 0],
   ['ZSTD', 22],
@@ -158,7 +157,7 @@ const CODECS: ReadonlyMap<string, number> = new Map([
   ['UNCOMPRESSED', 0],
 ]);
 
-/** `(encoding, codec(level), BLOOM_FILTER)` of PARQUET, as written. */
+/** Parses `(encoding, codec(level), BLOOM_FILTER)` in PARQUET, as written. */
 export function parquetSettings(p: Parser): Name {
   const open = p.start();
   p.expect('(');

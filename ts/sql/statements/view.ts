@@ -21,7 +21,7 @@ import { atOperand, atQuery } from '../parser/lookahead.js';
 import type { Parser } from '../parser/parser.js';
 import { expressions } from '../queries/select-clauses.js';
 
-/** `CREATE [OR REPLACE] [MATERIALIZED | LIVE] VIEW`, at the word VIEW. */
+/** Parses `CREATE [OR REPLACE] [MATERIALIZED | LIVE] VIEW`, starting at VIEW. */
 export function parseView(
   p: Parser,
   start: number,
@@ -55,7 +55,7 @@ export function parseView(
   return p.add(full, start, p.lastEnd(), query, ...expireChildren(material?.expire ?? null));
 }
 
-/** A view's query and its SQL text; parentheses are optional. */
+/** Parses a view's query and its SQL text; parentheses are optional. */
 export function viewQuery(p: Parser): { readonly query: NodeId; readonly text: string } {
   const enclosed = p.at('(');
   if (enclosed) {
@@ -117,7 +117,10 @@ function owner(p: Parser): Name | null {
   return p.dottedName('owner expected');
 }
 
-/** `FLUSH EVERY d [IN MEMORY d] [PARTITION BY u] START FROM s`; the last three in any order. */
+/**
+ * Parses `FLUSH EVERY d [IN MEMORY d] [PARTITION BY u] START FROM s`; the last three may be in any
+ * order.
+ */
 function liveHead(p: Parser): Mutable<LiveClauses> {
   p.expect('FLUSH', "'flush every' expected");
   p.expect('EVERY', "'every' expected");
@@ -182,7 +185,7 @@ function refreshTrigger(p: Parser): RefreshTrigger | null {
   return p.take('EVERY') ? { trigger: 'Every', interval: duration(p) } : null;
 }
 
-/** A time or a time zone, which must be written as a string. */
+/** Parses a time or a time zone, which must be a string. */
 function text(p: Parser, missing: string): Name {
   if (p.kind() !== TokenKind.String) {
     p.fail(missing);
@@ -283,7 +286,7 @@ function expireChildren(expire: ExpireRows | null): (NodeId | null)[] {
   }
 }
 
-/** `ALTER MATERIALIZED VIEW v …`, at ALTER. */
+/** Parses `ALTER MATERIALIZED VIEW v …`, starting at ALTER. */
 export function parseAlterMaterial(p: Parser): NodeId {
   const start = p.start();
   p.advance(3);
@@ -348,7 +351,7 @@ function transaction(p: Parser): Name {
   return p.takeName(false);
 }
 
-/** `ALTER LIVE VIEW v RESUME WAL | SUSPEND WAL`, at ALTER. */
+/** Parses `ALTER LIVE VIEW v RESUME WAL | SUSPEND WAL`, starting at ALTER. */
 export function parseAlterLive(p: Parser): NodeId {
   const start = p.start();
   p.advance(3);
