@@ -1,5 +1,5 @@
-//! Time buckets of SAMPLE BY: step, origin, time zone, range. Description only; the arithmetic is
-//! in [`crate::grid`].
+//! Describes the time buckets of SAMPLE BY: step, origin, time zone and range. The arithmetic is in
+//! [`crate::grid`].
 
 use std::cmp::Ordering;
 

@@ -6,8 +6,8 @@ use crate::operator::{Facts, Work};
 use crate::plan_node::PlanNode;
 
 /// Returns the number of rows that a plan processes: the rows its scans read, multiplied at joins,
-/// because each row may match every row of the other input. `None` if the number is unknown: files,
-/// sequences, rows expanded from one row.
+/// because each row may match every row of the other input. `None` if the number is unknown, as for
+/// files, sequences and rows expanded from one row.
 pub fn rows_read(plan: &dyn ExecutionPlan) -> Option<usize> {
     let node = PlanNode::of(plan);
     if let Some(rows) = node.known_rows() {
@@ -22,7 +22,7 @@ pub fn rows_read(plan: &dyn ExecutionPlan) -> Option<usize> {
         PlanNode::Operator(node) => match node.facts() {
             Facts { work: Work::Scanned, scan, .. } => Some(scan?.table().row_count()),
             Facts { work: Work::Inputs | Work::FromEnd, .. } => rows?,
-            Facts { work: Work::AtMost(most), .. } => Some(rows??.min(most)),
+            Facts { work: Work::AtMost(max), .. } => Some(rows??.min(max)),
             Facts { work: Work::Cells, .. } => None,
         },
         _ => rows?,

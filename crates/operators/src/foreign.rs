@@ -62,7 +62,7 @@ fn of_datafusion(error: &DataFusionError) -> EngineError {
     }
 }
 
-/// Reports a column that is read where it no longer exists. After grouping, only keys and
+/// Reports a column that no longer exists where it is read. After grouping, only keys and
 /// aggregates exist.
 fn schema(of: &SchemaError, error: &DataFusionError) -> EngineError {
     match of {

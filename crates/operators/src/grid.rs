@@ -265,7 +265,7 @@ mod tests {
         assert_eq!(grid.run(at(2024, 1, 10, 5, 0)).label, at(2024, 1, 8, 0, 0));
     }
 
-    /// Whole buckets contain exactly their rows, also when clocks change.
+    /// Whole buckets contain exactly their rows, even when clocks change.
     #[test]
     fn bucket_boundaries_around_clock_changes_enclose_their_rows() {
         let units = [(7, StepUnit::Minute), (30, StepUnit::Minute), (1, StepUnit::Hour)];

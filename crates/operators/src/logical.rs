@@ -59,7 +59,7 @@ impl<'a> LogicalNode<'a> {
         }
     }
 
-    /// Returns the node if it is lowered over all columns of its inputs. `None` for a node that
+    /// Returns the node if its operator reads all columns of its inputs. `None` for a node that
     /// reads only some columns and passes this requirement down to its inputs.
     pub fn over_all_columns(&self) -> Option<&'a dyn Lower> {
         match *self {

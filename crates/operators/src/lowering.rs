@@ -209,7 +209,7 @@ fn may_be_dense(input: &Input, key: &Arc<dyn PhysicalExpr>) -> bool {
     }
 }
 
-/// Returns the minimum and maximum result of a function, whatever its arguments.
+/// Returns the minimum and maximum result of a function, regardless of its arguments.
 fn range_of(key: &Arc<dyn PhysicalExpr>) -> Option<(i64, i64)> {
     let call = key.downcast_ref::<ScalarFunctionExpr>()?;
     let any = call.args().iter().map(|_| Interval::make_unbounded(&DataType::Int64));

@@ -223,8 +223,8 @@ async fn read_partition<K>(
     while !is_full.load(Ordering::Relaxed) {
         let Some(batch) = rows.try_next().await? else { return Ok((batches, None)) };
         let bytes = memory_bytes(&batch) + row_bytes * batch.num_rows();
-        // If these rows used all of the query's memory, the operators that receive them would have
-        // none.
+        // If these rows used all of the query's memory, none would remain for the operators that
+        // receive them.
         if memory.size().saturating_add(bytes) > max || memory.try_grow(bytes).is_err() {
             is_full.store(true, Ordering::Relaxed);
             let again = futures::stream::once(futures::future::ready(Ok(batch)));
@@ -249,7 +249,8 @@ pub(crate) fn again(
     OperatorExec::plan(Again { rows, order: order.cloned() }, vec![], schema)
 }
 
-/// Chains two sequences of rows. The first is in memory; its reservation is released at its end.
+/// Chains two sequences of rows. The first sequence is in memory, and its reservation is released
+/// when it ends.
 pub(crate) fn chained(
     schema: SchemaRef,
     materialized: BoxStream<'static, Result<RecordBatch>>,
@@ -263,7 +264,8 @@ pub(crate) fn chained(
     Box::pin(RecordBatchStreamAdapter::new(schema, materialized.chain(freed.flatten())))
 }
 
-/// Returns columns as a batch of a schema that may allow nulls where the original does not.
+/// Returns columns as a batch with this schema, which may allow nulls where the original schema
+/// does not.
 pub(crate) fn with_schema(
     schema: &SchemaRef,
     columns: Vec<ArrayRef>,

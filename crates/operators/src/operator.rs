@@ -163,7 +163,7 @@ impl Run {
         reserved.saturating_add(bytes) <= self.memory_limit() && memory.try_grow(bytes).is_ok()
     }
 
-    /// Maximum total memory of all operators that could spill instead.
+    /// Maximum total memory of all operators that can spill.
     pub fn memory_limit(&self) -> usize {
         match self.context.memory_pool().memory_limit() {
             MemoryLimit::Finite(limit) => limit - limit / FREE_MEMORY_DIVISOR,

@@ -40,7 +40,7 @@ pub(crate) fn ascending(timestamp: &Arc<dyn PhysicalExpr>) -> PhysicalSortExpr {
     PhysicalSortExpr::new(Arc::clone(timestamp), options)
 }
 
-/// Requires each input to ascend by its timestamp.
+/// Requires each input to be in ascending order of its timestamp.
 pub(crate) fn ascending_inputs<'a>(
     timestamps: impl IntoIterator<Item = &'a Arc<dyn PhysicalExpr>>,
 ) -> Vec<Option<OrderingRequirements>> {

@@ -70,8 +70,8 @@ pub struct SessionOptions {
     pub runtime: Arc<RuntimeEnv>,
     /// Memory limit of a query in bytes.
     pub query_memory_bytes: usize,
-    /// Minimum rows of a scan partition and maximum rows of its batches; `None` selects the
-    /// fastest.
+    /// Minimum rows of a scan partition and maximum rows of its batches; `None` selects the fastest
+    /// values.
     pub scan_partition_rows: Option<NonZeroUsize>,
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn optimizer_rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
         // Tidemark: turns equalities into keys. Otherwise, joins with a condition in WHERE, or with
         // one in addition to an equality, would be nested loops.
         Arc::new(JoinKeys),
-        // Removes `WHERE true`, empties `WHERE false`.
+        // Removes `WHERE true`, and replaces `WHERE false` with an empty input.
         Arc::new(EliminateFilter::new()),
         Arc::new(EliminateCrossJoin::new()),
         // Moves LIMIT to the scan, which then reads only that many rows. Must run before filters
@@ -174,7 +174,7 @@ impl Default for NoNames {
     }
 }
 
-/// Wraps a rule so that it stops with its statement.
+/// Wraps a rule so that it stops when its statement is cancelled.
 macro_rules! stoppable {
     ($rule:expr) => {
         Arc::new(Stoppable($rule)) as Arc<_>

@@ -27,7 +27,7 @@ const MAX_GROUP_KEYS: usize = 1_000;
 const MAX_DISTINCT_COLUMNS: usize = 2_000;
 /// Maximum keys of a join.
 const MAX_JOIN_KEYS: usize = 1_000;
-/// Maximum scalar sub-queries: each becomes a join that widens the rows of the next.
+/// Maximum number of scalar sub-queries. Each becomes a join that widens the rows of the next join.
 const MAX_SCALAR_QUERIES: usize = 100;
 /// Maximum window functions that are computed together over rows in time order.
 const MAX_TIME_WINDOWS: usize = 1_000;

@@ -169,7 +169,7 @@ impl Join {
             // do not replace them.
             (..6, false) => &[Left, Full, LeftSemi],
             (..6, true) if round % 3 == 2 => &[Inner, Right, RightSemi],
-            // With a shared build side, the left side is the outer one.
+            // With a shared build side, the left side is the outer side.
             (6..LARGE_ROUNDS, true) => &[LeftSemi, LeftAnti, LeftMark],
             (6..LARGE_ROUNDS, false) => {
                 &[LeftSemi, LeftAnti, LeftMark, RightSemi, RightAnti, RightMark]
@@ -263,7 +263,7 @@ impl Join {
         let right = match self.kind {
             Inner | Right => self.keys + 2 + self.keys,
             RightSemi | RightAnti | RightMark => self.keys,
-            // These keep the order of the outer side, whichever it is.
+            // These join types preserve the order of the outer side, whichever side that is.
             LeftSemi | LeftAnti | LeftMark if ours == Ours::Semi => self.keys,
             _ => return true,
         };
@@ -302,7 +302,7 @@ impl Join {
             let mut batches: Vec<_> = batches.chunks(length).map(<[_]>::to_vec).collect();
             batches.resize(partition_count, vec![]);
             let rows = MemorySourceConfig::try_new(&batches, schema, None).unwrap();
-            // The rows are ordered by their numbers.
+            // The rows are ordered by their row numbers.
             let order = LexOrdering::from([PhysicalSortExpr::new_default(key(name, self.keys))]);
             let rows = rows.try_with_sort_information(vec![order]).unwrap();
             let rows = DataSourceExec::from_data_source(rows) as Arc<dyn ExecutionPlan>;
@@ -458,7 +458,7 @@ fn replacements(plan: &Arc<dyn ExecutionPlan>) -> Vec<(Ours, Arc<dyn ExecutionPl
     grace.into_iter().chain(in_memory).collect()
 }
 
-/// Returns a join with its sides merged into one partition where it requires that.
+/// Returns a join with its sides merged into one partition if the join requires it.
 fn as_required(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
     let requirements = plan.input_distribution_requirements().into_per_child();
     let required = |(child, expected): (&Arc<dyn ExecutionPlan>, _)| match expected {
@@ -538,5 +538,5 @@ async fn joins_that_spill_to_files_match_nested_loops() {
     }
     println!("{found} rows, {refused:?} joins that a hash join refuses");
     assert!(found > 100_000, "too few rows were joined: {found}");
-    assert!(refused.iter().all(|&refused| refused > 0), "too few joins by files: {refused:?}");
+    assert!(refused.iter().all(|&refused| refused > 0), "too few joins exceeded the memory limit: {refused:?}");
 }

@@ -170,7 +170,7 @@ async fn groups_match_datafusion() {
         }
     }
     assert!(found > 20_000, "too few groups: {found}");
-    assert!(ours > 300, "too few plans with groups of our own: {ours}");
+    assert!(ours > 300, "too few plans with Tidemark's groups: {ours}");
 }
 
 /// Rows that exceed the memory limit are passed to the spilling operators.

@@ -153,7 +153,7 @@ async fn lookup_joins_match_hash_joins() {
         let both = matches!(kind, JoinType::Inner | JoinType::Right);
         let projected = both && rng.random_bool(0.5);
         if projected {
-            // Only the row numbers.
+            // Projects only the row numbers.
             join = join.with_projection(Some(vec![2 * keys + 1, keys]));
         }
         let join = join.build_exec().unwrap();
@@ -166,7 +166,7 @@ async fn lookup_joins_match_hash_joins() {
                 row[at].parse::<i64>().unwrap()
             };
             if kind != JoinType::RightMark {
-                assert!(got.iter().map(number).is_sorted(), "the order of the probe side: {shown}");
+                assert!(got.iter().map(number).is_sorted(), "rows must follow the probe side: {shown}");
             }
             expected.sort();
             got.sort();

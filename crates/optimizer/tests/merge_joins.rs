@@ -22,7 +22,7 @@ use tidemark_optimizer::{PlanSession, SessionOptions};
 fn session_of(partitions: usize, part_rows: usize) -> PlanSession {
     PlanSession::new(&SessionOptions {
         target_partitions: partitions,
-        scan_part_rows: NonZeroUsize::new(part_rows),
+        scan_partition_rows: NonZeroUsize::new(part_rows),
         ..SessionOptions::default()
     })
 }
@@ -40,8 +40,8 @@ async fn run_in(session: &PlanSession, plan: &LogicalPlan) -> (String, Vec<Vec<S
 
 /// Stores a table of random rows in any number of commits.
 fn stored(store: &Store, rng: &mut ChaCha8Rng, name: &str, span: i64) -> (LogicalPlan, Vec<Row>) {
-    let most = [1, 30, 400][rng.random_range(0..3)];
-    let len = rng.random_range(0..=most);
+    let max = [1, 30, 400][rng.random_range(0..3)];
+    let len = rng.random_range(0..=max);
     let rows = rows(rng, len, span, 5);
     let size = rng.random_range(1..200);
     let table = store.table(name, rows.chunks(size).map(batch_of).collect());
@@ -54,13 +54,13 @@ fn side(
     (plan, rows): (LogicalPlan, Vec<Row>),
     name: &str,
 ) -> (LogicalPlan, Vec<Row>) {
-    let most = rng.random_range(0..10);
+    let max = rng.random_range(0..10);
     if rng.random_bool(0.5) {
         return (plan, rows);
     }
-    let condition = col(format!("{name}.number")).lt(lit(most));
+    let condition = col(format!("{name}.number")).lt(lit(max));
     let plan = LogicalPlanBuilder::from(plan).filter(condition).unwrap().build().unwrap();
-    (plan, rows.into_iter().filter(|row| row.number < most).collect())
+    (plan, rows.into_iter().filter(|row| row.number < max).collect())
 }
 
 fn cells_of(row: Option<&Row>) -> [String; 4] {
@@ -127,13 +127,13 @@ async fn merge_joins_match_nested_loops() {
         merged += usize::from(shown.contains("MergeJoinExec"));
         let time = if kind == JoinType::Right { 4 } else { 0 };
         let times = got.iter().map(|row| row[time].parse::<i64>().unwrap());
-        assert!(times.is_sorted(), "the order of time: {about}");
-        let mut wanted =
+        assert!(times.is_sorted(), "rows must be in time order: {about}");
+        let mut expected =
             pairs(&t.1, &u.1, kind, |one, other| !is_filtered || one.number <= other.number);
-        found += wanted.len();
-        wanted.sort();
+        found += expected.len();
+        expected.sort();
         got.sort();
-        assert_eq!(got, wanted, "{about}");
+        assert_eq!(got, expected, "{about}");
     }
     assert!(found > 10_000 && merged > 110, "{found} rows, {merged} merged");
 }
@@ -197,7 +197,7 @@ async fn many_rows_with_one_timestamp_stay_within_the_memory_limit() {
         let runtime = RuntimeEnvBuilder::new().with_memory_limit(mebibytes << 20, 1.0);
         let session = PlanSession::new(&SessionOptions {
             target_partitions: 2,
-            scan_part_rows: NonZeroUsize::new(1_000),
+            scan_partition_rows: NonZeroUsize::new(1_000),
             runtime: runtime.build_arc().unwrap(),
             ..SessionOptions::default()
         });

@@ -408,7 +408,7 @@ async fn a_plan_reused_for_different_rows_returns_the_same_as_a_new_plan() {
             assert_eq!(found, cells(&run_physical(expected).await.unwrap()), "{shown}");
         }
     }
-    assert!(moved * 2 > all, "only {moved} of {all} plans could be kept");
+    assert!(moved * 2 > all, "only {moved} of {all} plans could be reused");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -459,7 +459,7 @@ async fn a_filter_reused_with_different_values_returns_the_same_as_a_new_plan() 
             assert_eq!(found, cells(&run_physical(expected).await.unwrap()), "{predicate}");
         }
     }
-    assert!(moved > 200, "only {moved} of 400 plans could be kept");
+    assert!(moved > 200, "only {moved} of 400 plans could be reused");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -817,7 +817,7 @@ async fn aggregation_resumes_from_cached_groups_at_the_watermark() {
             (from, read_from) = (floor, mark);
         }
         drop(retained);
-        assert_eq!(memory.used(), 0, "what was kept is given back");
+        assert_eq!(memory.used(), 0, "the cached groups release their memory");
     }
     assert!(resumed > 20);
 }

@@ -42,7 +42,7 @@ struct Plans<'a> {
     names: usize,
     orders: usize,
     /// Number of nodes generated of each kind.
-    made: BTreeMap<&'static str, usize>,
+    generated: BTreeMap<&'static str, usize>,
 }
 
 impl Plans<'_> {
@@ -70,7 +70,7 @@ impl Plans<'_> {
         let [ts, symbol, size, number] = own.clone();
         let plan = LogicalPlanBuilder::from(plan);
         let some = own[self.rng.random_range(0..4)].clone();
-        let (made, plan, own) = match kind {
+        let (generated, plan, own) = match kind {
             1 => ("filter", plan.filter(number.gt(lit(3))).unwrap(), own),
             2 => ("projection", plan, [ts, symbol, size + lit(1_i64), number]),
             3 => ("sort", plan.sort([some.sort(self.rng.random_bool(0.5), true)]).unwrap(), own),
@@ -98,7 +98,7 @@ impl Plans<'_> {
                 ("window", plan.window([total]).unwrap(), [ts, symbol, col("total"), number])
             }
         };
-        *self.made.entry(made).or_default() += 1;
+        *self.generated.entry(generated).or_default() += 1;
         self.named(plan, own)
     }
 
@@ -121,7 +121,7 @@ impl Plans<'_> {
         let right = distinct(right, matches!(kind, JoinType::LeftSemi | JoinType::LeftAnti));
         let condition = of(&one, "number").lt(of(&other, "number"));
         let plan = LogicalPlanBuilder::from(left);
-        let (made, plan, kind) = match COLUMNS.get(key) {
+        let (generated, plan, kind) = match COLUMNS.get(key) {
             None if key == COLUMNS.len() => {
                 ("pairs", plan.cross_join(right).unwrap(), JoinType::Inner)
             }
@@ -133,7 +133,7 @@ impl Plans<'_> {
                 ("key", plan.join_on(right, kind, on.chain(also)).unwrap(), kind)
             }
         };
-        *self.made.entry(made).or_default() += 1;
+        *self.generated.entry(generated).or_default() += 1;
         let names = match kind {
             JoinType::LeftSemi | JoinType::LeftAnti => [&one, &one],
             JoinType::RightSemi | JoinType::RightAnti => [&other, &other],
@@ -158,7 +158,7 @@ async fn rows_of(session: &PlanSession, plan: Arc<dyn ExecutionPlan>) -> Vec<Vec
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn random_plans_return_the_same_rows_as_datafusion() {
     let mut rng = random();
-    let mut made = BTreeMap::new();
+    let mut generated = BTreeMap::new();
     for _ in 0..40 {
         let store = Store::new();
         let tables: Vec<_> = (0..3)
@@ -171,14 +171,14 @@ async fn random_plans_return_the_same_rows_as_datafusion() {
             .collect();
         for _ in 0..12 {
             let depth = rng.random_range(1..4);
-            let counts = std::mem::take(&mut made);
+            let counts = std::mem::take(&mut generated);
             let mut plans =
-                Plans { rng: &mut rng, tables: &tables, names: 0, orders: 0, made: counts };
+                Plans { rng: &mut rng, tables: &tables, names: 0, orders: 0, generated: counts };
             let (plan, _) = plans.relation(depth);
-            made = plans.made;
+            generated = plans.generated;
             let options = SessionOptions {
                 target_partitions: rng.random_range(1..6),
-                scan_part_rows: NonZeroUsize::new(rng.random_range(1..40)),
+                scan_partition_rows: NonZeroUsize::new(rng.random_range(1..40)),
                 ..SessionOptions::default()
             };
             let session = PlanSession::new(&options);
@@ -190,5 +190,5 @@ async fn random_plans_return_the_same_rows_as_datafusion() {
             assert_eq!(rows_of(&session, planned).await, expected, "{shown}\n{text}");
         }
     }
-    assert!(made.len() == 10 && made.values().all(|count| *count > 5), "{made:?}");
+    assert!(generated.len() == 10 && generated.values().all(|count| *count > 5), "{generated:?}");
 }

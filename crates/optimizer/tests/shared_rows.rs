@@ -100,7 +100,7 @@ async fn shared_groups_equal_separately_computed_groups() {
 }
 
 /// A reader that ends immediately, or reads one side before the other, does not block other
-/// readers. Rows that exceed the memory are computed twice.
+/// readers. Rows that exceed the memory limit are computed twice.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_of_shared_rows_do_not_block_each_other() {
     let mut rng = random();

@@ -1,4 +1,5 @@
-//! Executes ASOF JOIN: the right side is read once; each partition of the left side has a worker.
+//! Execution of ASOF JOIN. The right side is read once, and each partition of the left side has a
+//! worker.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,7 +22,8 @@ use super::sides::{key_pairs, side};
 use super::stream::Matcher;
 use crate::lowering::{Inputs, Lower, Lowering, schema_of};
 use crate::operator::{
-    Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work, of_first, order_of_first,
+    Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work, of_first,
+    order_of_first,
 };
 use crate::order::partitions_in_scan_order;
 use crate::properties::{ascending_inputs, properties};
@@ -50,7 +52,12 @@ impl Operator for AsofPlan {
         Facts {
             name: "AsofJoinExec",
             memory: Some("AsofJoin"),
-            keeps: Keeps { rows: true, partitions: true, direction: false, every_row: true },
+            preserves: PreservedOrder {
+                rows: true,
+                partitions: true,
+                direction: false,
+                every_row: true,
+            },
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

@@ -129,7 +129,7 @@ impl RightSide {
         (0..self.columns.len()).map(|index| self.gather_column(index, matches)).collect()
     }
 
-    /// Start position of a worker: the first row after `bound`, and the row before it.
+    /// Returns a worker's start position: the first row after `bound`, and the row before it.
     pub(crate) fn seek(&self, bound: i64) -> (Cursor, u64) {
         let chunk = self.times.partition_point(|times| times.last().is_some_and(|&ts| ts <= bound));
         let row = self.times.get(chunk).map_or(0, |times| upper_bound(times, 0, bound));

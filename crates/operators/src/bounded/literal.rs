@@ -21,7 +21,7 @@ use tidemark_types::{EngineError, account};
 
 use crate::error::engine_error;
 
-/// A constant with more bytes than this is long.
+/// Constants with more bytes than this count as long.
 const LONG_BYTES: usize = 1024;
 
 /// Replaces long literals with shared constants. Runs last, because other rules look for literals.

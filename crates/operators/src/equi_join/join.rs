@@ -156,8 +156,8 @@ impl EquiJoin {
         self.output.iter().position(|output| *output == OutputColumn::First(column))
     }
 
-    /// Returns plan properties with the order of the first side, as far as its columns are in the
-    /// output.
+    /// Returns plan properties with the order of the first side, as far as the output contains its
+    /// columns.
     pub(crate) fn properties(
         &self,
         schema: &SchemaRef,

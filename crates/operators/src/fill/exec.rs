@@ -17,7 +17,7 @@ use super::node::FillNode;
 use super::plan::FillPlan;
 use crate::bounded::cell_bytes;
 use crate::lowering::schema_of;
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::operator::{Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work};
 use crate::properties::{ascending, ascending_inputs, properties};
 
 /// Approximate bytes of a fixed-length cell.
@@ -30,7 +30,7 @@ async fn read(run: Run, plan: Arc<FillPlan>) -> Result<Filled> {
     let mut batches = vec![];
     while let Some(batch) = rows.try_next().await? {
         let cells = CELL_BYTES * batch.num_rows() * batch.num_columns();
-        // Counted twice: once as read, and once in the concatenation.
+        // Each batch is counted twice: as read, and in the concatenation.
         memory.try_grow(2 * (cells + cell_bytes(&batch)))?;
         batches.push(batch);
     }
@@ -50,7 +50,7 @@ impl Operator for FillPlan {
         Facts {
             name: "FillExec",
             memory: Some("Fill"),
-            keeps: Keeps::NOTHING,
+            preserves: PreservedOrder::NOTHING,
             // The gaps determine the number of buckets.
             work: Work::Cells,
             suits_any_rows: true,

@@ -21,13 +21,14 @@ use crate::error::engine_error;
 use crate::grid::Grid;
 use crate::sample_by::partial::{label_column, timestamps};
 
-/// Maximum cells of a chunk.
+/// Maximum number of cells in a chunk.
 const MAX_CHUNK_ROWS: usize = 16 * 1024;
 
-/// Maximum bytes of copied cells in a chunk, unless a single cell has more.
+/// Maximum bytes of copied cells in a chunk, unless a single cell is larger.
 const MAX_CHUNK_BYTES: usize = 4 << 20;
 
-/// Maximum input rows. Row numbers have 32 bits, and FILL may append as many rows as it reads.
+/// Maximum number of input rows. Row indexes have 32 bits, and FILL may append as many rows as it
+/// reads.
 const MAX_ROWS: usize = i32::MAX as usize;
 
 /// Bytes per input row that store its key and its neighbour in each filled column.

@@ -80,7 +80,7 @@ impl FillNode {
         &self.keys
     }
 
-    /// Fill value of each other column, in column order.
+    /// Fill value of each column that is neither the bucket nor a key, in column order.
     pub fn values(&self) -> &[FillValue] {
         &self.values
     }
@@ -99,10 +99,10 @@ impl FillNode {
 /// Returns the input's schema with nullable values: FILL(NULL) makes even counts null.
 fn nullable_values(input: &DFSchema, timestamp: usize, keys: &[usize]) -> Result<DFSchemaRef> {
     let fields = input.iter().enumerate().map(|(index, (qualifier, field))| {
-        let kept = index == timestamp || keys.contains(&index);
+        let retained = index == timestamp || keys.contains(&index);
         let never_null =
             matches!(field.data_type(), DataType::Boolean | DataType::Int8 | DataType::Int16);
-        let nullable = if kept || never_null { field.is_nullable() } else { true };
+        let nullable = if retained || never_null { field.is_nullable() } else { true };
         (qualifier.cloned(), FieldRef::new(field.as_ref().clone().with_nullable(nullable)))
     });
     let metadata = input.metadata().clone();

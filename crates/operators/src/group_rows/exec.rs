@@ -32,15 +32,14 @@ use crate::sort::exec::is_copied_by_rows;
 
 /// Approximate number of rows that are grouped per step in a partition.
 const ROWS_AT_ONCE: usize = 8 * 1024;
-/// Bytes of a group, in addition to its states: its key, its table entry, its row count, and its
-/// output.
+/// Bytes of a group excluding its states: key, table entry, row count and output.
 const GROUP_BYTES: usize = 64;
 /// Approximate bytes of a state: its value, its count of non-null values, and spare capacity.
 const STATE_BYTES: usize = 48;
 
 /// Groups rows by hash partitions.
 pub struct GroupRows {
-    /// The equivalent operators, which can spill.
+    /// `DataFusion`'s operators with the same result, which can spill.
     aggregate: Input,
     plan: Arc<SampleByPlan>,
     workers: usize,
@@ -93,7 +92,8 @@ impl GroupRows {
             Read::All(materialized) => materialized,
             Read::Partial(materialized, rest) => return self.spilling(materialized, rest, run),
         };
-        // In the worst case, every row of a partition has its own key, which is as long as the row.
+        // In the worst case, every row of a partition has a distinct key, which is as long as the
+        // row.
         let sizes = (0..PARTITIONS)
             .map(|part| materialized.partitions().flatten().map(move |b| b.keys.of(part).len()));
         let max = sizes.map(Iterator::sum::<usize>).max().unwrap_or(0);

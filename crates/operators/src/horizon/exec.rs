@@ -76,7 +76,7 @@ impl Worker {
         Ok(Self { plan, schema, matchers, memory })
     }
 
-    /// Joins a batch at the offset with this number.
+    /// Joins a batch at the offset with index `number`.
     fn join(&mut self, batch: &RecordBatch, number: usize) -> Result<RecordBatch> {
         let offset = self.plan.offsets[number];
         let times = timestamps(&self.plan.left_timestamp, batch)?;

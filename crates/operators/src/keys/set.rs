@@ -20,7 +20,7 @@ const BATCH_ROWS: usize = 2_048;
 /// Maximum number of keys in a set that counts as small.
 const FEW_KEYS: usize = 1 << 16;
 
-/// See the module documentation.
+/// Number of keys per batch when a set is converted back to columns. Memory is short at that point.
 pub(crate) struct KeySet {
     keys: Keys,
     schema: SchemaRef,
@@ -206,8 +206,8 @@ mod tests {
     const SHAPES: [&[DataType]; 3] =
         [&[DataType::Int64], &[DataType::Utf8View], &[DataType::Int64, DataType::Utf8View]];
 
-    /// Returns the key columns, with the integers themselves or as strings. If there is also an
-    /// integer column, several integers share one string.
+    /// Returns the key columns, with the integers themselves or as strings. In keys of two columns,
+    /// several integers share one string.
     fn columns(values: &[Option<i64>], shape: &[DataType]) -> Vec<ArrayRef> {
         let column = |data_type: &DataType| -> ArrayRef {
             if *data_type == DataType::Int64 {

@@ -52,7 +52,7 @@ pub(super) fn is_integer(data_type: &DataType) -> bool {
     Form::of(data_type) == Form::Integer
 }
 
-/// Returns the type as which values of a type are compared: strings of any kind become views.
+/// Returns the type in which values of a type are compared. Strings of any kind become views.
 pub(crate) fn compared_as(data_type: &DataType) -> DataType {
     if Form::of(data_type) == Form::Text { DataType::Utf8View } else { data_type.clone() }
 }

@@ -1,5 +1,5 @@
 //! Execution of a LIMIT counted from the end. A table is read backwards from its last row. For
-//! other inputs, only rows that may still be among the last ones are kept in memory.
+//! other inputs, only rows that may still be among the last rows are kept in memory.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 pub struct LastRows {
     /// Number of rows skipped at the start.
     pub skip: usize,
-    /// Number of rows to keep, counted from the end; `None` keeps all.
+    /// Number of rows to keep, counted from the end; `None` keeps all rows.
     pub keep: Option<usize>,
     /// Number of rows to remove from the end of the selection.
     pub cut: usize,

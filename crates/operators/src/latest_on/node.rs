@@ -5,8 +5,8 @@ use std::fmt;
 use datafusion::common::{DFSchemaRef, Result, plan_err};
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 
-/// Selects the last row of each key, in timestamp order. Null is a key. Among equal timestamps, the
-/// row stored last wins.
+/// Selects the last row of each key, in timestamp order. Null is a key. Among rows with equal
+/// timestamps, the row stored last is selected.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct LatestOnNode {
     input: LogicalPlan,

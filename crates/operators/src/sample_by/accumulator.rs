@@ -50,7 +50,7 @@ pub(crate) trait Accumulate: Send {
     fn finish(self: Box<Self>, counts: &[i64]) -> Result<ArrayRef>;
     /// Memory used, in bytes.
     fn size(&self) -> usize;
-    /// Copies the states of some groups, in this order; `None` if they cannot be copied.
+    /// Copies the states of some groups, in the given order; `None` if they cannot be copied.
     fn copy(&self, _groups: &[u32]) -> Option<Box<dyn Accumulate>> {
         None
     }

@@ -1,4 +1,4 @@
-//! `first`, `last` and their `_not_null` forms, over numbers and symbols.
+//! `first`, `last` and their `_not_null` forms, for numbers and symbols.
 
 use std::any::Any;
 use std::sync::Arc;

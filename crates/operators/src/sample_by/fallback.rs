@@ -1,5 +1,5 @@
-//! Chooses the state of an aggregate: one of our kernels if it supports name and type, otherwise
-//! `DataFusion`'s group accumulator.
+//! Chooses the state of an aggregate: a Tidemark kernel if one supports the aggregate's name and
+//! types, otherwise `DataFusion`'s group accumulator.
 
 use std::any::Any;
 
@@ -87,7 +87,8 @@ pub(crate) fn state_of(
     Ok(Box::new(Fallback { states, filtered, ids: vec![] }))
 }
 
-/// Whether an aggregate without a FILTER has one of our kernels. Their states have a fixed size.
+/// Whether a Tidemark kernel supports an aggregate without a FILTER. Kernel states have a fixed
+/// size.
 pub(crate) fn is_kernel(aggregate: &AggregateFunctionExpr, argument: Option<&DataType>) -> bool {
     let is_plain = aggregate.order_bys().is_empty() && !aggregate.is_distinct();
     let (name, output) = (aggregate.fun().name(), aggregate.field().data_type().clone());

@@ -43,9 +43,9 @@ pub(crate) enum KeyPlan {
 
 /// The groups found so far.
 pub(crate) struct GroupIndex {
-    /// Timestamp of each bucket; ascending except where clocks went back.
+    /// Timestamp of each bucket. Timestamps ascend, except where clocks were set back.
     labels: Vec<i64>,
-    /// The latest of these timestamps.
+    /// The latest bucket timestamp.
     greatest: i64,
     /// Bucket of each group.
     buckets: Vec<u32>,
@@ -103,7 +103,7 @@ impl GroupIndex {
         keys + self.labels.capacity() * 8 + self.buckets.capacity() * 4
     }
 
-    /// Adds a group if there is none, for an aggregate over no rows.
+    /// Adds a group if none exists, for an aggregate with an empty input.
     pub(crate) fn ensure_one(&mut self) {
         if self.buckets.is_empty() {
             self.labels.push(0);
@@ -210,7 +210,7 @@ impl GroupIndex {
         Ok((RowGroups::Scattered(groups), new_rows))
     }
 
-    /// Assigns every number to the only bucket.
+    /// Assigns every numeric key to the only bucket.
     fn one_bucket(&mut self) {
         if let Keys::Number { numbers, .. } = &self.keys {
             self.labels.resize(1, 0);

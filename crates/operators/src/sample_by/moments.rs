@@ -22,7 +22,7 @@ pub(crate) struct SpreadKind {
 }
 
 impl SpreadKind {
-    /// Returns the kind of this aggregate, as `crates/functions` names it.
+    /// Returns the kind of the aggregate with this name, as defined in `crates/functions`.
     pub(crate) fn of(name: &str) -> Option<Self> {
         let (root, sample) = match name {
             "var_pop" => (false, false),

@@ -19,8 +19,8 @@ use tidemark_types::{EngineError, ErrorCode};
 
 use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups, count_rows, values_of};
 use super::fallback::state_of;
+use super::group_cache::{GroupCache, GroupStates};
 use super::groups::GroupIndex;
-use super::kept::{Held, KeptGroups};
 use super::plan::SampleByPlan;
 use crate::bucket::BucketSpec;
 use crate::error::engine_error;
@@ -51,38 +51,38 @@ impl Partial {
     }
 
     /// Creates a partial result that resumes from cached groups.
-    pub(crate) fn resumed(plan: &Arc<SampleByPlan>, held: Held) -> Result<Self> {
+    pub(crate) fn resumed(plan: &Arc<SampleByPlan>, groups: GroupStates) -> Result<Self> {
         let mut partial = Self::new(plan)?;
-        if held.labels.is_empty() {
+        if groups.labels.is_empty() {
             return Ok(partial);
         }
-        let keys = held.key_columns(&plan.key_plan)?;
+        let keys = groups.key_columns(&plan.key_plan)?;
         let mut runs: Vec<(Range<usize>, i64)> = vec![];
-        for (group, &label) in held.labels.iter().enumerate() {
+        for (group, &label) in groups.labels.iter().enumerate() {
             match runs.last_mut() {
                 Some((rows, last)) if *last == label => rows.end = group + 1,
                 _ => runs.push((group..group + 1, label)),
             }
         }
         partial.groups.assign(&runs, &keys)?;
-        if partial.groups.len() != held.labels.len() {
+        if partial.groups.len() != groups.labels.len() {
             return internal_err!("cached groups are not distinct");
         }
-        (partial.counts, partial.states) = (held.counts, held.states);
+        (partial.counts, partial.states) = (groups.counts, groups.states);
         Ok(partial)
     }
 
     /// Stores the groups of open buckets for the next execution.
-    pub(crate) fn leave(&self, kept: &KeptGroups) {
+    pub(crate) fn store_open_groups(&self, cache: &GroupCache) {
         let labels = self.groups.group_labels();
-        let from = kept.from();
+        let from = cache.from();
         let open = (0..labels.len() as u32).filter(|&group| labels[group as usize] >= from);
         let open: Vec<u32> = open.collect();
         // Assumes that all groups use about the same memory.
         let bytes = self.size().checked_div(labels.len()).unwrap_or(0).saturating_mul(open.len());
-        kept.leave(bytes, || {
+        cache.store(bytes, || {
             let states = self.states.iter().map(|state| state.copy(&open));
-            Some(Held {
+            Some(GroupStates {
                 keys: self.groups.symbols_of(&open)?,
                 states: states.collect::<Option<_>>()?,
                 counts: values_of(&self.counts, &open),
@@ -154,7 +154,7 @@ impl Partial {
 
     /// Whether further rows cannot change the result.
     pub(crate) fn is_complete(&self) -> bool {
-        self.plan.most_groups == Some(self.groups.len())
+        self.plan.max_groups == Some(self.groups.len())
     }
 
     /// Memory used, in bytes.
@@ -191,7 +191,7 @@ impl Partial {
         Ok(take_record_batch(&batch, &UInt32Array::from(order))?)
     }
 
-    /// Produces the single result row of an aggregate without keys over no rows.
+    /// Produces the single result row of an aggregate without keys for an empty input.
     fn aggregate_nothing(&mut self) -> Result<()> {
         let plan = Arc::clone(&self.plan);
         self.groups.ensure_one();
@@ -247,11 +247,11 @@ pub(crate) fn label_column(labels: &[i64], spec: &BucketSpec) -> ArrayRef {
 /// representation are cast.
 fn shape(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
     let fits = |(column, field): (ArrayRef, &Arc<arrow_schema::Field>)| -> Result<ArrayRef> {
-        let wanted: &DataType = field.data_type();
-        if column.data_type() == wanted {
+        let expected: &DataType = field.data_type();
+        if column.data_type() == expected {
             return Ok(column);
         }
-        Ok(cast(&column, wanted)?)
+        Ok(cast(&column, expected)?)
     };
     let columns = columns.into_iter().zip(schema.fields()).map(fits).collect::<Result<Vec<_>>>()?;
     let options = RecordBatchOptions::new().with_row_count(Some(rows));

@@ -97,7 +97,7 @@ impl DenseNumbers {
 }
 
 impl Digit {
-    /// Number of values, without null.
+    /// Number of values, excluding null.
     pub(crate) fn values(&self) -> usize {
         match self {
             Self::Symbol(dictionary) => dictionary.len(),
@@ -345,7 +345,7 @@ mod tests {
         let booleans: BooleanArray = rows.iter().map(|row| row.2).collect();
         let keys: Vec<ArrayRef> = vec![Arc::new(numbers), Arc::new(booleans)];
         let (groups, _) = index.assign(&runs, &keys).unwrap();
-        let RowGroups::Scattered(groups) = groups else { panic!("a group per row is expected") };
+        let RowGroups::Scattered(groups) = groups else { panic!("expected one group per row") };
         let label = |row: usize| runs.iter().find(|(rows, _)| rows.contains(&row)).unwrap().1;
         let keyed = rows.iter().zip(groups).enumerate();
         keyed.map(|(row, (key, group))| ((label(row), key.1, key.2), group)).collect()

@@ -14,11 +14,11 @@ use crate::error::engine_error;
 const MAX_WITHOUT_ZONES: usize = 1 << 20;
 
 /// Returns the minimum and maximum non-null value of an output column. `None` if they cannot be
-/// found quickly, or differ by more than `most`.
+/// found quickly, or differ by more than `max`.
 pub(crate) fn integer_bounds(
     scan: &SliceScan,
     output: usize,
-    most: u64,
+    max: u64,
 ) -> Result<Option<(i64, i64)>> {
     let Some(&column) = scan.projection().get(output) else { return Ok(None) };
     let (mut found, mut left) = (Found::default(), MAX_WITHOUT_ZONES);
@@ -33,7 +33,7 @@ pub(crate) fn integer_bounds(
             None => return Ok(None),
         };
         for (_, zone) in zones {
-            if !zone.is_some_and(|zone| found.add(&zone, most)) {
+            if !zone.is_some_and(|zone| found.add(&zone, max)) {
                 return Ok(None);
             }
         }
@@ -57,17 +57,17 @@ fn zones_of(
 struct Found(Option<(i64, i64)>);
 
 impl Found {
-    /// Merges a zone; `false` if the result is of no use.
-    fn add(&mut self, zone: &Zone, most: u64) -> bool {
-        let Bounds::Integer(least, greatest) = zone.bounds else { return false };
+    /// Merges a zone. Returns `false` if its bounds are not integers or are more than `max` apart.
+    fn add(&mut self, zone: &Zone, max: u64) -> bool {
+        let Bounds::Integer(min, greatest) = zone.bounds else { return false };
         if zone.is_null {
             return true;
         }
-        let (least, greatest) = match self.0 {
-            Some(known) => (known.0.min(least), known.1.max(greatest)),
-            None => (least, greatest),
+        let (min, greatest) = match self.0 {
+            Some(known) => (known.0.min(min), known.1.max(greatest)),
+            None => (min, greatest),
         };
-        self.0 = Some((least, greatest));
-        greatest.abs_diff(least) <= most
+        self.0 = Some((min, greatest));
+        greatest.abs_diff(min) <= max
     }
 }

@@ -253,7 +253,7 @@ impl SliceScan {
         self.backward
     }
 
-    /// Returns the time range that a filter selects, if the filter does nothing else.
+    /// Returns a filter's time range, if the filter tests nothing else.
     pub fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
         time_filter::range_in(&self.table, filter)
     }

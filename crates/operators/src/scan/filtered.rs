@@ -137,8 +137,8 @@ impl FilteredScan {
         self.named.as_ref()
     }
 
-    /// Returns the same filter above another scan of the same columns, with another predicate if
-    /// one is given.
+    /// Returns the same filter above a different scan of the same columns. `predicate`, if given,
+    /// replaces the current predicate.
     #[must_use]
     pub fn over(&self, scan: SliceScan, predicate: Option<Arc<dyn PhysicalExpr>>) -> Self {
         let predicate = predicate.unwrap_or_else(|| Arc::clone(&self.predicate));
@@ -147,8 +147,8 @@ impl FilteredScan {
         Self { named: self.named.clone(), ..filter }
     }
 
-    /// Returns a filter with the same rows in reverse order. With `as_one_partition`, it has a
-    /// single partition, which suits a small limit.
+    /// Returns a filter with the same rows in reverse order. With `as_one`, it has a single
+    /// partition, which suits a small limit.
     pub fn reversed(&self, as_one: bool) -> Result<Self> {
         let scan = if as_one { self.scan.as_one_partition() } else { self.scan.clone() };
         let (predicate, output) = (Arc::clone(&self.predicate), self.output.clone());
@@ -329,8 +329,7 @@ impl FilteredScan {
     where
         R: FnMut(&Slice, Range<usize>) -> Result<Option<RecordBatch>>,
     {
-        // A chunk without rows is also returned, so that a filter that drops everything still
-        // yields.
+        // A chunk without rows is also returned, so that a filter that drops all rows still yields.
         let nothing = RecordBatch::new_empty(Arc::clone(self.schema()));
         let (chunks, tested) = (self.scan.chunks(partition)?, self.clone());
         let chunks = chunks.flat_map(move |(slice, rows)| tested.chunk_ranges(slice, rows));
@@ -365,7 +364,7 @@ impl Tests {
                 others.push(Condition::new(scan, conjunct));
             }
         }
-        // The most selective test runs first: it may drop the whole batch.
+        // The most selective test runs first, because it may drop the whole batch.
         symbols.sort_by_key(|test| test.passing.count());
         Self { times, symbols, numbers, row_conditions: others, zones }
     }

@@ -135,7 +135,7 @@ impl Numbers {
         }
     }
 
-    /// Returns which rows of a column pass.
+    /// Returns which rows of a column pass the test.
     pub(super) fn passing(self, column: &dyn Array) -> Result<BooleanBuffer> {
         let words = match (self, column.data_type()) {
             (Self::Doubles(min, greatest), DataType::Float64) => {

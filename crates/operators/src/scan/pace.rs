@@ -77,7 +77,7 @@ impl Step {
         Self { rows: FIRST_STEP_ROWS, max_rows: BATCH_ROWS }
     }
 
-    /// Adapts the step to the time that the last one took.
+    /// Adapts the step size to the duration of the last step.
     pub(crate) fn took(&mut self, time: Duration) {
         if time > LONG_STEP {
             self.max_rows = (self.rows / 4).max(MIN_STEP_ROWS);
@@ -91,7 +91,7 @@ impl Step {
 /// Rows of a slice.
 type Chunk = (Arc<Slice>, Range<usize>);
 
-/// Divides the chunks of a scan into smaller steps after a step took long.
+/// Divides the chunks of a scan into smaller steps after a long step.
 pub(crate) struct Steps<I> {
     chunks: I,
     backward: bool,
@@ -109,7 +109,7 @@ impl<I: Iterator<Item = Chunk>> Steps<I> {
         }
     }
 
-    /// Records the time that the last step took.
+    /// Records the duration of the last step.
     pub(crate) fn took(&mut self, time: Duration) {
         self.step.took(time);
     }

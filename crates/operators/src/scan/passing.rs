@@ -17,11 +17,11 @@ use datafusion::physical_expr::utils::collect_columns;
 use tidemark_storage::Slice;
 
 use super::exec::SliceScan;
-use super::kept::kept_rows;
+use super::filter_rows::filter_rows;
 use super::rows::read;
 use crate::error::engine_error;
 
-/// If fewer than one row in this many remains, the other conditions are evaluated on the remaining
+/// If fewer than one in this many rows remain, the other conditions are evaluated on the remaining
 /// rows only.
 const SPARSE: usize = 8;
 
@@ -67,10 +67,10 @@ impl<'a> Passing<'a> {
     }
 
     /// Applies a test result that covers only the remaining rows. Returns whether any row remains.
-    pub(crate) fn keep(&mut self, kept: BooleanBuffer) -> bool {
+    pub(crate) fn apply(&mut self, retained: BooleanBuffer) -> bool {
         let found = match &self.mask {
-            Some(mask) => spread(mask, &kept),
-            None => kept,
+            Some(mask) => spread(mask, &retained),
+            None => retained,
         };
         self.narrow(found)
     }
@@ -80,13 +80,13 @@ impl<'a> Passing<'a> {
         let is_sparse = self.count * SPARSE < self.rows.len();
         let Condition { columns, schema, .. } = condition;
         let batch =
-            if is_sparse { self.batch(columns, schema) } else { self.whole(columns, schema) }?;
+            if is_sparse { self.batch(columns, schema) } else { self.all_rows(columns, schema) }?;
         let found = condition.holds(&batch)?;
-        Ok(if is_sparse { self.keep(found) } else { self.narrow(found) })
+        Ok(if is_sparse { self.apply(found) } else { self.narrow(found) })
     }
 
     /// Returns scan columns for all rows, including those that failed a test, without copying.
-    fn whole(&self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
+    fn all_rows(&self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
         let projection: Vec<usize> =
             columns.iter().map(|&column| self.scan.projection()[column]).collect();
         read(self.slice, &projection, self.rows.clone(), schema)
@@ -94,9 +94,9 @@ impl<'a> Passing<'a> {
 
     /// Returns scan columns for the rows that pass.
     pub(crate) fn batch(&self, columns: &[usize], schema: &SchemaRef) -> Result<RecordBatch> {
-        let batch = self.whole(columns, schema)?;
+        let batch = self.all_rows(columns, schema)?;
         match &self.mask {
-            Some(mask) if self.count < self.rows.len() => kept_rows(&batch, mask.clone()),
+            Some(mask) if self.count < self.rows.len() => filter_rows(&batch, mask.clone()),
             _ => Ok(batch),
         }
     }
@@ -108,14 +108,14 @@ impl<'a> Passing<'a> {
     }
 }
 
-/// Spreads the bits of `kept` over the positions of the set bits of `mask`.
-fn spread(mask: &BooleanBuffer, kept: &BooleanBuffer) -> BooleanBuffer {
-    let (mut kept, mut before) = (kept.set_indices().peekable(), 0);
+/// Spreads the bits of `retained` over the positions of the set bits of `mask`.
+fn spread(mask: &BooleanBuffer, retained: &BooleanBuffer) -> BooleanBuffer {
+    let (mut retained, mut before) = (retained.set_indices().peekable(), 0);
     let words = mask.bit_chunks().iter_padded().map(|mut word| {
         let (mut found, mut at) = (0, before);
         before += word.count_ones() as usize;
-        while let Some(wanted) = kept.next_if(|&wanted| wanted < before) {
-            while at < wanted {
+        while let Some(target) = retained.next_if(|&target| target < before) {
+            while at < target {
                 word &= word - 1;
                 at += 1;
             }
@@ -137,12 +137,12 @@ pub(super) struct Condition {
 
 impl Condition {
     pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Self {
-        let whole = || Self {
+        let all_passing = || Self {
             expression: Arc::clone(predicate),
             columns: (0..scan.projection().len()).collect(),
             schema: Arc::clone(scan.schema()),
         };
-        Self::of_its_columns(scan, predicate).unwrap_or_else(|_| whole())
+        Self::of_its_columns(scan, predicate).unwrap_or_else(|_| all_passing())
     }
 
     fn of_its_columns(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Result<Self> {
@@ -150,16 +150,16 @@ impl Condition {
             collect_columns(predicate).iter().map(Column::index).collect();
         columns.sort_unstable();
         columns.dedup();
-        let place = |expression: Arc<dyn PhysicalExpr>| {
+        let position = |expression: Arc<dyn PhysicalExpr>| {
             let Some(column) = expression.downcast_ref::<Column>() else {
                 return Ok(Transformed::no(expression));
             };
-            let Ok(place) = columns.binary_search(&column.index()) else {
+            let Ok(position) = columns.binary_search(&column.index()) else {
                 return internal_err!("a condition on an unknown column");
             };
-            Ok(Transformed::yes(Arc::new(Column::new(column.name(), place)) as _))
+            Ok(Transformed::yes(Arc::new(Column::new(column.name(), position)) as _))
         };
-        let expression = Arc::clone(predicate).transform(place).data()?;
+        let expression = Arc::clone(predicate).transform(position).data()?;
         let schema = Arc::new(scan.schema().project(&columns)?);
         Ok(Self { expression, columns, schema })
     }
@@ -195,11 +195,11 @@ mod tests {
             let mask = bits(rows + start, percent);
             // Slices may begin at any offset of their buffers.
             let sliced = BooleanBuffer::from(mask.clone()).slice(start, rows);
-            let kept = bits(sliced.count_set_bits(), 40);
-            let mut left = kept.iter();
+            let retained = bits(sliced.count_set_bits(), 40);
+            let mut left = retained.iter();
             let expected: Vec<bool> =
                 mask[start..].iter().map(|&set| set && *left.next().unwrap()).collect();
-            let found = spread(&sliced, &BooleanBuffer::from(kept));
+            let found = spread(&sliced, &BooleanBuffer::from(retained));
             assert_eq!(found.iter().collect::<Vec<_>>(), expected, "round {round}");
         }
     }

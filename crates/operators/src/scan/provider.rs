@@ -64,7 +64,7 @@ impl SnapshotTable {
         self.within(if both.is_empty() { vec![NEVER] } else { both })
     }
 
-    /// Returns a provider for other rows of this table, whose definition must be the same.
+    /// Returns a provider for a different snapshot of this table with the same definition.
     #[must_use]
     pub fn over(&self, table: Arc<TableSnapshot>) -> Self {
         Self { table, ranges: self.ranges.clone(), schema: Arc::clone(&self.schema) }
@@ -89,7 +89,7 @@ impl SnapshotTable {
         &self.ranges
     }
 
-    /// Returns the time range that a filter selects, if the filter does nothing else.
+    /// Returns a filter's time range, if the filter tests nothing else.
     pub fn time_range(&self, filter: &Expr) -> Option<TimeRange> {
         time_filter::range_in(&self.table, filter)
     }

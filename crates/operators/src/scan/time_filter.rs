@@ -4,14 +4,13 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator};
 use tidemark_storage::{TableSnapshot, TimeRange};
 
-/// Returns the range of the designated timestamp that a filter selects, if the filter does nothing
-/// else.
+/// Returns a filter's range of the designated timestamp, if the filter tests nothing else.
 pub(crate) fn range_in(table: &TableSnapshot, filter: &Expr) -> Option<TimeRange> {
     let definition = table.schema();
     range_of(filter, &definition.columns.get(definition.timestamp?)?.name)
 }
 
-/// Returns the range that a comparison or BETWEEN of the timestamp with constants selects; `None`
+/// Returns the range selected by a comparison or BETWEEN of the timestamp with constants; `None`
 /// for any other expression.
 fn range_of(filter: &Expr, timestamp: &str) -> Option<TimeRange> {
     match filter {
@@ -40,13 +39,13 @@ fn column_named(expr: &Expr, name: &str) -> Option<()> {
 
 fn constant(expr: &Expr) -> Option<i64> {
     match expr {
-        Expr::Literal(value, _) => instant(value),
+        Expr::Literal(value, _) => timestamp(value),
         _ => None,
     }
 }
 
 /// Returns a timestamp as an integer.
-pub(super) fn instant(value: &ScalarValue) -> Option<i64> {
+pub(super) fn timestamp(value: &ScalarValue) -> Option<i64> {
     match value {
         ScalarValue::TimestampMicrosecond(value, None)
         | ScalarValue::TimestampNanosecond(value, None) => *value,

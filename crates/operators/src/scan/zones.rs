@@ -15,7 +15,7 @@ use super::exec::SliceScan;
 
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Doubles that differ by less may compare as equal.
+/// Doubles that differ by less than this may compare as equal.
 const TOLERANCE: f64 = 1e-9;
 
 /// A test whether a column is less than, greater than or equal to a constant. It never holds for

@@ -25,7 +25,7 @@ const SAMPLE: usize = 256;
 /// Maximum number of combinations of leading symbols that get separate ranges.
 pub(super) const MAX_GROUPS: usize = 1 << 16;
 
-/// Bytes per row, in addition to its cells: its entry, range, group and keys.
+/// Bytes per row excluding its cells: entry, range, group and keys.
 pub(super) fn row_bytes(keys: usize) -> usize {
     size_of::<u128>() + 2 * size_of::<u32>() + size_of::<u64>() * keys.max(1)
 }

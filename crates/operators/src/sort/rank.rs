@@ -35,7 +35,7 @@ use crate::properties::properties;
 
 /// Adds ranks to rows.
 pub struct RankRows {
-    /// The equivalent operator, over sorted rows.
+    /// `DataFusion`'s operator with the same result, over sorted rows.
     window: Arc<dyn ExecutionPlan>,
     functions: Vec<Place>,
     /// PARTITION BY keys, then ORDER BY keys.

@@ -66,7 +66,7 @@ struct State {
 }
 
 impl State {
-    /// Removes marks that are close together in relation to their distance from the last row.
+    /// Removes marks that are close together relative to their distance from the last row.
     fn thin(&mut self, rows: u64) {
         let marks = &mut self.marks;
         let mut index = 1;
@@ -129,8 +129,8 @@ impl WindowCache {
         (0..count).map(move |number| Slot { of: of.clone(), number, is_first: number + 1 == count })
     }
 
-    /// Whether the state suffices for later rows, after rows up to `last_time` were read. Must be
-    /// called after all rows have been processed.
+    /// Returns whether the state is sufficient to process later rows, after rows up to `last_time`
+    /// were read. Must be called after all rows have been processed.
     pub fn settle(&self, last_time: i64) -> bool {
         let mut state = self.lock();
         // `end` never decreases, because it is no longer known how many rows of an earlier
@@ -236,7 +236,7 @@ impl Slot {
     }
 
     /// Begins a mark before the first row of a timestamp, with the first node's state. The state is
-    /// copied only if memory suffices.
+    /// copied only if enough memory is available.
     pub(crate) fn begin_mark(
         &self,
         (time, rows): (i64, u64),
@@ -254,8 +254,8 @@ impl Slot {
         state.marks.push(Mark { time, rows, last, nodes });
     }
 
-    /// Adds the state of a later node to the mark of a timestamp. The mark is removed if memory
-    /// does not suffice.
+    /// Adds the state of a later node to the mark of a timestamp. The mark is removed if there is
+    /// not enough memory.
     pub(crate) fn complete_mark(
         &self,
         time: i64,
@@ -348,7 +348,7 @@ mod tests {
         assert!(rest.try_resize(60 - memory.used()));
         // A second cache cannot reserve memory, and without a stored state it has no marks.
         let other = WindowCache::marking(0, &memory);
-        assert_eq!(pass(&other), 0, "nothing is copied without room");
+        assert_eq!(pass(&other), 0, "nothing is copied without memory");
         assert!(!other.settle(99));
         assert_eq!((other.marks(), other.bytes(), memory.used()), (0, 0, 60));
         let from = cache.rewind(98).unwrap();

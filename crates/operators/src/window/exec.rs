@@ -46,7 +46,7 @@ use crate::scan::rows::BATCH_ROWS;
 /// Maximum bytes of copied state per row, so that copying is cheap compared with processing the
 /// rows.
 const MAX_MARK_BYTES_PER_ROW: u64 = 16;
-/// Minimum number of rows before the point at which a batch is split.
+/// Minimum number of rows before a batch's split position.
 const MIN_SPLIT_ROWS: usize = 4_096;
 
 /// A PARTITION BY clause.

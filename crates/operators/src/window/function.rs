@@ -45,7 +45,8 @@ enum State {
     Ahead { waiting: Vec<VecDeque<u64>>, found: Vec<Vec<Option<u64>>>, retained: RetainedValues },
 }
 
-/// The value of a partition's last row and the number of its run; 0 before the first row.
+/// The value of a partition's last row, and the number of its run of equal values; 0 before the
+/// first row.
 #[derive(Default, Clone)]
 struct Period {
     value: Option<i64>,
@@ -401,14 +402,14 @@ fn locate(number: u64) -> (usize, usize) {
     ((number >> ROW_BITS) as usize, (number & ((1 << ROW_BITS) - 1)) as usize)
 }
 
-/// The argument's values of batches that may still be needed.
+/// Argument values of the batches that may still be needed.
 #[derive(Clone)]
 struct RetainedValues {
     default: ScalarValue,
     /// Number of the first batch in `arrays`.
     first: usize,
     arrays: VecDeque<ArrayRef>,
-    /// Number of arrays at which unneeded ones are removed.
+    /// Number of arrays at which unneeded arrays are removed.
     full: usize,
 }
 

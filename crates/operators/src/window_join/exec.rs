@@ -194,8 +194,8 @@ struct Sides<'a> {
     pair_schema: &'a SchemaRef,
 }
 
-/// Plans an aggregate. It can have an index if it reads only the right side; otherwise it is
-/// computed over pairs.
+/// Plans an aggregate. If it reads only the right side, it can have an index; otherwise it is
+/// computed over pairs of rows.
 fn window_aggregate(
     aggregate: &Expr,
     sides: &Sides<'_>,

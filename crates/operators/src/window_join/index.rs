@@ -42,7 +42,7 @@ pub(crate) enum Kind {
     Edge(EdgeKind),
 }
 
-/// Returns the kind of an aggregate that an index can compute, if it is one.
+/// Returns the kind of an aggregate, if an index can compute it.
 pub(crate) fn kind_of(
     aggregate: &AggregateFunctionExpr,
     argument: Option<&DataType>,

@@ -14,7 +14,7 @@ use crate::asof::keys::{KeySpace, Side};
 use crate::asof::right::{RightSide, SideExprs};
 use crate::operator::Run;
 
-/// The right rows, with data about their ranges.
+/// The right rows, with timestamps and indexes by position.
 pub(crate) struct WindowSide {
     right: RightSide,
     /// First position of each key, and the end of the last key.
@@ -107,7 +107,8 @@ impl WindowSide {
 
 type Arranged = (Vec<usize>, Vec<i64>, Vec<u64>);
 
-/// Sorts the rows within reach by key with a counting sort, which preserves their time order.
+/// Sorts the rows within the windows' reach by key with a counting sort, which preserves their time
+/// order.
 fn arrange(right: &RightSide, plan: &WindowPlan, memory: &MemoryReservation) -> Result<Arranged> {
     let chunks = right.chunks();
     let keys = right.space().len().max(1);
@@ -158,7 +159,7 @@ fn arrange(right: &RightSide, plan: &WindowPlan, memory: &MemoryReservation) -> 
     Ok((starts, times, rows))
 }
 
-/// Returns the last row of each key before the rows within reach.
+/// Returns the last row of each key before the rows within the windows' reach.
 fn prevailing(
     chunks: &[RightChunk<'_>],
     within: &[std::ops::Range<usize>],

@@ -44,8 +44,8 @@ impl Walk<'_> {
         replace_children_if_necessary(Arc::clone(plan), inputs)
     }
 
-    /// Like [`Self::with_inputs`], for all operators above the plans in `known`, whose inputs are
-    /// already as required.
+    /// Like [`Self::with_inputs`], but only for the operators above the plans in `known`, whose
+    /// inputs already meet the requirements.
     pub(super) fn with_inputs_above(&self, known: &[Plan], plan: &Plan) -> Result<Plan> {
         let above = |input: &Plan| {
             let is_known = known.iter().any(|known| Arc::ptr_eq(known, input));

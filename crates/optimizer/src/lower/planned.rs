@@ -77,7 +77,7 @@ impl Requirements {
         Self { order: Order::Any, is_read_in_order: false, keeps_join_order: false, ..self }
     }
 
-    /// Returns the same requirements for rows ascending by a timestamp.
+    /// Returns the same requirements for rows in ascending order of a timestamp.
     pub(super) fn by_time(self, timestamp: &Expr, schema: &DFSchema) -> Self {
         let Expr::Column(column) = timestamp else { return self };
         let position = schema.maybe_index_of_column(column);

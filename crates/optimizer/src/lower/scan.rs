@@ -140,7 +140,7 @@ impl Walk<'_> {
 }
 
 /// Lowers a condition over columns with these names, for a filter of `scan`. `None` if the scan
-/// would use a part of it for pruning, or if it reads other columns.
+/// would use part of the condition for pruning, or if the condition reads other columns.
 pub(crate) fn condition(
     predicate: &Expr,
     names: &DFSchemaRef,

@@ -15,7 +15,7 @@ use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use super::planned::{Plan, Planned, Requirements, mark_columns};
 use super::walk::Walk;
 
-/// Maximum number of rows that are cheap to hold in memory, whatever the size of the other side.
+/// Maximum number of rows that are cheap to hold in memory, regardless of the other side's size.
 const FEW_ROWS: usize = 1 << 16;
 
 /// The columns to read from the two sides.
@@ -137,7 +137,7 @@ impl Walk<'_> {
         Ok(Side { input: Planned { plan, ..input }, keys: columns })
     }
 
-    /// Lowers the condition of a join, apart from its keys.
+    /// Lowers the condition of a join, except its keys.
     pub(super) fn join_filter(
         &self,
         filter: &Expr,
@@ -166,7 +166,7 @@ impl Walk<'_> {
     }
 
     /// Returns the join with its build side on the left: the smaller side, unless an order must be
-    /// kept.
+    /// preserved.
     pub(super) fn with_build_side_left(
         &self,
         join: &HashJoinExec,

@@ -132,7 +132,7 @@ fn is_by_time(sort: &Sort, at: usize) -> bool {
     sort.expr.first().and_then(column) == Some(at)
 }
 
-/// Returns the rows in this order, if they need no sort.
+/// Returns the rows in this order, if that needs no sort.
 fn without_sort(
     input: &Plan,
     order: &LexOrdering,

@@ -2,9 +2,9 @@
 //!
 //! A condition that reads no column must not move below nodes that produce rows from empty input,
 //! such as totals and filled buckets. `DataFusion`'s rule moves such a condition below any node,
-//! and itself creates one from a condition on a constant column. Volatile conditions must not move
-//! below such nodes either: if a node produces several rows from one, the condition must be
-//! evaluated for each of them.
+//! and itself creates such conditions from conditions on constant columns. Volatile conditions must
+//! not move below such nodes either: if a node produces several rows from one row, the condition
+//! must be evaluated for each of them.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ impl OptimizerRule for PushFilters {
             return self.0.rewrite(LogicalPlan::Filter(filter), config);
         }
         let (conditions, input) = merged(filter);
-        let (staying, moving): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(stays);
+        let (staying, moving): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(must_stay);
         let plan = match conjunction(moving) {
             Some(moving) => {
                 let filter = Filter::try_new(moving, input.into())?;
@@ -63,7 +63,7 @@ impl OptimizerRule for PushFilters {
 }
 
 /// Whether a condition must be evaluated for each row that the node outputs.
-fn stays(condition: &Expr) -> bool {
+fn must_stay(condition: &Expr) -> bool {
     condition.column_refs().is_empty() || condition.is_volatile()
 }
 

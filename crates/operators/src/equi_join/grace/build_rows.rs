@@ -72,7 +72,7 @@ impl MaterializedRows {
         let mut counter = RecordBatchMemoryCounter::new();
         while let Some(batch) = rows.next().await? {
             let bytes = counter.count_batch(&batch) + ROW_BYTES * batch.num_rows();
-            // The hash join concatenates all batches into one.
+            // The hash join concatenates all batches, so each batch is counted twice.
             let required = bytes + memory_bytes(&batch);
             if max.at_least_one && materialized.batches.is_empty() {
                 materialized.memory.try_grow(required)?;

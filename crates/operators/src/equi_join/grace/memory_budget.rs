@@ -19,7 +19,7 @@ const MERGE_MEMORY_DIVISOR: usize = 4;
 #[derive(Debug)]
 pub(super) struct MemoryBudget {
     memory: MemoryReservation,
-    /// Maximum bytes of unsorted rows. The total may be twice as much.
+    /// Maximum bytes of unsorted rows. The total may be twice as high.
     max_bytes: usize,
     state: Mutex<State>,
 }

@@ -21,7 +21,7 @@ use crate::bounded::paced::paced;
 use crate::materialize::again;
 use crate::operator::{Input, Run};
 
-/// Rows that do not fit in memory for all partitions may fit for a single one.
+/// Rows that do not fit in memory for all partitions may fit for a single partition.
 const ONCE: Spread = Spread { level: 1, is_one_key: false };
 
 /// The left side, read once.

@@ -135,7 +135,7 @@ struct Round {
     batches: Vec<RecordBatch>,
     hashes: Vec<u64>,
     memory: MemoryReservation,
-    /// Maximum bytes; a single batch may exceed it.
+    /// Maximum bytes of the round. A single batch may exceed the limit.
     max_bytes: usize,
 }
 

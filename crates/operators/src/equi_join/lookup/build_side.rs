@@ -49,7 +49,7 @@ impl BuildResult {
         let mut rows = run.rows(OTHER, 0)?;
         let mut batches = vec![];
         while let Some(batch) = rows.try_next().await? {
-            // Counted twice: once as read, and once in the concatenation.
+            // Each batch is counted twice: as read, and in the concatenation.
             let has_room = run.try_reserve(&memory, 2 * memory_bytes(&batch));
             batches.push(batch);
             if !has_room {

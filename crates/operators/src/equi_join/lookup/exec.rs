@@ -17,12 +17,12 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt};
 
-use super::held::Held;
+use super::build_side::BuildResult;
 use super::probe::Prober;
 use crate::equi_join::join::{EquiJoin, FIRST, Kind, OTHER, OutputColumn};
-use crate::held::with_schema;
 use crate::keys::values::is_comparable;
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::materialize::with_schema;
+use crate::operator::{Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work};
 use crate::plan_node::{hash_join, scan_of};
 
 /// A join whose other side is built in memory.
@@ -32,7 +32,7 @@ pub(crate) struct LookupJoin {
 
 impl LookupJoin {
     /// Returns the replacement of a join that builds its left side.
-    pub(crate) fn instead_of(plan: &Input) -> Option<Input> {
+    pub(crate) fn try_replace(plan: &Input) -> Option<Input> {
         let join = hash_join(plan)?;
         if *join.partition_mode() != PartitionMode::CollectLeft {
             return None;
@@ -56,19 +56,19 @@ impl LookupJoin {
     /// Builds the hash join that returns the same rows.
     fn hash_join(&self, inputs: &[Input]) -> Result<HashJoinExec> {
         let EquiJoin { kind, keys, nulls, filter, output, .. } = self.join.as_ref();
-        let (held, first) = (inputs[OTHER].schema(), inputs[FIRST].schema());
+        let (build_schema, first) = (inputs[OTHER].schema(), inputs[FIRST].schema());
         let on = keys.iter().map(|(own, other)| {
-            let types = (other.data_type(&held)?, own.data_type(&first)?);
+            let types = (other.data_type(&build_schema)?, own.data_type(&first)?);
             let (own, other) = (Arc::clone(own), Arc::clone(other));
             if types.0 == types.1 {
                 return Ok((other, own));
             }
-            // One side has strings, the other symbols.
+            // One side has strings, the other has symbols.
             let text = DataType::Utf8View;
-            Ok((cast(other, &held, text.clone())?, cast(own, &first, text)?))
+            Ok((cast(other, &build_schema, text.clone())?, cast(own, &first, text)?))
         });
         let on = on.collect::<Result<_>>()?;
-        let width = held.fields().len();
+        let width = build_schema.fields().len();
         let output = output.iter().filter_map(|column| match *column {
             OutputColumn::Other(column) => Some(column),
             OutputColumn::First(column) => Some(width + column),
@@ -78,7 +78,7 @@ impl LookupJoin {
             if *nulls { NullEquality::NullEqualsNull } else { NullEquality::NullEqualsNothing };
         let kind = if *kind == Kind::Outer { JoinType::Right } else { JoinType::Inner };
         let empty = |schema| Arc::new(EmptyExec::new(schema)) as Input;
-        HashJoinExecBuilder::new(empty(held), empty(first), on, kind)
+        HashJoinExecBuilder::new(empty(build_schema), empty(first), on, kind)
             .with_partition_mode(PartitionMode::CollectLeft)
             .with_null_equality(nulls)
             .with_filter(filter.clone())
@@ -107,11 +107,11 @@ impl Operator for LookupJoin {
         Facts {
             name: "LookupJoinExec",
             memory: Some("LookupJoin"),
-            keeps: Keeps {
+            preserves: PreservedOrder {
                 rows: true,
                 partitions: true,
                 direction: true,
-                every_row: self.join.kind.keeps_every_row(),
+                every_row: self.join.kind.preserves_every_row(),
             },
             work: Work::Inputs,
             suits_any_rows: false,
@@ -151,22 +151,24 @@ impl Operator for LookupJoin {
     fn run(self: Arc<Self>, run: Run) -> Result<SendableRecordBatchStream> {
         let schema = Arc::clone(&run.schema);
         Ok(Run::stream(Arc::clone(&schema), async move {
-            let held = run.shared(Held::read(&run, &self.join)).await?;
+            let side = run.shared(BuildResult::read(&run, &self.join)).await?;
             let backward = is_backward(&run.inputs[FIRST]);
-            let rows = match held.as_ref() {
-                Held::Rows(held) if held.is_empty() && self.join.kind == Kind::Inner => {
+            let rows = match side.as_ref() {
+                BuildResult::Rows(build_schema)
+                    if build_schema.is_empty() && self.join.kind == Kind::Inner =>
+                {
                     EmptyRecordBatchStream::new(schema).boxed()
                 }
-                Held::Rows(held) => {
+                BuildResult::Rows(build_side) => {
                     let join = Arc::clone(&self.join);
                     let probe = run.rows(FIRST, run.partition)?;
-                    let mut prober = Prober::new(join, Arc::clone(held), schema, backward);
+                    let mut prober = Prober::new(join, Arc::clone(build_side), schema, backward);
                     let joined = move |batch| prober.join(batch?).map(futures::stream::iter);
                     probe.map(joined).try_flatten().boxed()
                 }
-                Held::Spilled(held) => {
+                BuildResult::Spilled(spilled) => {
                     let join = self.hash_join(&run.inputs)?;
-                    let rows = held.joined(&join, run, [OTHER, FIRST], backward)?;
+                    let rows = spilled.joined(&join, run, [OTHER, FIRST], backward)?;
                     let own = move |batch: RecordBatch| {
                         with_schema(&schema, batch.columns().to_vec(), batch.num_rows())
                     };

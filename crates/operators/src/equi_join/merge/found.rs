@@ -100,7 +100,7 @@ fn rows_of(column: &ArrayRef, rows: &UInt32Array) -> Result<ArrayRef> {
     let numbers: &[u32] = rows.values();
     if let (Some(&first), Some(&last), 0) = (numbers.first(), numbers.last(), rows.null_count()) {
         let ends_fit = (last as usize).checked_sub(first as usize) == Some(numbers.len() - 1);
-        // No early exit: the loop is vectorised.
+        // No early exit, so that the loop is vectorised.
         let follow =
             || numbers.windows(2).fold(true, |all, two| all & (two[1] == two[0].wrapping_add(1)));
         if ends_fit && follow() {

@@ -62,7 +62,7 @@ impl Side {
     }
 }
 
-/// Rows of the other side with the same time, spread over several batches.
+/// Rows of the other side with the same timestamp, spread across several batches.
 struct Group {
     time: i64,
     parts: Vec<RecordBatch>,
@@ -191,7 +191,7 @@ impl Merger {
         })
     }
 
-    /// Collects all rows of the other side with this time; the first ones are in the current batch.
+    /// Collects all rows of the other side with this timestamp, starting in the current batch.
     async fn collect(&mut self, time: i64) -> Result<()> {
         let mut group = Group { time, parts: vec![], starts: vec![0], done: 0 };
         let mut rows = 0;
@@ -218,7 +218,7 @@ impl Merger {
         Ok(())
     }
 
-    /// Pairs rows with a time that spans several batches.
+    /// Pairs rows whose timestamp spans several batches.
     fn of_group(&mut self) -> Result<RecordBatch> {
         let (Some(batch), Some(group)) = (&self.batch, &mut self.group) else {
             return Ok(RecordBatch::new_empty(Arc::clone(&self.schema)));

@@ -55,7 +55,7 @@ impl SemiJoin {
         Ok(self.keys_of(run.rows(OTHER, partition)?))
     }
 
-    /// Reduces rows of the inner side to their keys.
+    /// Replaces rows of the inner side with their keys.
     fn keys_of(&self, rows: SendableRecordBatchStream) -> SendableRecordBatchStream {
         let (keys, schema) = (self.join.keys.clone(), Arc::clone(&self.key_schema));
         let rows = rows.map(move |batch| {
@@ -95,7 +95,7 @@ impl SemiJoin {
         outer: SendableRecordBatchStream,
     ) -> SendableRecordBatchStream {
         if self.join.kind == Kind::Semi && keys.is_empty() {
-            // The outer rows are not read.
+            // Returns no rows, without reading the outer rows.
             return Box::pin(EmptyRecordBatchStream::new(Arc::clone(schema)));
         }
         let (own, rows_schema) = (Arc::clone(self), Arc::clone(schema));

@@ -35,7 +35,7 @@ const NUMBERS: usize = 3;
 /// Maximum number of tasks that read keys, and of sets that are probed per row.
 const MAX_TASKS: usize = 4;
 
-/// A side in memory, or its rows as a stream if they do not fit.
+/// A side in memory, or its rows as a stream if they do not fit in memory.
 pub(super) type Materialized<T> = std::result::Result<T, SendableRecordBatchStream>;
 
 /// Keys of the inner side.

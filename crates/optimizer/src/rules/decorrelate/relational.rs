@@ -235,7 +235,7 @@ fn either(first: Expr, second: Expr) -> Expr {
 /// Returns an aggregate's result over no rows, unless it is null.
 fn nothing(aggregate: &Expr) -> Result<Option<ScalarValue>> {
     let Expr::AggregateFunction(call) = aggregate.clone().unalias() else { return Ok(None) };
-    // Counts have a non-null default; all other aggregates return null, whatever the type.
+    // Counts have a non-null default; all other aggregates return null, regardless of the type.
     let value = call.func.default_value(&arrow_schema::DataType::Int64)?;
     Ok(Some(value).filter(|value| !value.is_null()))
 }

@@ -17,7 +17,7 @@ use super::domain::numbered;
 use super::subquery::narrowed;
 use tidemark_operators::LogicalNode;
 
-/// Whether a plan has at most one row, whatever the data.
+/// Whether a plan has at most one row, regardless of the data.
 pub(super) fn is_certain(plan: &LogicalPlan) -> bool {
     match plan {
         LogicalPlan::Projection(node) => is_certain(&node.input),
@@ -94,7 +94,7 @@ impl ScalarUDFImpl for MaybeNull {
     }
 }
 
-/// True for row 1, an error for any other.
+/// Returns true for row 1 and fails for any other row.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct SingleRow {
     signature: Signature,
