@@ -1,5 +1,5 @@
 /**
- * Runtime of compiled JSX: Solid's, with one function replaced.
+ * Runtime of compiled JSX: Solid's runtime with one function replaced.
  *
  * The console runs under `require-trusted-types-for 'script'`. Solid creates elements from template
  * markup through `innerHTML`, which that directive refuses. This module creates them through its

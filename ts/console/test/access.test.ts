@@ -69,7 +69,8 @@ test('a permission is shown as granted, grantable, inherited, partial or missing
   t.is(markOf(admin, 'DROP TABLE', at('trades'), 'ann'), 'administrator');
   t.is(markOf(admin, 'HTTP', at(), 'ann'), 'administrator');
   t.is(markOf(admin, 'DATABASE ADMIN', at(), 'ann'), 'granted');
-  // Revoking a permission that is not granted directly would change nothing.
+  // A click grants the permission, because revoking a permission without a direct grant would
+  // change nothing.
   t.true(toggled([], 'HTTP', at(), 'administrator')[0]?.isGrant);
 });
 

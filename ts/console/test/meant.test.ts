@@ -1,4 +1,4 @@
-/** Finds the word that an error is about, and the one that was meant. */
+/** Tests that the word which caused an error is found, and the intended word is suggested. */
 import test from 'ava';
 
 import { expectedWord, wrongSpan } from '../src/sql/meant.js';

@@ -1,4 +1,4 @@
-/** Merges two users' changes to one notebook. */
+/** Tests merges of two users' changes to one notebook. */
 import test from 'ava';
 import fc from 'fast-check';
 

@@ -18,7 +18,7 @@ export interface MatrixProps extends RightsProps {
 const [chosen, setChosen] = createSignal('');
 
 export function RightsMatrix(props: MatrixProps): JSX.Element {
-  // Other users may create and drop tables meanwhile. A row is retained, and stays expanded, as
+  // Other users may create and drop tables at any time. A row is retained, and remains expanded, as
   // long as its table exists.
   const tables = createMemo<readonly Listed[]>((before) => {
     const now = props.schema.known;

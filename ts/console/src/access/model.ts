@@ -42,7 +42,7 @@ export interface Grant extends Place {
   readonly grantedTo: readonly string[];
 }
 
-/** A pending grant or revoke; nothing is executed before it is applied. */
+/** A pending grant or revoke; it is executed only when the user applies it. */
 export interface Change extends Place {
   readonly permission: string;
   readonly isGrant: boolean;
@@ -131,8 +131,8 @@ function same(left: string | undefined, right: string | undefined): boolean {
 const TAKEN: ReadonlySet<Mark> = new Set(['granted', 'option', 'inherited']);
 
 /**
- * Whether a click grants the permission (for example when only a group holds it). Otherwise the
- * click revokes it.
+ * Whether a click grants the permission, for example if only a group has it. Otherwise the click
+ * revokes it.
  */
 export function isGiven(mark: Mark): boolean {
   return !TAKEN.has(mark);
@@ -202,7 +202,7 @@ export function creationOf({ kind, name }: Principal, password: string): string 
   return `CREATE ${kind.toUpperCase()} ${quoted(name)}${secret}`;
 }
 
-/** Statement that sets a password; an empty one removes the password. */
+/** Statement that sets a password; an empty password removes it. */
 export function passwordStatement(principal: Principal, password: string): string {
   const secret = password === '' ? 'NO PASSWORD' : `PASSWORD ${literal(password)}`;
   return `${alteration(principal)} WITH ${secret}`;

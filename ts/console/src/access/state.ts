@@ -73,8 +73,8 @@ export class AccessState {
   }
 
   /**
-   * Selects a principal; pending changes of the previous one are retained until it is selected
-   * again.
+   * Selects a principal. Pending changes of the previous principal are retained until it is
+   * selected again.
    */
   async show(principal: Principal): Promise<void> {
     this.#select(`${principal.kind} ${principal.name}`);
@@ -112,7 +112,8 @@ export class AccessState {
   }
 
   /**
-   * Executes the pending changes in order up to the first error; the remaining ones stay pending.
+   * Executes the pending changes in order up to the first error; the remaining changes stay
+   * pending.
    */
   async apply(): Promise<boolean> {
     const principal = readyOf(this.rights())?.principal;
@@ -132,7 +133,9 @@ export class AccessState {
     return this.failure() === '';
   }
 
-  /** Reloads the permissions of the selected principal; the old ones stay visible until then. */
+  /**
+   * Reloads the permissions of the selected principal; the old permissions stay visible until then.
+   */
   async refresh(principal: Principal): Promise<void> {
     this.#rights.set(await settle(() => this.#rightsOf(principal)));
   }

@@ -1,10 +1,10 @@
 /**
- * Incremental reader of `/exec` responses. It parses JSON text and does no network access.
+ * Incremental reader of `/exec` responses. It parses JSON text and does not access the network.
  *
  * The body is `{"query":…,"columns":[…],"timestamp":n,"dataset":[row,…],"count":n,…}`. The reader
- * is in one of three states: *head* (until the rows begin), *rows*, *tail*. It returns rows as soon
- * as they are complete, so that a large result shows its first page immediately and a cancelled
- * query keeps the rows that have arrived.
+ * is in one of three states: *head* (before the rows), *rows*, *tail*. It returns rows as soon as
+ * they are complete, so that a large result shows its first page immediately and a cancelled query
+ * keeps the rows that have arrived.
  */
 import { texts } from '../texts.js';
 
@@ -21,7 +21,7 @@ export type Row = readonly Value[];
 export interface AnswerHead {
   readonly query: string;
   readonly columns: readonly Column[];
-  /** Index of the designated timestamp, -1 without one. */
+  /** Index of the designated timestamp; -1 if there is none. */
   readonly timestamp: number;
 }
 
@@ -46,7 +46,7 @@ export interface AnswerTail {
   readonly position?: number | string;
 }
 
-// An inner quote is always escaped, so this text cannot occur inside a JSON string.
+// Quotes inside a JSON string are always escaped, so this text cannot occur there.
 const ROWS_BEGIN = ',"dataset":[';
 
 const QUOTE = 0x22;

@@ -22,7 +22,7 @@ export class SqlError extends Error {
   }
 }
 
-/** No response, or an incomplete one. */
+/** The server sent no response, or an incomplete one. */
 export class Unreachable extends Error {
   constructor(message: string, options?: ErrorOptions) {
     super(message, options);

@@ -1,8 +1,8 @@
 /**
  * Credentials of this page's requests. Tokens exist only in this module's memory: they are not
- * stored, and a reload forgets them. After a password login the browser sends the session cookie,
- * and no credentials are kept here. Without HTTPS the cookie does not work, and the password's
- * `Authorization` header is kept instead.
+ * stored, and are lost on reload. After a password login the browser sends the session cookie, and
+ * this module holds no credentials. Without HTTPS the cookie does not work, and this module holds
+ * the password's `Authorization` header instead.
  */
 
 /** Returns the current `Authorization` value, renewed shortly before it expires. */

@@ -1,7 +1,7 @@
-/** Incremental reader of server-sent events. It parses text and does no network access. */
+/** Incremental reader of server-sent events. It parses text and does not access the network. */
 
 export interface ServerEvent {
-  /** `comment` for a keep-alive. */
+  /** Name of the event; `comment` for a keep-alive. */
   readonly name: string;
   /** Position from which to resume after this event. */
   readonly id: string | undefined;

@@ -79,7 +79,7 @@ export const list = (): Promise<readonly Listed[]> => ask(ALL);
 export const open = (id: string, version?: number): Promise<Opened> =>
   ask(address(ONE, { id, ...(version === undefined ? {} : { version }) }));
 
-/** Returns the current version; omits its content if the caller already knows that version. */
+/** Returns the current version, without its content if the caller already has that version. */
 export const look = (id: string, known: number): Promise<Listed & Partial<Opened>> =>
   ask(address(ONE, { id, known }));
 

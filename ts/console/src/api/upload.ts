@@ -67,7 +67,7 @@ export interface ImportReport {
   readonly badLines?: readonly string[];
 }
 
-/** A column's type, as in the `schema` part of an import. */
+/** Entry for a column in the `schema` part of an import. */
 export interface SchemaEntry {
   readonly name: string;
   readonly type: string;

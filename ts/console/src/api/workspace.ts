@@ -3,7 +3,7 @@ import { call, SqlError } from './client.js';
 import { credentialHeaders } from './credentials.js';
 
 export interface Dated {
-  /** Milliseconds since 1970; of two values under one key, the later one wins. */
+  /** Milliseconds since 1970. Of two values under the same key, the later one wins. */
   readonly changed: number;
 }
 

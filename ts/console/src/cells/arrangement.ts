@@ -65,7 +65,7 @@ export function arrange(
   return { tracks: TRACKS, cells: placed };
 }
 
-/** The chosen title, or one derived from the name, the columns and the tables. */
+/** The chosen title, or a title derived from the name, the columns and the tables. */
 export function titleOf(
   cell: Pick<SqlCell, 'name' | 'text' | 'title'>,
   columns: readonly Column[] = [],

@@ -1,8 +1,8 @@
 /**
- * Builds the statement that a cell sends. Earlier cells that it names become common table
+ * Builds the statement that a cell sends. Earlier cells that it references become common table
  * expressions, and variables become declarations in front of the query. The parser locates table
  * names, variables and the beginnings of queries. The cell's own text is sent unchanged, so that
- * error positions point into it. Pure.
+ * error positions refer to it. Pure.
  */
 import { parse, type NodeId, type Tree } from '../../../sql/index.js';
 import { scan as lex, type Tokens } from '../../../sql/lexer/lexer.js';
@@ -20,11 +20,11 @@ export interface CellStatement {
   /** Where the statement begins in the cell's text. */
   readonly start: number;
   readonly bound: Bound;
-  /** Tables that it reads, including those of referenced cells. */
+  /** Tables that the cell reads, including tables of referenced cells. */
   readonly tables: readonly string[];
-  /** Cells that it references, directly or indirectly, in the notebook's order. */
+  /** Cells that the cell references, directly or indirectly, in the notebook's order. */
   readonly cells: readonly string[];
-  /** Variables that it uses, in lower case. */
+  /** Variables that the cell uses, in lower case. */
   readonly variables: ReadonlySet<string>;
 }
 
@@ -107,7 +107,7 @@ class Composer {
     return { statement: { text, start, bound, tables, cells: names, variables } };
   }
 
-  /** Parses the referenced cells, recursively; returns an error message if one cannot be read. */
+  /** Parses the referenced cells recursively; returns an error message if a cell cannot be read. */
   #include(
     one: Parsed,
     inReach: readonly string[],
@@ -303,7 +303,7 @@ function outermostQueries(tree: Tree): NodeId[] {
   return found;
 }
 
-/** Start of the token after the one at an offset. */
+/** Start of the token that follows the token at an offset. */
 function tokenAfter({ starts }: Tokens, at: number): number {
   return starts[starts.findIndex((start) => start >= at) + 1] ?? at;
 }

@@ -357,7 +357,7 @@ function Plotted(props: PlottedProps): JSX.Element {
   );
 }
 
-/** A histogram shows counts, whatever the unit of its x axis. */
+/** A histogram shows counts, regardless of the unit of its x axis. */
 const COUNTS: Look = lookOf({});
 
 function legendOf(selection: ChartSelection): { label: string; colour: string }[] {
@@ -430,7 +430,7 @@ function wantedOf(plan: ChartPlan, selection: ChartSelection, width: number): Wa
 
 const HINT = texts.chart.dragToZoom;
 
-/** Note below the chart: what the chart omits, or how to see more detail. */
+/** Note below the chart that states what the chart omits, or how to see more detail. */
 function noteOf(
   result: Result,
   { data, span }: ReturnType<typeof mergedCandles>,

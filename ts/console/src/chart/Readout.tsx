@@ -52,7 +52,7 @@ function knownAt(points: Series['points'], index: number): number | null | undef
   return points[at];
 }
 
-/** Labels of open, high, low and close, whatever the names of their columns. */
+/** Labels of open, high, low and close, regardless of the names of their columns. */
 const CANDLE_INITIALS = ['O', 'H', 'L', 'C'];
 
 /** Enough digits to read; the grid beside it shows the exact value. */

@@ -78,7 +78,7 @@ function priceOf(word: string | undefined): Price | undefined {
   return PRICES.find((price) => word !== undefined && PRICE_WORDS[price].includes(word));
 }
 
-/** A column named as volume, or the sum of something other than the price. */
+/** Whether a column is named as volume, or is the sum of something other than the price. */
 function isVolume([first = '', ...others]: readonly string[], subject: string): boolean {
   const isNamed = others.length === 0 && VOLUME_WORDS.includes(first);
   return isNamed || (first === 'sum' && others.join(' ') !== subject);

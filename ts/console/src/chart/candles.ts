@@ -15,8 +15,7 @@ const VOLUME_SHARE = 0.6;
 const MAX_VOLUME_WIDTH = 24;
 
 /**
- * Rising candles are hollow and falling ones filled: the shape alone shows the direction, and
- * colour repeats it.
+ * Rising candles are hollow and falling candles are filled, so the shape alone shows the direction.
  */
 export function drawCandles(
   frame: Frame,

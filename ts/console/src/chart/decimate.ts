@@ -1,7 +1,7 @@
 /**
- * Decimation: fewer points that draw the same picture. The visible range is divided into as many
- * intervals as the eye can distinguish. In each interval, every series keeps its first, lowest,
- * highest and last point, and a gap.
+ * Decimation: selects fewer points that draw the same picture. The visible range is divided into as
+ * many intervals as the eye can distinguish. In each interval, every series keeps its first,
+ * lowest, highest and last point, and a gap.
  */
 import { spoken, type ChartData, type Point } from './model.js';
 
@@ -17,8 +17,8 @@ export interface Range {
 export const PARTS = 1200;
 
 /**
- * Decimates the points in a range. The nearest points outside are kept, so that lines continue
- * beyond the edges.
+ * Decimates the points in a range. The nearest points outside the range are kept, so that lines
+ * continue beyond the edges.
  */
 export function decimated(data: ChartData, range: Range | undefined, parts = PARTS): ChartData {
   const { times } = data;
@@ -72,7 +72,7 @@ function keepOf(points: readonly Point[], { first, end, kept, part }: Keeping): 
       now = part(index);
     }
     if (point === null) {
-      // One gap breaks the line; consecutive further gaps add nothing.
+      // A single gap breaks the line, so further consecutive gaps are dropped.
       kept[index] = Number(points[index - 1] !== null || kept[index] === 1);
     } else if (point !== undefined) {
       if (last < 0) {
@@ -117,7 +117,7 @@ function firstAtLeast(times: readonly number[], wanted: number): number {
   return low;
 }
 
-/** Size ratio of two series above which the smaller one needs a separate axis. */
+/** Ratio between the sizes of two series above which the smaller series needs a separate axis. */
 const FAR_APART = 20;
 
 /**
@@ -142,8 +142,8 @@ export function onSecondAxis(data: ChartData, shown: readonly boolean[]): boolea
 const FLAT_SPAN = 5;
 
 /**
- * Whether lines that share an axis look flat: because some are small and others large, or because
- * all are far apart and move little.
+ * Whether lines on a shared axis look flat, because their magnitudes differ, or because all are far
+ * apart and move little.
  */
 export function isFlat(
   data: ChartData,
@@ -159,7 +159,7 @@ export function isFlat(
   });
 }
 
-/** Whether every series moves little compared with their common range. */
+/** Whether the movement of every series is small compared with their common range. */
 function areFlat(series: readonly (readonly Point[])[]): boolean {
   const ends = series.flatMap((points) => spoken(points) ?? []);
   const low = Math.min(...ends.map((one) => one.low));

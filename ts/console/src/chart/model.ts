@@ -64,7 +64,7 @@ type ChartChoice =
   | { readonly plan: ChartPlan; readonly why?: undefined }
   | { readonly plan?: undefined; readonly why: string };
 
-/** The picture to draw from a result, or a sentence that explains why nothing can be drawn. */
+/** The chart to draw from a result, or a sentence that explains why nothing can be drawn. */
 export function chooseChart(
   columns: readonly Column[],
   timestamp: number,
@@ -93,7 +93,10 @@ export function chooseChart(
   return { plan: { axis: 'time', x: time, key, values, drawn, candles, mayBeCandles, depth } };
 }
 
-/** Names and numbers become bars, two numbers a scatter plot, one number a histogram. */
+/**
+ * Names and numbers become bars, two numeric columns a scatter plot, and one numeric column a
+ * histogram.
+ */
 function timelessChart(
   columns: readonly Column[],
   rows: readonly Row[],
@@ -287,7 +290,7 @@ function keyedSeries(
       if (!found.isDrawn) {
         continue;
       }
-      // If several rows have the same time and key, the last one in the grid's order wins.
+      // If several rows have the same time and key, the last row in the grid's order wins.
       found.points[times.length - 1] = numberOf(row[value] ?? null);
     }
   }
@@ -300,7 +303,7 @@ function keyedSeries(
   return { times, series: [...series.values()].map(({ label, points }) => ({ label, points })) };
 }
 
-/** A stored null is a gap; a time at which only other series have a row is not. */
+/** A stored null is a gap; a missing row at the x value is not. */
 function gapAt(points: readonly Point[], index: number): null | undefined {
   return index in points && points[index] === null ? null : undefined;
 }

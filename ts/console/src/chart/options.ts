@@ -19,7 +19,7 @@ type OptionName = (typeof OPTION_NAMES)[number];
 
 export type ChartOptions = Readonly<Partial<Record<OptionName, string>>>;
 
-/** Units that change the notation of a value; any other unit is appended to it. */
+/** Units that change the notation of a value; any other unit is appended to the value. */
 export const UNITS: readonly (readonly [value: string, name: string])[] = [
   ['short', texts.chartOptions.short],
   ['bytes', texts.chartOptions.bytes],
@@ -31,7 +31,7 @@ export const UNITS: readonly (readonly [value: string, name: string])[] = [
 const LEVELS = ['ok', 'warn', 'error'] as const;
 type Level = (typeof LEVELS)[number];
 
-/** Values at or above this one have the level. */
+/** A threshold; values at or above `at` have the level. */
 export interface Threshold {
   readonly at: number;
   readonly level: Level;

@@ -1,6 +1,6 @@
 /**
- * Lets the server aggregate all rows of a partly loaded result, with one time step for each
- * position that the chart can show.
+ * Requests a server-side aggregation of all rows of a partly loaded result, with one time step for
+ * each position that the chart can show.
  */
 import type { Row, Value } from '../api/answer.js';
 import { query } from '../api/client.js';

@@ -38,8 +38,8 @@ export class ChartSelection {
   readonly value: Accessor<number>;
   readonly setValue: (column: number) => void;
   /**
-   * Column of each part of a candle: the column that the user chose, or else the one found by its
-   * name.
+   * Column of each part of a candle: the column that the user chose, or else the column found by
+   * its name.
    */
   readonly parts: Accessor<CandleColumns | undefined>;
   /** Only the volume may be `undefined`. */
@@ -61,7 +61,7 @@ export class ChartSelection {
     const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
     let columnsBefore = '';
     const startOver = (): void => {
-      // A rerun of the same query keeps the choices.
+      // The choices are kept if the same query runs again.
       const columns = JSON.stringify(drawn.result.columns);
       if (columns === columnsBefore) {
         return;

@@ -7,7 +7,7 @@ import { numberOf } from './numbers.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Stacks each series on the visible ones before it; a gap affects only its own series. */
+/** Stacks each series on the visible series before it; a gap affects only its own series. */
 export function stacked(data: ChartData, shown: readonly boolean[]): ChartData {
   const sums = data.times.map(() => 0);
   const known: (number | undefined)[] = [];
@@ -76,7 +76,7 @@ interface Level {
   readonly amount: number;
 }
 
-/** Cumulative amounts by price: bids from the highest price down, asks from the lowest up. */
+/** Cumulative amounts by price: bids from the highest price down, asks from the lowest price up. */
 export function depthData(rows: readonly Row[], depth: DepthColumns): ChartData {
   const { bids, asks } = depth.kind === 'arrays' ? ofArrays(rows, depth) : ofRows(rows, depth);
   const down = summed(bids.toSorted((left, right) => right.price - left.price));

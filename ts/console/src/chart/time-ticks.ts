@@ -33,8 +33,8 @@ export const UTC: Calendar = {
 };
 
 /**
- * A date whose local time is UTC, for library code that reads the local time of dates. Shifting an
- * ordinary date would fail in the hours that the browser's own zone skips.
+ * A date whose local time is UTC, for library code that reads the local time of dates. A shifted
+ * ordinary date would be wrong in the hours that the browser's own zone skips.
  */
 export class UtcDate extends Date {
   override getFullYear(): number {

@@ -59,7 +59,7 @@ export class Zoom {
     this.#detail.set(result);
   }
 
-  /** Shows the whole range and clears the history, because the chart now shows different data. */
+  /** Shows the whole range and clears the history, because the chart shows different data now. */
   startOver(): void {
     this.#past.set([]);
     this.#future.set([]);

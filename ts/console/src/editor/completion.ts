@@ -53,11 +53,11 @@ export function completions(
     if (statement === null) {
       return null;
     }
-    // A user who types before the schema has loaded still gets its names when they arrive.
+    // A user who types before the schema has loaded still gets its names once they arrive.
     await source.asked;
     const [text, start] = statement;
     const written = text.slice(from - start, context.pos - start);
-    // An unclosed quote would swallow all text after it.
+    // The scanner would read all text after an unclosed quote as part of the name.
     const isQuoted = written.startsWith('"');
     const at = from - start;
     const whole = isQuoted ? text.slice(0, at) + text.slice(at + written.length) : text;
@@ -124,7 +124,7 @@ const SHOWN = (
   'SERVER_VERSION,SERVICE ACCOUNTS,TABLES,TIME ZONE,USER,USERS'
 ).split(',');
 
-/** Words for positions that allow nothing else: after SHOW, and in FILL. */
+/** Words for positions that allow no names: after SHOW, and in FILL. */
 function wordsAt(before: string): readonly string[] | undefined {
   if (/\bFILL\s*\((?:[^()]*,)?\s*\w*$/i.test(before)) {
     return FILLS;
@@ -218,7 +218,7 @@ async function insideString(
   await source.asked;
   const [text, start] = statement;
   const before = text.slice(0, from - start);
-  // An unclosed string would swallow all text after it.
+  // The parser would read all text after an unclosed string as part of it.
   const whole = `${before}''${isClosed ? text.slice(to - start) : ''}`;
   const place = { text: whole, offset: before.length, scope: scopeAt(whole, before.length) };
   const options = await textOptions(source, place, before);

@@ -63,9 +63,9 @@ export interface EditorEvents {
   readonly runAll: () => void;
   readonly names: NameSource;
   readonly validate: Validate;
-  /** Reports the foremost problem of the active tab, if any, and the number of problems. */
+  /** Called with the foremost problem of the active tab, if any, and the number of problems. */
   readonly problem: (tab: string, place: Place | undefined, count: number) => void;
-  /** Reports the statement under the cursor whenever it may have changed. */
+  /** Called with the statement under the cursor whenever it may have changed. */
   readonly statement: (text: string) => void;
 }
 
@@ -167,7 +167,7 @@ export class SqlEditor {
     }));
   }
 
-  /** Underlines the text at an offset, where a run failed. */
+  /** Underlines the text at the offset where a run failed. */
   showProblem(tab: string, offset: number, message: string): void {
     this.#dispatch(tab, (state) => {
       const found = problemAt(state, offset, message, 'run');
@@ -323,8 +323,7 @@ export class SqlEditor {
       ]),
       EditorView.contentAttributes.of({
         'aria-label': texts.editor.label,
-        // Scrollable content must be reachable by keyboard, and the accessibility checker axe
-        // regards this text as read-only.
+        // Scrollable content must be reachable by keyboard, and axe regards this text as read-only.
         tabindex: '0',
         spellcheck: 'false',
         autocorrect: 'off',
@@ -339,7 +338,7 @@ export class SqlEditor {
   }
 }
 
-/** The range in which two texts differ; cursors outside it keep their positions. */
+/** The range in which two texts differ; cursors outside this range keep their positions. */
 function changeBetween(
   before: string,
   after: string,

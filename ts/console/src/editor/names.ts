@@ -1,4 +1,4 @@
-/** Names that completion offers: their source, and those in scope at a position. */
+/** Names that completion offers: their source, and the names in scope at a position. */
 import type { Completion } from '@codemirror/autocomplete';
 import type { Scope } from '../../../sql/index.js';
 import type { ColumnEntry, KnownNames } from '../model/schema.js';

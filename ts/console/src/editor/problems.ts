@@ -1,6 +1,6 @@
 /**
- * Problems, underlined in the text: from the parser while the user types, from the server for the
- * statement under the cursor, and from the last run.
+ * Problems that are underlined in the text. They are reported by the parser while the user types,
+ * by the server for the statement under the cursor, and by the last run.
  */
 import { StateEffect, StateField, type ChangeDesc, type EditorState } from '@codemirror/state';
 import { Decoration, EditorView, ViewPlugin, type ViewUpdate } from '@codemirror/view';
@@ -96,7 +96,8 @@ export function nextProblem(state: EditorState, step: 1 | -1): Problem | undefin
 }
 
 /**
- * The problem to report: one in the statement under the cursor, or else the first one in the text.
+ * The problem to report: a problem in the statement under the cursor, or else the first problem in
+ * the text.
  */
 export function foremostProblem(state: EditorState): Problem | undefined {
   const all = state.field(problems);
@@ -108,7 +109,7 @@ export function foremostProblem(state: EditorState): Problem | undefined {
   );
 }
 
-/** Maximum length of a text that the page parses; only the server checks longer texts. */
+/** Maximum length of a text that the page parses; only the server checks longer text. */
 const MAX_TEXT_LENGTH = 200_000;
 const READ_AFTER_MS = 600;
 const ASK_AFTER_MS = 400;

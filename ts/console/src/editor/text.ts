@@ -11,8 +11,8 @@ import { scan, type Token } from '../sql/scanner.js';
 import { statementAt, statementsOf, type Statement } from '../sql/statements.js';
 
 /**
- * Tokens of the whole text. Scanning a megabyte takes tens of milliseconds, a typical query almost
- * no time.
+ * Tokens of the whole text. Scanning a megabyte takes tens of milliseconds; a typical query takes
+ * almost no time.
  */
 export const tokens = StateField.define<readonly Token[]>({
   create: (state) => scan(state.doc.toString()),

@@ -1,4 +1,4 @@
-/** A tab that follows a table or a query: its last rows as a grid or chart, updated live. */
+/** A tab that follows a table or a query: its last rows as a grid or a chart, with live updates. */
 import '../styles/follow.css';
 import {
   createEffect,
@@ -268,7 +268,7 @@ function FollowState(props: { follower: Follower; zone: Zone }): JSX.Element {
   );
 }
 
-/** Message that explains why no new rows arrive; the old rows stay visible. */
+/** Message that explains why no new rows arrive; the existing rows remain visible. */
 function Trouble(props: { follower: Follower; zone: Zone }): JSX.Element {
   const trouble = createMemo(() => {
     const feed = props.follower.feed();

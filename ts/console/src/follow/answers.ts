@@ -19,7 +19,7 @@ import {
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** Server requests of this module. */
+/** Server requests that this module makes. */
 interface AnswerServer {
   readonly live: (query: LiveQuery, signal: AbortSignal) => AsyncIterable<ServerEvent>;
   /** Polls until the signal aborts. */

@@ -30,7 +30,7 @@ interface Read {
   readonly txn: number | undefined;
 }
 
-/** Server requests of this module. */
+/** Server requests that this module makes. */
 export interface FeedServer {
   readonly changes: (from: string, signal: AbortSignal) => AsyncIterable<ServerEvent>;
   readonly read: (signal: AbortSignal) => Promise<Read>;
@@ -147,7 +147,7 @@ class Feed {
   }
 
   /**
-   * Runs one feed until it must resume from another position. Rejects if the feed ends by itself.
+   * Runs one feed until it must resume from another position. Rejects if the server ends the feed.
    */
   async #connection(): Promise<void> {
     if (this.#isStale && this.#position !== undefined) {
@@ -215,7 +215,9 @@ class Feed {
     this.#show();
   }
 
-  /** Whether rows arrive faster than they can be shown; then reading the last rows is cheaper. */
+  /**
+   * Whether rows arrive faster than they can be shown, so that reading the last rows is cheaper.
+   */
   #isTooMuch(count: number): boolean {
     const now = performance.now();
     if (now - this.#came.since > READ_MS) {
@@ -254,7 +256,7 @@ class Feed {
     }
     const isRefused = cause instanceof SqlError;
     if (!isRefused && failures === 1 && this.#window) {
-      // The feed ended; the response to a new request gives the reason.
+      // The response to a new request gives the reason why the feed ended.
       await pause(AGAIN_MS, this.#signal);
       return;
     }

@@ -1,6 +1,6 @@
 /**
- * State of a followed tab: the shown rows, the rows that have arrived meanwhile, and the health of
- * the feed.
+ * State of a followed tab: the shown rows, the rows that have arrived since, and the health of the
+ * feed.
  */
 import { batch, untrack, type Accessor } from 'solid-js';
 import type { AnswerHead, Row } from '../api/answer.js';

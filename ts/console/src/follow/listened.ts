@@ -11,8 +11,8 @@ interface Listening {
 }
 
 /**
- * Reads events until `take` returns false, then returns true. Returns false if the stream ends by
- * itself.
+ * Reads events until `take` returns false, then returns true. Returns false if the stream ends
+ * first.
  */
 export async function listened(
   open: (signal: AbortSignal) => AsyncIterable<ServerEvent>,

@@ -11,12 +11,12 @@ import {
 } from './source.js';
 
 const ASK_MS = 1000;
-/** The catalog does not reveal an UPDATE, so every n-th poll reads the rows in any case. */
+/** The catalog does not reveal an UPDATE, so every n-th poll reads the rows regardless. */
 const READ_EVERY = 5;
 /** Interval between checks whether the server has capacity for a feed again. */
 const POLLED_MS = 60_000;
 
-/** Catalog response for anything other than a table. */
+/** Catalog response for an object that is not a table. */
 const UNKNOWN = '[]';
 
 /**
@@ -38,7 +38,7 @@ export async function poll(
     try {
       const isTable = followed.query === undefined;
       const now = isTable ? JSON.stringify((await query(mark, { signal })).rows) : UNKNOWN;
-      // Anything that is not in the catalog is read at every poll.
+      // An object that is not in the catalog is read at every poll.
       if (now === seen && now !== UNKNOWN && looks % READ_EVERY !== 0) {
         listener.same();
       } else {
@@ -54,7 +54,7 @@ export async function poll(
       failures += 1;
       wait = waitAfter(failures);
       listener.failed(troubleText(cause, followed), !(cause instanceof SqlError), wait);
-      // A table that reappears may be a different one.
+      // A table that reappears may be a different table.
       seen = '';
     }
     await pause(wait, signal);

@@ -19,7 +19,7 @@ export function slideOf(before: readonly Row[], after: readonly Row[]): Slide {
     const fresh = Math.max(0, after.length - (before.length - overlap));
     return { dropped: overlap, fresh, isGap: false };
   }
-  // The first rows changed or arrived late; the last ones may still match.
+  // The first rows changed or arrived late, but the last rows may still match.
   const last = before.length - 1;
   for (let at = after.length - 1; at >= 0 && last >= 0; at -= 1) {
     if (areSame(before[last], after[at])) {

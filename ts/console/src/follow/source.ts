@@ -9,7 +9,7 @@ import { texts } from '../texts.js';
 export interface FollowListener {
   /** Receives the last rows, oldest first, whenever they may have changed. */
   readonly rows: (head: AnswerHead, rows: readonly Row[]) => void;
-  /** Called when the server reports that nothing has changed. */
+  /** Called when the server reports that the rows have not changed. */
   readonly same: () => void;
   /**
    * Receives the reason when polling begins, and `undefined` when the server pushes changes again.

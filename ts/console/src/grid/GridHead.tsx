@@ -35,7 +35,7 @@ export function GridHead(props: HeadProps): JSX.Element {
 
 interface HeadCellProps extends HeadProps {
   readonly place: number;
-  /** Gap between columns into which a dragged one would be dropped. */
+  /** Gap between columns into which the dragged column would be dropped. */
   readonly gap: number | undefined;
   readonly setGap: (gap: number | undefined) => void;
 }

@@ -159,7 +159,7 @@ function arrayLines(values: readonly Value[], indent: string): string {
   return `${indent}[\n${inner.join(',\n')}\n${indent}]`;
 }
 
-/** JSON with line breaks; numbers keep all digits because only whitespace is added. */
+/** JSON with line breaks. Numbers keep all digits, because only whitespace is added. */
 function indented(text: string): string {
   try {
     JSON.parse(text);

@@ -1,8 +1,8 @@
 /**
- * Elements of the visible rows and cells. Elements that leave the view are reused for those that
- * enter it, and only differences are written: scrolling creates no elements, and elements that stay
- * are not touched. Once scrolling stops, elements are put into display order, which screen readers
- * follow. Moving them costs more than filling them.
+ * Elements of the visible rows and cells. Elements that leave the view are reused for rows and
+ * cells that enter it, and only differences are written. Scrolling therefore creates no elements
+ * and does not touch those that remain visible. Once scrolling stops, elements are put into display
+ * order, which screen readers follow. Moving them costs more than filling them.
  */
 import type { CellText } from '../model/format.js';
 import { isNumeric } from '../model/types.js';
@@ -22,7 +22,7 @@ interface BodyPicture {
   readonly shift: number;
   readonly cell: Cell;
   readonly selection: Selection | undefined;
-  /** Changes whenever cells that stay in place may show something different. */
+  /** Changes whenever cells that keep their position may show different content. */
   readonly edition: object;
 }
 
@@ -58,7 +58,10 @@ interface PlacedView {
   place: number;
 }
 
-/** Views for `places`, ascending: existing ones are kept, the others are reused. */
+/**
+ * Views for `places`, ascending: existing views are kept, and unused ones are assigned to new
+ * places.
+ */
 function refilled<View extends PlacedView>(
   host: HTMLElement,
   views: readonly View[],
@@ -88,7 +91,7 @@ function refilled<View extends PlacedView>(
   return next;
 }
 
-/** Moves only the elements that are out of order; most are not. */
+/** Moves only the elements that are out of order, which are few. */
 function inOrder(
   host: HTMLElement,
   views: readonly PlacedView[],
@@ -252,7 +255,7 @@ class CellView {
     this.#faint.textContent = text;
   }
 
-  /** A truncated text is shown in full as a tooltip. */
+  /** Shows a truncated text in full as a tooltip. */
   #hint(column: number, layout: GridLayout): void {
     const { text } = this.#shown;
     const chars = text.length + (this.#shown.short ?? 0);

@@ -7,8 +7,8 @@ interface Range {
 }
 
 /**
- * Visible rows, all of equal height; `spare` additional rows on each side keep a fast scroll free
- * of gaps.
+ * Visible rows, all of equal height. `spare` additional rows on each side prevent gaps during fast
+ * scrolling.
  */
 export function rowWindow(
   scrollTop: number,
@@ -22,7 +22,7 @@ export function rowWindow(
   return { first: Math.min(first, end), end };
 }
 
-/** Left edges of the columns, and the right edge of the last one. */
+/** Left edges of all columns, and the right edge of the last column. */
 export function edgesOf(widths: readonly number[]): number[] {
   const edges = [0];
   let edge = 0;

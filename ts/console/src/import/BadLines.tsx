@@ -7,7 +7,7 @@ import { texts } from '../texts.js';
 
 interface BadLinesProps {
   readonly lines: readonly BadLine[];
-  /** Total number of malformed lines; the server reports details of the first ones only. */
+  /** Total number of malformed lines; the server reports details only of the first lines. */
   readonly count: number;
   /** The column or other object that they belong to. */
   readonly what: string;

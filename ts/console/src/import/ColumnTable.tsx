@@ -32,7 +32,7 @@ export function ColumnTable(props: TableProps): JSX.Element {
     if (isTried && (before?.type !== column.type || before.pattern !== column.pattern)) {
       props.queue.try(props.file.id, index, column);
     }
-    // The time column keeps its role when it is renamed.
+    // A renamed time column remains the time column.
     props.queue.decide(props.file.id, {
       columns,
       ...(isTime ? { timestamp: column.name } : {}),

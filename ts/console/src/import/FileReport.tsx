@@ -26,7 +26,7 @@ export function FileReport(props: ReportProps): JSX.Element {
   const table = (): string => report()?.location ?? '';
   const spoilt = createMemo(() => report()?.columns.filter(({ errors }) => errors > 0) ?? []);
   const bad = createMemo(() => (report()?.badLines ?? []).flatMap((text) => badLineOf(text) ?? []));
-  /** The columns of the file have the same order as those of the choices. */
+  /** The file's columns and the chosen columns have the same order. */
   const badOf = (name: string): BadLine[] =>
     bad().filter(({ field = 0 }) => {
       const chosen = props.file.choices?.columns[field - 1]?.name ?? '';

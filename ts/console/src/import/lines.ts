@@ -35,8 +35,8 @@ export function badLineOf(text: string): BadLine | undefined {
 }
 
 /**
- * Malformed lines with the file's line numbers and their text. For a file that was sent unchanged
- * (compressed, in another encoding, JSON) the text is unknown here, and empty.
+ * Malformed lines with the file's line numbers and their text. The text is unknown, and empty, if
+ * the file was sent unchanged (compressed, in another encoding, or JSON).
  */
 export async function linesOf(
   file: Blob,
@@ -96,7 +96,7 @@ async function lineStarts(bytes: Blob, wanted?: ReadonlySet<number>): Promise<Li
   return found;
 }
 
-/** The first record of a text, and its fields; line breaks inside quotes belong to it. */
+/** The first record of a text, and its fields; line breaks inside quotes are part of the record. */
 export function recordOf(
   text: string,
   delimiter: string,

@@ -27,7 +27,7 @@ export interface Choices {
   readonly columns: readonly ColumnChoice[];
 }
 
-/** `widen` changes the column's type to one that fits the value. */
+/** `widen` changes the column's type to a type that fits the value. */
 export type Atomicity = 'widen' | 'skipCol' | 'skipRow' | 'abort';
 
 /** The existing table that rows are added to. */
@@ -88,8 +88,8 @@ export function firstChoices(proposal: Proposal): Choices {
 }
 
 /**
- * Changes the time column. Choosing one for the first time sets the default partitions; removing it
- * removes them.
+ * Changes the time column. The first choice of a time column sets the default partitions; removing
+ * the time column removes them.
  */
 export function orderedBy(
   { timestamp: before, partitionBy }: Choices,

@@ -64,8 +64,8 @@ export async function importParquet(
 }
 
 /**
- * A table to be replaced is kept until the new one is complete. Then it is dropped, and the new
- * table is renamed.
+ * A table to be replaced is kept until the new table is complete. Then the old table is dropped,
+ * and the new table is renamed.
  */
 export function parquetStatements(
   path: string,

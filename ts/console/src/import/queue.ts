@@ -1,4 +1,4 @@
-/** The selected files: previewed, configured, and imported one after the other. */
+/** The selected files. They are previewed, configured, and imported one after the other. */
 import { createStore, produce } from 'solid-js/store';
 import { aborted, query, Unreachable } from '../api/client.js';
 import {
@@ -63,7 +63,7 @@ export type ColumnTrial = Partial<Trial> & { readonly problem?: string };
 
 const TRIAL_PAUSE_MS = 250;
 
-/** Bytes to read for the proposal; a thousand lines rarely take more. */
+/** Number of bytes to read for the proposal; a thousand lines rarely need more. */
 const SAMPLE_BYTES = 1024 * 1024;
 const QUARTER = 25;
 const PARQUET_MARK = 'PAR1';

@@ -16,7 +16,7 @@ export function filterOf(subject: string): JobFilter {
   return FILTERS.find((filter) => filter === subject) ?? 'all';
 }
 
-/** Jobs in the filter's state whose kind, name or error contains the text. */
+/** Jobs that match the filter and whose kind, name or error contains the search text. */
 export function filtered(jobs: readonly Job[], filter: JobFilter, wanted: string): Job[] {
   const text = wanted.trim().toLowerCase();
   return jobs.filter(

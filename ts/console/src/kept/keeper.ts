@@ -18,7 +18,7 @@ export class Keeper {
   readonly #isSaving = signal(false);
   readonly isSaving: Accessor<boolean> = this.#isSaving;
   readonly #newer = signal<notebooks.Opened | undefined>(undefined);
-  /** Version that another user has saved since this one was read. */
+  /** Version that another user has saved since this tab read the notebook. */
   readonly newer: Accessor<notebooks.Opened | undefined> = this.#newer;
   readonly #workspace: Workspace;
   readonly #tab: Tab;
@@ -127,7 +127,7 @@ export class Keeper {
     this.#newer.set(undefined);
   }
 
-  /** Makes a merged text the draft, and saves it over the other user's version. */
+  /** Uses a merged text as the draft, and saves it over the other user's version. */
   async saveMerged(text: string): Promise<void> {
     const newer = this.newer();
     if (newer) {

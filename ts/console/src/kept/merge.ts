@@ -28,7 +28,7 @@ export interface Conflict {
 
 export interface Merge {
   readonly conflicts: readonly Conflict[];
-  /** Number of cells and settings that only this side has changed. */
+  /** Number of cells and settings that only this user has changed. */
   readonly mine: number;
   readonly theirs: number;
   /** The merged notebook; requires a choice for each conflict. */
@@ -171,7 +171,10 @@ function cellConflict({ key, mine, theirs }: Piece<Cell>): Conflict {
   };
 }
 
-/** A cell as readable text, including properties that differ although its statement does not. */
+/**
+ * A cell as readable text, including its properties, which may differ even if the statement does
+ * not.
+ */
 function shownCell(cell: Cell): string {
   if (cell.kind === 'markdown') {
     return cell.text;

@@ -1,4 +1,4 @@
-/** Opens saved notebooks in a tab; nothing in them runs. */
+/** Opens saved notebooks in a tab without running them. */
 import * as notebooks from '../api/notebooks.js';
 import { openPage } from '../page/pages.js';
 import { keptOf } from './keeper.js';
@@ -33,7 +33,7 @@ function add(workspace: Workspace, opened: notebooks.Opened, link?: string): voi
   workspace.addNotebook(opened.title, opened.text, { approved: false, kept });
 }
 
-/** The address of a shared notebook, from the link that its owner created. */
+/** The console's URL for a shared notebook, from the link that its owner created. */
 export function addressOfLink(link: string): string {
   const { origin, pathname } = location;
   return `${origin}${pathname}#notebooks/${link}`;

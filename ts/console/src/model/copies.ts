@@ -26,7 +26,7 @@ export function rowsAs(form: CopyForm, columns: readonly Column[], rows: readonl
   }
 }
 
-/** RFC 4180; null is an empty field, an empty string is a quoted one. */
+/** CSV as in RFC 4180; null is an empty field, and an empty string is a quoted one. */
 function csv(columns: readonly Column[], rows: readonly Row[]): string {
   const field = (text: string): string =>
     /^$|[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -167,7 +167,7 @@ export function fractionDigits(iso: Value): number {
   return Math.ceil(used / 3) * 3;
 }
 
-/** The value as text for the clipboard. */
+/** The value as a string for the clipboard. */
 export function copyText(value: Value): string {
   if (value === null) {
     return '';
@@ -220,7 +220,9 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
 
-/** Spells out invisible characters and those that change the text direction. */
+/**
+ * Shows the code points of invisible characters and of characters that change the text direction.
+ */
 export function withHiddenShown(text: string): string {
   return text.replaceAll(
     /[\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g,

@@ -41,7 +41,10 @@ function matching(rows: readonly Row[], matches: (row: Row) => boolean): Uint32A
 
 const COMPARISON = /^\s*(.+?)\s*(!=|>=|<=|[:=<>])\s*(.*?)\s*$/s;
 
-/** `price > 100` and `symbol: btc` test one column; any other text is searched in all columns. */
+/**
+ * Test for the rows that match a filter. `price > 100` and `symbol: btc` test one column; any other
+ * text is searched in all columns.
+ */
 export function rowTest(columns: readonly Column[], filter: string): (row: Row) => boolean {
   const [, name = '', sign = '', wanted = ''] = COMPARISON.exec(filter) ?? [];
   const index = columns.findIndex((column) => column.name.toLowerCase() === name.toLowerCase());
@@ -91,7 +94,8 @@ const SIGNS: Readonly<Record<string, (difference: number) => boolean>> = {
 };
 
 /**
- * Searches for text as the grid shows it: times with a space, numbers with or without separators.
+ * Searches for text as displayed in the grid: times with a space, numbers with or without
+ * separators.
  */
 function contains(family: Family, needle: string): ValueTest {
   const isNumber = family === 'integer' || family === 'decimal';

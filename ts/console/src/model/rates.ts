@@ -8,8 +8,8 @@ interface Count {
 
 const WINDOW_MS = 60_000;
 /**
- * Period over which a rate is measured; long enough that one late response does not make the rate
- * jump.
+ * Period over which a rate is measured. It is long enough that one late response does not distort
+ * the rate.
  */
 const RATE_MS = 10_000;
 

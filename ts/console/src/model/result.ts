@@ -36,14 +36,14 @@ export class Result {
   readonly timestamp: number;
   readonly layout: readonly ColumnLayout[];
   readonly rows: Row[] = [];
-  /** Number of rows in the whole result that precede the loaded ones. */
+  /** Number of rows of the whole result that precede the loaded rows. */
   skipped: number;
   /** Number of rows of the whole result, known once the response is complete. */
   total: number | undefined;
   /** Whether the result has more rows than `total`. */
   isCut = false;
   /**
-   * Whether this result replaces an earlier one of the same query, so that the view keeps its
+   * Whether this result replaces an earlier result of the same query, so that the view keeps its
    * position.
    */
   readonly goesOn: boolean;
@@ -99,7 +99,7 @@ export class Result {
     return typeof beyond === 'object' ? beyond : undefined;
   }
 
-  /** A row, counted from the first loaded one; `undefined` if it is not loaded. */
+  /** A row by its index among the loaded rows; `undefined` if it is not loaded. */
   row(row: number): Row | undefined {
     return this.rows[row] ?? this.windows?.row(this.skipped + row);
   }
@@ -161,7 +161,7 @@ export function isPart({ rows, total = rows.length, isCut }: Result): boolean {
 }
 
 /**
- * Marks a result as read at a revision. A result grows in place, so a view that also reads the
+ * Associates a result with a revision. A result grows in place, so a view that also reads the
  * revision follows its growth.
  */
 // eslint-disable-next-line @typescript-eslint/no-unused-vars -- to be read is all it is for

@@ -46,7 +46,7 @@ export function familyOf(type: string): Family {
   return 'other';
 }
 
-/** Numbers are aligned right, everything else left. */
+/** Whether a type is numeric; only numeric columns are aligned right. */
 export function isNumeric(type: string): boolean {
   const family = familyOf(type);
   return family === 'integer' || family === 'decimal';

@@ -128,7 +128,7 @@ export class Windows {
     }
     this.#reading?.abort.abort();
     const abort = new AbortController();
-    // Loads one more window on each side, because readers scroll in small steps.
+    // Loads one more window on each side, because users scroll in small steps.
     const before = missing.first > 0 && this.#lacks(missing.first - 1, ALL) ? 1 : 0;
     const after = this.#lacks(missing.end, ALL) ? 1 : 0;
     const span = { first: missing.first - before, end: missing.end + after };

@@ -134,7 +134,7 @@ function annotationQuery({ cell, document: doc }: ResultProps, text: string): st
   return statement.bound.text;
 }
 
-/** Why the cell did not run, or why it failed. */
+/** Explains why the cell did not run, or why it failed. */
 function Trouble(props: ResultProps): JSX.Element {
   const trouble = createMemo(() => props.run.trouble());
   const failure = (): string | undefined => props.run.runner.run()?.failure?.message;
@@ -155,7 +155,7 @@ function Trouble(props: ResultProps): JSX.Element {
   );
 }
 
-/** Why the rows are out of date. */
+/** Explains why the rows are out of date. */
 function Late(props: ResultProps): JSX.Element {
   const at = (): string => props.run.at()?.toTimeString().slice(0, 8) ?? '–';
   return (

@@ -1,4 +1,4 @@
-/** One cell: its header with the actions, its text, its result. */
+/** One cell: its header with the actions, its text and its result. */
 import { createSignal, Match, onCleanup, onMount, Show, Switch, type JSX } from 'solid-js';
 import { Icon } from '../ui/icons.js';
 import { openMenuBelow } from '../ui/Menu.js';

@@ -213,7 +213,7 @@ function cellOf(target: EventTarget | null): string | undefined {
   return element?.dataset['cell'];
 }
 
-/** Whether key presses go to a text field or an editor; an editor is inside a shadow root. */
+/** Whether key presses go to a text field or an editor. An editor is inside a shadow root. */
 function inText({ target }: KeyboardEvent): boolean {
   return (
     target instanceof HTMLInputElement ||

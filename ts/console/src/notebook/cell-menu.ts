@@ -83,7 +83,7 @@ function duplicate({ cell, document: doc }: CellProps, at: number): void {
   doc.change({ kind: 'add', at: at + 1, cells: [copy] });
 }
 
-/** Moves each statement of a cell to a separate cell; the first one stays. */
+/** Moves each statement of a cell to a separate cell, except the first. */
 export function split({ cell, document: doc }: CellProps<SqlCell>): void {
   const { text } = cell;
   const [first, ...rest] = statementsOf(scan(text)).map(({ start, end }) => text.slice(start, end));

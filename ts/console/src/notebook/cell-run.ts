@@ -69,8 +69,8 @@ export class CellRun {
   }
 
   /**
-   * Requests the rows again and replaces those shown. `statements` are equivalent: if the server
-   * refuses one, the next is tried.
+   * Requests the rows again and replaces the displayed rows. `statements` are equivalent: if the
+   * server refuses one, the next is tried.
    */
   async refresh(
     statement: CellStatement,

@@ -1,4 +1,4 @@
-/** A notebook that is open in a tab: its text, its changes with undo, its runs. */
+/** A notebook that is open in a tab: its text, its undoable changes and its runs. */
 import type { Accessor } from 'solid-js';
 import { announce } from '../page/notices.js';
 import { type Runner, runTitle } from '../state/run.js';
@@ -35,7 +35,7 @@ export class NotebookDocument {
   readonly canUndo: Accessor<boolean> = () => this.#steps().undo > 0;
   readonly canRedo: Accessor<boolean> = () => this.#steps().redo > 0;
   readonly #isRunning = signal(false);
-  /** Whether cells are running one after the other. */
+  /** Whether several cells are being run one after the other. */
   readonly isRunning: Accessor<boolean> = this.#isRunning;
   readonly #steps = signal({ undo: 0, redo: 0 });
   readonly #workspace: Workspace;
@@ -143,7 +143,7 @@ export class NotebookDocument {
     await this.#inOrder([id]);
   }
 
-  /** Runs all cells, or all from the given one on, and stops at the first failure. */
+  /** Runs all cells, or all cells from the given one on, and stops at the first failure. */
   async runFrom(id?: string): Promise<void> {
     const all = sqlCells(this.notebook())
       .filter(({ text }) => text.trim() !== '')

@@ -51,7 +51,7 @@ function add(
   workspace.addNotebook(`${name} ${numbers}`, text, spec);
 }
 
-/** Opens a file that the user selects; nothing in it runs. */
+/** Opens a file that the user selects, without running any of its statements. */
 export function open(workspace: Workspace): void {
   const input = document.createElement('input');
   input.type = 'file';

@@ -1,5 +1,5 @@
 /**
- * Whether the active notebook is being presented. The state is in the address, so that a link can
+ * Whether the active notebook is being presented. The state is in the URL, so that a link can
  * request it.
  */
 import { createSignal } from 'solid-js';

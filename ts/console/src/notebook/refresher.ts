@@ -215,7 +215,8 @@ export class Refresher {
     const { id } = cell;
     const run = this.#document.run(id);
     const state = run.runner.run()?.state;
-    // A cell that never ran is not started, and one that the user has stopped is not restarted.
+    // A cell that has never run is not started, and a cell that the user has stopped is not
+    // restarted.
     if (run.text() === undefined || state === 'running' || state === 'cancelled') {
       return;
     }

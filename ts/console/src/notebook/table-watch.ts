@@ -1,6 +1,6 @@
 /**
- * Detects which of several tables change. The first few have feeds of changes. For the others, one
- * statement per second polls the server for their visible transactions.
+ * Detects which of several tables change. The first few tables have change feeds. For all others,
+ * one statement per second polls the server for their visible transactions.
  */
 import { changes, query, SqlError } from '../api/client.js';
 import type { ServerEvent } from '../api/events.js';

@@ -1,4 +1,4 @@
-/** Files to import: those that wait for the import page, and whether an import is running. */
+/** Files that wait for the import page, and whether an import is running. */
 import { signal } from '../model/signal.js';
 
 export const importing = signal(false);

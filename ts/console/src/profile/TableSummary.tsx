@@ -18,7 +18,7 @@ export default function TableSummary(props: {
   const [most, setMost] = createSignal(STEP);
   const [asked, setAsked] = createSignal(new Date());
   const turn = turns();
-  // A commit reloads the columns; unchanged ones are not profiled again.
+  // A commit reloads the columns, but unchanged columns are not profiled again.
   const columns = createMemo(
     () => props.columns.map(({ name, type }) => ({ name, type })),
     undefined,

@@ -1,4 +1,4 @@
-/** Profile of one column, requested from the server in steps while it is shown. */
+/** Profile of one column, requested from the server step by step while it is shown. */
 import { aborted, query, SqlError } from '../api/client.js';
 import type { Answer } from '../api/cells.js';
 import type { Profile } from '../model/profile.js';
@@ -91,7 +91,7 @@ async function inTime(
   }
 }
 
-/** Whether the query took too much time or memory; a query over fewer rows may succeed. */
+/** Whether the query exceeded a time or memory limit; a query over fewer rows may succeed. */
 function isLimit(cause: unknown): boolean {
   return cause instanceof SqlError && /timeout|limit|memory/i.test(cause.message);
 }

@@ -8,7 +8,7 @@ import type { Schema } from '../state/schema.js';
 
 export class TreeState {
   readonly rows: Accessor<readonly TreeRow[]>;
-  /** The one row that the Tab key reaches. */
+  /** The only row that the Tab key reaches. */
   readonly selected: Accessor<string>;
   readonly select: (id: string) => void;
   readonly #setOpen: (row: TreeRow, open: boolean) => void;

@@ -1,4 +1,4 @@
-/** Controls of the result bar for rows: filter the loaded ones, copy or export them. */
+/** Controls of the result bar: filter the loaded rows, copy rows, export rows. */
 import { createMemo, Show, type JSX } from 'solid-js';
 import { EXPORT_FORMATS, FORMAT_NAMES } from '../api/client.js';
 import type { GridState } from '../grid/state.js';
@@ -89,12 +89,14 @@ function shownAs(form: CopyForm, { state, result, order }: ShownProps, most: num
   return rowsAs(form, named, taken);
 }
 
-/** If further rows are loaded on demand, only the loaded ones are copied. */
+/**
+ * Word for the copied rows. If further rows are loaded on demand, only the loaded rows are copied.
+ */
 function loadedWord({ order, result }: ShownProps): string {
   return result.windows && !order ? texts.gridTools.loaded : texts.gridTools.shown;
 }
 
-/** Exports all rows from the server, or the loaded ones as shown. */
+/** Exports all rows from the server, or the loaded rows as shown. */
 export function ExportMenu(props: ShownProps): JSX.Element {
   const items = (): MenuItem[] => [
     ...EXPORT_FORMATS.map((format) => ({

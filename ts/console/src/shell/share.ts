@@ -8,7 +8,7 @@ import { texts } from '../texts.js';
 
 const MARK = '#query=';
 
-/** Address that opens a text in this console. */
+/** URL that opens a text in this console. */
 function linkTo(text: string): string {
   const { origin, pathname } = location;
   return `${origin}${pathname}${MARK}${encodeURIComponent(text)}`;
@@ -20,7 +20,7 @@ export function copyLink(workspace: Workspace, all: boolean): void {
   void copy(linkTo(text ?? ''), all ? texts.tabs.linkTab : texts.tabs.linkStatement);
 }
 
-/** Removes the text from the address and returns it, so that it is used only once. */
+/** Removes the text from the URL and returns it, so that it is used only once. */
 export function takeShared(): string | undefined {
   const { hash, pathname, search } = location;
   if (!hash.startsWith(MARK)) {

@@ -156,7 +156,7 @@ function altKey(event: KeyboardEvent, session: Session): (() => void) | undefine
   }
 }
 
-/** Whether typed characters go into a text field or editor; the editor is inside a shadow root. */
+/** Whether typed characters go to a text field or an editor. An editor is inside a shadow root. */
 function inText(): boolean {
   const focused = document.activeElement;
   return (

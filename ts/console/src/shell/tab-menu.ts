@@ -1,4 +1,4 @@
-/** Actions on all tabs: reopen closed ones, save all to a file, open such a file. */
+/** Actions on all tabs: reopen closed tabs, save all tabs to a file, open such a file. */
 import { withNotebooks } from '../notebook/load.js';
 import type { Session } from '../state/session.js';
 import { showFailure, showToast } from '../page/notices.js';

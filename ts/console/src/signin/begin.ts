@@ -1,6 +1,6 @@
 /**
  * Runs before the page is shown. Handles a redirect from the identity provider, and immediately
- * removes it from the address, so that no history entry and no `Referer` contains its code.
+ * removes its parameters from the URL, so that no history entry and no `Referer` contains the code.
  */
 import type { RedirectAnswer } from './complete.js';
 import { signedOut } from './state.js';

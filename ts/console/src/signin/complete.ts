@@ -10,7 +10,7 @@ import { Tokens } from './tokens.js';
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';
 
-/** The identity provider's response, as found in the address. */
+/** The identity provider's response, as found in the URL. */
 export interface RedirectAnswer {
   readonly state: string;
   readonly code: string | undefined;

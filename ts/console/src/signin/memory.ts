@@ -20,7 +20,10 @@ export interface PendingRequest {
 const REQUEST = 'tidemark.sign-in.request';
 const ATTEMPTS = 'tidemark.sign-in.attempts';
 const LAST_USER = 'tidemark.sign-in.last-user';
-/** Separate for each server, because one origin may have several servers at different paths. */
+/**
+ * The key is separate for each server, because one origin may have several servers at different
+ * paths.
+ */
 const LEFT = `tidemark.sign-in.left ${location.pathname}`;
 const USER = `tidemark.sign-in.user ${location.pathname}`;
 const NOTICE = 'tidemark.sign-in.notice';
@@ -28,7 +31,7 @@ const NOTICE = 'tidemark.sign-in.notice';
 const RETAINED = [LAST_USER, LEFT, USER, REQUEST, ATTEMPTS, 'tidemark.theme', 'tidemark.zone'];
 /** Earlier versions of the console stored names without the prefix. */
 const OWN_NAME = /^tidemark\.|^active-tab$/;
-/** Maximum redirects without success before the user must request the next one. */
+/** Maximum number of redirects without success; after that, only the user can request one. */
 const MAX_ATTEMPTS = 3;
 
 /** Whether the user signed out in this window. */

@@ -121,7 +121,7 @@ function hold(tokens: Tokens): void {
   held = tokens;
 }
 
-/** Forgets the tokens; returns the ID token, which tells the provider who signs out. */
+/** Discards the tokens. Returns the ID token, which tells the provider which user signs out. */
 export function forgetTokens(): string | undefined {
   const hint = held?.idToken;
   held = undefined;
@@ -129,7 +129,9 @@ export function forgetTokens(): string | undefined {
   return hint;
 }
 
-/** Runs one renewal at a time across all tabs: using a refresh token twice ends the sign-in. */
+/**
+ * Runs one renewal at a time across all tabs, because using a refresh token twice ends the sign-in.
+ */
 async function alone(work: () => Promise<void>): Promise<void> {
   // Only secure contexts (HTTPS or the local machine) have locks.
   const locks = (navigator as { locks?: LockManager }).locks;

@@ -16,9 +16,7 @@ export function isQuery(statement: string): boolean {
   return rootOf(statement) === 'Query';
 }
 
-/**
- * Whether a statement only reads. A statement that cannot be parsed counts as changing something.
- */
+/** Whether a statement only reads. A statement that cannot be parsed is treated as a write. */
 export function onlyReads(statement: string): boolean {
   return READERS.has(rootOf(statement));
 }

@@ -8,7 +8,7 @@ import { parse, print } from '../../../sql/index.js';
 import { scan, type Token } from './scanner.js';
 
 const WIDTH = 80;
-/** A statement that fits in this many characters stays on one line. */
+/** Maximum length of a statement that is put on one line. */
 const SHORT = 60;
 const STEP = '  ';
 
@@ -103,7 +103,7 @@ function meaning(statement: string): string | undefined {
   }
 }
 
-/** Turns parentheses into groups; an unclosed one extends to the end. */
+/** Converts parentheses to groups; an unclosed group extends to the end. */
 function grouped(pieces: readonly Piece[]): Item[] {
   const root: Item[] = [];
   const open: { piece: Piece; items: Item[] }[] = [];

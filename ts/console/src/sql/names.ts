@@ -1,4 +1,6 @@
-/** Quotes names and strings for SQL, and finds the known name that a wrong one may mean. */
+/**
+ * Quotes names and strings for SQL, and finds the known name that is most similar to a wrong one.
+ */
 
 /** A name in SQL, quoted unless it is a plain word. */
 export function quoted(name: string): string {

@@ -1,6 +1,6 @@
 /**
- * Parameters of a statement: `$1`, `:name`, and variables without a DECLARE. The page asks for
- * their values and inserts them as literals into the statement that is sent.
+ * Parameters of a statement: `$1`, `:name`, and variables without a DECLARE. The page prompts for
+ * their values and inserts them as literals into the statement that it sends.
  */
 import { scan, TokenKind } from '../../../sql/lexer/lexer.js';
 

@@ -13,7 +13,7 @@ interface TimeRange {
   readonly to: number;
 }
 
-/** Statements to try in order; the second one places fewer demands on the original statement. */
+/** Statements to try in order; the second statement makes fewer assumptions about the original. */
 export function rangeQueries(statement: string, range: TimeRange, points: number): string[] {
   const condition = conditionOf(range);
   const whole = `SELECT * FROM (${statement}\n) WHERE ${condition}`;

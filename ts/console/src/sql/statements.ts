@@ -1,16 +1,22 @@
-/** Finds the statements in a text, and the one that a cursor refers to. */
+/** Finds the statements in a text, and the statement that a cursor refers to. */
 import { scan, type Token } from './scanner.js';
 
 export interface Statement {
   /** Position of the first character that is neither whitespace nor comment. */
   readonly start: number;
-  /** Position after the last such character, without the semicolon. */
+  /**
+   * Position after the last character that is neither whitespace nor comment, without the
+   * semicolon.
+   */
   readonly end: number;
   /** Position after the semicolon, if there is one. */
   readonly close: number;
 }
 
-/** Statements of a text. Comments belong to none; empty statements are omitted. */
+/**
+ * Statements of a text. Comments between statements belong to none of them; empty statements are
+ * omitted.
+ */
 export function statementsOf(tokens: readonly Token[]): Statement[] {
   const found: Statement[] = [];
   let first: Token | undefined;
@@ -58,7 +64,7 @@ export function statementAt(
   return before;
 }
 
-/** The text that an error position refers to: the token there, or one character. */
+/** The range that an error position refers to: the token at that position, or one character. */
 export function spanAt(text: string, offset: number): { start: number; end: number } {
   const at = Math.max(0, Math.min(offset, text.length));
   const token = scan(text).find((candidate) => candidate.start <= at && at < candidate.end);

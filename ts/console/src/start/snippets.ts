@@ -1,7 +1,7 @@
 /**
- * Snippets for each kind of client, with this server's addresses. Each writes a row and reads it
- * back. They run unchanged; tests take them from the page and run them. Any password other than the
- * default one comes from the environment, never from the page.
+ * Snippets for each kind of client, with this server's addresses. Each snippet writes a row and
+ * reads it back. Snippets run unchanged, and tests run them as shown on the page. Any password
+ * other than the default one comes from the environment, never from the page.
  */
 import { fill } from '../fill.js';
 import { texts } from '../texts.js';

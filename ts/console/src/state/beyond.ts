@@ -1,7 +1,7 @@
 /**
  * Loads the rows of a large result on demand. They are read in windows if the query always returns
  * the same rows in the same order while its tables do not change. Rows from before and after a
- * change are never mixed: only the newer ones are shown.
+ * change are never mixed: only the newer rows are shown.
  */
 import { recordsOf } from '../api/cells.js';
 import { execute, query } from '../api/client.js';
@@ -20,7 +20,7 @@ import { texts } from '../texts.js';
 /** Known table versions, by table name in lower case. */
 export type Versions = ReadonlyMap<string, string>;
 
-/** Number of rows to read in one query when the loaded ones are out of date. */
+/** Number of rows to read in one query if the loaded rows are out of date. */
 const READ_ANEW = 20_000;
 
 /** Replaces a result with its successor; returns whether the old result was still displayed. */
@@ -149,7 +149,7 @@ async function factsOf(names: readonly string[]): Promise<readonly FunctionFacts
   }));
 }
 
-/** Version of each table; throws if the server reports none for one of them. */
+/** Version of each table; throws if the server reports no version for a table. */
 async function versionsOf(tables: readonly string[]): Promise<Versions> {
   if (tables.length === 0) {
     return new Map();

@@ -1,4 +1,4 @@
-/** Log of all runs, stored in the browser: text, times, outcome and, if requested, the plan. */
+/** Log of all runs, stored in the browser: SQL text, times, outcome and, if requested, the plan. */
 import { loadAll, remove, saveDated } from './store.js';
 import type { Dated } from '../api/workspace.js';
 import type { Run } from './run.js';
@@ -15,7 +15,7 @@ type Kept = Dated & LogEntry;
 
 const PREFIX = 'log/';
 export const LOG_ENTRIES = 500;
-/** Maximum length of a stored statement; longer ones are only in this page's log. */
+/** Maximum length of a stored statement; longer statements are only in this page's log. */
 const LONGEST = 64 * 1024;
 /** A statement with one of these words may contain a secret and is never stored. */
 const SECRET = /\b(?:password|token|secret)\b/i;
@@ -25,7 +25,7 @@ export function mayBeKept(text: string): boolean {
   return text.length <= LONGEST && !SECRET.test(text);
 }
 
-/** Entries of earlier pages, newest first; expired ones are removed. */
+/** Entries of earlier pages, newest first; expired entries are removed. */
 export async function keptLog(): Promise<readonly LogEntry[]> {
   const found = [...(await loadAll<Kept>(PREFIX))].sort(
     ([, left], [, right]) => right.changed - left.changed,

@@ -1,6 +1,6 @@
 /**
  * Results that survive a reload: the first rows of each tab's result, for the user who saw them.
- * They are labelled with the time at which they were read; nothing runs again by itself.
+ * They are labelled with the time at which they were read, and no statement runs again by itself.
  */
 import type { AnswerHead, Row } from '../api/answer.js';
 import { Result } from '../model/result.js';

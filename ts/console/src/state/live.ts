@@ -20,7 +20,7 @@ const QUERIES = [
 
 type LiveName = (typeof QUERIES)[number]['name'];
 
-/** The server sends a keep-alive every 5 s, so a silence this long means that it is lost. */
+/** The server sends a keep-alive every 5 s, so it counts as lost after this period of silence. */
 const SILENT_MS = 12_000;
 /** Polling interval for a server without a stream. */
 const ASK_MS = 5000;

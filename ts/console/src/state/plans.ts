@@ -1,4 +1,4 @@
-/** Query plans of the tabs for which one was requested. */
+/** Requested query plans, by tab. */
 import { query } from '../api/client.js';
 import { parsePlan, type Plan } from '../model/plan.js';
 import { settle, type Loading } from './loading.js';
@@ -34,7 +34,7 @@ export class Plans {
       this.#workspace.keepPlan(statement, lines);
       return parsePlan(lines);
     });
-    // A later request gets its own response, so this one is ignored.
+    // A later request gets its own response, so this response is ignored.
     if (this.of(tab) === asked) {
       this.#put(tab, { ...asked, plan });
     }

@@ -1,5 +1,6 @@
 /**
- * Restores results after a reload, for the user who saw them. Their code is loaded on first use.
+ * Restores results after a reload, for the user who saw them. The code for stored results is loaded
+ * on first use.
  */
 import type { Run } from './run.js';
 import type { Workspace } from './workspace.js';
@@ -13,9 +14,7 @@ export class Results {
     this.#workspace = workspace;
   }
 
-  /**
-   * Shows the results of the user's tabs from before the reload, and stores new ones from now on.
-   */
+  /** Shows the user's results from before the reload, and stores new results from now on. */
   async restore(user: string): Promise<void> {
     this.#user = user;
     const { keptResults } = await import('./kept-results.js');

@@ -1,4 +1,4 @@
-/** Content of the schema tree: all tables, and the columns of expanded ones. */
+/** Content of the schema tree: all tables, and the columns of expanded tables. */
 import type { Accessor } from 'solid-js';
 import { query, SqlError, Unreachable } from '../api/client.js';
 import type { Answer } from '../api/cells.js';
@@ -55,7 +55,7 @@ export class Schema {
     this.asked = new Promise((resolve) => (this.#wasAsked = resolve));
   }
 
-  /** Reloads the tables, and the columns of those that were expanded. */
+  /** Reloads the tables, and the columns of expanded tables. */
   async refresh(): Promise<void> {
     this.#tables.set(await settle(listAll));
     if (this.#functions.length === 0) {

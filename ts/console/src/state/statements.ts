@@ -1,4 +1,7 @@
-/** Runs statements: the one under the cursor, all in a tab, or one from another view. */
+/**
+ * Runs statements: the statement under the cursor, all statements of a tab, or one from another
+ * view.
+ */
 import type { Accessor } from 'solid-js';
 import { bind, parametersOf } from '../sql/parameters.js';
 import { editor } from './editor.js';
@@ -84,7 +87,7 @@ export class Statements {
     queueMicrotask(() => void this.#runOne(this.#workspace.active(), statement));
   }
 
-  /** Opens the text of a shared link in a tab; runs it if it only reads or the user agrees. */
+  /** Opens the text of a shared link in a tab. Runs it if it only reads, or if the user agrees. */
   async openShared(text: string): Promise<void> {
     this.#workspace.add(text);
     const { onlyReads } = await import('../sql/effects.js');

@@ -1,7 +1,7 @@
 /**
- * Tabs as stored in the browser: one record each, written when the tab changes, and sent to the
- * other windows of the console. Of two changes to a tab the later one wins; a window never
- * overwrites another window's later change.
+ * Tabs as stored in the browser. Each tab is one record, which is written when the tab changes, and
+ * sent to the other windows of the console. Of two changes to a tab the later one wins; a window
+ * never overwrites another window's later change.
  */
 import { load, loadAll, remove, saveAtOnce, saveDated, workspaceId } from './store.js';
 import type { Dated } from '../api/workspace.js';
@@ -40,7 +40,7 @@ export class TabStore {
   onChange: ((record: TabRecord) => void) | undefined;
   readonly #saved: (at: Date) => void;
   readonly #channel = new BroadcastChannel(CHANNEL + workspaceId());
-  /** Time of each tab's last change, in any window. */
+  /** Time of the last change to each tab, in any window. */
   readonly #changed = new Map<string, number>();
   readonly #places = new Map<string, number>();
   /** Records that are not saved yet. */

@@ -35,7 +35,7 @@ export class Tabs {
 
   /** Stores text as the user types it. */
   edited(tab: string, text: string): void {
-    // A notebook has its own editors, which store their text themselves.
+    // A notebook has its own editors, which store their text.
     if (this.#workspace.tabs.find(({ id }) => id === tab)?.notebook === undefined) {
       this.#workspace.setDraft(tab, text);
     }

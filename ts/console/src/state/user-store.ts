@@ -23,8 +23,8 @@ interface Sealed extends Dated {
 export class UserStore implements UserRecords {
   readonly id: string;
   /**
-   * Encryption key. Absent without HTTPS, where browsers cannot encrypt; then the browser stores
-   * nothing.
+   * Encryption key. It is absent without HTTPS, because browsers then cannot encrypt; the browser
+   * then stores nothing.
    */
   readonly #key: CryptoKey | undefined;
   readonly #entries: Map<string, Dated>;

@@ -103,7 +103,7 @@ export class Workspace {
     return tab?.notebook ? '' : (tab?.draft ?? '');
   }
 
-  /** Whether the user has not yet written anything. */
+  /** Whether the user has not written any text yet. */
   get isUntouched(): boolean {
     return this.tabs.length === 1 && this.activeDraft === FIRST_DRAFT;
   }
@@ -259,7 +259,7 @@ export class Workspace {
       .map((one) => copyOf(one))
       .sort((left, right) => this.#store.placeOf(left.id) - this.#store.placeOf(right.id));
     this.#setState('tabs', reconcile(tabs, { key: 'id' }));
-    // A notebook has its own editors.
+    // The editor does not show notebooks, which have their own editors.
     if (known && !tab.notebook) {
       this.onRewritten?.(tab.id, tab.draft);
     }

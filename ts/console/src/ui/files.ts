@@ -1,12 +1,13 @@
 /**
- * Downloads: texts of the page, and whole results from the server.
+ * Downloads: strings of the page, and whole results from the server.
  *
  * Without a login, or with a session cookie, a link is enough: the browser downloads the file
  * itself, whatever its size.
  *
  * A token exists only in this page's memory. A link cannot send it, and it must not be part of a
- * URL, because histories and logs store URLs. In that case the page fetches the file itself: into a
- * file that the user chooses if the browser supports this, otherwise into memory, up to a limit.
+ * URL, because histories and logs store URLs. In that case the page fetches the file itself. It
+ * writes to a file that the user chooses if the browser supports this, otherwise to memory, up to a
+ * limit.
  */
 import { exportAddress, exported, type ExportFormat } from '../api/client.js';
 import { holdsTokens } from '../api/credentials.js';
@@ -19,8 +20,8 @@ const MAX_IN_MEMORY_BYTES = 512 * 1024 * 1024;
 /** Maximum URL length; servers and proxies refuse longer ones. */
 const MAX_ADDRESS_LENGTH = 8000;
 /**
- * Delay before the file's address is revoked, because the browser may read it some time after the
- * click.
+ * Delay before the file's object URL is revoked, because the browser may read it some time after
+ * the click.
  */
 const FORGOTTEN_AFTER_MS = 60_000;
 

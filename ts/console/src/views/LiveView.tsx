@@ -31,7 +31,7 @@ type Props = PaneProps<LiveFacts>;
 export function LiveView(props: Props): JSX.Element {
   const definition = createMemo(() => liveDefinitionOf(props.statement ?? ''));
   const progress = progressOf(props);
-  // An invalid view may be suspended as well; the server does not say.
+  // The server does not report whether an invalid view is also suspended.
   const isOn = createMemo(() => props.view.status !== 'invalid' && !props.view.isSuspended);
   const actions = createMemo(() => [switching(props, isOn()), dropAction(props, 'DROP LIVE VIEW')]);
   return (

@@ -70,7 +70,7 @@ interface Repair {
   readonly from: string | undefined;
   /** Last timestamp that is recomputed; `undefined` for the end of the data. */
   readonly to: string | undefined;
-  /** The reason why the recomputed range could not be kept short. */
+  /** The reason why the recomputed range could not be limited. */
   readonly denial: string | undefined;
   /** Number of rows that the recomputation wrote. */
   readonly rows: number;
@@ -150,7 +150,7 @@ const REASONS: Readonly<Record<string, readonly [what: string, remedy: string]>>
 const FOR_GOOD = texts.liveViews.createAgain;
 const UNKNOWN = texts.liveViews.resumesOrCreateAgain;
 
-/** Describes what happened, its consequence, and what to do. */
+/** Describes what happened to the base table, its consequence, and what to do. */
 export function liveAdvice(reason: string | undefined): string {
   const means = texts.common.viewNoLongerFollows;
   const begin = Object.keys(REASONS).find((one) => reason?.startsWith(one)) ?? '';

@@ -29,7 +29,7 @@ export interface ViewAction {
   readonly icon?: IconName;
   /** Permission on the view that the action requires. */
   readonly permission: string;
-  /** Verb that describes what the action does to the view. */
+  /** Verb for the action, for use in sentences. */
   readonly verb: string;
   readonly run: () => void;
 }
@@ -78,7 +78,10 @@ export function Actions(props: {
   );
 }
 
-/** The reason why an action is not permitted; `undefined` if it may be tried. */
+/**
+ * Returns a function that gives the reason why an action is not permitted; `undefined` if the
+ * action may be tried.
+ */
 function refusalsOf(props: {
   session: Session;
   name: string;
@@ -89,8 +92,8 @@ function refusalsOf(props: {
       () => [props.name, props.session.server.hasUsers] as const,
       ([, hasUsers]) => {
         if (hasUsers) {
-          // If the permissions cannot be read, all actions are offered, and the server refuses
-          // those that are not permitted.
+          // If the permissions cannot be read, all actions are offered, and the server refuses the
+          // actions that are not permitted.
           void readOwnRights().then(setGrants, () => undefined);
         }
       },

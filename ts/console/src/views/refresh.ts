@@ -198,7 +198,7 @@ const REASONS: Readonly<Record<string, readonly [what: string, isGone: boolean]>
   'rename table operation': [texts.materializedViews.tableRenamed, true],
 };
 
-/** Describes what happened, its consequence, and what to do. */
+/** Describes what happened to the base table, its consequence, and what to do. */
 export function invalidAdvice(reason: string | undefined): string {
   const [what = '', isGone = false] = REASONS[reason ?? ''] ?? [];
   const means = texts.common.viewNoLongerFollows;

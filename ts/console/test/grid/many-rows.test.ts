@@ -14,7 +14,7 @@ test('all rows can be reached beyond the maximum element height', (t) => {
   const end = placeOf(TALL.full, TALL);
   t.is(end.top, MAX_HEIGHT - TALL.view);
   t.is(end.top + end.shift, TALL.full - TALL.view);
-  // A jump of the scroll bar goes to the same fraction of all rows.
+  // A jump of the scroll bar moves to the same fraction of all rows.
   const middle = (MAX_HEIGHT - TALL.view) / 2;
   t.is(pixelAt(middle, start, TALL), (TALL.full - TALL.view) / 2);
   t.is(pixelAt(MAX_HEIGHT - TALL.view, start, TALL), TALL.full - TALL.view);

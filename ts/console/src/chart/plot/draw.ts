@@ -230,7 +230,7 @@ export function heatColour(value: number, { low, high }: Pick<HeatCells, 'low' |
   return Math.max(1, Math.min(HEAT_COLOURS, Math.floor(share * HEAT_COLOURS) + 1));
 }
 
-/** Draws cells by time and series, the first series at the top; missing cells stay empty. */
+/** Draws cells by time and series, with the first series at the top. Missing cells stay empty. */
 export function drawHeat(frame: Frame, cells: HeatCells, role: Role): void {
   const colours = Array.from({ length: HEAT_COLOURS }, (_, at) => role(`seq-${at + 1}`));
   const { pen } = frame;
@@ -303,7 +303,7 @@ function line({ pen }: Frame, fromX: number, fromY: number, toX: number, toY: nu
   pen.stroke();
 }
 
-/** An event at a time, or from one time to another. */
+/** An event at a point in time or during a time range. */
 export interface Annotation {
   readonly at: number;
   readonly to?: number;

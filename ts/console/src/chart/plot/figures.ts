@@ -40,7 +40,7 @@ interface FigurePaint {
 
 const GAP = 12;
 
-/** Draws the figures in the number of columns that makes them largest. */
+/** Draws the figures in the number of columns for which they are largest. */
 export function drawFigures(paint: FigurePaint): void {
   const { figures, width, height, scale } = paint;
   let columns = 1;
@@ -83,7 +83,7 @@ function levelWord({ look }: FigurePaint, value: number | undefined): string {
 const LARGEST = 72;
 const SMALLEST = 11;
 
-/** Sets the largest font in which a text fits a box; returns its size. */
+/** Sets the largest font with which a text fits a box, and returns its size. */
 function fitted(
   { pen, scale, role }: FigurePaint,
   text: string,

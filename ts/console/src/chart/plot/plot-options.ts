@@ -17,7 +17,7 @@ export interface PlotOptions {
   readonly axis: Exclude<AxisKind, 'none'>;
   readonly look: Look;
   readonly annotations: readonly Annotation[];
-  /** Visible range; `undefined` shows everything. */
+  /** Visible range; `undefined` shows all points. */
   readonly range: Range | undefined;
   /** Whether each series uses the second axis. */
   readonly second: readonly boolean[];

@@ -38,7 +38,7 @@ const LABELLED_SERIES = 8;
 const VOLUME_SERIES = 4;
 /** Width of a heat map's cell, in pixels. */
 const MIN_CELL = 6;
-/** A drag shorter than this, in pixels, selects nothing. */
+/** Minimum length of a drag that selects a range, in pixels. */
 const MIN_DRAG = 4;
 
 export function drawPlot(host: HTMLElement, options: PlotOptions): Plot {
@@ -170,7 +170,7 @@ function zoomTo(self: uPlot, { onZoom }: PlotOptions): void {
   onZoom(range);
 }
 
-/** With Shift, a drag moves the range instead of selecting one. */
+/** With Shift, a drag moves the visible range instead of selecting a new one. */
 function pan(self: uPlot, start: MouseEvent, { onPan }: PlotOptions): null {
   const end = (event: MouseEvent): void => {
     const width = self.over.clientWidth || 1;
@@ -198,7 +198,10 @@ function sideOf({ kind, axis, data }: PlotOptions): number {
   return kind === 'scatter' ? (last - first) * 0.02 : 0;
 }
 
-/** Candles keep a distance from the frame, and from the volume bars below them. */
+/**
+ * Leaves space between the candles and the frame, and between the candles and the volume bars below
+ * them.
+ */
 function scalesOf(options: PlotOptions): uPlot.Scales {
   const { kind, data, range, axis } = options;
   const side = sideOf(options);

@@ -1,4 +1,4 @@
-/** A pen that writes SVG: an image of lines and text that scales to any size. */
+/** A pen that writes SVG, a scalable image of lines and text. */
 import type { Pen } from './pen.js';
 
 interface State {

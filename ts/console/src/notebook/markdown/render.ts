@@ -129,7 +129,7 @@ function table({ header, rows }: Tokens.Table, depth: number): HTMLElement {
 
 const SCHEMES: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:']);
 
-/** A link to another page; addresses of any other kind are shown as text. */
+/** A link to another page; any other kind of URL is shown as text. */
 function link({ href }: Tokens.Link, inner: readonly Node[]): HTMLElement {
   const address = URL.canParse(href) ? new URL(href) : undefined;
   if (!address || !SCHEMES.has(address.protocol)) {
