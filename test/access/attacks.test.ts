@@ -16,8 +16,8 @@ import { pgClient } from '../pg-client.js';
 
 const PASSWORD = 'pw-12345678';
 
-async function connect(place: TestServer, user: string, password: string): Promise<pg.Client> {
-  const client = pgClient(place.pg, { user, password });
+async function connect(target: TestServer, user: string, password: string): Promise<pg.Client> {
+  const client = pgClient(target.pg, { user, password });
   client.on('error', () => undefined);
   await client.connect();
   return client;
@@ -343,12 +343,12 @@ test('grants follow columns when one statement renames several', async (t) => {
       ['gone', 'd'],
     ],
   ];
-  for (const turn of turns) {
-    for (const [from, to] of turn) {
+  for (const round of turns) {
+    for (const [from, to] of round) {
       const moved = [...names].find(([, column]) => column === from)?.[0] ?? 0;
       names.set(moved, to);
     }
-    const list = turn.map(([from, to]) => `${from} TO ${to}`).join(', ');
+    const list = round.map(([from, to]) => `${from} TO ${to}`).join(', ');
     t.is(await error(ida, `ALTER TABLE many RENAME COLUMN ${list}`), '', list);
     await check(list);
   }
@@ -545,10 +545,10 @@ test('COPY exports the same rows as /exec and overwrites no other user’s file'
 test('an external user is never treated as a local user of the same name', async (t) => {
   const provider = await TestProvider.start();
   t.teardown(() => provider.close());
-  const place = await startTestServer({ set: ['acl.enabled=true', ...provider.settings()] });
-  t.teardown(() => place.stop());
+  const target = await startTestServer({ set: ['acl.enabled=true', ...provider.settings()] });
+  t.teardown(() => target.stop());
   await run(
-    place,
+    target,
     "CREATE GROUP readers WITH EXTERNAL ALIAS 'g1'",
     'GRANT HTTP, CREATE VIEW TO readers',
     `CREATE USER local WITH PASSWORD '${PASSWORD}'`,
@@ -560,7 +560,7 @@ test('an external user is never treated as a local user of the same name', async
     'GRANT ALTER VIEW ON shared TO readers',
     'GRANT SELECT ON shared TO readers',
   );
-  const client = await connect(place, 'local', PASSWORD);
+  const client = await connect(target, 'local', PASSWORD);
   t.teardown(() => client.end().catch(() => undefined));
   const { rows: backends } = await client.query<Record<string, number>>('SELECT pg_backend_pid()');
   const number = backends[0]?.['pg_backend_pid'];
@@ -568,13 +568,13 @@ test('an external user is never treated as a local user of the same name', async
   for (const name of ['local', 'admin']) {
     provider.addPerson(name, { groups: ['g1'], password: PASSWORD });
     const { access } = await provider.token(name, PASSWORD);
-    const ask = async (query: string): Promise<string> => {
-      const answer = await fetch(`${place.url}/exec?query=${encodeURIComponent(query)}`, {
+    const send = async (query: string): Promise<string> => {
+      const answer = await fetch(`${target.url}/exec?query=${encodeURIComponent(query)}`, {
         headers: { authorization: `Bearer ${access}` },
       });
       return await answer.text();
     };
-    t.regex(await ask('SELECT current_user()'), new RegExp(name));
+    t.regex(await send('SELECT current_user()'), new RegExp(name));
     for (const query of [
       `SHOW GROUPS ${name}`,
       `SHOW USER ${name}`,
@@ -588,25 +588,25 @@ test('an external user is never treated as a local user of the same name', async
       'ALTER VIEW shared AS (SELECT * FROM pub)',
       `CREATE OR REPLACE VIEW shared AS (SELECT * FROM pub) OWNED BY ${name}`,
     ]) {
-      const answer = await ask(query);
+      const answer = await send(query);
       t.regex(answer, /Access denied|missing owner/, query);
     }
     const heavy =
       'SELECT count() FROM long_sequence(1000000) a CROSS JOIN long_sequence(1000000) b';
-    const running = exec(place, name === 'admin' ? ADMIN : `local:${PASSWORD}`, heavy);
+    const running = exec(target, name === 'admin' ? ADMIN : `local:${PASSWORD}`, heavy);
     const queries = "SELECT query_id, query FROM query_activity() WHERE query LIKE '%CROSS%'";
     let id: unknown;
     await until(async () => {
-      id = (await rows(place, ADMIN, queries)).find(([, text]) => text === heavy)?.[0];
+      id = (await rows(target, ADMIN, queries)).find(([, text]) => text === heavy)?.[0];
       return id !== undefined;
     }, 'the query');
-    t.false((await ask('SELECT query FROM query_activity()')).includes('long_sequence'), name);
-    await ask(`CANCEL QUERY ${String(id)}`);
+    t.false((await send('SELECT query FROM query_activity()')).includes('long_sequence'), name);
+    await send(`CANCEL QUERY ${String(id)}`);
     t.true(
-      (await rows(place, ADMIN, queries)).some(([one]) => one === id),
+      (await rows(target, ADMIN, queries)).some(([one]) => one === id),
       'the query still runs',
     );
-    await exec(place, ADMIN, `CANCEL QUERY ${String(id)}`);
+    await exec(target, ADMIN, `CANCEL QUERY ${String(id)}`);
     t.is((await running).error, 'cancelled by user');
   }
   t.is((await client.query('SELECT 1 a')).rowCount, 1, 'the local session continues');

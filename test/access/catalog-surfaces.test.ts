@@ -13,15 +13,15 @@ interface Case {
   readonly is: 'table' | 'view';
   readonly grants: readonly string[];
   /** Whether the user may see the object's name. */
-  readonly seen: boolean;
+  readonly visible: boolean;
   readonly reads: readonly ('first' | 'second')[];
 }
 
-const NOTHING: Case = { is: 'table', grants: [], seen: false, reads: [] };
-const seen = (is: Case['is'], ...grants: readonly string[]): Case => ({
+const NOTHING: Case = { is: 'table', grants: [], visible: false, reads: [] };
+const visible = (is: Case['is'], ...grants: readonly string[]): Case => ({
   is,
   grants,
-  seen: true,
+  visible: true,
   reads: [],
 });
 
@@ -29,21 +29,23 @@ const CASES: readonly Case[] = [
   NOTHING,
   { ...NOTHING, is: 'view' },
   ...['INSERT', 'DROP TABLE', 'DELETE', 'TRUNCATE TABLE', 'RENAME TABLE', 'UPDATE'].map((name) =>
-    seen('table', name),
+    visible('table', name),
   ),
-  ...['UPDATE', 'ALTER COLUMN TYPE', 'DROP COLUMN'].map((name) => seen('table', `${name} (first)`)),
-  { ...seen('table', 'SELECT (first)'), reads: ['first'] },
-  { ...seen('table', 'SELECT (second)', 'UPDATE (first)'), reads: ['second'] },
-  { ...seen('table', 'SELECT (first)', 'INSERT'), reads: ['first'] },
-  { ...seen('table', 'SELECT'), reads: ['first', 'second'] },
-  ...['DROP VIEW', 'ALTER VIEW', 'COMPILE VIEW', 'INSERT'].map((name) => seen('view', name)),
-  { ...seen('view', 'SELECT'), reads: ['first', 'second'] },
+  ...['UPDATE', 'ALTER COLUMN TYPE', 'DROP COLUMN'].map((name) =>
+    visible('table', `${name} (first)`),
+  ),
+  { ...visible('table', 'SELECT (first)'), reads: ['first'] },
+  { ...visible('table', 'SELECT (second)', 'UPDATE (first)'), reads: ['second'] },
+  { ...visible('table', 'SELECT (first)', 'INSERT'), reads: ['first'] },
+  { ...visible('table', 'SELECT'), reads: ['first', 'second'] },
+  ...['DROP VIEW', 'ALTER VIEW', 'COMPILE VIEW', 'INSERT'].map((name) => visible('view', name)),
+  { ...visible('view', 'SELECT'), reads: ['first', 'second'] },
 ];
 
 const FIRST_YEAR = 2040;
 const year = (index: number): number => FIRST_YEAR + index;
 const name = (index: number): string => `object${index}x`;
-const column = (index: number, place: string): string => `${place}${index}x`;
+const column = (index: number, columnKind: string): string => `${columnKind}${index}x`;
 const literal = (index: number): string => `definition${index}x`;
 const userOf = (index: number): string => `user${index}x`;
 
@@ -69,8 +71,8 @@ test.before(async () => {
       `CREATE USER ${userOf(index)} WITH PASSWORD 'p'`,
       `GRANT HTTP TO ${userOf(index)}`,
       ...grants.map((grant) => {
-        const [permission = '', place] = grant.split(' (');
-        const on = place === undefined ? '' : `(${column(index, place.slice(0, -1))})`;
+        const [permission = '', columnKind] = grant.split(' (');
+        const on = columnKind === undefined ? '' : `(${column(index, columnKind.slice(0, -1))})`;
         return `GRANT ${permission} ON ${name(index)}${on} TO ${userOf(index)}`;
       }),
     );
@@ -85,7 +87,7 @@ test.after.always(() => server.stop());
  */
 interface Surface {
   readonly query: string;
-  readonly whole?: boolean;
+  readonly allColumns?: boolean;
 }
 
 /** Table functions that are unrelated to the catalog or do not take a table. */
@@ -117,15 +119,15 @@ async function surfaces(): Promise<readonly Surface[]> {
     ...names.map((one) => ({ query: `SELECT * FROM table_segments('${one}')` })),
     { query: 'SELECT * FROM all_tables()' },
     { query: 'SHOW TABLES' },
-    { query: 'SHOW CREATE DATABASE', whole: true },
-    { query: 'SHOW CREATE DATABASE INCLUDE (TABLES, VIEWS)', whole: true },
+    { query: 'SHOW CREATE DATABASE', allColumns: true },
+    { query: 'SHOW CREATE DATABASE INCLUDE (TABLES, VIEWS)', allColumns: true },
     { query: 'SELECT oid::regclass::text, pg_get_viewdef(oid) FROM pg_class' },
     { query: "SELECT relname, has_table_privilege(oid, 'SELECT') FROM pg_class" },
     ...names.flatMap((one): readonly Surface[] => [
       { query: `SHOW COLUMNS FROM ${one}` },
       { query: `SHOW PARTITIONS FROM ${one}` },
-      { query: `SHOW CREATE TABLE ${one}`, whole: true },
-      { query: `SHOW CREATE VIEW ${one}`, whole: true },
+      { query: `SHOW CREATE TABLE ${one}`, allColumns: true },
+      { query: `SHOW CREATE VIEW ${one}`, allColumns: true },
       { query: `SELECT '${one}'::regclass::text` },
     ]),
   ];
@@ -144,16 +146,16 @@ const OF_COLUMNS =
   /columns|pg_attribute|pg_attrdef|pg_index|_indexes|pg_constraint|constraint|key_column/;
 
 /** Returns all names that a user may see in a list. */
-function allowed(index: number, { query, whole = false }: Surface): ReadonlySet<string> {
-  const { is, seen: isSeen, reads } = CASES[index] ?? NOTHING;
+function allowed(index: number, { query, allColumns = false }: Surface): ReadonlySet<string> {
+  const { is, visible: isSeen, reads } = CASES[index] ?? NOTHING;
   const isWhole = reads.length === 2;
   const isEmpty = OF_COLUMNS.test(query) && reads.length === 0;
-  if (!isSeen || isEmpty || (whole && !isWhole)) {
+  if (!isSeen || isEmpty || (allColumns && !isWhole)) {
     return new Set();
   }
   return new Set([
     name(index),
-    ...reads.map((place) => column(index, place)),
+    ...reads.map((columnKind) => column(index, columnKind)),
     ...(reads.length > 0 && is === 'table' ? [`${year(index)}-`] : []),
     ...(isWhole && is === 'view' ? [literal(index)] : []),
   ]);
@@ -205,7 +207,7 @@ test('a foreign key reveals no column that the user may not see', async (t) => {
 test('row statistics are shown only to users who may read rows', async (t) => {
   const figures = `SELECT table_name, table_row_count, table_txn IS NULL FROM tables()`;
   const stored = 'SELECT tableName, rowCount, diskSize IS NULL FROM table_storage()';
-  for (const [index, { is, seen: isSeen, reads }] of CASES.entries()) {
+  for (const [index, { is, visible: isSeen, reads }] of CASES.entries()) {
     if (is === 'table' && isSeen) {
       const reader = reads.length > 0;
       for (const query of [figures, stored]) {

@@ -123,11 +123,11 @@ test.serial('prepared statements are rechecked after a revoke, rename or re-crea
   const queries = CLAUSES.filter(({ column, isQuery }) => isQuery && column === 'secret');
   const all = async (denied: boolean, when: string): Promise<void> => {
     for (const [index, { text }] of queries.entries()) {
-      const asked = client.query({ name: `q${index}`, text }).then(
+      const request = client.query({ name: `q${index}`, text }).then(
         () => 'answered',
         (error: unknown) => (error as Error).message,
       );
-      t.regex(await asked, denied ? /^Access denied \[/ : /^answered$/, `${when}: ${text}`);
+      t.regex(await request, denied ? /^Access denied \[/ : /^answered$/, `${when}: ${text}`);
     }
   };
   await all(false, 'granted');

@@ -255,8 +255,8 @@ test.serial('ADD COLUMN … OWNED BY gives the column to another owner', async (
   await run(server, 'CREATE USER bob', 'GRANT ADD COLUMN ON t TO ann');
   t.is(await errorOf('ALTER TABLE t ADD COLUMN o INT OWNED BY bob'), '');
   t.is(await errorOf('SELECT o FROM t'), 'Access denied [SELECT on t(o)]');
-  const held = await rows(server, ADMIN, 'SHOW PERMISSIONS bob');
-  t.true(held.some((row) => row.slice(0, 3).join(' ') === 'SELECT t o'));
+  const permissions = await rows(server, ADMIN, 'SHOW PERMISSIONS bob');
+  t.true(permissions.some((row) => row.slice(0, 3).join(' ') === 'SELECT t o'));
   t.is(
     await errorOf('ALTER TABLE t ADD COLUMN p INT OWNED BY nobody'),
     "user, group or service account 'nobody' does not exist",

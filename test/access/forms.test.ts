@@ -52,7 +52,7 @@ const logsIn = async (who: string): Promise<boolean> =>
   (await exec(server, who, 'SELECT 1')).status === 200;
 const error = async (who: string, query: string): Promise<string> =>
   (await exec(server, who, query)).error ?? '';
-const held = async (who: string): Promise<string[]> =>
+const permissions = async (who: string): Promise<string[]> =>
   (await rows(server, ADMIN, `SHOW PERMISSIONS ${who}`)).map((row) => row.slice(0, 4).join(' '));
 const ways = async (kind: string, who: string): Promise<unknown[]> =>
   (await rows(server, ADMIN, `SHOW ${kind} ${who}`)).map(([, has]) => has);
@@ -93,7 +93,11 @@ const FORMS: Readonly<Record<string, Show>> = {
   '29.6': async (t) => {
     await run(server, 'ALTER USER ann DISABLE');
     t.false(await logsIn('ann:p'));
-    t.deepEqual(await held('ann'), ['HTTP   false', 'PGWIRE   false'], 'the grants are unchanged');
+    t.deepEqual(
+      await permissions('ann'),
+      ['HTTP   false', 'PGWIRE   false'],
+      'the grants are unchanged',
+    );
   },
   '29.7': async (t) => {
     await run(server, "ALTER USER ann WITH PASSWORD 'q'");
@@ -216,7 +220,7 @@ const FORMS: Readonly<Record<string, Show>> = {
   '29.28': async (t) => {
     await run(server, 'GRANT CREATE TABLE TO ann WITH GRANT OPTION WITH VERIFICATION');
     t.is(await error('ann:p', 'GRANT CREATE TABLE TO ops'), '');
-    t.deepEqual(await held('ops'), ['CREATE TABLE   false', 'HTTP   false']);
+    t.deepEqual(await permissions('ops'), ['CREATE TABLE   false', 'HTTP   false']);
     const missing = 'GRANT CREATE TABLE TO nobody WITH VERIFICATION';
     t.regex(await error(ADMIN, missing), /'nobody'/);
   },
@@ -245,7 +249,7 @@ const FORMS: Readonly<Record<string, Show>> = {
   },
   '29.31': async (t) => {
     await run(server, 'REVOKE PGWIRE FROM ann');
-    t.deepEqual(await held('ann'), ['HTTP   false']);
+    t.deepEqual(await permissions('ann'), ['HTTP   false']);
     await run(server, 'REVOKE HTTP FROM ann');
     t.false(await logsIn('ann:p'));
   },
@@ -286,7 +290,7 @@ const FORMS: Readonly<Record<string, Show>> = {
   '29.36': async (t) => {
     await run(server, 'ADD USER ann TO ops', 'GRANT SELECT ON t(a) TO ops');
     const granted = ['HTTP   false', 'PGWIRE   false', 'SELECT t a false', 'SELECT t ts false'];
-    t.deepEqual(await held('ann'), granted, 'the permissions of the group are included');
+    t.deepEqual(await permissions('ann'), granted, 'the permissions of the group are included');
     const own = await rows(server, 'ann:p', 'SHOW PERMISSIONS');
     t.deepEqual(
       own.map(([, , , , origin]) => origin),

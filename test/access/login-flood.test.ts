@@ -122,23 +122,23 @@ class Connection extends EventEmitter {
 test('hashes of closed connections are skipped, and the hash queue is bounded', async (t) => {
   const pool = new HashPool(1);
   const request = { password: 'p', salt: Buffer.alloc(16), iterations: 200_000, keyBytes: 32 };
-  const stays = new Connection();
-  const leaves = new Connection();
-  const first = pool.hash(request, { address: '127.0.0.1', connection: stays });
+  const open = new Connection();
+  const closing = new Connection();
+  const first = pool.hash(request, { address: '127.0.0.1', connection: open });
   const late = Array.from({ length: MAX_WAITING + 5 }, () =>
-    pool.hash(request, { address: '127.0.0.1', connection: leaves }),
+    pool.hash(request, { address: '127.0.0.1', connection: closing }),
   );
   const ends = Promise.allSettled(late);
-  leaves.emit('close');
-  const last = pool.hash(request, { address: '127.0.0.1', connection: stays });
+  closing.emit('close');
+  const last = pool.hash(request, { address: '127.0.0.1', connection: open });
   const names = (await ends).map((end) =>
     end.status === 'rejected' && end.reason instanceof Error ? end.reason.name : 'hashed',
   );
   t.is(names.filter((name) => name === LoginsBusy.name).length, 5);
   t.is(names.filter((name) => name === CallerDisconnected.name).length, MAX_WAITING);
   t.deepEqual(await first, await last);
-  leaves.destroyed = true;
-  await t.throwsAsync(pool.hash(request, { address: '127.0.0.1', connection: leaves }), {
+  closing.destroyed = true;
+  await t.throwsAsync(pool.hash(request, { address: '127.0.0.1', connection: closing }), {
     instanceOf: CallerDisconnected,
   });
 });
@@ -157,8 +157,8 @@ class Flood {
     for (let index = 0; index < SOCKETS; index += 1) {
       const socket = connect(Number(port), '127.0.0.1');
       socket.on('error', () => undefined);
-      socket.setEncoding('latin1').on('data', (piece: string) => {
-        this.text += piece;
+      socket.setEncoding('latin1').on('data', (chunk: string) => {
+        this.text += chunk;
       });
       await once(socket, 'connect');
       this.sockets.push(socket);
@@ -203,8 +203,11 @@ test.after.always(() => server.stop());
 test.serial('during 2,000 bad logins, logged-in connections are served first', async (t) => {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const login = async (who: string): Promise<number | undefined> => {
-    const asked = get(`${server.url}/exec?query=SELECT+1`, { agent, headers: credentials(who) });
-    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    const request = get(`${server.url}/exec?query=SELECT+1`, {
+      agent,
+      headers: credentials(who),
+    });
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
     response.resume();
     await once(response, 'end');
     return response.statusCode;

@@ -31,9 +31,9 @@ test.after.always(async () => {
 });
 
 /** Runs a statement as a user with exactly these permissions and returns its error. */
-async function attempt(row: Row, held: readonly string[]): Promise<string> {
+async function attempt(row: Row, permissions: readonly string[]): Promise<string> {
   await run(server, ...(row.before ?? []), 'REVOKE ALL FROM u', 'GRANT HTTP TO u');
-  await run(server, ...held.map((need) => `GRANT ${need} TO u`));
+  await run(server, ...permissions.map((need) => `GRANT ${need} TO u`));
   const { error = '' } = await exec(server, WHO, row.sql);
   await run(server, ...(row.after ?? []));
   return error;
@@ -41,12 +41,14 @@ async function attempt(row: Row, held: readonly string[]): Promise<string> {
 
 /** A grant on a table covers its columns, so a refusal may name the column or the table. */
 function isRefusal(error: string, need: string): boolean {
-  const asked = /^Access denied \[(.*)\]$/.exec(error)?.[1];
-  if (asked === undefined) {
+  const denied = /^Access denied \[(.*)\]$/.exec(error)?.[1];
+  if (denied === undefined) {
     return false;
   }
   const table = need.replace(/\(.*$/, '');
-  return asked === need.replace(' ON ', ' on ') || asked.startsWith(table.replace(' ON ', ' on '));
+  return (
+    denied === need.replace(' ON ', ' on ') || denied.startsWith(table.replace(' ON ', ' on '))
+  );
 }
 
 for (const row of ROWS) {

@@ -83,15 +83,15 @@ test('the administrator has every privilege', async (t) => {
 });
 
 test('privilege functions accept catalog columns, as clients use them', async (t) => {
-  const asked = (table: string): string =>
+  const question = (table: string): string =>
     `SELECT c.relname FROM pg_catalog.pg_class c
       WHERE c.relname IN ('t', 'in', 'u', 'v') AND has_table_privilege(${table}, 'SELECT')
       ORDER BY 1`;
   for (const table of ['c.oid', 'c.relname']) {
-    t.deepEqual(await rows(server, ANN, asked(table)), [['in'], ['v']], table);
-    t.is((await rows(server, ADMIN, asked(table))).length, 4, table);
+    t.deepEqual(await rows(server, ANN, question(table)), [['in'], ['v']], table);
+    t.is((await rows(server, ADMIN, question(table))).length, 4, table);
   }
-  t.deepEqual(await rows(server, ANN, asked('c.oid').replace('has_table', 'has_any_column')), [
+  t.deepEqual(await rows(server, ANN, question('c.oid').replace('has_table', 'has_any_column')), [
     ['in'],
     ['t'],
     ['v'],
@@ -108,12 +108,12 @@ test('checking the privileges of another user requires USER DETAILS', async (t) 
 
 test('privilege functions see later grants; error positions match the SQL', async (t) => {
   await run(server, "CREATE USER eve WITH PASSWORD 'e'", 'GRANT HTTP TO eve');
-  const asked = "SELECT has_table_privilege('u', 'SELECT')";
-  t.deepEqual(await rows(server, 'eve:e', asked), [[false]]);
+  const question = "SELECT has_table_privilege('u', 'SELECT')";
+  t.deepEqual(await rows(server, 'eve:e', question), [[false]]);
   await run(server, 'GRANT SELECT ON u TO eve');
-  t.deepEqual(await rows(server, 'eve:e', asked), [[true]]);
-  const { position } = await exec(server, 'eve:e', `${asked}, nothing FROM u`);
-  t.is(position, asked.length + 2);
+  t.deepEqual(await rows(server, 'eve:e', question), [[true]]);
+  const { position } = await exec(server, 'eve:e', `${question}, nothing FROM u`);
+  t.is(position, question.length + 2);
   t.regex(
     (await exec(server, ANN, "SELECT has_table_privilege('u', 'FLY')")).error ?? '',
     /unrecognized privilege type: 'FLY'/,

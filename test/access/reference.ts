@@ -11,7 +11,7 @@ export interface World {
   readonly columns: readonly string[];
 }
 
-type Place = { readonly table: string; readonly columns?: readonly string[] } | 'database';
+type GrantTarget = { readonly table: string; readonly columns?: readonly string[] } | 'database';
 
 const ANY = '*';
 
@@ -19,12 +19,12 @@ export class ReferenceGrants {
   readonly #has = new Set<string>();
   readonly #option = new Set<string>();
 
-  grant(world: World, place: Place, option: boolean): void {
-    const cover = coverOf(place);
+  grant(world: World, target: GrantTarget, option: boolean): void {
+    const cover = coverOf(target);
     if (cover !== null && this.#option.has(cover)) {
       return;
     }
-    for (const fact of facts(world, place)) {
+    for (const fact of facts(world, target)) {
       this.#has.add(fact);
       if (option) {
         this.#option.add(fact);
@@ -34,22 +34,22 @@ export class ReferenceGrants {
     }
   }
 
-  revoke(world: World, place: Place): void {
-    if (place !== 'database' && this.#has.has(fact(ANY, ANY))) {
+  revoke(world: World, target: GrantTarget): void {
+    if (target !== 'database' && this.#has.has(fact(ANY, ANY))) {
       this.#forget([fact(ANY, ANY)]);
       for (const table of world.tables.filter((name) => !world.there.has(name))) {
         this.#forget(facts(world, { table }));
       }
     }
-    if (place !== 'database' && place.columns !== undefined) {
-      const { table } = place;
+    if (target !== 'database' && target.columns !== undefined) {
+      const { table } = target;
       if (this.#has.has(fact(table, ANY))) {
         const there = world.there.get(table) ?? new Set();
         const missing = world.columns.filter((name) => !there.has(name));
         this.#forget([ANY, ...missing].map((column) => fact(table, column)));
       }
     }
-    this.#forget(facts(world, place));
+    this.#forget(facts(world, target));
   }
 
   dropTable(world: World, table: string): void {
@@ -109,18 +109,18 @@ function fact(table: string, column: string): string {
   return `${table}.${column}`;
 }
 
-function facts({ tables, columns }: World, place: Place): string[] {
-  if (place === 'database') {
+function facts({ tables, columns }: World, target: GrantTarget): string[] {
+  if (target === 'database') {
     const all = [...columns, ANY];
     return [...tables, ANY].flatMap((table) => all.map((column) => fact(table, column)));
   }
-  return (place.columns ?? [...columns, ANY]).map((column) => fact(place.table, column));
+  return (target.columns ?? [...columns, ANY]).map((column) => fact(target.table, column));
 }
 
 /** Returns the fact one level above, which covers the target. */
-function coverOf(place: Place): string | null {
-  if (place === 'database') {
+function coverOf(target: GrantTarget): string | null {
+  if (target === 'database') {
     return null;
   }
-  return place.columns === undefined ? fact(ANY, ANY) : fact(place.table, ANY);
+  return target.columns === undefined ? fact(ANY, ANY) : fact(target.table, ANY);
 }

@@ -24,8 +24,8 @@ test.after.always(async () => {
   await server.stop();
 });
 
-async function connect(place: TestServer, user: string, password: string): Promise<pg.Client> {
-  const client = pgClient(place.pg, { user, password });
+async function connect(target: TestServer, user: string, password: string): Promise<pg.Client> {
+  const client = pgClient(target.pg, { user, password });
   await client.connect();
   return client;
 }
@@ -37,7 +37,7 @@ async function nameOf(client: pg.Client): Promise<string | undefined> {
 test('SET ROLE assumes a service account, and every form of RESET leaves it', async (t) => {
   const client = await connect(server, 'ann', 'a');
   const enters = ['SET ROLE "feed er"', "SET SESSION ROLE 'feed er'", "set role to 'feed er'"];
-  const leaves = [
+  const exits = [
     'SET ROLE NONE',
     'RESET ROLE',
     'SET SESSION AUTHORIZATION DEFAULT',
@@ -45,11 +45,11 @@ test('SET ROLE assumes a service account, and every form of RESET leaves it', as
     'DISCARD ALL',
     'EXIT SERVICE ACCOUNT',
   ];
-  for (const [index, leave] of leaves.entries()) {
+  for (const [index, exit] of exits.entries()) {
     await client.query(enters[index % enters.length] ?? '');
     t.is(await nameOf(client), 'feed er');
-    await client.query(leave);
-    t.is(await nameOf(client), 'ann', leave);
+    await client.query(exit);
+    t.is(await nameOf(client), 'ann', exit);
   }
   await client.query('SET ROLE ann');
   await client.query('SET ROLE NONE');

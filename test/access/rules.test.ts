@@ -31,7 +31,7 @@ test.beforeEach(async () => {
 
 const error = async (who: string, query: string): Promise<string> =>
   (await exec(server, who, query)).error ?? '';
-const held = async (who: string): Promise<string[]> => {
+const permissions = async (who: string): Promise<string[]> => {
   const found = await rows(server, ADMIN, `SHOW PERMISSIONS ${who}`);
   // The grantor is tested in `statements.test.ts`.
   const shown = found.map((row) =>
@@ -50,8 +50,12 @@ test.serial('a permission can be granted only at the levels that it supports', a
   t.regex(await error(ADMIN, 'GRANT FLY TO ann'), /unknown permission 'FLY'/);
   await run(server, 'GRANT SELECT TO ann');
   await run(server, 'GRANT SELECT ON t TO ops', 'GRANT SELECT ON t(a) TO ops');
-  t.deepEqual(await held('ann'), ['SELECT G']);
-  t.deepEqual(await held('ops'), ['SELECT t G'], 'a column grant is merged into the table grant');
+  t.deepEqual(await permissions('ann'), ['SELECT G']);
+  t.deepEqual(
+    await permissions('ops'),
+    ['SELECT t G'],
+    'a column grant is merged into the table grant',
+  );
 });
 
 test.serial('a table grant covers columns added later; a column list does not', async (t) => {
@@ -69,7 +73,7 @@ test.serial('a table grant covers columns added later; a column list does not', 
 test.serial('EXCLUDE grants all other columns', async (t) => {
   await run(server, 'GRANT SELECT ON t(* EXCLUDE (b, ts)) TO ann');
   t.deepEqual(
-    await held('ann'),
+    await permissions('ann'),
     ['SELECT t a G', 'SELECT t ts I'],
     'the timestamp is granted implicitly',
   );
@@ -121,8 +125,8 @@ test.serial('the creator owns the object, with grant option, until revoked', asy
 test.serial('OWNED BY names another owner', async (t) => {
   await run(server, 'CREATE TABLE given (x INT) OWNED BY ops');
   await run(server, 'CREATE VIEW given_view AS (SELECT x FROM given) OWNED BY ops');
-  t.true((await held('ops')).includes('DROP TABLE given G'));
-  t.true((await held('ops')).includes('DROP VIEW given_view G'));
+  t.true((await permissions('ops')).includes('DROP TABLE given G'));
+  t.true((await permissions('ops')).includes('DROP VIEW given_view G'));
   t.regex(await error(ADMIN, 'CREATE TABLE n (x INT) OWNED BY nobody'), /'nobody'/);
   t.deepEqual(await rows(server, ADMIN, "SELECT * FROM tables() WHERE table_name = 'n'"), []);
   await run(server, 'DROP VIEW given_view');
@@ -130,12 +134,12 @@ test.serial('OWNED BY names another owner', async (t) => {
 
 test.serial('a grant may precede its table, and is dropped with the table', async (t) => {
   await run(server, 'GRANT SELECT ON soon TO ann');
-  t.deepEqual(await held('ann'), []);
+  t.deepEqual(await permissions('ann'), []);
   await run(server, 'CREATE TABLE soon (x INT)');
-  t.deepEqual(await held('ann'), ['SELECT soon G']);
+  t.deepEqual(await permissions('ann'), ['SELECT soon G']);
   t.is(await error(ANN, 'SELECT * FROM soon'), '');
   await run(server, "RENAME TABLE soon TO 'moved'");
-  t.deepEqual(await held('ann'), ['SELECT moved G']);
+  t.deepEqual(await permissions('ann'), ['SELECT moved G']);
   for (const drop of ['DROP TABLE moved', 'DROP TABLE moved CASCADE PERMISSIONS']) {
     await run(server, drop, 'CREATE TABLE moved (x INT)');
     t.is(await error(ANN, 'SELECT * FROM moved'), 'Access denied [SELECT on moved]', drop);

@@ -91,20 +91,20 @@ class Sequence {
     const table = this.#choose(TABLES);
     const level = this.#pick(5);
     const columns = COLUMNS.filter(() => this.#pick(2) === 0);
-    const place =
+    const target =
       level === 0 ? 'database' : level < 3 || columns.length === 0 ? { table } : { table, columns };
     const option = this.#pick(2) === 0;
     const reference = who.references.get(permission);
     if (grants) {
-      who.grants = grant(who.grants, permission, place, option);
-      reference?.grant(this.#world, place, option);
+      who.grants = grant(who.grants, permission, target, option);
+      reference?.grant(this.#world, target, option);
     } else {
-      who.grants = revoke(who.grants, permission, place, this.#schema);
-      reference?.revoke(this.#world, place);
+      who.grants = revoke(who.grants, permission, target, this.#schema);
+      reference?.revoke(this.#world, target);
     }
     const name = who === this.#member ? 'member' : 'group';
     this.#steps.push(
-      `${grants ? `grant ${option}` : 'revoke'} ${permission} ${JSON.stringify(place)} ${name}`,
+      `${grants ? `grant ${option}` : 'revoke'} ${permission} ${JSON.stringify(target)} ${name}`,
     );
   }
 
@@ -194,7 +194,7 @@ class Sequence {
           [this.#member, this.#group].some(
             ({ references }) => references.get(permission)?.holds(table, column, required) === true,
           );
-        const difference = this.#ask(sets, permission, required, holds);
+        const difference = this.#send(sets, permission, required, holds);
         if (difference !== null) {
           return `${permission} ${required}: ${difference}`;
         }
@@ -203,26 +203,26 @@ class Sequence {
     return null;
   }
 
-  #ask(
+  #send(
     sets: readonly Grants[],
     permission: string,
     required: 'yes' | 'option',
     holds: (table: string | null, column: string | null) => boolean,
   ): string | null {
-    const asked = (table: string, columns: readonly string[]): boolean =>
+    const requested = (table: string, columns: readonly string[]): boolean =>
       refusal(sets, { permission, table, columns, timestamp: 'ts' }, required) === null;
-    if (asked('', []) !== holds(null, null)) {
+    if (requested('', []) !== holds(null, null)) {
       return 'the database';
     }
     for (const table of TABLES) {
       const some = COLUMNS.some((column) => holds(table, column));
       const reads = permission === 'SELECT' && required === 'yes';
-      if (asked(table, []) !== (holds(table, null) || (reads && some))) {
+      if (requested(table, []) !== (holds(table, null) || (reads && some))) {
         return `table ${table}`;
       }
       for (const column of COLUMNS) {
         const implied = reads && column === 'ts' && some;
-        if (asked(table, [column]) !== (holds(table, column) || implied)) {
+        if (requested(table, [column]) !== (holds(table, column) || implied)) {
           return `column ${table}.${column}`;
         }
       }

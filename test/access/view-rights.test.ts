@@ -15,8 +15,8 @@ type Source = 'direct' | 'group' | 'service account' | 'owning group' | 'altered
 /** How to revoke the permission, and how to restore it. */
 interface Loss {
   readonly name: string;
-  readonly take: readonly string[];
-  readonly give: readonly string[];
+  readonly revokes: readonly string[];
+  readonly grants: readonly string[];
 }
 
 const VIEWS: readonly View[] = ['view', 'materialized view', 'live view'];
@@ -71,8 +71,8 @@ class Case {
     const right = `SELECT ON ${this.base}`;
     const revoked: Loss = {
       name: 'revoked',
-      take: [`REVOKE ${right} FROM ${this.holder}`],
-      give: [`GRANT ${right} TO ${this.holder}`],
+      revokes: [`REVOKE ${right} FROM ${this.holder}`],
+      grants: [`GRANT ${right} TO ${this.holder}`],
     };
     if (this.source !== 'group' && this.source !== 'altered by a member') {
       return [revoked];
@@ -81,13 +81,13 @@ class Case {
       revoked,
       {
         name: 'user removed from the group',
-        take: [`REMOVE USER ${this.user} FROM ${this.group}`],
-        give: [`ADD USER ${this.user} TO ${this.group}`],
+        revokes: [`REMOVE USER ${this.user} FROM ${this.group}`],
+        grants: [`ADD USER ${this.user} TO ${this.group}`],
       },
       {
         name: 'group dropped',
-        take: [`DROP GROUP ${this.group}`],
-        give: [
+        revokes: [`DROP GROUP ${this.group}`],
+        grants: [
           `CREATE GROUP ${this.group}`,
           `GRANT ${right} TO ${this.group}`,
           `ADD USER ${this.user} TO ${this.group}`,
@@ -177,16 +177,16 @@ test.serial('a view reads with the current rights of its owner', async (t) => {
   const server = await startAccessServer();
   t.teardown(() => server.stop());
   for (const one of CASES.filter(({ kind }) => kind === 'view')) {
-    const { take = [], give = [] } = one.losses()[one.loss] ?? {};
+    const { revokes = [], grants = [] } = one.losses()[one.loss] ?? {};
     await one.prepare(server);
     await one.insert(server, 1);
     const read = `SELECT count() FROM ${one.view}`;
     t.deepEqual((await exec(server, `${one.user}:pw`, read)).dataset, [[1]], one.name);
-    await run(server, ...take);
+    await run(server, ...revokes);
     for (const who of [`${one.user}:pw`, ADMIN]) {
       t.regex((await exec(server, who, read)).error ?? '', REFUSED, one.name);
     }
-    await run(server, ...give);
+    await run(server, ...grants);
     t.deepEqual((await exec(server, `${one.user}:pw`, read)).dataset, [[1]], one.name);
   }
 });
@@ -200,7 +200,7 @@ for (const kind of VIEWS.slice(1)) {
       await one.prepare(server);
       await one.insert(server, 1);
       await until(async () => (await one.count(server)) === 1, one.name);
-      await run(server, ...(one.losses()[one.loss]?.take ?? []));
+      await run(server, ...(one.losses()[one.loss]?.revokes ?? []));
       await one.insert(server, 2);
       const [status, reason] = await one.status(server);
       t.is(status, 'invalid', one.name);
@@ -233,7 +233,7 @@ for (const kind of VIEWS.slice(1)) {
       // The view's rows are stored, so only the permission on the view is needed.
       const read = await exec(server, `${one.user}:pw`, `SELECT count() FROM ${one.view}`);
       t.deepEqual(read.dataset, [[1]], `${one.name}: ${read.error ?? ''}`);
-      await run(server, ...(one.losses()[one.loss]?.give ?? []));
+      await run(server, ...(one.losses()[one.loss]?.grants ?? []));
       await until(async () => (await one.count(server)) === 2, one.name);
       t.not((await one.status(server))[0], 'invalid', one.name);
     }

@@ -93,14 +93,8 @@ const OF_A_DAY: readonly Item[] = [
 const SMALL_COMMITS: readonly Item[] = [
   { name: 'sum', text: 'SELECT sum(price) FROM #' },
   { name: 'GROUP BY symbol', text: 'SELECT symbol, avg(price) FROM # GROUP BY symbol' },
-  {
-    name: 'SAMPLE BY 1m',
-    text: 'SELECT count(*) FROM (SELECT ts, avg(price) FROM # SAMPLE BY 1m)',
-  },
-  {
-    name: 'ASOF JOIN by symbol',
-    text: 'SELECT count(*), sum(b.price) FROM # a ASOF JOIN # b ON (symbol)',
-  },
+  { name: 'SAMPLE BY 1m', text: 'SELECT count(*) FROM (SELECT ts, avg(price) FROM # SAMPLE BY 1m)' },
+  { name: 'ASOF JOIN by symbol', text: 'SELECT count(*), sum(b.price) FROM # a ASOF JOIN # b ON (symbol)' },
 ];
 
 const server = await startTestServer({
@@ -147,11 +141,11 @@ const median = (sorted: readonly number[]): number => sorted[sorted.length >> 1]
  */
 async function timed(texts: readonly string[]): Promise<number[][]> {
   const millis = texts.map((): number[] => []);
-  for (let turn = -1; turn < runs; turn += 1) {
+  for (let round = -1; round < runs; round += 1) {
     for (const [index, text] of texts.entries()) {
       const started = performance.now();
-      await run(text.replace('{}', String(turn + 1)));
-      if (turn >= 0) {
+      await run(text.replace('{}', String(round + 1)));
+      if (round >= 0) {
         millis[index]?.push(performance.now() - started);
       }
       await new Promise((resolve) => setTimeout(resolve, 20));
@@ -193,11 +187,7 @@ try {
   await makeTables();
   const sizes = millions.map(String);
   process.stdout.write(`\nns a row, least (median): ${sizes.join(', ')} M rows\n`);
-  await report(
-    OF_EVERY_ROW,
-    sizes,
-    millions.map((size) => 1 / size),
-  );
+  await report(OF_EVERY_ROW, sizes, millions.map((size) => 1 / size));
   process.stdout.write(`\nms, least (median): ${sizes.join(', ')} M rows\n`);
   await report(OF_A_DAY, sizes, []);
   await smallCommits();

@@ -104,11 +104,11 @@ function loop(
   micros: number[],
 ) {
   return new Promise<void>((resolve, reject) => {
-    let pieces: Buffer | null = null;
+    let chunks: Buffer | null = null;
     let started = 0;
     // Responses to the same query have equal length.
     let length = 0;
-    const ask = (): void => {
+    const send = (): void => {
       if (left.count <= 0) {
         resolve();
         return;
@@ -121,35 +121,35 @@ function loop(
     socket.on('error', reject);
     socket.on('close', () => reject(new Error('the server closed the connection')));
     socket.on('data', (bytes: Buffer) => {
-      const answer: Buffer = pieces === null ? bytes : Buffer.concat([pieces, bytes]);
+      const answer: Buffer = chunks === null ? bytes : Buffer.concat([chunks, bytes]);
       try {
         if (!(isAlike && answer.length === length) && !isWhole(answer)) {
-          pieces = answer;
+          chunks = answer;
           return;
         }
       } catch (error) {
         reject(error as Error);
         return;
       }
-      pieces = null;
+      chunks = null;
       length = answer.length;
       micros.push((performance.now() - started) * 1000);
-      ask();
+      send();
     });
-    ask();
+    send();
   });
 }
 
 /** Counter for query numbers, so that no number repeats within a run. */
-let asked = 0;
+let sent = 0;
 
 function requestTo(peer: Peer): (number: number) => Buffer {
   if (isAlike) {
     const request = requestOf(peer, values.query);
     return () => request;
   }
-  const from = asked;
-  asked += requests;
+  const from = sent;
+  sent += requests;
   return (number) => {
     const one = (_: string, below: string): string =>
       below === '' ? String(from + number) : numberBelow(below);
@@ -205,10 +205,10 @@ if (peers.length === 0) {
 try {
   for (const connections of CONNECTIONS) {
     const all = new Map<Peer, Measured[]>();
-    for (let turn = 0; turn <= turns; turn += 1) {
+    for (let round = 0; round <= turns; round += 1) {
       for (const peer of peers) {
         const measured = await measure(peer, connections, requests);
-        if (turn > 0) {
+        if (round > 0) {
           all.set(peer, [...(all.get(peer) ?? []), measured]);
         }
       }

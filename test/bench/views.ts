@@ -48,8 +48,8 @@ function say(text: string): void {
 
 function quantile(found: readonly number[], share: number): number {
   const sorted = [...found].sort((a, b) => a - b);
-  const place = Math.min(sorted.length - 1, Math.floor(sorted.length * share));
-  return sorted[place] ?? Number.NaN;
+  const index = Math.min(sorted.length - 1, Math.floor(sorted.length * share));
+  return sorted[index] ?? Number.NaN;
 }
 
 const median = (found: readonly number[]): number => quantile(found, 0.5);
@@ -68,7 +68,7 @@ async function withServer(
 }
 
 /** Sends one request over a kept-alive connection; resolves to the response body. */
-function ask(server: TestServer, method: string, path: string, body?: Buffer): Promise<string> {
+function sendRequest(server: TestServer, method: string, path: string, body?: Buffer): Promise<string> {
   return new Promise((resolve, reject) => {
     const sent = request(`${server.url}${path}`, { method, agent }, (answer) => {
       let text = '';
@@ -89,7 +89,7 @@ function ask(server: TestServer, method: string, path: string, body?: Buffer): P
 }
 
 async function query(server: TestServer, text: string): Promise<readonly (readonly unknown[])[]> {
-  const answer = await ask(server, 'GET', `/exec?query=${encodeURIComponent(text)}`);
+  const answer = await sendRequest(server, 'GET', `/exec?query=${encodeURIComponent(text)}`);
   return (JSON.parse(answer) as { dataset?: (readonly unknown[])[] }).dataset ?? [];
 }
 
@@ -109,12 +109,12 @@ const pause = (time: number): Promise<void> => new Promise((resolve) => setTimeo
  */
 async function caughtUp(server: TestServer, view: View): Promise<number> {
   const began = performance.now();
-  let wanted: number | undefined;
+  let expected: number | undefined;
   for (;;) {
     const [found] = await query(server, POSITIONS[view]);
     const [base, shown] = [Number(found?.[0]), found?.[1] ?? null];
-    wanted ??= base;
-    if (shown !== null && Number(shown) >= wanted) {
+    expected ??= base;
+    if (shown !== null && Number(shown) >= expected) {
       return performance.now() - began;
     }
     await pause(2);
@@ -156,7 +156,7 @@ function lines(from: number, count: number, each: number): Buffer[] {
 /** Sends bodies one after another, so that the rows arrive in order. */
 async function send(server: TestServer, bodies: readonly Buffer[]): Promise<void> {
   for (const body of bodies) {
-    await ask(server, 'POST', '/write', body);
+    await sendRequest(server, 'POST', '/write', body);
   }
 }
 
@@ -192,18 +192,14 @@ async function ingestion(): Promise<void> {
   const selected = Math.min(ROWS, 20_000_000);
   const ways = [
     ['lines', lined, (server: TestServer) => send(server, bodies)],
-    [
-      'INSERT … SELECT',
-      selected,
-      (server: TestServer) => fill(server, START, selected, 1, 200_000),
-    ],
+    ['INSERT … SELECT', selected, (server: TestServer) => fill(server, START, selected, 1, 200_000)],
   ] as const;
   for (const [way, count, come] of ways) {
     const found = new Map<string, Ingested[]>();
-    for (let turn = 0; turn <= TURNS; turn += 1) {
+    for (let round = 0; round <= TURNS; round += 1) {
       for (const kind of ['none', 'candles', 'totals'] as const) {
         const one = await ingested(kind, count, come);
-        if (turn > 0) {
+        if (round > 0) {
           found.set(kind, [...(found.get(kind) ?? []), one]);
         }
       }
@@ -255,7 +251,7 @@ async function freshness(): Promise<void> {
       const writer = (async () => {
         while (!state.over) {
           const next = new Promise((resolve) => setTimeout(resolve, 100));
-          await ask(server, 'POST', '/write', lines(at, 10_000, 10_000)[0]);
+          await sendRequest(server, 'POST', '/write', lines(at, 10_000, 10_000)[0]);
           at += 10_000;
           state.sent += 10_000;
           await next;
@@ -287,9 +283,9 @@ async function withBase(body: (server: TestServer, step: number) => Promise<void
 async function late(server: TestServer): Promise<void> {
   const found: number[] = [];
   const refreshes: number[] = [];
-  for (let turn = 0; turn < TURNS * 4; turn += 1) {
+  for (let round = 0; round < TURNS * 4; round += 1) {
     const row = (bucket: number): string =>
-      `(${START + ((turn * 7 + bucket * 90) % 950) * MINUTE + 5}, 's2', 2.0)`;
+      `(${START + ((round * 7 + bucket * 90) % 950) * MINUTE + 5}, 's2', 2.0)`;
     const values = Array.from({ length: 10 }, (_, bucket) => row(bucket));
     const began = performance.now();
     await query(server, `INSERT INTO ticks VALUES ${values.join(', ')}`);
@@ -317,7 +313,7 @@ async function full(server: TestServer): Promise<void> {
   const alone: number[] = [];
   const stored: number[] = [];
   const refreshed: number[] = [];
-  for (let turn = 0; turn <= TURNS; turn += 1) {
+  for (let round = 0; round <= TURNS; round += 1) {
     let began = performance.now();
     const columns = 'sum(open), sum(high), sum(low), sum(close), sum(n)';
     await query(server, `SELECT count(), ${columns} FROM (${CANDLES})`);
@@ -362,9 +358,9 @@ async function hundred(): Promise<void> {
     await settled();
     const found: number[] = [];
     const cpus: number[] = [];
-    for (let turn = 0; turn <= TURNS; turn += 1) {
+    for (let round = 0; round <= TURNS; round += 1) {
       const [began, cpu] = [performance.now(), await cpuSeconds(server)];
-      await query(server, `INSERT INTO ticks VALUES (${START + (turn + 200) * MINUTE}, 's1', 1.0)`);
+      await query(server, `INSERT INTO ticks VALUES (${START + (round + 200) * MINUTE}, 's1', 1.0)`);
       await settled();
       found.push(performance.now() - began);
       cpus.push((await cpuSeconds(server)) - cpu);
@@ -408,12 +404,12 @@ async function answers(): Promise<void> {
       for (const [what, text] of Object.entries(texts)) {
         const medians: number[] = [];
         const cpus: number[] = [];
-        for (let turn = 0; turn <= TURNS; turn += 1) {
+        for (let round = 0; round <= TURNS; round += 1) {
           const took: number[] = [];
           const cpu = await cpuSeconds(server);
           for (let number = 0; number < 300; number += 1) {
             const began = performance.now();
-            await query(server, `${text} -- ${turn} ${number}`);
+            await query(server, `${text} -- ${round} ${number}`);
             took.push((performance.now() - began) * 1_000);
           }
           medians.push(median(took));
@@ -429,8 +425,7 @@ async function answers(): Promise<void> {
   }
 }
 
-const wants = (part: string): boolean =>
-  values.only === '' || values.only.split(',').includes(part);
+const wants = (part: string): boolean => values.only === '' || values.only.split(',').includes(part);
 if (wants('answers')) {
   await answers();
 }

@@ -89,9 +89,7 @@ async function postgresql(): Promise<Peer> {
   const port = basePort + 5;
   const isRoot = process.getuid?.() === 0;
   const as = (...command: string[]): [string, string[]] =>
-    isRoot
-      ? ['runuser', ['-u', 'postgres', '--', ...command]]
-      : [command[0] ?? '', command.slice(1)];
+    isRoot ? ['runuser', ['-u', 'postgres', '--', ...command]] : [command[0] ?? '', command.slice(1)];
   await writeFile(join(root, 'password'), 'quest\n');
   await chmod(join(root, 'password'), 0o644);
   await chmod(root, 0o777);
@@ -208,14 +206,14 @@ try {
     times.set(key, [...(times.get(key) ?? []), ...all]);
   };
   // The first round is a warm-up.
-  for (let turn = 0; turn <= runs; turn += 1) {
+  for (let round = 0; round <= runs; round += 1) {
     for (const [peer, client] of clients) {
       const measured = [
         ['psycopg, binary, ms', [await psycopg(peer)]],
         ['node-postgres, ms', [await nodePg(client)]],
         ['prepared point query, µs', await pointQueries(client)],
       ] as const;
-      for (const [what, all] of measured.filter(() => turn > 0)) {
+      for (const [what, all] of measured.filter(() => round > 0)) {
         note(peer, what, all);
       }
     }

@@ -177,7 +177,7 @@ test('a plan cached for other values returns the same result as a new plan', asy
 async function literally(database: Database, text: string, values: ParameterValues) {
   const quoted = (value: unknown): string =>
     typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : 'null';
-  const literal = text.replace(/\$(\d)/g, (_, place: string) => quoted(values[Number(place) - 1]));
+  const literal = text.replace(/\$(\d)/g, (_, index: string) => quoted(values[Number(index) - 1]));
   const statement = await prepare(database, literal);
   const answer = await outcome(statement, []);
   statement.close();
@@ -221,8 +221,8 @@ test('symbol parameters return the same as literals, despite concurrent writes',
       }
       for (const { text, parameters, cached } of known) {
         for (let round = 0; round < 12; round += 1) {
-          const values = Array.from({ length: parameters }, (_, place) =>
-            place === 0 || text.includes(`s = $${place + 1}`)
+          const values = Array.from({ length: parameters }, (_, index) =>
+            index === 0 || text.includes(`s = $${index + 1}`)
               ? random.pick(NAMES)
               : timestamp(random),
           );

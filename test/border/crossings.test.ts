@@ -44,7 +44,7 @@ test('a repeated query without a table makes one native call', async (t) => {
     name: 'admin',
     readOnly: false,
   });
-  const ask = async (): Promise<readonly string[]> => {
+  const query = async (): Promise<readonly string[]> => {
     calls.length = 0;
     const statement = await session.prepare('SELECT 1');
     const { chunk, summary } = await statement.execute([], { rows: { format: 'json' } });
@@ -53,8 +53,8 @@ test('a repeated query without a table makes one native call', async (t) => {
     t.is(summary?.rowsReturned, 1);
     return [...calls];
   };
-  t.deepEqual(await ask(), ['prepare', 'execute']);
-  t.deepEqual(await ask(), ['currentEpoch', 'currentEpoch']);
+  t.deepEqual(await query(), ['prepare', 'execute']);
+  t.deepEqual(await query(), ['currentEpoch', 'currentEpoch']);
   await database.close();
   await rm(root, { recursive: true, force: true });
 });

@@ -30,19 +30,19 @@ async function isRefused(
 
 test('parameters can be JavaScript values', async (t) => {
   await withLibrary(async (database) => {
-    const ask = async (sql: string, value: Parameter): Promise<unknown> => {
+    const query = async (sql: string, value: Parameter): Promise<unknown> => {
       const table = await database.query(`SELECT ${sql} v`, [value]);
       return table.getChild('v')?.get(0) as unknown;
     };
-    t.is(await ask('$1::long', 7), 7n);
-    t.is(await ask('$1::long', 9_007_199_254_740_993n), 9_007_199_254_740_993n);
-    t.is(await ask('$1::double', 1e21), 1e21);
-    t.is(await ask('$1::boolean', true), true);
-    t.is(await ask('$1::string', 'seven'), 'seven');
-    t.is(await ask('$1::long', null), null);
-    t.is(await ask('year($1::timestamp)', new Date(0)), 1970);
+    t.is(await query('$1::long', 7), 7n);
+    t.is(await query('$1::long', 9_007_199_254_740_993n), 9_007_199_254_740_993n);
+    t.is(await query('$1::double', 1e21), 1e21);
+    t.is(await query('$1::boolean', true), true);
+    t.is(await query('$1::string', 'seven'), 'seven');
+    t.is(await query('$1::long', null), null);
+    t.is(await query('year($1::timestamp)', new Date(0)), 1970);
     for (const value of [{}, undefined, new Date(Number.NaN)]) {
-      const call = (): Promise<unknown> => ask('$1::long', value as never);
+      const call = (): Promise<unknown> => query('$1::long', value as never);
       await isRefused(t, call, /^invalid parameter \$1: expected a string, number, bigint/);
     }
   });

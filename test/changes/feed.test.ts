@@ -262,8 +262,8 @@ test('feeds follow plain views of one table and materialized views', async (t) =
   }
   await run(server, 'UPDATE t SET x = 100 WHERE x = 3');
   const expected = await rows(server, 'SELECT ts, sum(x) x FROM t SAMPLE BY 1h');
-  const wanted = expected.map((row) => JSON.stringify(row)).sort();
-  while (JSON.stringify(consumer.rows) !== JSON.stringify(wanted)) {
+  const expectedRows = expected.map((row) => JSON.stringify(row)).sort();
+  while (JSON.stringify(consumer.rows) !== JSON.stringify(expectedRows)) {
     const event = await reader.next();
     t.not(event, null);
     if (event !== null) {

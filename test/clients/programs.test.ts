@@ -22,8 +22,8 @@ async function programFor(
     skip(t, `${name} is not installed`);
     return null;
   }
-  const place = ['-h', '127.0.0.1', '-p', String(port)];
-  return (...args) => run(name, [...place, ...args], { env: environment });
+  const connection = ['-h', '127.0.0.1', '-p', String(port)];
+  return (...args) => run(name, [...connection, ...args], { env: environment });
 }
 
 test('psql: \\copy to and from files and COPY with inline data work', async (t) => {

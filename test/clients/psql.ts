@@ -9,10 +9,10 @@ interface Ran {
 
 /** Runs psql commands on a server and returns the output, including errors. */
 export function psqlFor(port: number): (command: string) => Promise<string> {
-  const place = ['-h', '127.0.0.1', '-p', String(port), '-U', 'admin', '-d', 'qdb'];
+  const connection = ['-h', '127.0.0.1', '-p', String(port), '-U', 'admin', '-d', 'qdb'];
   const env = { ...process.env, PGPASSWORD: 'quest' };
   return async (command) => {
-    const args = [...place, '-X', '-A', '-c', command];
+    const args = [...connection, '-X', '-A', '-c', command];
     const ran = run('psql', args, { env }).catch((error: unknown) => error as Ran);
     const { stdout, stderr } = await ran;
     return stderr === '' || stderr.startsWith('Did not find') ? stdout : `ERROR ${stderr}`;

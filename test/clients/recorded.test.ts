@@ -59,10 +59,10 @@ for (const tool of recordedTools()) {
     const different: string[] = [];
     for (const statement of recordedStatements(tool)) {
       const answer = await answerTo(client, statement);
-      const wanted = answers.tools[tool]?.[statement.name];
-      if (wanted === undefined || !isSame(answer, wanted)) {
+      const expected = answers.tools[tool]?.[statement.name];
+      if (expected === undefined || !isSame(answer, expected)) {
         different.push(statement.name);
-        t.log(statement.name, JSON.stringify(answer), JSON.stringify(wanted));
+        t.log(statement.name, JSON.stringify(answer), JSON.stringify(expected));
       }
     }
     await client.end();

@@ -79,18 +79,18 @@ export async function answerTo(
  * Whether a response matches PostgreSQL's. Names are compared ignoring case, as clients do. An
  * expression without an alias has a different default name in Tidemark.
  */
-export function isSame(answer: Answer | string, wanted: Answer): boolean {
-  if (typeof answer === 'string' || answer.columns.length !== wanted.columns.length) {
+export function isSame(answer: Answer | string, expected: Answer): boolean {
+  if (typeof answer === 'string' || answer.columns.length !== expected.columns.length) {
     return false;
   }
   const ours = namesOf(answer.columns);
-  const theirs = namesOf(wanted.columns);
+  const theirs = namesOf(expected.columns);
   const isAlike = ours.every((column, index) => {
     const other = theirs[index] ?? '';
     const isOwn = /[(:]/.test(column) || column.startsWith('column ');
     return isOwn ? typeOf(column) === typeOf(other) : theirs.includes(column);
   });
-  return isAlike && JSON.stringify(answer.rows) === JSON.stringify(wanted.rows);
+  return isAlike && JSON.stringify(answer.rows) === JSON.stringify(expected.rows);
 }
 
 /** Tidemark appends a number to a repeated name. */

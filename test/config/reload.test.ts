@@ -87,13 +87,13 @@ async function exec(server: TestServer, text: string): Promise<string> {
 async function statusOfHead(server: TestServer, bytes: number): Promise<number | undefined> {
   return await new Promise((resolve, reject) => {
     const headers = { 'X-Filler': 'x'.repeat(bytes) };
-    const asked = request(`${server.url}/exec?query=select%201`, { headers, agent: false });
-    asked.once('response', (response) => {
+    const pending = request(`${server.url}/exec?query=select%201`, { headers, agent: false });
+    pending.once('response', (response) => {
       response.resume();
       resolve(response.statusCode);
     });
-    asked.once('error', reject);
-    asked.end();
+    pending.once('error', reject);
+    pending.end();
   });
 }
 

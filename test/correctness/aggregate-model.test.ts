@@ -7,7 +7,7 @@
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { ask, rowsOf } from '../limits/client.js';
+import { send, rowsOf } from '../limits/client.js';
 import {
   known,
   OF_NUMBERS,
@@ -81,9 +81,9 @@ async function prepare(): Promise<void> {
   const columns = types.map((type) => `c_${columnOf(type)} ${type}`).join(', ');
   const head = `ts TIMESTAMP, g SYMBOL, n INT, y DOUBLE, ${columns}`;
   await rowsOf(server, `CREATE TABLE t (${head}) TIMESTAMP(ts) PARTITION BY DAY`);
-  const rows = Object.entries(GROUPS).flatMap(([group, places], number) =>
-    places.map((place, row) => {
-      const cells = types.map((type) => (place === null ? 'null' : TYPES[type]?.[place]));
+  const rows = Object.entries(GROUPS).flatMap(([group, positions], number) =>
+    positions.map((position, row) => {
+      const cells = types.map((type) => (position === null ? 'null' : TYPES[type]?.[position]));
       const hour = String(row * 9).padStart(2, '0');
       const at = `dateadd('h', ${hour}, '2024-05-01'::timestamp)`;
       return `(${at}, '${group}', ${String(number)}, ${String(row + 1)}, ${cells.join(', ')})`;
@@ -104,17 +104,17 @@ async function groupsOf(type: string, spellings: readonly string[]): Promise<Row
     shown.set(String(group), [...(shown.get(String(group)) ?? []), value]);
   }
   const filled = NEVER_NULL.has(type);
-  return Object.entries(GROUPS).map(([group, places]) =>
-    places.map((place, row) => {
+  return Object.entries(GROUPS).map(([group, positions]) =>
+    positions.map((position, row) => {
       // A zero that replaces null ranks below the lowest value. For BOOLEAN the replacement is
       // false, which is the lowest value.
       const lowest = type === 'BOOLEAN' ? 0 : -1;
-      const equal = place === null ? -1 : spellings.indexOf(spellings[place] ?? '');
-      const written = place === null ? '0' : String(spellings[place]).replace(/m$/u, '');
-      const numeric = isNumeric(type) && (filled || place !== null);
+      const equal = position === null ? -1 : spellings.indexOf(spellings[position] ?? '');
+      const written = position === null ? '0' : String(spellings[position]).replace(/m$/u, '');
+      const numeric = isNumeric(type) && (filled || position !== null);
       return {
-        shown: place === null && !filled ? null : shown.get(group)?.[row],
-        rank: place === null ? (filled ? lowest : null) : equal,
+        shown: position === null && !filled ? null : shown.get(group)?.[row],
+        rank: position === null ? (filled ? lowest : null) : equal,
         number: numeric ? Number(written) : null,
         key: row + 1,
         seconds: row * 9 * 3600,
@@ -256,7 +256,7 @@ async function answers(
 ): Promise<Record<string, ReadonlyMap<string, unknown>>> {
   const keyed = async (query: string): Promise<Map<string, unknown>> =>
     new Map((await rowsOf(server, query)).map((row) => [String(row[0]), row[1]]));
-  const whole = ['none', 'nulls'].map(async (group): Promise<[string, unknown]> => {
+  const complete = ['none', 'nulls'].map(async (group): Promise<[string, unknown]> => {
     const rows = await rowsOf(server, `SELECT ${call} FROM t WHERE g = '${group}'`);
     return [group, rows[0]?.[0]];
   });
@@ -264,7 +264,7 @@ async function answers(
   const filtered = await rowsOf(server, `SELECT ${filters} FROM t`);
   const byNumber = await keyed(`SELECT n, ${call} FROM t GROUP BY n`);
   return {
-    whole: new Map([...(await Promise.all(whole)), ['some', some]]),
+    complete: new Map([...(await Promise.all(complete)), ['some', some]]),
     'by symbol': await keyed(`SELECT g, ${call} FROM t GROUP BY g`),
     'by number': new Map([...byNumber].map(([at, one]) => [GROUP_NAMES[Number(at)] ?? '', one])),
     sampled: await keyed(`SELECT g, ${call} FROM t SAMPLE BY 1y`),
@@ -311,7 +311,7 @@ async function wrongOfWindows(form: Form, type: string, groups: Row[][]): Promis
   const found: string[] = [];
   for (const [window, frameOf] of WINDOWS) {
     const query = `SELECT n, y, ${call} OVER (${window}) FROM t`;
-    const { status, error, rows } = await ask(server, query);
+    const { status, error, rows } = await send(server, query);
     if (status >= 500) {
       found.push(`${query}: ${String(error)}`);
     }
@@ -333,7 +333,7 @@ for (const [type, spellings] of Object.entries(TYPES)) {
     let accepted = 0;
     for (const form of await aggregates()) {
       const call = callOf(form, `c_${columnOf(type)}`);
-      const probe = await ask(server, `SELECT ${call} FROM t WHERE g = 'some'`);
+      const probe = await send(server, `SELECT ${call} FROM t WHERE g = 'some'`);
       t.true(probe.status < 500, `${call}: ${probe.error ?? ''}`);
       if (probe.error === undefined) {
         accepted += 1;

@@ -165,8 +165,8 @@ const bySteps = overTime(itself, (taken) => areaOfSteps(taken) / span(taken));
 
 const atFraction = above(1, (values) => {
   const sorted = values.toSorted((left, right) => left - right);
-  const place = 0.5 * (sorted.length - 1);
-  const [low, high] = [sorted[Math.floor(place)] ?? NaN, sorted[Math.ceil(place)] ?? NaN];
+  const position = 0.5 * (sorted.length - 1);
+  const [low, high] = [sorted[Math.floor(position)] ?? NaN, sorted[Math.ceil(position)] ?? NaN];
   return (low + high) / 2;
 });
 

@@ -52,9 +52,11 @@ test('skipped storage blocks contain no matching row', async (t) => {
           const first = await server.query(counted);
           const again = await server.query(counted);
           const plain = condition.replaceAll(column, `coalesce(${column}, ${column})`);
-          const wanted = await server.query(`SELECT count(), sum(l), sum(i) FROM a WHERE ${plain}`);
-          t.deepEqual(first.rows, wanted.rows, condition);
-          t.deepEqual(again.rows, wanted.rows, condition);
+          const expected = await server.query(
+            `SELECT count(), sum(l), sum(i) FROM a WHERE ${plain}`,
+          );
+          t.deepEqual(first.rows, expected.rows, condition);
+          t.deepEqual(again.rows, expected.rows, condition);
           compared += 1;
         }
       }

@@ -2,7 +2,7 @@
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { ask, rowsOf } from '../limits/client.js';
+import { send, rowsOf } from '../limits/client.js';
 
 let server: TestServer;
 
@@ -157,7 +157,7 @@ const REFUSED: readonly (readonly [query: string, message: RegExp])[] = [
 
 for (const [query, message] of REFUSED) {
   test(`refused: ${query}`, async (t) => {
-    const { status, error } = await ask(server, query);
+    const { status, error } = await send(server, query);
     t.is(status, 400, error);
     t.regex(error ?? '', message);
   });
@@ -197,7 +197,7 @@ test('extreme times and intervals never cause internal errors', async (t) => {
     for (const time of times) {
       for (const length of form.length > 1 ? lengths : ['']) {
         const expression = form(time, `'${length}'::interval`);
-        const { status, error } = await ask(server, `SELECT ${expression}`);
+        const { status, error } = await send(server, `SELECT ${expression}`);
         t.true(status < 500, `${expression}: ${error ?? ''}`);
       }
     }

@@ -18,7 +18,7 @@ interface LogicColumn {
 const WORDS = ['alpha', 'beta', 'gamma', '', 'Al', 'zz'];
 const word = (random: Random): string => `'${random.pick(WORDS)}'`;
 const small = (random: Random): string => String(random.between(-4, 4));
-const moment = (random: Random): string => {
+const timestamp = (random: Random): string => {
   const hour = String(random.between(0, 23)).padStart(2, '0');
   return `'2024-01-0${random.between(1, 4)}T${hour}:${random.pick(['00', '30'])}:00.000000Z'`;
 };
@@ -26,7 +26,7 @@ const uuid = (random: Random): string =>
   `'0000000${random.between(0, 3)}-0000-4000-8000-000000000000'`;
 
 const COLUMNS: readonly LogicColumn[] = [
-  { name: 'ts', type: 'TIMESTAMP', literal: moment, ordered: true },
+  { name: 'ts', type: 'TIMESTAMP', literal: timestamp, ordered: true },
   { name: 'l', type: 'LONG', literal: small, ordered: true, number: true },
   { name: 'i', type: 'INT', literal: small, ordered: true, number: true },
   { name: 'h', type: 'SHORT', literal: small, ordered: true, number: true },
@@ -54,7 +54,7 @@ const COLUMNS: readonly LogicColumn[] = [
     literal: (random) => random.pick(['true', 'false']),
     ordered: false,
   },
-  { name: 'a', type: 'TIMESTAMP', literal: moment, ordered: true },
+  { name: 'a', type: 'TIMESTAMP', literal: timestamp, ordered: true },
   { name: 'u', type: 'UUID', literal: uuid, ordered: false },
 ];
 

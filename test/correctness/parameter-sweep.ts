@@ -145,20 +145,20 @@ class Tables {
 
   /** Returns the result rows; for a change, also the rows of its table. */
   async run({ setup, sql }: Swept, trial: Trial): Promise<Answer> {
-    const wanted = setup.join(';\n');
-    if (this.#standing !== wanted) {
-      this.#standing = wanted;
+    const expected = setup.join(';\n');
+    if (this.#standing !== expected) {
+      this.#standing = expected;
       for (const text of setup) {
-        await ask(this.client, text, []);
+        await query(this.client, text, []);
       }
     }
-    const answer = await ask(this.client, trial.sql, trial.bound);
+    const answer = await query(this.client, trial.sql, trial.bound);
     const table = changedTable(sql) ?? null;
     if (table === null) {
       return answer;
     }
     this.#standing = null;
-    const after = await ask(this.client, `SELECT * FROM "${table}"`, []);
+    const after = await query(this.client, `SELECT * FROM "${table}"`, []);
     return { ...answer, rows: [...answer.rows, ...after.rows] };
   }
 }
@@ -242,8 +242,8 @@ function judge(answer: Answer, literal: Answer, { what, sql }: Trial, sweep: Swe
     known.push(where);
     sweep.refused.set(answer.error, known);
   } else if (!sameRows(answer.rows, literal.rows)) {
-    const [wanted, found] = [literal.rows, answer.rows].map((rows) => rows.slice(0, 3).join(' '));
-    sweep.different.push(`${where}\n    ${wanted ?? ''} → ${found ?? ''}`);
+    const [expected, found] = [literal.rows, answer.rows].map((rows) => rows.slice(0, 3).join(' '));
+    sweep.different.push(`${where}\n    ${expected ?? ''} → ${found ?? ''}`);
   }
 }
 
@@ -287,7 +287,7 @@ function cellsOf(body: Buffer): string {
 /**
  * Runs a statement over the extended protocol. A row is returned as its cells, separated by tabs.
  */
-async function ask(client: RawClient, sql: string, bound: readonly Form[]): Promise<Answer> {
+async function query(client: RawClient, sql: string, bound: readonly Form[]): Promise<Answer> {
   const types = bound.some(({ type }) => type !== 0) ? bound.map(({ type }) => type) : [];
   const values = bound.flatMap(({ value }) => [value.length, value]);
   client.send(

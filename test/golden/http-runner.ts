@@ -125,7 +125,7 @@ function targetOf(request: Request): string {
 }
 
 function encodeMultipart(parts: readonly Part[]): Buffer {
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   for (const part of parts) {
     const filename = part.filename == null ? '' : `; filename="${part.filename}"`;
     const head = `Content-Disposition: form-data; name="${part.name}"${filename}`;
@@ -133,9 +133,9 @@ function encodeMultipart(parts: readonly Part[]): Buffer {
       part.content_b64 === undefined
         ? Buffer.from(part.content ?? '')
         : Buffer.from(part.content_b64, 'base64');
-    pieces.push(Buffer.from(`--${BOUNDARY}\r\n${head}\r\n\r\n`), content, Buffer.from('\r\n'));
+    chunks.push(Buffer.from(`--${BOUNDARY}\r\n${head}\r\n\r\n`), content, Buffer.from('\r\n'));
   }
-  return Buffer.concat([...pieces, Buffer.from(`--${BOUNDARY}--\r\n`)]);
+  return Buffer.concat([...chunks, Buffer.from(`--${BOUNDARY}--\r\n`)]);
 }
 
 function compare(expected: Expectation, reply: Reply): string[] {
@@ -201,9 +201,11 @@ function compareJson(expected: Expectation, text: string): string[] {
     return [`the body is not JSON: ${text.slice(0, 200)}`];
   }
   const ignored = expected.ignore ?? [];
-  const want = withoutPaths(parseExact(JSON.stringify(expected.body_json)), ignored);
+  const expectedBody = withoutPaths(parseExact(JSON.stringify(expected.body_json)), ignored);
   const rest = withoutPaths(got, ignored);
-  return sameValue(want, rest) ? [] : [difference('body', printExact(want), printExact(rest))];
+  return sameValue(expectedBody, rest)
+    ? []
+    : [difference('body', printExact(expectedBody), printExact(rest))];
 }
 
 /** Replaces the members at the dotted paths, so that only their presence is compared. */
@@ -230,8 +232,8 @@ async function runAfterwards(base: string, step: Afterwards): Promise<string[]> 
       return [];
     }
     if (Date.now() > end) {
-      const want = step.error_re ?? JSON.stringify(step.dataset);
-      return [difference(`after: ${step.sql}`, want, text)];
+      const expected = step.error_re ?? JSON.stringify(step.dataset);
+      return [difference(`after: ${step.sql}`, expected, text)];
     }
     await sleep(50);
   }
@@ -263,12 +265,12 @@ function fullMatch(pattern: string): RegExp {
 
 /** Lone low surrogates U+DC80–U+DCFF represent bytes that are not UTF-8. */
 function unescapeBytes(text: string): Buffer {
-  const pieces = text.split(/(?<![\ud800-\udbff])([\udc80-\udcff])/);
+  const chunks = text.split(/(?<![\ud800-\udbff])([\udc80-\udcff])/);
   return Buffer.concat(
-    pieces.map((piece) =>
-      /^[\udc80-\udcff]$/.test(piece)
-        ? Buffer.from([piece.charCodeAt(0) - 0xdc00])
-        : Buffer.from(piece),
+    chunks.map((chunk) =>
+      /^[\udc80-\udcff]$/.test(chunk)
+        ? Buffer.from([chunk.charCodeAt(0) - 0xdc00])
+        : Buffer.from(chunk),
     ),
   );
 }

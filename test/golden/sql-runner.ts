@@ -63,7 +63,7 @@ export class SqlRunner {
     if (problem !== null) {
       return problem;
     }
-    const outcome = await this.#ask(golden.sql);
+    const outcome = await this.#send(golden.sql);
     const { error } = outcome.body;
     const inner = typeof error === 'string' ? internalWord(error) : null;
     if (inner !== null) {
@@ -80,7 +80,7 @@ export class SqlRunner {
     }
     this.#standing = null;
     for (const sql of setup) {
-      const { status, body } = await this.#ask(sql);
+      const { status, body } = await this.#send(sql);
       if (status !== 200) {
         const reason = printExact(body['error'] ?? null);
         return `set-up failed: ${shorten(sql, 120)} → ${status} ${shorten(reason, 160)}`;
@@ -89,7 +89,7 @@ export class SqlRunner {
     return null;
   }
 
-  async #ask(sql: string): Promise<Outcome> {
+  async #send(sql: string): Promise<Outcome> {
     try {
       const reply = await execute(this.#base, sql);
       const body = parseExact(reply.body.toString('utf8'));
@@ -126,28 +126,30 @@ function compareError(expected: Members, { status, body }: Outcome): string | nu
   if (status === 200 && expected['beyond'] === true) {
     return null; // The peer lacks the feature; a server that has it is right.
   }
-  const wanted = printExact(expected['error']);
+  const expectedError = printExact(expected['error']);
   if (status !== 400) {
-    return `expected 400 ${wanted}, got ${status} ${shorten(printExact(body['dataset'] ?? body))}`;
+    const got = shorten(printExact(body['dataset'] ?? body));
+    return `expected 400 ${expectedError}, got ${status} ${got}`;
   }
   const problem = compareMembers(expected, body, ['position']);
-  const texts = `${shorten(wanted, 90)} / ${shorten(printExact(body['error']), 90)}`;
+  const texts = `${shorten(expectedError, 90)} / ${shorten(printExact(body['error']), 90)}`;
   return problem === null ? null : `${problem} | ${texts}`;
 }
 
-function compareMembers(want: Members, got: Members, names: readonly string[]): string | null {
-  const name = names.find((candidate) => !sameValue(want[candidate], got[candidate]));
+function compareMembers(expected: Members, got: Members, names: readonly string[]): string | null {
+  const name = names.find((candidate) => !sameValue(expected[candidate], got[candidate]));
   if (name === undefined) {
     return null;
   }
-  return `${name}: expected ${printExact(want[name])}, got ${printExact(got[name])}`;
+  return `${name}: expected ${printExact(expected[name])}, got ${printExact(got[name])}`;
 }
 
 function compareRows(expected: Members, body: Members): string | null {
   for (const trait of ['name', 'type']) {
-    const [want, got] = [traits(expected, trait), traits(body, trait)];
-    if (!sameValue(want, got)) {
-      return `column ${trait}s: expected ${shorten(printExact(want))}, got ${printExact(got)}`;
+    const [expectedTraits, got] = [traits(expected, trait), traits(body, trait)];
+    if (!sameValue(expectedTraits, got)) {
+      const shown = shorten(printExact(expectedTraits));
+      return `column ${trait}s: expected ${shown}, got ${printExact(got)}`;
     }
   }
   const problem = compareMembers(expected, body, ['timestamp']);
@@ -180,28 +182,28 @@ function numberOf(value: Json | undefined): number | null {
 }
 
 function compareDatasets(
-  want: readonly Json[],
+  expected: readonly Json[],
   got: readonly Json[],
   ordered: boolean,
 ): string | null {
-  if (want.length !== got.length) {
-    const texts = `${shorten(printExact(want), 160)} / ${shorten(printExact(got), 160)}`;
-    return `rows: expected ${want.length}, got ${got.length} | ${texts}`;
+  if (expected.length !== got.length) {
+    const texts = `${shorten(printExact(expected), 160)} / ${shorten(printExact(got), 160)}`;
+    return `rows: expected ${expected.length}, got ${got.length} | ${texts}`;
   }
-  if (ordered ? sameValue(want, got) : sameRows(want, got)) {
+  if (ordered ? sameValue(expected, got) : sameRows(expected, got)) {
     return null;
   }
-  const at = want.findIndex((row, index) => !sameValue(row, got[index]));
-  const texts = `expected ${printExact(want[at])}, got ${printExact(got[at])}`;
+  const at = expected.findIndex((row, index) => !sameValue(row, got[index]));
+  const texts = `expected ${printExact(expected[at])}, got ${printExact(got[at])}`;
   return `row ${at}: ${shorten(texts, 400)}`;
 }
 
 /**
  * Compares rows in any order, because numbers that differ in the last digits may sort differently.
  */
-function sameRows(want: readonly Json[], got: readonly Json[]): boolean {
+function sameRows(expected: readonly Json[], got: readonly Json[]): boolean {
   const left = [...got];
-  return want.every((row) => {
+  return expected.every((row) => {
     const at = left.findIndex((candidate) => sameValue(row, candidate));
     if (at >= 0) {
       left.splice(at, 1);

@@ -11,13 +11,13 @@ test.before(async () => {
     'create table t (ts timestamp, s symbol, v varchar, d double, n long) timestamp(ts)',
     "insert into t values ('2026-01-01', 'BTC', 'abc', 1.5, 2)",
   ]) {
-    await ask(statement);
+    await send(statement);
   }
 });
 
 test.after.always(() => server.stop());
 
-async function ask(
+async function send(
   query: string,
   more: Record<string, string> = {},
 ): Promise<{ error?: string; position?: number }> {
@@ -39,10 +39,10 @@ test('the error position is that of the statement, or exact on request', async (
     ['select sum(v) over (order by ts) from t', 'sum'],
     ['select * from t order by d + s', 's'],
   ] as const) {
-    const refused = await ask(query);
+    const refused = await send(query);
     t.regex(refused.error ?? '', /^inconvertible value: `(?:BTC|abc)` \[STRING -> \w+\]$/, query);
     t.is(refused.position, 0, query);
-    const { position, error } = await ask(query, { exactPosition: 'true' });
+    const { position, error } = await send(query, { exactPosition: 'true' });
     t.is(error, refused.error);
     t.is(position, query.lastIndexOf(mark), query);
   }
@@ -50,13 +50,13 @@ test('the error position is that of the statement, or exact on request', async (
 
 test('a literal that cannot be converted is always reported at its position', async (t) => {
   for (const more of [{}, { exactPosition: 'true' }]) {
-    t.is((await ask("select d from t where d = 'abc'", more)).position, 26);
+    t.is((await send("select d from t where d = 'abc'", more)).position, 26);
   }
 });
 
 test('the same conversion at two positions forms one group', async (t) => {
-  await ask("insert into t values ('2026-01-02', '7', '7', 1, 1)");
+  await send("insert into t values ('2026-01-02', '7', '7', 1, 1)");
   const query =
     "select d + v, count() from t where ts = '2026-01-02' group by d + v order by d + v";
-  t.like(await ask(query), { dataset: [[8, 1]] });
+  t.like(await send(query), { dataset: [[8, 1]] });
 });

@@ -80,8 +80,8 @@ async function assertContinued(
   client: Repeater,
   path = '/write',
 ): Promise<void> {
-  t.is(await client.ask(head({ path, headers: [LOGIN] })), CONTINUE, path);
-  const answer = (await client.ask(Buffer.from(LINE))) ?? '';
+  t.is(await client.exchange(head({ path, headers: [LOGIN] })), CONTINUE, path);
+  const answer = (await client.exchange(Buffer.from(LINE))) ?? '';
   t.regex(answer, /^HTTP\/1\.1 204 /);
   t.regex(answer, /^Connection: keep-alive\r$/m);
 }
@@ -98,7 +98,7 @@ async function assertRefused(
 ): Promise<void> {
   const client = await open(t, at);
   const what = `${request.method ?? 'POST'} ${request.path ?? '/write'}`;
-  const answer = (await client.ask(head(request))) ?? '';
+  const answer = (await client.exchange(head(request))) ?? '';
   t.is(answer.slice(9, 12), `${status}`, what);
   t.regex(answer, /^Connection: close\r$/m, what);
   t.notRegex(answer, /^Keep-Alive:/im, what);
@@ -111,7 +111,10 @@ test('ILP requests get 100 Continue and a response, repeatedly per connection', 
     for (const path of ['/write', '/api/v2/write', '/write']) {
       await assertContinued(t, client, path);
     }
-    t.regex((await client.ask(get('SELECT 1', { headers: [LOGIN] }))) ?? '', /^HTTP\/1\.1 200 /);
+    t.regex(
+      (await client.exchange(get('SELECT 1', { headers: [LOGIN] }))) ?? '',
+      /^HTTP\/1\.1 200 /,
+    );
   }
 });
 
@@ -129,12 +132,15 @@ test('chunked bodies, long bodies and bodies sent without waiting are read', asy
   const many = Buffer.from(rows);
   const client = await open(t);
   const length = `Content-Length: ${many.length}`;
-  t.is(await client.ask(head({ headers: [LOGIN, length] })), CONTINUE);
-  t.regex((await client.ask(many)) ?? '', /^HTTP\/1\.1 204 /);
+  t.is(await client.exchange(head({ headers: [LOGIN, length] })), CONTINUE);
+  t.regex((await client.exchange(many)) ?? '', /^HTTP\/1\.1 204 /);
   const chunked = 'Transfer-Encoding: chunked';
-  t.is(await client.ask(head({ headers: [LOGIN, chunked, 'Expect: 100-Continue'] })), CONTINUE);
+  t.is(
+    await client.exchange(head({ headers: [LOGIN, chunked, 'Expect: 100-Continue'] })),
+    CONTINUE,
+  );
   const chunk = Buffer.from(`${LINE.length.toString(16)}\r\n${LINE}\r\n0\r\n\r\n`);
-  t.regex((await client.ask(chunk)) ?? '', /^HTTP\/1\.1 204 /);
+  t.regex((await client.exchange(chunk)) ?? '', /^HTTP\/1\.1 204 /);
   client.send(head({ headers: [LOGIN, length] }), many);
   const first = await client.answer();
   const answer = first === CONTINUE ? await client.answer() : first;
@@ -176,9 +182,9 @@ test('a refusal before the body is the only response, on every route with a body
 test('routes that read a body send 100 Continue; others respond immediately', async (t) => {
   for (const { path, method } of ROUTES) {
     const client = await open(t);
-    const first = (await client.ask(head({ method, path, headers: [LOGIN] }))) ?? '';
+    const first = (await client.exchange(head({ method, path, headers: [LOGIN] }))) ?? '';
     if (first === CONTINUE) {
-      const answer = (await client.ask(Buffer.from(LINE))) ?? '';
+      const answer = (await client.exchange(Buffer.from(LINE))) ?? '';
       t.regex(answer, /^HTTP\/1\.1 [24]/, `${method} ${path}`);
     } else {
       t.regex(first, /^HTTP\/1\.1 [24][\s\S]*^Connection: close\r$/m, `${method} ${path}`);
@@ -195,10 +201,10 @@ test('Expect headers other than 100-continue are refused', async (t) => {
 test('a request without a body is answered without 100 Continue', async (t) => {
   const client = await open(t);
   for (let count = 0; count < 2; count += 1) {
-    const asked = await client.ask(
+    const request = await client.exchange(
       get('SELECT 1', { headers: [LOGIN, 'Expect: 100-continue', 'Content-Length: 0'] }),
     );
-    t.is(asked, CONTINUE);
+    t.is(request, CONTINUE);
     t.regex((await client.answer()) ?? '', /^HTTP\/1\.1 200 [\s\S]*^Connection: keep-alive\r$/m);
   }
   t.deepEqual(await run(server, 'SELECT 1', { Authorization: LOGIN.slice(15) }), [[1]]);
@@ -215,7 +221,11 @@ test('uploads and statement bodies get 100 Continue', async (t) => {
   ];
   for (const { path, body, headers } of cases) {
     const length = `Content-Length: ${body.length}`;
-    t.is(await client.ask(head({ path, headers: [LOGIN, length, ...headers] })), CONTINUE, path);
-    t.regex((await client.ask(Buffer.from(body))) ?? '', /^HTTP\/1\.1 200 /, path);
+    t.is(
+      await client.exchange(head({ path, headers: [LOGIN, length, ...headers] })),
+      CONTINUE,
+      path,
+    );
+    t.regex((await client.exchange(Buffer.from(body))) ?? '', /^HTTP\/1\.1 200 /, path);
   }
 });

@@ -19,13 +19,13 @@ const LINES: readonly (readonly [string, string])[] = [
 test('formula-like strings are escaped wherever the file is split', (t) => {
   const bytes = Buffer.from(LINES.map(([given]) => given).join(''));
   const expected = LINES.map(([, made]) => made).join('');
-  for (let piece = 1; piece <= bytes.length; piece += 1) {
+  for (let chunk = 1; chunk <= bytes.length; chunk += 1) {
     const guard = new FormulaGuard([true, false, true], ',', true);
     const made: Buffer[] = [];
-    for (let at = 0; at < bytes.length; at += piece) {
-      made.push(guard.guard(bytes.subarray(at, at + piece)));
+    for (let at = 0; at < bytes.length; at += chunk) {
+      made.push(guard.guard(bytes.subarray(at, at + chunk)));
     }
-    t.is(Buffer.concat(made).toString(), expected, `pieces of ${piece}`);
+    t.is(Buffer.concat(made).toString(), expected, `pieces of ${chunk}`);
   }
 });
 

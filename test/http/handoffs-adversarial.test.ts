@@ -83,7 +83,7 @@ test.serial('long queries do not block other clients', async (t) => {
   await Promise.all([busy(t), busy(t), busy(t)]);
   for (const one of others) {
     const began = Date.now();
-    t.regex((await one.ask(get('SELECT 1'))) ?? '', /^HTTP\/1\.1 200 OK/);
+    t.regex((await one.exchange(get('SELECT 1'))) ?? '', /^HTTP\/1\.1 200 OK/);
     t.true(Date.now() - began < 5_000);
   }
 });
@@ -123,7 +123,7 @@ test.serial('an idle connection is closed; a busy connection is not', async (t) 
   await handOff(one, quick, () => get('SELECT 1'));
   const until = Date.now() + 5_000;
   while (Date.now() < until) {
-    t.truthy(await one.ask(get('SELECT 1')));
+    t.truthy(await one.exchange(get('SELECT 1')));
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   const began = Date.now();
@@ -137,9 +137,9 @@ test.serial('an incomplete request times out', async (t) => {
   });
   t.teardown(() => quick.stop());
   const one = await client(t, quick);
-  const whole = get('SELECT 1');
-  await handOff(one, quick, () => whole);
-  one.send(whole.subarray(0, -3));
+  const complete = get('SELECT 1');
+  await handOff(one, quick, () => complete);
+  one.send(complete.subarray(0, -3));
   t.regex((await one.answer()) ?? '', /^HTTP\/1\.1 408/);
 });
 
@@ -197,7 +197,7 @@ test.serial('a revoked right, password or user takes effect at the next request'
   const one = await client(t, acl);
   const headers = [`Authorization: ${basic('ada', 'passw0rd-of-ada')}`];
   let x = 0;
-  const ask = (): Buffer => get(`SELECT a FROM secrets WHERE a > ${(x += 1)}`, { headers });
+  const nextRequest = (): Buffer => get(`SELECT a FROM secrets WHERE a > ${(x += 1)}`, { headers });
   const changes: readonly (readonly [string, string, RegExp])[] = [
     ['REVOKE SELECT ON secrets FROM ada', 'GRANT SELECT ON secrets TO ada', / 403 /],
     ['REVOKE HTTP FROM ada', 'GRANT HTTP TO ada', / 40[13] /],
@@ -208,20 +208,20 @@ test.serial('a revoked right, password or user takes effect at the next request'
       / 401 /,
     ],
   ];
-  for (const [takes, gives, refused] of changes) {
-    await handOff(one, acl, ask, admin);
-    await run(acl, takes, admin);
-    t.regex((await one.ask(ask()))?.split('\r\n')[0] ?? '', refused, takes);
-    await run(acl, gives, admin);
-    t.regex((await one.ask(ask())) ?? '', /^HTTP\/1\.1 200 OK/, gives);
+  for (const [revokes, restores, refused] of changes) {
+    await handOff(one, acl, nextRequest, admin);
+    await run(acl, revokes, admin);
+    t.regex((await one.exchange(nextRequest()))?.split('\r\n')[0] ?? '', refused, revokes);
+    await run(acl, restores, admin);
+    t.regex((await one.exchange(nextRequest())) ?? '', /^HTTP\/1\.1 200 OK/, restores);
   }
   // A request with different credentials belongs to a different user.
-  await handOff(one, acl, ask, admin);
+  await handOff(one, acl, nextRequest, admin);
   const other = get('SELECT a FROM secrets WHERE a > 5', {
     headers: [`Authorization: ${basic('ada', 'wrong')}`],
   });
-  t.regex((await one.ask(other)) ?? '', /^HTTP\/1\.1 401 /);
-  t.regex((await one.ask(get('SELECT a FROM secrets WHERE a > 5'))) ?? '', /^HTTP\/1\.1 401 /);
+  t.regex((await one.exchange(other)) ?? '', /^HTTP\/1\.1 401 /);
+  t.regex((await one.exchange(get('SELECT a FROM secrets WHERE a > 5'))) ?? '', /^HTTP\/1\.1 401 /);
 });
 
 test.serial('connections whose login can expire are not handed off', async (t) => {
@@ -242,7 +242,7 @@ test.serial('connections whose login can expire are not handed off', async (t) =
   ]) {
     const one = await client(t, acl);
     for (let round = 0; round < 40; round += 1) {
-      t.regex((await one.ask(get('SELECT 1', { headers }))) ?? '', /^HTTP\/1\.1 200 OK/);
+      t.regex((await one.exchange(get('SELECT 1', { headers }))) ?? '', /^HTTP\/1\.1 200 OK/);
     }
   }
   t.is(await handedOff(acl, admin), before);
@@ -259,15 +259,15 @@ test.serial('encrypted connections are not handed off', async (t) => {
   });
   const agent = new Agent({ keepAlive: true, maxSockets: 1, rejectUnauthorized: false });
   const address = new URL(`${own.url.replace('http:', 'https:')}/exec?query=SELECT+1`);
-  const ask = async (path: string): Promise<string> => {
-    const asked = httpsRequest(new URL(path, address), { agent }).end();
-    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const send = async (path: string): Promise<string> => {
+    const request = httpsRequest(new URL(path, address), { agent }).end();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
     return await text(response);
   };
   for (let round = 0; round < 40; round += 1) {
-    t.regex(await ask(address.href), /"count":1/);
+    t.regex(await send(address.href), /"count":1/);
   }
-  t.regex(await ask('/metrics'), /fast_path_statements_total 0$/m);
+  t.regex(await send('/metrics'), /fast_path_statements_total 0$/m);
   agent.destroy();
 });
 
@@ -287,7 +287,7 @@ test.serial('unusual headers get the same responses with and without handoffs', 
     const request = Buffer.from(get('SELECT 1', { headers }).toString('utf8'), 'latin1');
     let first: string | null = null;
     for (let round = 0; round < 40; round += 1) {
-      const answer = await one.ask(request);
+      const answer = await one.exchange(request);
       first ??= answer;
       t.is(answer, first, headers[0]);
     }

@@ -128,9 +128,9 @@ for (const { texts, options, staysHandedOff } of CASES) {
     for (let round = 0; round < 12; round += 1) {
       for (const text of texts) {
         const request = get(text, options);
-        const expected = await b.ask(request);
+        const expected = await b.exchange(request);
         t.regex(expected ?? '', /^HTTP\/1\.1 200 OK\r\n/);
-        t.is(await a.ask(request), expected, `${round}: ${text}`);
+        t.is(await a.exchange(request), expected, `${round}: ${text}`);
       }
     }
     const answered = (await handedOff(handingOff)) - before;
@@ -155,7 +155,7 @@ test.serial('large responses are compressed when the client accepts compression'
     });
   await handOff(a, handingOff, () => of(3));
   for (let most = 1; most < 500; most += 7) {
-    t.is(await a.ask(of(most)), await b.ask(of(most)), String(most));
+    t.is(await a.exchange(of(most)), await b.exchange(of(most)), String(most));
   }
 });
 
@@ -246,7 +246,7 @@ test.serial('interleaved requests get the same responses as without handoffs', a
       // Sends enough requests to trigger a handoff, even after unprofitable handoffs.
       for (const client of clients) {
         for (let times = 0; times < 68; times += 1) {
-          await client.ask(good(rng));
+          await client.exchange(good(rng));
         }
       }
     }
@@ -301,8 +301,8 @@ test.serial('a connection is handed off and back thousands of times', async (t) 
     t.is(row.exec((await one.answer()) ?? '')?.[1], String(round));
     t.is(row.exec((await one.answer()) ?? '')?.[1], '7');
     // Repeats the usual request, so that the dissimilar one no longer counts.
-    await one.ask(query(1));
-    await one.ask(query(2));
+    await one.exchange(query(1));
+    await one.exchange(query(2));
   }
   const answered = (await handedOff(handingOff)) - before;
   t.true(answered > rounds * 10, `the engine answered ${answered}`);
@@ -321,7 +321,7 @@ test.serial('new rows and columns of a changed table are returned', async (t) =>
   const next = (): Buffer => get(`SELECT * FROM changing WHERE a >= ${(x += 1) % 5}`);
   const same = async (): Promise<void> => {
     const request = next();
-    t.is(await a.ask(request), await b.ask(request));
+    t.is(await a.exchange(request), await b.exchange(request));
   };
   await both('CREATE TABLE changing (a int, b varchar)');
   for (const change of [
@@ -357,7 +357,7 @@ test.serial('query_activity() shows the SQL of a handed-off query', async (t) =>
   let x = 0;
   for (let round = 0; round < 80; round += 1) {
     x += 1;
-    const answer = await one.ask(get(shown(x)));
+    const answer = await one.exchange(get(shown(x)));
     t.true(answer?.includes(`"dataset":[[${JSON.stringify(shown(x))}]`), answer ?? '');
   }
 });
@@ -379,7 +379,7 @@ test.serial('a handed-off query obeys its timeout and does not run twice', async
   await handOff(one, handingOff, () => cross((x = (x + 1) % 90), 2, headers));
   const before = await handedOff(handingOff);
   const began = Date.now();
-  t.regex((await one.ask(cross(1_000_000, 1_000_000, headers))) ?? '', /"error":"timeout/);
+  t.regex((await one.exchange(cross(1_000_000, 1_000_000, headers))) ?? '', /"error":"timeout/);
   t.true(Date.now() - began < 2_900, 'once');
   t.is(await handedOff(handingOff), before + 1);
 });
@@ -402,5 +402,5 @@ test.serial('a handed-off query can be cancelled by its id', async (t) => {
   t.true(Number(id) >= 2 ** 48, 'the connection is handed off');
   await run(handingOff, `CANCEL QUERY ${String(id)}`);
   t.regex((await one.answer()) ?? '', /cancelled/);
-  t.regex((await one.ask(cross(1, 1))) ?? '', /^HTTP\/1\.1 200 OK/);
+  t.regex((await one.exchange(cross(1, 1))) ?? '', /^HTTP\/1\.1 200 OK/);
 });

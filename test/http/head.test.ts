@@ -18,7 +18,7 @@ test.before(async () => {
 });
 test.after.always(() => harness.server.close());
 
-async function ask(method: string, target: string, more: string): Promise<[string, string]> {
+async function send(method: string, target: string, more: string): Promise<[string, string]> {
   const head = `${method} ${target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n${more}`;
   const answer = await sendRaw(harness.port, `${head}\r\n`);
   const end = answer.indexOf('\r\n\r\n') + 4;
@@ -44,8 +44,8 @@ for (const [target, more] of [
   ['/exp?query=missing', ''],
 ] as const) {
   test(`HEAD ${target} ${more.trim()} has the headers of GET`, async (t) => {
-    const [got, body] = await ask('GET', target, more);
-    const [head, nothing] = await ask('HEAD', target, more);
+    const [got, body] = await send('GET', target, more);
+    const [head, nothing] = await send('HEAD', target, more);
     // Counters may gain a digit between the two requests.
     const lasting = (text: string): string =>
       target === '/metrics' ? text.replace(/^Content-Length: \d+/m, 'Content-Length') : text;
@@ -57,7 +57,7 @@ for (const [target, more] of [
 
 test('HEAD of a route without GET is refused', async (t) => {
   t.regex(
-    (await ask('HEAD', '/imp', ''))[0],
+    (await send('HEAD', '/imp', ''))[0],
     /^HTTP\/1\.1 405 .*\r\n(?:.*\r\n)*Allow: POST, PUT, OPTIONS\r\n/,
   );
 });
@@ -69,7 +69,7 @@ test('HEAD of a query returns the content type and executes nothing', async (t) 
     ['/exp?query=rows+1', 'text/csv'],
     ['/exp?query=rows+1&fmt=parquet', 'application/vnd.apache.parquet'],
   ] as const) {
-    const [head, body] = await ask('HEAD', target, '');
+    const [head, body] = await send('HEAD', target, '');
     t.regex(head, new RegExp(`^HTTP/1.1 200 OK[^]*Content-Type: ${type}`));
     t.is(body, '');
   }

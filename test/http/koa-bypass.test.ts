@@ -45,7 +45,7 @@ function settled(answer: string): string {
  * Returns the response to a request. If the connection stays open, the request is followed by
  * `/ping` on it.
  */
-async function ask(port: number, line: string, lines: readonly string[], body: string) {
+async function send(port: number, line: string, lines: readonly string[], body: string) {
   const length = body === '' ? [] : [`Content-Length: ${body.length}`];
   const head = [line, ...lines, ...length].join('\r\n');
   const isLast = line.endsWith('1.0') || lines.includes(CLOSE);
@@ -155,23 +155,23 @@ const CLOSING: readonly BypassRequest[] = [
   { status: 403, query: '?query=insert+1' },
 ];
 
-for (const [name, asked, port] of [
+for (const [name, request, port] of [
   ['no login', OPEN, () => open.port],
   ['listed origins', ORIGINS, () => listed.port],
   ['with a login', LOGINS, () => login.port],
   ['read-only, one request for a connection', CLOSING, () => closing.port],
 ] as const) {
-  for (const [index, { status, method = 'GET', query = '', ...rest }] of asked.entries()) {
+  for (const [index, { status, method = 'GET', query = '', ...rest }] of request.entries()) {
     const { version = '1.1', lines = [HOST], body = '' } = rest;
     const title = `${name}, ${index}: ${method} /exec${query} ${lines.slice(0, 3).join(', ')}`;
     test(title, async (t) => {
-      const [short, whole] = await Promise.all(
+      const [short, complete] = await Promise.all(
         ['/exec', '//exec'].map((path) =>
-          ask(port(), `${method} ${path}${query} HTTP/${version}`, lines, body),
+          send(port(), `${method} ${path}${query} HTTP/${version}`, lines, body),
         ),
       );
       t.is(Number(short?.slice(9, 12)), status, short);
-      t.is(short, whole);
+      t.is(short, complete);
     });
   }
 }
@@ -180,12 +180,12 @@ test('wrong passwords count on the fast and on the regular path', async (t) => {
   const wrong = 'Authorization: Basic amltOndyb25n';
   for (let round = 0; round < 5; round += 1) {
     for (const path of ['/exec', '//exec']) {
-      const answer = await ask(login.port, `GET ${path} HTTP/1.1`, [HOST, wrong], '');
+      const answer = await send(login.port, `GET ${path} HTTP/1.1`, [HOST, wrong], '');
       t.regex(answer, /^HTTP\/1\.1 401 /);
     }
   }
   for (const path of ['/exec', '//exec']) {
-    t.regex(await ask(login.port, `GET ${path} HTTP/1.1`, [HOST, wrong], ''), /^HTTP\/1\.1 429 /);
+    t.regex(await send(login.port, `GET ${path} HTTP/1.1`, [HOST, wrong], ''), /^HTTP\/1\.1 429 /);
   }
 });
 
@@ -214,12 +214,12 @@ const REAL: readonly BypassRequest[] = [
 for (const { status, query = '', lines = [HOST] } of REAL) {
   test(`fast and regular path agree: ${query} ${lines.slice(1).join()}`, async (t) => {
     const { port } = new URL(real.url);
-    const [short, whole] = await Promise.all(
+    const [short, complete] = await Promise.all(
       ['/exec', '//exec'].map((path) =>
-        ask(Number(port), `GET ${path}${query} HTTP/1.1`, lines, ''),
+        send(Number(port), `GET ${path}${query} HTTP/1.1`, lines, ''),
       ),
     );
     t.is(Number(short?.slice(9, 12)), status, short?.slice(0, 400));
-    t.true(short === whole, `${short?.slice(0, 400)}\n----\n${whole?.slice(0, 400)}`);
+    t.true(short === complete, `${short?.slice(0, 400)}\n----\n${complete?.slice(0, 400)}`);
   });
 }

@@ -59,8 +59,8 @@ class Stream {
 
   async #read({ body }: Response): Promise<void> {
     let text = '';
-    for await (const piece of (body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
-      text += piece;
+    for await (const chunk of (body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+      text += chunk;
       const all = text.split('\n\n');
       text = all.pop() ?? '';
       for (const one of all) {
@@ -252,9 +252,9 @@ test('streams count towards the feed limit, and end with their client or server'
     error: 'too many change feeds [limit=2, key=changes.max.feeds]',
   });
   first.close();
-  const isTaken = async (): Promise<boolean> =>
+  const isAccepted = async (): Promise<boolean> =>
     (await Stream.open(t, server, plain)).status === 200;
-  await until(isTaken, 'the slot is free again');
+  await until(isAccepted, 'the slot is free again');
   const began = performance.now();
   t.is(await server.stop(), 0);
   t.true(performance.now() - began < 5000, 'the shutdown does not wait for the next answer');

@@ -38,12 +38,12 @@ for (const [encoded, text, isInvalid] of [
 
 test('short and long strings are decoded alike', (t) => {
   const random = randomFrom(suiteSeed());
-  const pieces = ['a', '+', '%20', '%2B', '%C3%A4', '%F0%9F%99%82', '%FF', '%C3', '%zz', '\u00e4'];
+  const chunks = ['a', '+', '%20', '%2B', '%C3%A4', '%F0%9F%99%82', '%FF', '%C3', '%zz', '\u00e4'];
   const long = 'x'.repeat(10_000);
   for (let round = 0; round < 2_000; round += 1) {
     const encoded = Array.from(
       { length: random(8) },
-      () => pieces[random(pieces.length)] ?? `%${random(256).toString(16).padStart(2, '0')}`,
+      () => chunks[random(chunks.length)] ?? `%${random(256).toString(16).padStart(2, '0')}`,
     ).join('');
     const [text = '', isInvalid] = read(encoded);
     t.deepEqual(read(long + encoded), [long + text, isInvalid], encoded);

@@ -162,18 +162,18 @@ test.serial('snapshots() shows the snapshot that a running query holds', async (
 });
 
 test.serial('Statement-Timeout limits a statement; an invalid value is ignored', async (t) => {
-  const ask = async (path: string, query: string, time: string): Promise<[number, string]> => {
+  const send = async (path: string, query: string, time: string): Promise<[number, string]> => {
     const headers = { 'Statement-Timeout': time };
     const target = `${server.url}${path}?query=${encodeURIComponent(query)}`;
     const response = await fetch(target, { headers });
     return [response.status, await response.text()];
   };
   for (const path of ['/exec', '/exp']) {
-    const [status, text] = await ask(path, `select count() ${ENDLESS}`, '100');
+    const [status, text] = await send(path, `select count() ${ENDLESS}`, '100');
     t.is(status, 400, path);
     t.regex(text, /"error":"timeout, query aborted[^"]*"/, path);
     for (const time of ['', '0', '-1', 'soon', '1e3', '9'.repeat(30)]) {
-      t.is((await ask(path, 'select 1', time))[0], 200, `${path} ${time}`);
+      t.is((await send(path, 'select 1', time))[0], 200, `${path} ${time}`);
     }
   }
 });
@@ -233,7 +233,7 @@ test.serial(
   'a connection serves many requests, even after errors, until asked to close',
   async (t) => {
     const socket = await connect();
-    const ask = async (query: string, headers?: string): Promise<string> => {
+    const send = async (query: string, headers?: string): Promise<string> => {
       socket.write(request('/exec', query, headers));
       return await new Promise((resolve) => {
         let text = '';
@@ -248,11 +248,11 @@ test.serial(
       });
     };
     for (let round = 0; round < 20; round += 1) {
-      t.regex(await ask('select 1'), /^HTTP\/1\.1 200 OK/);
-      t.regex(await ask('select nope'), /^HTTP\/1\.1 400 /);
+      t.regex(await send('select 1'), /^HTTP\/1\.1 200 OK/);
+      t.regex(await send('select nope'), /^HTTP\/1\.1 400 /);
     }
     const closed = new Promise((resolve) => socket.once('close', resolve));
-    t.regex(await ask('select 1', 'Connection: close\r\n'), /^HTTP\/1\.1 200 OK/);
+    t.regex(await send('select 1', 'Connection: close\r\n'), /^HTTP\/1\.1 200 OK/);
     await closed;
   },
 );

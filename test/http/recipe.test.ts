@@ -39,7 +39,7 @@ function readRecipe(): Recipe {
   const text = readFileSync(join(root, 'docs', 'contributing.md'), 'utf8');
   const recipe = /\*\*Add a route\.\*\*[^]*?(?=\n\*\*Add)/.exec(text)?.[0] ?? '';
   const [, code = '', file = ''] = /```ts\n(\/\/ (\S+)\n[^]*?)```/.exec(recipe) ?? [];
-  const [, line = ''] = /index\.ts`: `([^`]+)`/.exec(recipe) ?? [];
+  const [, line = ''] = /index\.ts`:[^`]*`([^`]+)`/.exec(recipe) ?? [];
   return { file, code, line };
 }
 
@@ -78,13 +78,13 @@ test('a route is added according to the recipe, and removed again', async (t) =>
   });
   const options = { module: ts.ModuleKind.ESNext, target: ts.ScriptTarget.ES2022 };
   const compiled = ts.transpileModule(code, { compilerOptions: options }).outputText;
-  const place = join(copy, file.replace(/\.ts$/, '.js'));
+  const path = join(copy, file.replace(/\.ts$/, '.js'));
   const list = join(copy, 'ts', 'http', 'routes', 'index.js');
   const before = readFileSync(list, 'utf8');
   const name = line.slice(0, line.indexOf('('));
   const module = file.slice(file.lastIndexOf('/') + 1).replace(/\.ts$/, '.js');
 
-  writeFileSync(place, compiled);
+  writeFileSync(path, compiled);
   const added = before.replace('return [', () => `return [\n${line}`);
   writeFileSync(list, `import { ${name} } from './${module}';\n${added}`);
 
@@ -113,7 +113,7 @@ test('a route is added according to the recipe, and removed again', async (t) =>
   const { httpDocument: documented } = await load<typeof DocumentModule>(copy, 'document.js');
   t.true(documented(DOCUMENT).includes('| `/echo` | POST | sends back the field `text` |\n'));
 
-  rmSync(place);
+  rmSync(path);
   writeFileSync(list, before);
   const next = `${copy}-undone`;
   renameSync(copy, next);

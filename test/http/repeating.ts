@@ -110,7 +110,7 @@ export class Repeater {
     }
   }
 
-  async ask(bytes: Buffer): Promise<string | null> {
+  async exchange(bytes: Buffer): Promise<string | null> {
     this.send(bytes);
     return await this.answer();
   }
@@ -131,11 +131,11 @@ function answerLength(bytes: Buffer): number | null {
     return end + 4;
   }
   const length = /^content-length: *(\d+)\r?$/im.exec(head)?.[1];
-  const whole =
+  const complete =
     length === undefined
       ? bytes.indexOf('0\r\n\r\n', end) + '0\r\n\r\n'.length
       : end + 4 + Number(length);
-  return whole > end && whole <= bytes.length ? whole : null;
+  return complete > end && complete <= bytes.length ? complete : null;
 }
 
 /** Repeats requests until the connection is handed off, even after unprofitable handoffs. */
@@ -147,11 +147,11 @@ export async function handOff(
 ): Promise<void> {
   for (let tries = 0; tries < 20; tries += 1) {
     for (let round = 0; round < 70; round += 1) {
-      await one.ask(request());
+      await one.exchange(request());
     }
     const before = await handedOff(server, headers);
-    await one.ask(request());
-    await one.ask(request());
+    await one.exchange(request());
+    await one.exchange(request());
     if ((await handedOff(server, headers)) > before) {
       return;
     }

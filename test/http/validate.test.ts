@@ -53,9 +53,9 @@ test('a statement is sent in the URL or, when long or secret, in a form', async 
   const target = `${harness.url}/api/v1/sql/validate`;
   const long = `rows 1 -- ${'x'.repeat(200_000)}`;
   const body = new URLSearchParams({ query: long });
-  const asked = await fetch(target, { method: 'POST', body });
-  t.is(asked.status, 200);
-  t.deepEqual(((await asked.json()) as { columns: unknown }).columns, [
+  const request = await fetch(target, { method: 'POST', body });
+  t.is(request.status, 200);
+  t.deepEqual(((await request.json()) as { columns: unknown }).columns, [
     { name: 'x', type: 'LONG' },
   ]);
   t.is((await fetch(`${target}?query=rows+1`, { method: 'PUT' })).status, 405);

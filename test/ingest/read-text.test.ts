@@ -358,15 +358,15 @@ test('a prepared statement keeps its columns when its file changes', async (t) =
   await client.connect();
   try {
     const text = "SELECT a FROM read_csv('prepared.csv') WHERE a >= $1";
-    const ask = async (): Promise<unknown[]> =>
+    const query = async (): Promise<unknown[]> =>
       (await client.query<{ a: unknown }>({ name: 'kept', text, values: [2] })).rows.map(
         ({ a }) => a,
       );
-    t.deepEqual(await ask(), [2]);
+    t.deepEqual(await query(), [2]);
     await put('prepared.csv', 'b;a\nx;7\ny;1\nz;8\n');
-    t.deepEqual(await ask(), [7, 8]);
+    t.deepEqual(await query(), [7, 8]);
     await put('prepared.csv', 'b;a\nx;7,5\ny;1,5\nz;8,5\n');
-    await t.throwsAsync(ask(), { message: 'cached plan must not change result type' });
+    await t.throwsAsync(query(), { message: 'cached plan must not change result type' });
   } finally {
     await client.end();
   }

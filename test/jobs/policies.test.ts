@@ -33,9 +33,9 @@ async function names(server: TestServer, query: string): Promise<readonly string
   return (await rows(server, query)).map((row) => String(row[0]).slice(11));
 }
 
-async function becomes(server: TestServer, query: string, wanted: string[]): Promise<void> {
-  const is = async (): Promise<boolean> => (await names(server, query)).join() === wanted.join();
-  await until(is, `${query}: ${wanted.join()}`);
+async function becomes(server: TestServer, query: string, expected: string[]): Promise<void> {
+  const is = async (): Promise<boolean> => (await names(server, query)).join() === expected.join();
+  await until(is, `${query}: ${expected.join()}`);
 }
 
 async function error(server: TestServer, statement: string): Promise<string> {

@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { until } from '../until.js';
-import { ask, rowsOf } from './client.js';
+import { send, rowsOf } from './client.js';
 
 /** A query that would run for days in little memory, so that only cancellation ends it. */
 const HEAVY =
@@ -35,18 +35,18 @@ test.after.always(async () => {
 async function cancelAll(): Promise<void> {
   for (const [id, text] of await rowsOf(server, 'select query_id, query from query_activity()')) {
     if (String(text).includes('cross join')) {
-      await ask(server, `cancel query ${String(id)}`);
+      await send(server, `cancel query ${String(id)}`);
     }
   }
 }
 
 /** Starts a heavy query that holds the only slot; `end` cancels it. */
 async function heavyQuery(): Promise<{ end(): Promise<string | undefined> }> {
-  const running = ask(server, HEAVY);
+  const running = send(server, HEAVY);
   // Uses random values, so that its result is not cached.
   const other = 'select sum(y * rnd_int(1, 2, 0)) from large';
   await until(async () => {
-    const { error } = await ask(server, other);
+    const { error } = await send(server, other);
     return error?.startsWith('too many queries') ?? false;
   }, 'the query has the slot');
   return {
@@ -60,7 +60,7 @@ async function heavyQuery(): Promise<{ end(): Promise<string | undefined> }> {
 test.serial('a heavy query waits for a slot, and is refused after a timeout', async (t) => {
   const first = await heavyQuery();
   const started = performance.now();
-  const second = await ask(server, 'select sum(y) from large');
+  const second = await send(server, 'select sum(y) from large');
   t.is(second.status, 503);
   t.is(second.error, 'too many queries: at most 1 run at once, waited 0.3 s in the queue');
   t.true(performance.now() - started >= 280);
@@ -70,7 +70,7 @@ test.serial('a heavy query waits for a slot, and is refused after a timeout', as
 
 test.serial('the admission queue is bounded', async (t) => {
   const first = await heavyQuery();
-  const outcomes = await Promise.all([1, 2, 3].map(() => ask(server, 'select sum(y) from large')));
+  const outcomes = await Promise.all([1, 2, 3].map(() => send(server, 'select sum(y) from large')));
   const full = 'too many queries: at most 1 run at once, 1 are already waiting';
   t.is(outcomes.filter(({ error }) => error === full).length, 2);
   await first.end();
@@ -86,7 +86,7 @@ test.serial('cheap statements never wait for a slot', async (t) => {
     'select name from wal_tables() limit 1',
     'select x from large limit 1',
   ]) {
-    const { error } = await ask(server, query);
+    const { error } = await send(server, query);
     t.is(error, undefined, query);
   }
   await rowsOf(server, 'insert into small values (2)');
@@ -97,7 +97,7 @@ test.serial('cheap statements never wait for a slot', async (t) => {
 
 test.serial('a statement that writes needs a slot too', async (t) => {
   const first = await heavyQuery();
-  const { error } = await ask(server, 'create table copy as (select * from large)');
+  const { error } = await send(server, 'create table copy as (select * from large)');
   t.regex(error ?? '', /^too many queries/);
   await first.end();
   t.deepEqual(await rowsOf(server, "select count() from tables() where table_name = 'copy'"), [
@@ -108,7 +108,7 @@ test.serial('a statement that writes needs a slot too', async (t) => {
 test.serial('running out of memory is reported with the limit', async (t) => {
   // One long string can neither be spilled nor be split.
   const text = "select length(string_agg(rpad('x', 100, 'x'), ',')) from large";
-  const { error, status } = await ask(server, text);
+  const { error, status } = await send(server, text);
   t.regex(error ?? '', /^out of memory for queries: .* the query holds \d+ of 24 MiB/);
   t.is(status, 503);
 });
@@ -116,7 +116,7 @@ test.serial('running out of memory is reported with the limit', async (t) => {
 test.serial('running out of spill space is reported with the limit', async (t) => {
   await rowsOf(server, 'create table larger as (select x, -x y from long_sequence(3000000))');
   const sort = 'select sum(r) from (select row_number() over (order by y, x) r from larger)';
-  const { error, status } = await ask(server, sort);
+  const { error, status } = await send(server, sort);
   t.regex(error ?? '', /^disk full: the temporary files of all queries have reached their limit/);
   t.is(status, 507);
 });

@@ -52,18 +52,18 @@ const NOT_CALLED = /sleep|cancel|terminate|simulate|flush|reload|hydrate|kill|cr
 
 interface Signature {
   readonly name: string;
-  readonly takes: readonly string[];
+  readonly argumentTypes: readonly string[];
   readonly kind: string;
 }
 
 /** Parses `name(TYPE, TYPE, …) -> TYPE`. */
 function parsed(name: string, signature: string, kind: string): Signature {
   const list = /\(([^()]*(?:\([^()]*\)[^()]*)*)\)/.exec(signature)?.[1] ?? '';
-  const takes = list
+  const argumentTypes = list
     .split(',')
     .map((type) => type.trim())
     .filter((type) => type !== '' && type !== '…');
-  return { name, takes, kind };
+  return { name, argumentTypes, kind };
 }
 
 function edgesOf(type: string): readonly string[] {
@@ -74,13 +74,13 @@ function edgesOf(type: string): readonly string[] {
 /**
  * Returns calls in which each argument cycles through its edge values, out of step with the others.
  */
-function calls({ name, takes, kind }: Signature): readonly string[] {
-  const edges = takes.map(edgesOf);
-  const turns = Math.max(1, ...edges.map(({ length }) => length));
+function calls({ name, argumentTypes, kind }: Signature): readonly string[] {
+  const edges = argumentTypes.map(edgesOf);
+  const rounds = Math.max(1, ...edges.map(({ length }) => length));
   const texts: string[] = [];
-  for (let turn = 0; turn < turns; turn += 1) {
-    for (const shift of takes.length > 1 ? [0, 1, 2] : [0]) {
-      const values = edges.map((own, at) => own[(turn + at * shift) % own.length] ?? 'null');
+  for (let round = 0; round < rounds; round += 1) {
+    for (const shift of argumentTypes.length > 1 ? [0, 1, 2] : [0]) {
+      const values = edges.map((own, at) => own[(round + at * shift) % own.length] ?? 'null');
       const byRow = values.map((value) => `CASE WHEN x > 0 THEN ${value} END`);
       const call = (given: readonly string[]): string => `${name}(${given.join(', ')})`;
       if (kind === 'CURSOR') {

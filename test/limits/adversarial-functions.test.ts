@@ -136,18 +136,18 @@ async function calls(): Promise<Call[]> {
   const rows = await rowsOf(server, list);
   const found = rows.map(([kind, signature]) => callOf(String(kind), String(signature)));
   // A call without string or array arguments cannot be made large.
-  const wanted = found.filter(
+  const expected = found.filter(
     ({ kind, name, text }) =>
       !NOT_CALLED.test(name) && (kind !== 'STANDARD' || /[(,] ?[tab][,)]/.test(text)),
   );
   if (isFull) {
-    return wanted;
+    return expected;
   }
-  const names = [...new Set(wanted.map(({ name }) => name))];
+  const names = [...new Set(expected.map(({ name }) => name))];
   return names
     .filter((_, at) => at % 3 === seed % 3)
     .flatMap((name) => {
-      const ofName = wanted.filter((call) => call.name === name);
+      const ofName = expected.filter((call) => call.name === name);
       const at = seed % ofName.length;
       return ofName.slice(at, at + 1);
     });

@@ -14,7 +14,7 @@ import test, { type ExecutionContext } from 'ava';
 
 import { runCli, startTestServer, type TestServer } from '../golden/server.js';
 import { until } from '../until.js';
-import { ask, rowsOf } from './client.js';
+import { send, rowsOf } from './client.js';
 
 const TABLE = `create table t (i int, v varchar, s symbol, g geohash(3c), ts timestamp)
   timestamp(ts) partition by day dedup upsert keys(ts, s)`;
@@ -52,7 +52,7 @@ async function refused(
   words: RegExp,
 ): Promise<void> {
   const before = await seen(target);
-  const { error } = await ask(target, query);
+  const { error } = await send(target, query);
   t.regex(error ?? 'no error', words, query);
   t.deepEqual(await seen(target), before, query);
   const key = `k${next++}`;
@@ -145,7 +145,7 @@ test.serial('a full disk refuses writes, and reads continue', async (t) => {
     'update t set i = 3',
     'create table copy as (select x from long_sequence(200000))',
   ]) {
-    const { error, status } = await ask(limited, query);
+    const { error, status } = await send(limited, query);
     if (query.startsWith('update')) {
       continue; // no row to change: nothing to refuse
     }
@@ -155,7 +155,7 @@ test.serial('a full disk refuses writes, and reads continue', async (t) => {
   t.deepEqual(await seen(limited), before);
   await inside(limited, 'rm', filler);
   await until(async () => {
-    const { error } = await ask(limited, `insert into t values (1, 'a', 'b', null, ${DAY})`);
+    const { error } = await send(limited, `insert into t values (1, 'a', 'b', null, ${DAY})`);
     return error === undefined;
   }, 'there is free space again');
   t.deepEqual(await rowsOf(limited, 'select count() from t'), [[1]]);

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { ask, rowsOf } from './client.js';
+import { send, rowsOf } from './client.js';
 
 /** Returns the value of a `/metrics` gauge. */
 async function gauge(server: TestServer, name: string): Promise<number> {
@@ -59,7 +59,7 @@ test('completed, cancelled and failed queries leave no memory allocated', async 
     t.deepEqual(await rowsOf(server, byFiles), [[1_000_000]]);
     // One long string can neither be spilled nor be split.
     const refused = "select length(string_agg(rpad(s, 100, 'x'), ',')) from t";
-    t.regex((await ask(server, refused)).error ?? '', /out of memory/);
+    t.regex((await send(server, refused)).error ?? '', /out of memory/);
     t.is(await settled(() => gauge(server, 'tidemark_query_memory_bytes')), 0);
     t.is(await settled(() => temporaryFiles(server)), 0);
   } finally {

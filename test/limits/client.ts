@@ -7,7 +7,7 @@ interface Answer {
   readonly rows: readonly (readonly unknown[])[];
 }
 
-export async function ask(server: TestServer, query: string): Promise<Answer> {
+export async function send(server: TestServer, query: string): Promise<Answer> {
   const body = new URLSearchParams({ query });
   const response = await fetch(`${server.url}/exec`, { method: 'POST', body });
   const answer = (await response.json()) as { dataset?: unknown[][]; error?: string };
@@ -19,7 +19,7 @@ export async function rowsOf(
   server: TestServer,
   query: string,
 ): Promise<readonly (readonly unknown[])[]> {
-  const { error, rows } = await ask(server, query);
+  const { error, rows } = await send(server, query);
   if (error !== undefined) {
     throw new Error(`${query}: ${error}`);
   }

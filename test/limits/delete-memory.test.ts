@@ -4,7 +4,7 @@
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
-import { ask, rowsOf } from './client.js';
+import { send, rowsOf } from './client.js';
 
 const ROWS = 2_000_000;
 
@@ -18,7 +18,7 @@ test('a DELETE that exceeds its memory is refused while other queries continue',
     `create table t as (select x, timestamp_sequence('2026-01-01', 1000) ts
      from long_sequence(${ROWS})) timestamp(ts) partition by day`,
   );
-  const { error, status } = await ask(server, 'delete from t where x > 0');
+  const { error, status } = await send(server, 'delete from t where x > 0');
   t.regex(error ?? '', /memory/);
   t.not(status, 200);
   const count = 'select count(), min(x), max(x) from t';

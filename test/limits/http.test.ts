@@ -59,8 +59,8 @@ async function member(to: TestServer, host?: string): Promise<Socket> {
 /** Sends `text` and reads until the server closes the connection. */
 async function closing(socket: Socket, text: string): Promise<string> {
   let answer = '';
-  socket.setEncoding('latin1').on('data', (piece: string) => {
-    answer += piece;
+  socket.setEncoding('latin1').on('data', (chunk: string) => {
+    answer += chunk;
   });
   const late = setTimeout(() => socket.destroy(), WAIT_MS);
   socket.write(text);

@@ -8,7 +8,7 @@ import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
 import { until } from '../until.js';
-import { ask, rowsOf } from './client.js';
+import { send, rowsOf } from './client.js';
 
 /**
  * With this many rows, the new cells of three columns and the row positions do not fit into the
@@ -35,11 +35,11 @@ test('large and joined UPDATEs and a type change succeed in bounded memory', asy
   const sums = 'select count(), sum(x), sum(d), count_distinct(v), count_distinct(s) from t';
 
   // Readers see either the whole change or none of it.
-  const moments = new Set<string>();
+  const timestamps = new Set<string>();
   const state = { over: false };
   const reader = (async () => {
     while (!state.over) {
-      moments.add(JSON.stringify(await rowsOf(server, 'select sum(d - x), count() from t')));
+      timestamps.add(JSON.stringify(await rowsOf(server, 'select sum(d - x), count() from t')));
       await sleep(5);
     }
   })();
@@ -47,8 +47,10 @@ test('large and joined UPDATEs and a type change succeed in bounded memory', asy
   state.over = true;
   await reader;
   const all = ROWS + 1;
-  t.true(moments.size <= 2, [...moments].join());
-  t.true(moments.has(JSON.stringify([[all, all]])) || moments.has(JSON.stringify([[0, all]])));
+  t.true(timestamps.size <= 2, [...timestamps].join());
+  t.true(
+    timestamps.has(JSON.stringify([[all, all]])) || timestamps.has(JSON.stringify([[0, all]])),
+  );
   const total = (ROWS * (ROWS + 1)) / 2;
   t.deepEqual(await rows(sums), [[all, total, total + all, all, 11]]);
 
@@ -66,7 +68,7 @@ test('large and joined UPDATEs and a type change succeed in bounded memory', asy
   // before the interruption.
   const slow = "regexp_replace(rpad('nothing ' || x, 400, 'no'), '(.|..|...)+(r|w)+9', 'a')";
   const text = `update t set d = 'nothing', v = ${slow}, s = 'two'`;
-  const cut = ask(server, text);
+  const cut = send(server, text);
   const running = async (): Promise<unknown> => {
     const all = await rows('select query_id, query from query_activity()');
     return all.find(([, query]) => query === text)?.[0];

@@ -5,7 +5,7 @@
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { rowsOf, ask } from './client.js';
+import { rowsOf, send } from './client.js';
 
 /**
  * Maximum length in bytes of LIKE patterns and regular expressions that need more than a plain
@@ -21,7 +21,7 @@ const literal = (bytes: number): string => `'${pattern(bytes)}'`;
 /** The same pattern, computed at run time. */
 const computed = (bytes: number): string => `rpad('a_', ${bytes}, 'b')`;
 
-const PLACES: Readonly<Record<string, (text: string) => string>> = {
+const STATEMENTS: Readonly<Record<string, (text: string) => string>> = {
   like: (text) => `select count() from v where v like ${text}`,
   'not like': (text) => `select count() from v where v not like ${text}`,
   ilike: (text) => `select count() from v where v ilike ${text}`,
@@ -48,14 +48,14 @@ test.after.always(async () => {
   await server.stop();
 });
 
-for (const [place, statement] of Object.entries(PLACES)) {
-  test.serial(`a pattern over the length limit is refused: ${place}`, async (t) => {
+for (const [name, statement] of Object.entries(STATEMENTS)) {
+  test.serial(`a pattern over the length limit is refused: ${name}`, async (t) => {
     const words = new RegExp(`pattern has ${MAX_BYTES + 1} bytes: at most ${MAX_BYTES} bytes`);
     for (const text of [literal, computed]) {
-      t.regex((await ask(server, statement(text(MAX_BYTES + 1)))).error ?? '', words);
+      t.regex((await send(server, statement(text(MAX_BYTES + 1)))).error ?? '', words);
     }
     // At the limit, a pattern is compiled, or refused for lack of memory.
-    const { error = '' } = await ask(server, statement(literal(MAX_BYTES)));
+    const { error = '' } = await send(server, statement(literal(MAX_BYTES)));
     t.notRegex(error, /pattern has/);
   });
 }
@@ -67,14 +67,14 @@ const TIMES: Readonly<Record<string, (text: string) => string>> = {
   to_str: (text) => `select to_str(now(), ${text})`,
 };
 
-for (const [place, statement] of Object.entries(TIMES)) {
-  test.serial(`a timestamp pattern over the length limit is refused: ${place}`, async (t) => {
+for (const [name, statement] of Object.entries(TIMES)) {
+  test.serial(`a timestamp pattern over the length limit is refused: ${name}`, async (t) => {
     const most = MAX_TIMESTAMP_BYTES;
     const words = new RegExp(`the timestamp pattern has ${most + 1} bytes: at most ${most} bytes`);
     for (const text of [`'${'y'.repeat(most + 1)}'`, `rpad('y', ${most + 1}, 'y')`]) {
-      t.regex((await ask(server, statement(text))).error ?? '', words);
+      t.regex((await send(server, statement(text))).error ?? '', words);
     }
-    t.is((await ask(server, statement(`'${'y'.repeat(most)}'`))).error, undefined);
+    t.is((await send(server, statement(`'${'y'.repeat(most)}'`))).error, undefined);
   });
 }
 
@@ -95,6 +95,6 @@ test.serial('a timestamp pattern over the length limit is refused in a CSV colum
   const most = MAX_TIMESTAMP_BYTES;
   const words = new RegExp(`the timestamp pattern has ${most + 1} bytes: at most ${most} bytes`);
   t.regex(await imported(most + 1), words);
-  t.is((await ask(server, 'select count() from d')).status, 400, 'no table was made');
+  t.is((await send(server, 'select count() from d')).status, 400, 'no table was made');
   t.notRegex(await imported(most), /the timestamp pattern has/);
 });

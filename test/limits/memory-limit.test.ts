@@ -3,7 +3,7 @@ import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
 import { until } from '../until.js';
-import { ask, rowsOf } from './client.js';
+import { send, rowsOf } from './client.js';
 
 /** A query with endless groups, whose memory grows until it is stopped. */
 const GREEDY = 'select x, count() c from long_sequence(1000000000000) order by c';
@@ -14,15 +14,15 @@ test('above the limit heavy queries and writes are refused; small queries run', 
   const server = await startTestServer({ set: ['memory.limit=20M'] });
   try {
     const refused = /^memory is low: the server holds \d+ of 20 MiB$/;
-    let query = await ask(server, SMALL);
+    let query = await send(server, SMALL);
     // A query that started before the first measurement is stopped.
     for (let tries = 0; tries < 100 && !refused.test(query.error ?? ''); tries += 1) {
-      query = await ask(server, SMALL);
+      query = await send(server, SMALL);
     }
     t.regex(query.error ?? '', refused);
     t.is(query.status, 503);
     await rowsOf(server, 'create table t (x long)');
-    const write = await ask(server, 'insert into t values (1)');
+    const write = await send(server, 'insert into t values (1)');
     t.is(write.status, 503);
     t.regex(write.error ?? '', /memory/);
     t.deepEqual(await rowsOf(server, 'select 1'), [[1]]);
@@ -36,11 +36,11 @@ test('only the largest query is cancelled', async (t) => {
   const server = await startTestServer({ set });
   try {
     await rowsOf(server, 'create table t (x long)');
-    const greedy = await ask(server, GREEDY);
+    const greedy = await send(server, GREEDY);
     t.regex(greedy.error ?? '', /^stopped as the largest query: the server holds \d+ of 500 MiB$/);
     // The server recovers on its own.
     await until(async () => {
-      const write = await ask(server, 'insert into t values (1)');
+      const write = await send(server, 'insert into t values (1)');
       return write.error === undefined;
     }, 'writes are accepted again');
     t.deepEqual(await rowsOf(server, SMALL), [[142_858]]);

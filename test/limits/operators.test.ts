@@ -7,7 +7,7 @@ import test from 'ava';
 
 import { suiteSeed } from '../seed.js';
 import { Random } from '../torture/harness.js';
-import { ask } from './client.js';
+import { send } from './client.js';
 import { ENTRIES } from './operators/entries.js';
 import { namesInPlans, namesInSources, operatorsIn, planNodes } from './operators/registry.js';
 import { casesOf, Ground, type Outcome, run, textOf } from './operators/run.js';
@@ -49,7 +49,7 @@ test.serial('the plan of each statement contains its operator', async (t) => {
   const reached = new Set<string>();
   for (const one of casesOf(ground.shapes, 3, () => true)) {
     if (one.timeoutMs === null && (one.limit === 'all' || one.limit === 'terms')) {
-      const { rows, error } = await ask(ground.server, `explain ${textOf(one)}`);
+      const { rows, error } = await send(ground.server, `explain ${textOf(one)}`);
       const operators = operatorsIn(rows);
       operators.forEach((name) => seen.add(name));
       if (operators.includes(one.operator)) {

@@ -6,7 +6,7 @@ import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
 import { until } from '../until.js';
-import { ask, rowsOf } from './client.js';
+import { send, rowsOf } from './client.js';
 
 let server: TestServer;
 
@@ -46,7 +46,7 @@ test('deeply nested sub-queries are refused before they exhaust the memory', asy
   for (let at = 0; at < 40; at += 1) {
     value = `(select max(d) + ${value} from sb b${at} where b${at}.i = sb.i)`;
   }
-  const { status, error } = await ask(server, `select ${value} from sb`);
+  const { status, error } = await send(server, `select ${value} from sb`);
   t.is(status, 400);
   t.regex(error ?? '', /too large|too deep|too many/);
 });
@@ -74,7 +74,7 @@ test('a view over views is bound once', async (t) => {
     await rowsOf(server, `create view twice${at + 1} as (${both})`);
   }
   t.deepEqual(await rowsOf(server, 'select count() from twice6'), [[6_400]]);
-  const { status, error } = await ask(
+  const { status, error } = await send(
     server,
     'create view twice9 as (select * from twice8 union all select * from twice8)',
   );
@@ -95,7 +95,7 @@ test('only the named columns of a wide file are read', async (t) => {
   );
   const rows = await rowsOf(server, "select c1, c8999 from read_parquet('wide.parquet')");
   t.deepEqual(rows, [[1.5, 8_999.5]]);
-  const { status, error } = await ask(server, "select * from read_parquet('wide.parquet')");
+  const { status, error } = await send(server, "select * from read_parquet('wide.parquet')");
   t.is(status, 400);
   t.regex(error ?? '', /too many columns \[9000 selected of 9000\]/);
 });
@@ -121,8 +121,8 @@ test('a disconnected client cancels the planning of its statement', async (t) =>
       select a.x from long_sequence(1000000) a cross join long_sequence(1000000) b
       where a.x + b.x < 0))`,
   });
-  const leaves = new AbortController();
-  const asked = fetch(`${server.url}/exec`, { method: 'POST', body, signal: leaves.signal });
+  const abort = new AbortController();
+  const request = fetch(`${server.url}/exec`, { method: 'POST', body, signal: abort.signal });
   const running = async (): Promise<number> => {
     const rows = await rowsOf(
       server,
@@ -132,8 +132,8 @@ test('a disconnected client cancels the planning of its statement', async (t) =>
     return Number(rows[0]?.[0]) - 1;
   };
   await until(async () => (await running()) > 0, 'the statement is bound');
-  leaves.abort();
-  await t.throwsAsync(asked, { any: true });
+  abort.abort();
+  await t.throwsAsync(request, { any: true });
   await until(async () => (await running()) === 0, 'the binding of the statement has ended');
   t.pass();
 });

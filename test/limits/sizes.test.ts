@@ -2,7 +2,7 @@
 import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { ask, rowsOf } from './client.js';
+import { send, rowsOf } from './client.js';
 
 let server: TestServer;
 
@@ -36,7 +36,7 @@ const BEFORE = 'select count(), max(ts) from t';
  */
 async function refused(t: ExecutionContext, query: string, error: string): Promise<void> {
   const before = await rowsOf(server, BEFORE);
-  const answer = await ask(server, query);
+  const answer = await send(server, query);
   t.is(answer.error, error);
   t.is(answer.status, 400);
   t.deepEqual(await rowsOf(server, BEFORE), before);
@@ -108,6 +108,6 @@ test.serial('the length of an import line is limited', async (t) => {
 });
 
 test('arrays over the hard limit are refused', async (t) => {
-  const { error } = await ask(server, 'select array_build(1, 10000001, 0.0)');
+  const { error } = await send(server, 'select array_build(1, 10000001, 0.0)');
   t.regex(error ?? '', /at most 10000000 elements are allowed|array_build/);
 });

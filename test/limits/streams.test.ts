@@ -6,7 +6,7 @@
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { ask, rowsOf } from './client.js';
+import { send, rowsOf } from './client.js';
 import { cpuSeconds, peakMegabytes, timed } from './measure.js';
 
 /** Maximum growth of the process memory in MiB. */
@@ -139,12 +139,12 @@ const ANSWERS: readonly (readonly [string, unknown])[] = [
 
 test.serial('streaming operators do not need memory for the whole result', async (t) => {
   const before = await peakMegabytes(server);
-  for (const [statement, wanted] of ANSWERS) {
+  for (const [statement, expected] of ANSWERS) {
     const began = performance.now();
-    const { rows, error } = await ask(server, statement);
+    const { rows, error } = await send(server, statement);
     const peak = await peakMegabytes(server);
     t.is(error, undefined, statement);
-    t.deepEqual(rows, wanted, statement);
+    t.deepEqual(rows, expected, statement);
     t.true(peak - before < MORE_MEGABYTES, `${peak - before} MiB more: ${statement}`);
     t.log(`${Math.round(performance.now() - began)} ms, ${peak - before} MiB more: ${statement}`);
   }
@@ -189,7 +189,7 @@ test.serial('other queries are answered while streaming operators run', async (t
   await rowsOf(server, statement);
   const state = { isDone: false };
   let longest = 0;
-  const asked = Promise.all([1, 2, 3].map(() => rowsOf(server, statement))).then(() => {
+  const request = Promise.all([1, 2, 3].map(() => rowsOf(server, statement))).then(() => {
     state.isDone = true;
   });
   while (!state.isDone) {
@@ -197,7 +197,7 @@ test.serial('other queries are answered while streaming operators run', async (t
     await fetch(`${server.url}/ping`);
     longest = Math.max(longest, performance.now() - began);
   }
-  await asked;
+  await request;
   t.true(longest < 500, `${longest} ms`);
   t.log(`longest response time of /ping: ${Math.round(longest)} ms`);
 });

@@ -188,37 +188,37 @@ async function sendOverPgwire(
 /** Pings the server repeatedly. */
 class Pings {
   readonly #stop = new AbortController();
-  readonly #longestMs: Promise<number>;
+  readonly #maxMs: Promise<number>;
 
   constructor(server: TestServer) {
-    this.#longestMs = this.#run(server);
+    this.#maxMs = this.#run(server);
   }
 
   /** Returns the longest CPU time that the server used while a ping was unanswered. */
   async end(): Promise<number> {
     this.#stop.abort();
-    return await this.#longestMs;
+    return await this.#maxMs;
   }
 
   async #run(server: TestServer): Promise<number> {
-    let longestMs = 0;
+    let maxMs = 0;
     while (!this.#stop.signal.aborted) {
       const started = performance.now();
       const before = await threadMs(server);
       try {
         await (await fetch(`${server.url}/ping`)).arrayBuffer();
       } catch {
-        return longestMs;
+        return maxMs;
       }
       const wall = performance.now() - started;
       if ((await memory(server, 'VmRSS')) > MAX_MEBIBYTES) {
         server.process.kill('SIGKILL');
       }
       // On a busy machine only the CPU time of the JavaScript thread counts.
-      longestMs = Math.max(longestMs, Math.min(wall, (await threadMs(server)) - before));
+      maxMs = Math.max(maxMs, Math.min(wall, (await threadMs(server)) - before));
       await sleep(50);
     }
-    return Math.round(longestMs);
+    return Math.round(maxMs);
   }
 }
 

@@ -68,9 +68,9 @@ test('random bytes and a line without end close the connection', async (t) => {
     await sender.closed;
   }
   const endless = await open(server, t);
-  const piece = Buffer.alloc(1 << 16, 'a');
+  const chunk = Buffer.alloc(1 << 16, 'a');
   for (let sent = 0; sent < 4_096 && !endless.isClosed; sent += 1) {
-    await Promise.race([endless.send(piece), endless.closed]);
+    await Promise.race([endless.send(chunk), endless.closed]);
   }
   t.true(endless.isClosed);
 });

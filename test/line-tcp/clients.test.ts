@@ -167,9 +167,9 @@ async function send(client: Client, ...args: [string, string, string]): Promise<
   }
 }
 
-async function sees(t: ExecutionContext, place: TestServer, table: string): Promise<void> {
+async function sees(t: ExecutionContext, target: TestServer, table: string): Promise<void> {
   const query = `select s, f, i, b, v, m from ${table} order by i`;
-  await shows(place, query, EXPECTED, credentials(ADMIN));
+  await shows(target, query, EXPECTED, credentials(ADMIN));
   t.pass();
 }
 
@@ -208,9 +208,9 @@ for (const client of CLIENTS) {
       return;
     }
     const table = `${client.name.replace('.', '')}_signed`;
-    for (const { server: place, key } of guarded) {
-      await send(client, `tcp::addr=127.0.0.1:${portOf(place)};${key}`, table, '1');
-      await sees(t, place, table);
+    for (const { server: target, key } of guarded) {
+      await send(client, `tcp::addr=127.0.0.1:${portOf(target)};${key}`, table, '1');
+      await sees(t, target, table);
     }
   });
 }

@@ -95,12 +95,12 @@ const LANGUAGES: readonly Language[] = [
     count: 1,
     lacks: () => Promise.resolve(!existsSync(join(NODE_MODULES, 'node_modules', '@questdb'))),
     run: async (code) => {
-      const place = await mkdtemp(join(NODE_MODULES, 'example-'));
+      const folder = await mkdtemp(join(NODE_MODULES, 'example-'));
       try {
-        await writeFile(join(place, 'example.mjs'), code);
-        await run(process.execPath, [join(place, 'example.mjs')]);
+        await writeFile(join(folder, 'example.mjs'), code);
+        await run(process.execPath, [join(folder, 'example.mjs')]);
       } finally {
-        await rm(place, { recursive: true, force: true });
+        await rm(folder, { recursive: true, force: true });
       }
     },
   },

@@ -17,8 +17,8 @@ test.before(async () => {
 });
 test.after.always(() => server.stop());
 
-function address(place: TestServer): string {
-  return place.url.replace('http://', '');
+function address(target: TestServer): string {
+  return target.url.replace('http://', '');
 }
 
 /** Returns the output of a Python program. */

@@ -7,5 +7,5 @@ import { writeFileSync } from 'node:fs';
 import { outcomes } from './peer-cases.js';
 
 const [, , url = 'http://127.0.0.1:9000'] = process.argv;
-const place = new URL('../../../test/line/peer.json', import.meta.url);
-writeFileSync(place, `${JSON.stringify(await outcomes({ url }), null, 2)}\n`);
+const path = new URL('../../../test/line/peer.json', import.meta.url);
+writeFileSync(path, `${JSON.stringify(await outcomes({ url }), null, 2)}\n`);

@@ -75,14 +75,14 @@ for (const [way, connect] of WAYS) {
   test(`results stay within their limits over ${way}`, async (t) => {
     const server = await startTestServer({ set: ['mcp.max.answer.size=64K', 'mcp.max.rows=500'] });
     t.teardown(() => server.stop());
-    const piece = "rpad('é', 1000000, 'x'), ";
+    const chunk = "rpad('é', 1000000, 'x'), ";
     const columns = Array.from({ length: 2_000 }, (_, at) => `c${at} INT`).join(', ');
     await exec(
       server.url,
       `CREATE TABLE wide (${columns})`,
       'INSERT INTO wide (c0) VALUES (1)',
       'CREATE TABLE long (v VARCHAR)',
-      `INSERT INTO long SELECT concat(${piece.repeat(19)}${piece.slice(0, -2)})`,
+      `INSERT INTO long SELECT concat(${chunk.repeat(19)}${chunk.slice(0, -2)})`,
     );
     const client = await connect(server.url);
     t.teardown(() => client.close());
@@ -192,14 +192,14 @@ test('two clients can make many calls concurrently', async (t) => {
   t.teardown(() => server.stop());
   const clients = [await overHttp(server.url), await overStdio(server.url)];
   t.teardown(() => Promise.all(clients.map((client) => client.close())));
-  const asked = clients.flatMap((client, which) =>
+  const request = clients.flatMap((client, which) =>
     Array.from({ length: 20 }, async (_, at) => {
       const sql = 'SELECT $1::int AS a, $2::int AS b';
       const { rows } = await answer(client, 'query', { sql, parameters: [which, at] });
       t.deepEqual(rows, [[which, at]]);
     }),
   );
-  await Promise.all(asked);
+  await Promise.all(request);
 });
 
 test('malformed and oversized requests are refused', async (t) => {

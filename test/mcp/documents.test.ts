@@ -106,10 +106,10 @@ test('pages are returned by tools, as resources and over HTTP', async (t) => {
 
   let read = '';
   for (let offset: unknown = 0; offset !== undefined;) {
-    const piece = await answer(client, 'read_doc', { page: 'time-series', offset });
-    t.true(Buffer.byteLength(String(piece['text'])) <= 3 * 1024);
-    read += String(piece['text']);
-    offset = piece['next_offset'];
+    const chunk = await answer(client, 'read_doc', { page: 'time-series', offset });
+    t.true(Buffer.byteLength(String(chunk['text'])) <= 3 * 1024);
+    read += String(chunk['text']);
+    offset = chunk['next_offset'];
   }
   t.is(read, page);
   t.regex(
@@ -148,21 +148,21 @@ test('prompts contain the rules, the manual and their topic', async (t) => {
     'explore_table',
     'write_sql',
   ]);
-  const ask = async (name: string, given: Record<string, string>): Promise<string> => {
+  const send = async (name: string, given: Record<string, string>): Promise<string> => {
     const { messages } = await client.getPrompt({ name, arguments: given });
-    const [manual, asked] = messages;
+    const [manual, request] = messages;
     t.like(manual?.content, { type: 'resource' });
     t.true(JSON.stringify(manual).includes('LATEST ON'));
-    return asked?.content.type === 'text' ? asked.content.text : '';
+    return request?.content.type === 'text' ? request.content.text : '';
   };
-  const written = await ask('write_sql', { question: 'what is dear?', tables: 'trades, none' });
+  const written = await send('write_sql', { question: 'what is dear?', tables: 'trades, none' });
   t.regex(written, /"price"[^]*describe_table failed for 'none'[^]*what is dear\?/);
   const sql = 'SELECT max(price) FROM trades WHERE price > 3 -- ``` and more';
-  const slow = await ask('diagnose_slow_query', { sql });
+  const slow = await send('diagnose_slow_query', { sql });
   t.true(slow.includes(`\`\`\`\`sql\n${sql}\n\`\`\`\``));
   t.regex(slow, /Query plan:[^]*TableScanExec: trades/);
-  t.regex(await ask('diagnose_slow_query', { sql: 'SELECT (' }), /EXPLAIN failed:\n\nSyntax/);
-  t.regex(await ask('explore_table', { table: 'trades' }), /"designated": true/);
+  t.regex(await send('diagnose_slow_query', { sql: 'SELECT (' }), /EXPLAIN failed:\n\nSyntax/);
+  t.regex(await send('explore_table', { table: 'trades' }), /"designated": true/);
   const { completion } = await client.complete({
     ref: { type: 'ref/prompt', name: 'explore_table' },
     argument: { name: 'table', value: 'TRA' },

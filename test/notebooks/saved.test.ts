@@ -49,7 +49,7 @@ async function usersOn(
   t: ExecutionContext,
   set: readonly string[] = [],
   root?: string,
-): Promise<{ server: TestServer; ask: Send }> {
+): Promise<{ server: TestServer; send: Send }> {
   const options = { set: [...LOGINS, ...set], ...(root === undefined ? {} : { root }) };
   const server = await startTestServer(options);
   t.teardown(() => server.stop());
@@ -59,29 +59,29 @@ async function usersOn(
     const response = await fetch(`${server.url}/exec?query=${query}`, { headers: login });
     t.is(response.status, 200, `${statement}: ${await response.text()}`);
   }
-  return { server, ask: (...asked) => request(server, ...asked) };
+  return { server, send: (...args) => request(server, ...args) };
 }
 
-async function created(ask: Send, user: string, title: string, text: string): Promise<string> {
-  const { body } = await ask(user, 'POST', `notebooks?title=${encodeURIComponent(title)}`, text);
+async function created(send: Send, user: string, title: string, text: string): Promise<string> {
+  const { body } = await send(user, 'POST', `notebooks?title=${encodeURIComponent(title)}`, text);
   return String(body.id);
 }
 
 test('a notebook is saved with its versions and survives a restart', async (t) => {
-  const { server, ask } = await usersOn(t);
-  const id = await created(ask, 'ann', 'Prices today', 'one');
-  t.is((await ask('ann', 'GET', `notebook?id=${id}`)).body['text'], 'one');
+  const { server, send } = await usersOn(t);
+  const id = await created(send, 'ann', 'Prices today', 'one');
+  t.is((await send('ann', 'GET', `notebook?id=${id}`)).body['text'], 'one');
   const path = `notebook?id=${id}&title=Prices`;
-  t.like(await ask('ann', 'PUT', `${path}&version=1`, 'twö'), {
+  t.like(await send('ann', 'PUT', `${path}&version=1`, 'twö'), {
     status: 200,
     body: { version: 2, title: 'Prices', changedBy: 'ann', access: 'own', mine: true },
   });
-  const same = await ask('ann', 'PUT', `${path}&version=2`, 'twö');
+  const same = await send('ann', 'PUT', `${path}&version=2`, 'twö');
   t.is(same.body.version, 2, 'saving an unchanged text creates no version');
-  t.is((await ask('ann', 'GET', `notebook?id=${id}&version=1`)).body['text'], 'one');
+  t.is((await send('ann', 'GET', `notebook?id=${id}&version=1`)).body['text'], 'one');
   server.process.kill('SIGKILL');
   await new Promise((resolve) => server.process.once('exit', resolve));
-  const { ask: later } = await usersOn(t, [], server.root);
+  const { send: later } = await usersOn(t, [], server.root);
   t.like((await later('ann', 'GET', `notebook?id=${id}`)).body, { text: 'twö', version: 2 });
   const versions = (await later('ann', 'GET', `notebook/versions?id=${id}`)).body;
   t.like(versions, { 0: { version: 1, title: 'Prices today' }, 1: { version: 2 } } as never);
@@ -91,14 +91,14 @@ test('a notebook is saved with its versions and survives a restart', async (t) =
 });
 
 test("a conflicting save is refused with the earlier user's name; nothing is lost", async (t) => {
-  const { ask } = await usersOn(t);
-  const id = await created(ask, 'ann', 'Shared', 'base');
+  const { send } = await usersOn(t);
+  const id = await created(send, 'ann', 'Shared', 'base');
   const shares = JSON.stringify({ shares: [{ name: 'ben', access: 'write' }], link: false });
-  t.is((await ask('ann', 'PUT', `notebook/access?id=${id}`, shares)).status, 200);
+  t.is((await send('ann', 'PUT', `notebook/access?id=${id}`, shares)).status, 200);
   const path = `notebook?id=${id}&title=Shared&version=1`;
   const both = await Promise.all([
-    ask('ann', 'PUT', path, 'of ann'),
-    ask('ben', 'PUT', path, 'of ben'),
+    send('ann', 'PUT', path, 'of ann'),
+    send('ben', 'PUT', path, 'of ben'),
   ]);
   t.deepEqual(both.map(({ status }) => status).sort(), [200, 409]);
   const isFirst = both[0].status === 200;
@@ -106,8 +106,8 @@ test("a conflicting save is refused with the earlier user's name; nothing is los
   const refused = both.find(({ status }) => status === 409);
   t.like(refused?.body['now'], { version: 2, changedBy: winner });
   t.regex(refused?.body.error ?? '', new RegExp(`version 2 was saved by '${winner}'`));
-  t.is((await ask(loser, 'GET', `notebook?id=${id}`)).body['text'], `of ${winner}`);
-  const again = await ask(winner, 'PUT', path, `of ${winner}`);
+  t.is((await send(loser, 'GET', `notebook?id=${id}`)).body['text'], `of ${winner}`);
+  const again = await send(winner, 'PUT', path, `of ${winner}`);
   t.like(
     again,
     { status: 200, body: { version: 2 } },
@@ -116,19 +116,19 @@ test("a conflicting save is refused with the earlier user's name; nothing is los
 });
 
 test('of a hundred concurrent saves of one version exactly one succeeds', async (t) => {
-  const { ask } = await usersOn(t);
-  const id = await created(ask, 'ann', 'Race', 'base');
+  const { send } = await usersOn(t);
+  const id = await created(send, 'ann', 'Race', 'base');
   const path = `notebook?id=${id}&title=Race&version=1`;
   const texts = Array.from({ length: 100 }, (_, index) => `text ${index}`);
-  const answers = await Promise.all(texts.map((text) => ask('ann', 'PUT', path, text)));
+  const answers = await Promise.all(texts.map((text) => send('ann', 'PUT', path, text)));
   const won = answers.flatMap(({ status }, index) => (status === 200 ? [texts[index]] : []));
   t.is(won.length, 1);
-  t.is((await ask('ann', 'GET', `notebook?id=${id}`)).body['text'], won[0]);
+  t.is((await send('ann', 'GET', `notebook?id=${id}`)).body['text'], won[0]);
 });
 
 test('users without access learn nothing about a notebook; readers cannot write', async (t) => {
-  const { server, ask } = await usersOn(t);
-  const id = await created(ask, 'ann', 'Mine', 'secret');
+  const { server, send } = await usersOn(t);
+  const id = await created(send, 'ann', 'Mine', 'secret');
   const put = `notebook?id=${id}&title=Mine&version=1`;
   const calls: [string, string, string?][] = [
     ['GET', `notebook?id=${id}`],
@@ -141,69 +141,69 @@ test('users without access learn nothing about a notebook; readers cannot write'
   const statuses = async (user: string): Promise<number[]> => {
     const all: number[] = [];
     for (const call of calls) {
-      all.push((await ask(user, ...call)).status);
+      all.push((await send(user, ...call)).status);
     }
     return all;
   };
   t.deepEqual(await statuses('ben'), [404, 404, 404, 404, 404, 404]);
   t.deepEqual(await statuses(''), [401, 401, 401, 401, 401, 401]);
   const read = { shares: [{ name: 'quants', access: 'read' }], link: false };
-  await ask('ann', 'PUT', `notebook/access?id=${id}`, JSON.stringify(read));
+  await send('ann', 'PUT', `notebook/access?id=${id}`, JSON.stringify(read));
   t.deepEqual(await statuses('cy'), [200, 403, 403, 403, 403, 403], 'access through the group');
-  t.like(await ask('cy', 'GET', 'notebooks'), { body: { 0: { access: 'read', mine: false } } });
+  t.like(await send('cy', 'GET', 'notebooks'), { body: { 0: { access: 'read', mine: false } } });
   t.deepEqual(await statuses('ben'), [404, 404, 404, 404, 404, 404]);
   const login = { Authorization: `Basic ${btoa('admin:secret')}` };
   const out = encodeURIComponent('REMOVE USER cy FROM quants');
   await fetch(`${server.url}/exec?query=${out}`, { headers: login });
   t.deepEqual(await statuses('cy'), [404, 404, 404, 404, 404, 404], 'the user left the group');
-  t.like(await ask('admin', 'GET', `notebook?id=${id}`), { body: { access: 'own', mine: false } });
+  t.like(await send('admin', 'GET', `notebook?id=${id}`), { body: { access: 'own', mine: false } });
 });
 
 test('a re-created user name does not inherit notebooks', async (t) => {
-  const { server, ask } = await usersOn(t);
+  const { server, send } = await usersOn(t);
   const run = async (query: string): Promise<number> => {
     const login = { Authorization: `Basic ${btoa('admin:secret')}` };
     const address = `${server.url}/exec?query=${encodeURIComponent(query)}`;
     return (await fetch(address, { headers: login })).status;
   };
-  const id = await created(ask, 'ann', 'Mine', 'secret');
+  const id = await created(send, 'ann', 'Mine', 'secret');
   const shares = { shares: [{ name: 'ben', access: 'write' }], link: false };
-  await ask('ann', 'PUT', `notebook/access?id=${id}`, JSON.stringify(shares));
-  t.is((await ask('ben', 'GET', `notebook?id=${id}`)).status, 200);
+  await send('ann', 'PUT', `notebook/access?id=${id}`, JSON.stringify(shares));
+  t.is((await send('ben', 'GET', `notebook?id=${id}`)).status, 200);
   for (const name of ['ann', 'ben']) {
     t.is(await run(`DROP USER ${name}`), 200);
     t.is(await run(`CREATE USER ${name} WITH PASSWORD 'p'`), 200);
     t.is(await run(`GRANT HTTP TO ${name}`), 200);
-    t.is((await ask(name, 'GET', `notebook?id=${id}`)).status, 404);
+    t.is((await send(name, 'GET', `notebook?id=${id}`)).status, 404);
   }
 });
 
 test('a link lets logged-in users read until it is revoked', async (t) => {
-  const { ask } = await usersOn(t);
-  const id = await created(ask, 'ann', 'Linked', 'text');
+  const { send } = await usersOn(t);
+  const id = await created(send, 'ann', 'Linked', 'text');
   const access = `notebook/access?id=${id}`;
-  const made = await ask('ann', 'PUT', access, '{"shares":[],"link":true}');
+  const made = await send('ann', 'PUT', access, '{"shares":[],"link":true}');
   const link = String(made.body['link']);
   t.regex(link, /^[\w-]{32}$/);
-  t.like(await ask('ben', 'POST', 'notebook/linked', link), {
+  t.like(await send('ben', 'POST', 'notebook/linked', link), {
     status: 200,
     body: { text: 'text', access: 'read', owner: 'ann' },
   });
-  t.false('link' in (await ask('ben', 'POST', 'notebook/linked', link)).body);
-  t.is((await ask('', 'POST', 'notebook/linked', link)).status, 401);
-  t.is((await ask('ben', 'GET', `notebook?id=${id}`)).status, 404, 'access requires the link');
-  await ask('ann', 'PUT', access, '{"shares":[],"link":false}');
-  t.is((await ask('ben', 'POST', 'notebook/linked', link)).status, 404);
-  const other = await ask('ann', 'PUT', access, '{"shares":[],"link":true}');
+  t.false('link' in (await send('ben', 'POST', 'notebook/linked', link)).body);
+  t.is((await send('', 'POST', 'notebook/linked', link)).status, 401);
+  t.is((await send('ben', 'GET', `notebook?id=${id}`)).status, 404, 'access requires the link');
+  await send('ann', 'PUT', access, '{"shares":[],"link":false}');
+  t.is((await send('ben', 'POST', 'notebook/linked', link)).status, 404);
+  const other = await send('ann', 'PUT', access, '{"shares":[],"link":true}');
   t.not(other.body['link'], link);
 });
 
 test('sharing cannot be used to probe user names without LIST USERS', async (t) => {
-  const { ask } = await usersOn(t);
-  const id = await created(ask, 'ann', 'Mine', 'x');
+  const { send } = await usersOn(t);
+  const id = await created(send, 'ann', 'Mine', 'x');
   const share = async (user: string, name: string): Promise<Answer> => {
     const body = JSON.stringify({ shares: [{ name, access: 'read' }], link: false });
-    return await ask(user, 'PUT', `notebook/access?id=${id}`, body);
+    return await send(user, 'PUT', `notebook/access?id=${id}`, body);
   };
   const [known, unknown] = [await share('ann', 'ben'), await share('ann', 'nobody')];
   const [a, b] = [known, unknown].map(({ body }) => JSON.stringify(body));
@@ -212,7 +212,7 @@ test('sharing cannot be used to probe user names without LIST USERS', async (t) 
 });
 
 test('size, number, total bytes and versions of notebooks are limited', async (t) => {
-  const { ask } = await usersOn(t, [
+  const { send } = await usersOn(t, [
     'notebooks.max.size=64K',
     'notebooks.max.count=3',
     'notebooks.max.versions=3',
@@ -221,16 +221,16 @@ test('size, number, total bytes and versions of notebooks are limited', async (t
   ]);
   const noise = (length: number): string =>
     Buffer.from(Array.from({ length }, () => Math.floor(Math.random() * 256))).toString('base64');
-  t.is((await ask('ann', 'POST', 'notebooks?title=a', 'x'.repeat(65_537))).status, 413);
-  const id = await created(ask, 'ann', 'a', noise(40_000));
-  const full = await ask('ann', 'POST', 'notebooks?title=b', noise(48_000));
+  t.is((await send('ann', 'POST', 'notebooks?title=a', 'x'.repeat(65_537))).status, 413);
+  const id = await created(send, 'ann', 'a', noise(40_000));
+  const full = await send('ann', 'POST', 'notebooks?title=b', noise(48_000));
   t.is(full.status, 201);
-  t.like(await ask('ann', 'POST', 'notebooks?title=c', noise(20_000)), { status: 507 });
-  t.like(await ask('ben', 'POST', 'notebooks?title=c', noise(45_000)), { status: 507 });
-  await ask('ann', 'DELETE', `notebook?id=${full.body.id ?? ''}`);
-  t.is((await ask('ben', 'POST', 'notebooks?title=c', noise(45_000))).status, 201);
+  t.like(await send('ann', 'POST', 'notebooks?title=c', noise(20_000)), { status: 507 });
+  t.like(await send('ben', 'POST', 'notebooks?title=c', noise(45_000)), { status: 507 });
+  await send('ann', 'DELETE', `notebook?id=${full.body.id ?? ''}`);
+  t.is((await send('ben', 'POST', 'notebooks?title=c', noise(45_000))).status, 201);
   for (const version of [1, 2, 3, 4]) {
-    const saved = await ask(
+    const saved = await send(
       'ann',
       'PUT',
       `notebook?id=${id}&title=a&version=${version}`,
@@ -238,17 +238,17 @@ test('size, number, total bytes and versions of notebooks are limited', async (t
     );
     t.is(saved.status, 200);
   }
-  const versions = (await ask('ann', 'GET', `notebook/versions?id=${id}`)).body;
+  const versions = (await send('ann', 'GET', `notebook/versions?id=${id}`)).body;
   t.like(versions, { 0: { version: 3 }, 1: { version: 4 }, 2: { version: 5 }, length: 3 } as never);
-  t.is((await ask('ann', 'GET', `notebook?id=${id}&version=1`)).status, 404);
-  t.is((await ask('ann', 'POST', 'notebooks?title=x', 'x')).status, 201);
-  t.is((await ask('ann', 'POST', 'notebooks?title=y', 'y')).status, 201);
-  t.like(await ask('ann', 'POST', 'notebooks?title=z', 'z'), { status: 507 });
+  t.is((await send('ann', 'GET', `notebook?id=${id}&version=1`)).status, 404);
+  t.is((await send('ann', 'POST', 'notebooks?title=x', 'x')).status, 201);
+  t.is((await send('ann', 'POST', 'notebooks?title=y', 'y')).status, 201);
+  t.like(await send('ann', 'POST', 'notebooks?title=z', 'z'), { status: 507 });
 });
 
 test('invalid titles, contents and shares are refused with the reason', async (t) => {
-  const { ask } = await usersOn(t);
-  const id = await created(ask, 'ann', 'a', 'x');
+  const { send } = await usersOn(t);
+  const id = await created(send, 'ann', 'a', 'x');
   const title = (text: string): string => `notebooks?title=${encodeURIComponent(text)}`;
   const cases: [string, string, string | Buffer | undefined, RegExp][] = [
     ['POST', 'notebooks', 'x', /missing title/],
@@ -275,14 +275,14 @@ test('invalid titles, contents and shares are refused with the reason', async (t
     ],
   ];
   for (const [method, path, body, expected] of cases) {
-    const { status, body: answer } = await ask('ann', method, path, body);
+    const { status, body: answer } = await send('ann', method, path, body);
     t.is(status, 400, path);
     t.regex(answer.error ?? '', expected);
   }
-  t.is((await ask('ann', 'GET', 'notebook?id=constructor')).status, 404);
+  t.is((await send('ann', 'GET', 'notebook?id=constructor')).status, 404);
   const odd = '\u0000<script>\u202E\ud83d\ude00\r\n'.repeat(100);
-  const kept = await created(ask, 'ann', 'odd', odd);
-  t.is((await ask('ann', 'GET', `notebook?id=${kept}`)).body['text'], odd);
+  const kept = await created(send, 'ann', 'odd', odd);
+  t.is((await send('ann', 'GET', `notebook?id=${kept}`)).body['text'], odd);
 });
 
 test('a server without logins, or with notebooks disabled, saves no notebooks', async (t) => {

@@ -26,7 +26,7 @@ async function serverWith(
   return server;
 }
 
-async function ask(
+async function send(
   { url }: TestServer,
   login: string,
   changes?: { readonly id: string; readonly body: string },
@@ -55,45 +55,45 @@ const putting = (name: string, entry: object): string =>
 test('only the user can read and write a workspace; the later change wins', async (t) => {
   const server = await serverWith(t, []);
   await addUser(server, 'ann');
-  const { body: own } = await ask(server, 'ann:p');
+  const { body: own } = await send(server, 'ann:p');
   t.deepEqual(own.entries, {});
   t.is(Buffer.from(own.key, 'base64').length, 32);
   const save = (entry: object, login = 'ann:p'): Promise<{ status: number; body: Workspace }> =>
-    ask(server, login, { id: own.id, body: putting('tab/1', entry) });
+    send(server, login, { id: own.id, body: putting('tab/1', entry) });
   t.is((await save({ changed: 20, tab: 'later' })).status, 200);
   t.is((await save({ changed: 10, tab: 'earlier' })).status, 200);
-  t.deepEqual((await ask(server, 'ann:p')).body, {
+  t.deepEqual((await send(server, 'ann:p')).body, {
     ...own,
     entries: { 'tab/1': { changed: 20, tab: 'later' } },
   });
   // The administrator has a workspace of their own, to which a page of ann cannot write.
-  const { body: admins } = await ask(server, 'admin:quest');
+  const { body: admins } = await send(server, 'admin:quest');
   t.deepEqual(admins.entries, {});
   t.not(admins.key, own.key);
   t.is((await save({ changed: 30 }, 'admin:quest')).status, 403);
-  t.deepEqual((await ask(server, 'admin:quest')).body.entries, {});
-  t.is((await ask(server, '')).status, 401);
+  t.deepEqual((await send(server, 'admin:quest')).body.entries, {});
+  t.is((await send(server, '')).status, 401);
   const removal = { id: own.id, body: JSON.stringify({ put: {}, remove: ['tab/1'] }) };
-  t.is((await ask(server, 'ann:p', removal)).status, 200);
-  t.deepEqual((await ask(server, 'ann:p')).body, own);
+  t.is((await send(server, 'ann:p', removal)).status, 200);
+  t.deepEqual((await send(server, 'ann:p')).body, own);
 });
 
 test('a user re-created under an old name has an empty workspace', async (t) => {
   const server = await serverWith(t, []);
   await addUser(server, 'ann');
-  const { body: first } = await ask(server, 'ann:p');
-  await ask(server, 'ann:p', { id: first.id, body: putting('tab/1', { changed: 1 }) });
+  const { body: first } = await send(server, 'ann:p');
+  await send(server, 'ann:p', { id: first.id, body: putting('tab/1', { changed: 1 }) });
   const headers = { Authorization: `Basic ${btoa('admin:quest')}` };
   await fetch(`${server.url}/exec?query=${encodeURIComponent('DROP USER ann')}`, { headers });
   await addUser(server, 'ann');
-  const { body: second } = await ask(server, 'ann:p');
+  const { body: second } = await send(server, 'ann:p');
   t.deepEqual(second.entries, {});
   t.not(second.id, first.id);
 });
 
 test('invalid workspace changes are refused', async (t) => {
   const server = await serverWith(t, []);
-  const { body: own } = await ask(server, 'admin:quest');
+  const { body: own } = await send(server, 'admin:quest');
   const bodies = [
     '',
     'null',
@@ -111,9 +111,9 @@ test('invalid workspace changes are refused', async (t) => {
     '{"put":{},"remove":["identity"]}',
   ];
   for (const body of bodies) {
-    t.is((await ask(server, 'admin:quest', { id: own.id, body })).status, 400, body);
+    t.is((await send(server, 'admin:quest', { id: own.id, body })).status, 400, body);
   }
-  t.deepEqual((await ask(server, 'admin:quest')).body, own);
+  t.deepEqual((await send(server, 'admin:quest')).body, own);
 });
 
 test('limits are enforced, drafts displace the log, and restarts change nothing', async (t) => {
@@ -124,7 +124,7 @@ test('limits are enforced, drafts displace the log, and restarts change nothing'
   ];
   const server = await startTestServer({ set: ['acl.enabled=true', ...limits] });
   t.teardown(() => server.stop());
-  const { body: own } = await ask(server, 'admin:quest');
+  const { body: own } = await send(server, 'admin:quest');
   // Random text that hardly compresses.
   let seed = 1;
   const text = (length: number): string =>
@@ -134,7 +134,7 @@ test('limits are enforced, drafts displace the log, and restarts change nothing'
     }).join('');
   const save = async (name: string, length: number, changed: number): Promise<number> =>
     (
-      await ask(server, 'admin:quest', {
+      await send(server, 'admin:quest', {
         id: own.id,
         body: putting(name, { changed, text: text(length) }),
       })
@@ -143,13 +143,13 @@ test('limits are enforced, drafts displace the log, and restarts change nothing'
     t.is(await save(`log/${entry}`, 1000, entry), 200);
   }
   t.is(await save('tab/1', 4000, 7), 200);
-  const { entries } = (await ask(server, 'admin:quest')).body;
+  const { entries } = (await send(server, 'admin:quest')).body;
   t.true('tab/1' in entries && 'log/6' in entries && !('log/1' in entries));
   t.is(await save('tab/2', 9000, 8), 507);
-  t.deepEqual((await ask(server, 'admin:quest')).body.entries, entries);
+  t.deepEqual((await send(server, 'admin:quest')).body.entries, entries);
   const ended = once(server.process, 'exit');
   server.process.kill('SIGKILL');
   await ended;
   const restarted = await serverWith(t, limits, server.root);
-  t.deepEqual((await ask(restarted, 'admin:quest')).body, { ...own, entries });
+  t.deepEqual((await send(restarted, 'admin:quest')).body, { ...own, entries });
 });

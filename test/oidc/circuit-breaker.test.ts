@@ -8,7 +8,7 @@ import { FakeTransport, HandClock, settingsOf } from './fakes.js';
 
 const MAX_FAILURES = 5;
 
-function place(): {
+function setup(): {
   readonly transport: FakeTransport;
   readonly clocks: HandClock;
   readonly provider: IdentityProvider;
@@ -29,17 +29,17 @@ const DOWN = [
 
 for (const [index, failure] of DOWN.entries()) {
   test(`after repeated failures the provider is not called for a while: ${index}`, async (t) => {
-    const { transport, clocks, provider } = place();
+    const { transport, clocks, provider } = setup();
     t.is((await provider.token('first')).kind, 'known');
     transport.replies.set('/me', () => failure);
     for (let round = 0; round < MAX_FAILURES; round += 1) {
       t.is((await provider.token(`a${round}`)).kind, 'unavailable');
     }
-    const asked = transport.count('/me');
+    const requests = transport.count('/me');
     t.like(await provider.token('b'), { kind: 'unavailable', seconds: 10 });
     clocks.pass(9_500);
     t.like(await provider.token('c'), { kind: 'unavailable', seconds: 1 });
-    t.is(transport.count('/me'), asked);
+    t.is(transport.count('/me'), requests);
     t.is((await provider.token('first')).kind, 'known', 'cached logins remain valid');
 
     clocks.pass(500);
@@ -47,7 +47,7 @@ for (const [index, failure] of DOWN.entries()) {
     t.is((await provider.token('e')).kind, 'unavailable');
     t.is(
       transport.count('/me'),
-      asked + 1,
+      requests + 1,
       'one request probes the provider, later ones are not sent',
     );
 
@@ -59,19 +59,19 @@ for (const [index, failure] of DOWN.entries()) {
 }
 
 test('one request probes the provider while the others are refused immediately', async (t) => {
-  const { transport, clocks, provider } = place();
+  const { transport, clocks, provider } = setup();
   transport.replies.set('/me', () => new ProviderUnavailable('down'));
   for (let round = 0; round < MAX_FAILURES; round += 1) {
     await provider.token(`a${round}`);
   }
   clocks.pass(10_000);
-  const asked = transport.count('/me');
+  const requests = transport.count('/me');
   let answer = (): void => undefined;
-  const held = new Promise<void>((resolve) => {
+  const blocked = new Promise<void>((resolve) => {
     answer = resolve;
   });
   transport.replies.set('/me', async () => {
-    await held;
+    await blocked;
     return { body: JSON.stringify({ sub: 'jo' }) };
   });
   const trying = provider.token('b');
@@ -84,11 +84,11 @@ test('one request probes the provider while the others are refused immediately',
   );
   answer();
   t.is((await trying).kind, 'known');
-  t.is(transport.count('/me'), asked + 2, 'one probe request, then the request itself');
+  t.is(transport.count('/me'), requests + 2, 'one probe request, then the request itself');
 });
 
 test('tokens whose calls fail do not block other tokens', async (t) => {
-  const { transport, provider } = place();
+  const { transport, provider } = setup();
   const failures = [...DOWN, new ProviderUnavailable('no response within 5000 ms')];
   // A proxy in front of the provider fails for the `bad` tokens and succeeds for `good`.
   transport.replies.set('/me', ({ headers }) => {
@@ -106,7 +106,7 @@ test('tokens whose calls fail do not block other tokens', async (t) => {
 });
 
 test('concurrent failures trigger a single probe', async (t) => {
-  const { transport, provider } = place();
+  const { transport, provider } = setup();
   transport.replies.set('/me', () => ({ status: 503 }));
   const tokens = Array.from({ length: 4 * MAX_FAILURES }, (_, index) => `a${index}`);
   await Promise.all(tokens.map(async (token) => await provider.token(token)));
@@ -115,7 +115,7 @@ test('concurrent failures trigger a single probe', async (t) => {
 });
 
 test('responses that a single token can cause do not open the circuit breaker', async (t) => {
-  const { transport, provider } = place();
+  const { transport, provider } = setup();
   const statuses = [400, 401, 429, 500];
   for (const status of statuses) {
     transport.replies.set('/me', () => ({ status }));

@@ -15,7 +15,7 @@ import { TestProvider } from './provider.js';
 
 const OWN_PAGE = { 'Sec-Fetch-Site': 'same-origin' };
 
-interface Place {
+interface Setup {
   readonly provider: TestProvider;
   readonly directory: FakeDirectory;
   readonly harness: Harness;
@@ -25,13 +25,13 @@ interface Place {
 }
 
 /** Starts a server that is closed at the end of the test. */
-async function placeFor(t: ExecutionContext, ...set: readonly string[]): Promise<Place> {
-  const here = await place(...set);
+async function setupFor(t: ExecutionContext, ...set: readonly string[]): Promise<Setup> {
+  const here = await setup(...set);
   t.teardown(() => here.close());
   return here;
 }
 
-async function place(...set: readonly string[]): Promise<Place> {
+async function setup(...set: readonly string[]): Promise<Setup> {
   const provider = await TestProvider.start();
   provider.addPerson('jo', { groups: ['writers'] });
   provider.addPerson('al');
@@ -69,9 +69,9 @@ const basic = (user: string, password: string): Record<string, string> => ({
 });
 const bearer = (token: string): Record<string, string> => ({ Authorization: `Bearer ${token}` });
 
-let usual: Place;
+let usual: Setup;
 test.before(async () => {
-  usual = await place();
+  usual = await setup();
   await usual.exec(bearer((await usual.provider.token('jo')).access));
 });
 test.after.always(() => usual.close());
@@ -159,25 +159,25 @@ test('names and passwords are UTF-8, and passwords may contain colons', async (t
 });
 
 test('programs get a password challenge if configured', async (t) => {
-  const here = await placeFor(t, 'acl.basic.auth.realm.enabled=true');
-  const asked = async (...lines: readonly string[]): Promise<boolean> => {
+  const here = await setupFor(t, 'acl.basic.auth.realm.enabled=true');
+  const query = async (...lines: readonly string[]): Promise<boolean> => {
     const head = ['GET /exec?query=rows+1 HTTP/1.1', 'Host: x', 'Connection: close', ...lines];
     const answer = await sendRaw(here.harness.port, `${head.join('\r\n')}\r\n\r\n`);
     return /^WWW-Authenticate: Basic realm=/im.test(answer);
   };
-  t.true(await asked());
-  t.false(await asked('Accept: text/html'));
-  t.false(await asked('Sec-Fetch-Site: same-origin'));
+  t.true(await query());
+  t.false(await query('Accept: text/html'));
+  t.false(await query('Sec-Fetch-Site: same-origin'));
 });
 
 test('tokens issued by this database are checked locally', async (t) => {
-  const here = await placeFor(t);
+  const here = await setupFor(t);
   t.is((await here.exec(bearer('tdm_abc'))).status, 200);
   t.is(here.provider.count('/me'), 0);
 });
 
 test('a verified password is not checked again until it changes', async (t) => {
-  const here = await placeFor(t);
+  const here = await setupFor(t);
   for (let round = 0; round < 5; round += 1) {
     t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200);
   }
@@ -190,7 +190,7 @@ test('a verified password is not checked again until it changes', async (t) => {
 });
 
 test('a thousand requests with one new token call the provider once', async (t) => {
-  const here = await placeFor(t);
+  const here = await setupFor(t);
   const { access } = await here.provider.token('jo');
   here.provider.faults.set('/me', { kind: 'delay', ms: 50 });
   // On a busy machine a thousand connections cannot be opened in time.
@@ -212,7 +212,7 @@ test('a thousand requests with one new token call the provider once', async (t) 
 });
 
 test('a provider outage does not end existing logins', async (t) => {
-  const here = await placeFor(t, 'acl.oidc.http.timeout=3s');
+  const here = await setupFor(t, 'acl.oidc.http.timeout=3s');
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
   const html = '<h1>500</h1>';
@@ -233,7 +233,7 @@ test('a provider outage does not end existing logins', async (t) => {
 });
 
 test('malformed responses of the provider never log a user in', async (t) => {
-  const here = await placeFor(t);
+  const here = await setupFor(t);
   const bodies = ['<html>', '{}', '[]', 'x'.repeat(2_000_000)];
   for (const [index, body] of bodies.entries()) {
     here.provider.faults.set('/me', { kind: 'answer', status: 200, type: 'text/html', body });
@@ -243,16 +243,16 @@ test('malformed responses of the provider never log a user in', async (t) => {
 });
 
 test('a hanging provider does not delay other users', async (t) => {
-  const here = await placeFor(t, 'acl.oidc.cache.ttl=1h');
+  const here = await setupFor(t, 'acl.oidc.cache.ttl=1h');
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
   here.provider.faults.set('/me', { kind: 'hang' });
-  const asked = here.provider.count('/me');
+  const requests = here.provider.count('/me');
   const hanging = Array.from({ length: 50 }, (_, index) => here.exec(bearer(`new${index}`)));
-  await until(() => here.provider.count('/me') - asked >= 32, 'all requests are in flight');
+  await until(() => here.provider.count('/me') - requests >= 32, 'all requests are in flight');
   t.is((await here.exec(bearer(access))).status, 200);
   t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200);
-  t.is(here.provider.count('/me') - asked, 32, 'the number of concurrent requests is limited');
+  t.is(here.provider.count('/me') - requests, 32, 'the number of concurrent requests is limited');
   here.provider.faults.clear();
   here.provider.dropConnections();
   for (const { status } of await Promise.all(hanging)) {
@@ -261,7 +261,7 @@ test('a hanging provider does not delay other users', async (t) => {
 });
 
 test('a group removed at the provider is lost when the cached response expires', async (t) => {
-  const here = await placeFor(t, 'acl.oidc.cache.ttl=1s');
+  const here = await setupFor(t, 'acl.oidc.cache.ttl=1s');
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
   here.provider.setGroups('jo', []);
@@ -273,7 +273,7 @@ test('a group removed at the provider is lost when the cached response expires',
 });
 
 test('changes of a group in the database apply immediately', async (t) => {
-  const here = await placeFor(t);
+  const here = await setupFor(t);
   const { access } = await here.provider.token('jo');
   t.is((await here.exec(bearer(access))).status, 200);
   here.directory.allowedGroups.delete('writers');
@@ -283,7 +283,7 @@ test('changes of a group in the database apply immediately', async (t) => {
 });
 
 test('a session ends with the token that started it', async (t) => {
-  const here = await placeFor(t, 'acl.oidc.cache.ttl=0');
+  const here = await setupFor(t, 'acl.oidc.cache.ttl=0');
   const { access } = await here.provider.token('jo');
   const { headers } = await here.exec(bearer(access), '&session=true');
   const Cookie = (headers.get('set-cookie') ?? '').split(';')[0] ?? '';
@@ -309,29 +309,29 @@ test('new credentials start a new session and end the previous one', async (t) =
 });
 
 test('provider passwords are refused by default', async (t) => {
-  const here = await placeFor(t);
+  const here = await setupFor(t);
   t.is((await here.exec(basic('jo', 'secret'))).status, 401);
   t.is(here.provider.count('/token'), 0);
 });
 
 test('provider passwords are accepted when enabled', async (t) => {
-  const here = await placeFor(t, 'acl.oidc.ropc.flow.enabled=true');
+  const here = await setupFor(t, 'acl.oidc.ropc.flow.enabled=true');
   t.is((await here.exec(basic('jo', 'secret'))).status, 200);
   t.is((await here.exec(basic('al', 'secret'))).status, 403);
   t.is((await here.exec(basic('jo', 'wrong'))).status, 401);
-  const asked = here.provider.count('/token');
+  const requests = here.provider.count('/token');
   t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200);
   t.is((await here.exec(basic('ann', 'wrong'))).status, 401);
   t.is(
     here.provider.count('/token'),
-    asked,
+    requests,
     'passwords of local users are not sent to the provider',
   );
   t.false(here.lines.join('').includes('secret'));
 });
 
 test('password guessing is throttled by name and by address', async (t) => {
-  const here = await placeFor(t, 'acl.oidc.ropc.flow.enabled=true');
+  const here = await setupFor(t, 'acl.oidc.ropc.flow.enabled=true');
   for (let round = 0; round < 10; round += 1) {
     t.is((await here.exec(basic('jo', `guess ${round}`))).status, 401);
   }
@@ -341,14 +341,14 @@ test('password guessing is throttled by name and by address', async (t) => {
   for (let round = 0; round < 50; round += 1) {
     await here.exec(basic(`name ${round}`, 'spring2026'));
   }
-  const asked = here.provider.count('/token');
+  const requests = here.provider.count('/token');
   t.is((await here.exec(basic('another', 'spring2026'))).status, 429);
-  t.is(here.provider.count('/token'), asked);
+  t.is(here.provider.count('/token'), requests);
   t.is((await here.exec(basic('ann', 'pä:ss'))).status, 200, 'local users are not throttled');
 });
 
 test('a token whose scope is too narrow is refused with the missing scope', async (t) => {
-  const here = await placeFor(t);
+  const here = await setupFor(t);
   const { access } = await here.provider.token('jo');
   // The provider requires openid for user information; a refusal for that reason is simulated.
   here.provider.narrow = true;
@@ -358,7 +358,7 @@ test('a token whose scope is too narrow is refused with the missing scope', asyn
 });
 
 test('tokens signed by known and new keys are accepted, foreign keys refused', async (t) => {
-  const here = await placeFor(t, 'acl.oidc.groups.encoded.in.token=true');
+  const here = await setupFor(t, 'acl.oidc.groups.encoded.in.token=true');
   const { id } = await here.provider.token('jo');
   t.is((await here.exec(bearer(id))).status, 200);
   const other = await TestProvider.start();
@@ -470,7 +470,7 @@ test('the page connects only to the provider, with no foreign scripts or frames'
 });
 
 test('checking an unknown name takes as much work as a known name', async (t) => {
-  const here = await placeFor(t);
+  const here = await setupFor(t);
   const work = async (user: string): Promise<number> => {
     const before = here.directory.checks;
     t.is((await here.exec(basic(user, 'guess'))).status, 401);

@@ -194,7 +194,7 @@ test('a token that can be decoded must be issued for this service', async (t) =>
   t.is((await provider.token(await token({}))).kind, 'known');
   t.is((await provider.token(await token({ aud: 'account', azp: 'console' }))).kind, 'known');
   t.is((await provider.token(await token({ aud: 'x', client_id: 'console' }))).kind, 'known');
-  const asked = transport.count('/me');
+  const requests = transport.count('/me');
   for (const claims of [
     { aud: 'other' },
     { aud: ['other', 'third'], azp: 'other' },
@@ -203,7 +203,7 @@ test('a token that can be decoded must be issued for this service', async (t) =>
   ]) {
     t.is((await provider.token(await token(claims))).kind, 'refused', JSON.stringify(claims));
   }
-  t.is(transport.count('/me'), asked, 'no request was sent');
+  t.is(transport.count('/me'), requests, 'no request was sent');
   t.is((await provider.token(await token({ exp: clock.seconds - 20 }))).kind, 'known');
 });
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import test from 'ava';
 
 import { startTestServer } from '../golden/server.js';
-import { ask, rowsOf } from '../limits/client.js';
+import { send, rowsOf } from '../limits/client.js';
 
 /** Bytes at the start of a file: the header and the values of its first pages. */
 const HEAD_BYTES = 180;
@@ -17,18 +17,18 @@ test('a flipped bit never causes an internal error', async (t) => {
     await rowsOf(server, 'create table t (i int, s symbol, d double)');
     await rowsOf(server, "insert into t select x::int, 'k' || (x % 3), x from long_sequence(20)");
     const exported = await fetch(`${server.url}/exp?fmt=parquet&query=t`);
-    const whole = Buffer.from(await exported.arrayBuffer());
-    t.true(whole.length > HEAD_BYTES);
+    const complete = Buffer.from(await exported.arrayBuffer());
+    t.true(complete.length > HEAD_BYTES);
     const file = join(server.root, 'import', 'damaged.parquet');
     await mkdir(join(server.root, 'import'), { recursive: true });
     const wrong: string[] = [];
     let stopped = 0;
     for (let at = 4; at < HEAD_BYTES; at += 1) {
       for (const bit of [1, 5]) {
-        const damaged = Buffer.from(whole);
-        damaged[at] = (whole[at] ?? 0) ^ (1 << bit);
+        const damaged = Buffer.from(complete);
+        damaged[at] = (complete[at] ?? 0) ^ (1 << bit);
         await writeFile(file, damaged);
-        const { status, error } = await ask(
+        const { status, error } = await send(
           server,
           "select * from read_parquet('damaged.parquet')",
         );
@@ -79,7 +79,7 @@ test('columns nested hundreds of levels deep are read; a million are refused', a
       [1_000_000, /nested more than 1000 levels deep$/],
     ] as const) {
       await writeFile(join(folder, 'deep.parquet'), nestedFile(levels));
-      const { rows, error } = await ask(server, "select * from read_parquet('deep.parquet')");
+      const { rows, error } = await send(server, "select * from read_parquet('deep.parquet')");
       if (expected === undefined) {
         t.deepEqual(rows, [], `${levels} levels: ${error ?? ''}`);
       } else {

@@ -95,8 +95,8 @@ async function exported(
   query: string,
   parameters: Readonly<Record<string, string>>,
 ): Promise<string> {
-  const asked = new URLSearchParams({ query, fmt: 'parquet', ...parameters });
-  const response = await fetch(`${server.url}/exp?${asked.toString()}`);
+  const request = new URLSearchParams({ query, fmt: 'parquet', ...parameters });
+  const response = await fetch(`${server.url}/exp?${request.toString()}`);
   const bytes = Buffer.from(await response.arrayBuffer());
   if (response.status !== 200) {
     throw new Error(`${name}: ${bytes.toString()}`);

@@ -396,13 +396,13 @@ test('damaged files are reported, and the server survives', async (t) => {
     t.pass();
     return;
   }
-  const whole = await readFile(join(imports, 'types', 'every.parquet'));
+  const complete = await readFile(join(imports, 'types', 'every.parquet'));
   const random = randomFrom(suiteSeed());
   const damaged = join(imports, 'damaged.parquet');
   const query = "SELECT * FROM read_parquet('damaged.parquet')";
   let refused = 0;
   for (let round = 0; round < 150; round += 1) {
-    const bytes = Buffer.from(whole);
+    const bytes = Buffer.from(complete);
     const inFooter = round % 2 === 0;
     const start = inFooter ? bytes.length - bytes.readUInt32LE(bytes.length - 8) - 8 : 4;
     for (let flips = 0; flips < 3; flips += 1) {

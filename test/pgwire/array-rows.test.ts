@@ -170,7 +170,7 @@ test('binary and text array parameters return the same rows on each execution', 
 
 test('inserting rows from arrays stores the same rows on every execution', async (t) => {
   const client = await connect();
-  const ask = async (text: string): Promise<string[]> => {
+  const query = async (text: string): Promise<string[]> => {
     client.send(clientMessage('Q', text));
     const rows = (await client.until('Z')).filter(({ type }) => type === 'D');
     return rows.map(({ body }) => body.toString('latin1'));
@@ -208,7 +208,7 @@ test('inserting rows from arrays stores the same rows on every execution', async
     ['by_text', 0],
     ['by_binary', 1],
   ] as const) {
-    await ask(`CREATE TABLE ${name} ${columns}`);
+    await query(`CREATE TABLE ${name} ${columns}`);
     const text = `INSERT INTO ${name} SELECT a::timestamp, b, c, d
       FROM unnest($1::bigint[], $2::text[], $3::float8[], $4::bigint[]) u(a, b, c, d)`;
     const values = rounds.map((lists) => lists.map(format === 0 ? inText : inBinary));
@@ -221,8 +221,8 @@ test('inserting rows from arrays stores the same rows on every execution', async
   const [text, binary] = ['by_text', 'by_binary'].map(
     (name) => `SELECT ts, s, d, n FROM ${name} ORDER BY ts, n, d, s`,
   );
-  const rows = await ask(text ?? '');
+  const rows = await query(text ?? '');
   t.is(rows.length, 72_009);
-  t.deepEqual(await ask(binary ?? ''), rows);
+  t.deepEqual(await query(binary ?? ''), rows);
   client.close();
 });

@@ -271,8 +271,8 @@ test('the memory of scrollable cursors is limited, individually and in total', (
   }
   const again = filled();
   t.is(again.count, 63);
-  const [piece, ...others] = again.chunks(63, 62);
-  t.is(piece?.length, message.length);
+  const [chunk, ...others] = again.chunks(63, 62);
+  t.is(chunk?.length, message.length);
   t.is(others.length, 2);
   again.close();
 });

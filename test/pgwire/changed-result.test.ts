@@ -40,36 +40,36 @@ real(
   async (t) => {
     const server = await startTestServer({ set: PLAIN });
     const client = await RawClient.login(Number(server.pg.split(':')[1]));
-    const ask = async (messages: readonly Buffer[]): Promise<ServerMessage[]> => {
+    const query = async (messages: readonly Buffer[]): Promise<ServerMessage[]> => {
       client.send(...messages);
       return await client.until('Z');
     };
     try {
       await run(server, 'CREATE TABLE t AS (SELECT 1 AS a)');
-      t.is(typesOf(await ask(prepare('all', 'SELECT * FROM t'))), '1tTZ');
-      t.is(typesOf(await ask(prepare('one', 'SELECT a FROM t'))), '1tTZ');
-      t.is(typesOf(await ask(execute('all'))), '2DCZ');
+      t.is(typesOf(await query(prepare('all', 'SELECT * FROM t'))), '1tTZ');
+      t.is(typesOf(await query(prepare('one', 'SELECT a FROM t'))), '1tTZ');
+      t.is(typesOf(await query(execute('all'))), '2DCZ');
       await run(server, 'ALTER TABLE t ADD COLUMN b INT');
-      t.is(typesOf(await ask(execute('one'))), '2DCZ');
+      t.is(typesOf(await query(execute('one'))), '2DCZ');
       // This must also hold for repeated attempts.
       for (let run = 0; run < 3; run += 1) {
-        const answer = await ask(execute('all'));
+        const answer = await query(execute('all'));
         t.is(typesOf(answer), '2EZ');
         const fields = answer[1]?.body.toString().split('\0') ?? [];
         t.true(fields.includes('C0A000'), String(fields));
         t.true(fields.includes('Mcached plan must not change result type'));
         t.true(fields.includes('RRevalidateCachedQuery'));
       }
-      t.is(typesOf(await ask(execute('one'))), '2DCZ');
+      t.is(typesOf(await query(execute('one'))), '2DCZ');
       // After another Describe, the statement can be executed again.
       await run(server, 'ALTER TABLE t DROP COLUMN b');
-      t.is(typesOf(await ask(execute('all'))), '2DCZ');
+      t.is(typesOf(await query(execute('all'))), '2DCZ');
       await run(server, 'ALTER TABLE t ADD COLUMN c INT');
       t.is(
-        typesOf(await ask([clientMessage('C', 'Sall'), ...prepare('all', 'SELECT * FROM t')])),
+        typesOf(await query([clientMessage('C', 'Sall'), ...prepare('all', 'SELECT * FROM t')])),
         '31tTZ',
       );
-      t.is(typesOf(await ask(execute('all', 2))), '2DCZ');
+      t.is(typesOf(await query(execute('all', 2))), '2DCZ');
     } finally {
       client.close();
       await server.stop();
@@ -89,37 +89,40 @@ real('nor after it could not be bound meanwhile', async (t) => {
   );
   const client = await RawClient.login(Number(server.pg.split(':')[1]), 'u', 'secret');
   t.teardown(() => client.close());
-  const ask = async (messages: readonly Buffer[]): Promise<ServerMessage[]> => {
+  const query = async (messages: readonly Buffer[]): Promise<ServerMessage[]> => {
     client.send(...messages);
     return await client.until('Z');
   };
-  t.is(typesOf(await ask(prepare('all', 'SELECT * FROM t'))), '1tTZ');
-  t.is(typesOf(await ask(execute('all'))), '2DCZ');
+  t.is(typesOf(await query(prepare('all', 'SELECT * FROM t'))), '1tTZ');
+  t.is(typesOf(await query(execute('all'))), '2DCZ');
   await runAsAdmin(server, 'REVOKE SELECT ON t FROM u', 'ALTER TABLE t ADD COLUMN b INT');
-  const refused = await ask(execute('all'));
+  const refused = await query(execute('all'));
   t.true(
     refused.some(({ body }) => body.toString().includes('C42501')),
     typesOf(refused),
   );
   await runAsAdmin(server, 'GRANT SELECT ON t TO u');
-  t.is(typesOf(await ask(execute('all'))), '2EZ');
+  t.is(typesOf(await query(execute('all'))), '2EZ');
   await runAsAdmin(server, 'ALTER TABLE t DROP COLUMN b');
-  t.is(typesOf(await ask(execute('all'))), '2DCZ');
+  t.is(typesOf(await query(execute('all'))), '2DCZ');
 });
 
 real('a query whose literals were lifted fails with its own error', async (t) => {
   const server = await startTestServer({ set: PLAIN });
   const client = await RawClient.login(Number(server.pg.split(':')[1]));
-  const ask = async (messages: readonly Buffer[]): Promise<ServerMessage[]> => {
+  const query = async (messages: readonly Buffer[]): Promise<ServerMessage[]> => {
     client.send(...messages);
     return await client.until('Z');
   };
   try {
     await run(server, "CREATE TABLE t AS (SELECT 1 x, 'a' s)");
-    t.is(typesOf(await ask(prepare('cast', 'SELECT s::decimal(5,2) FROM t WHERE x = 1'))), '1tTZ');
+    t.is(
+      typesOf(await query(prepare('cast', 'SELECT s::decimal(5,2) FROM t WHERE x = 1'))),
+      '1tTZ',
+    );
     // This must also hold for repeated attempts.
     for (let run = 0; run < 3; run += 1) {
-      const answer = await ask(execute('cast'));
+      const answer = await query(execute('cast'));
       t.is(typesOf(answer), '2EZ');
       t.regex(answer[1]?.body.toString() ?? '', /\0C22P02\0Minconvertible value: `a`/);
     }

@@ -23,11 +23,11 @@ const seed = suiteSeed();
 const LIMIT = 1_000_000;
 
 /** Decodes all frames from bytes that arrive in fragments. */
-function frames(bytes: Buffer, pieces: readonly number[]): { type: string; body: string }[] {
+function frames(bytes: Buffer, chunks: readonly number[]): { type: string; body: string }[] {
   const reader = new FrameReader();
   const all: { type: string; body: string }[] = [];
   let at = 0;
-  for (const size of [...pieces, bytes.length]) {
+  for (const size of [...chunks, bytes.length]) {
     reader.push(bytes.subarray(at, at + size));
     at += size;
     for (let frame = reader.next(LIMIT); frame !== null; frame = reader.next(LIMIT)) {
@@ -42,14 +42,14 @@ test('frames are decoded correctly however their bytes are split', (t) => {
   const property = fc.property(
     fc.array(message, { maxLength: 8 }),
     fc.array(fc.nat(20), { maxLength: 20 }),
-    (messages, pieces) => {
+    (messages, chunks) => {
       const bytes = Buffer.concat(
         messages.map(([type, body]) => clientMessage(type, Buffer.from(body))),
       );
       const expected = messages.map(([type, body]) => {
         return { type, body: Buffer.from(body).toString('hex') };
       });
-      t.deepEqual(frames(bytes, pieces), expected);
+      t.deepEqual(frames(bytes, chunks), expected);
     },
   );
   fc.assert(property, { seed, numRuns: 300 });
@@ -262,18 +262,18 @@ test('session settings come from SET or startup options, or stay unset', (t) => 
   t.is(own.valueQuery('search_path'), null);
   t.throws(() => own.set('timestamp_precision', 'ms'), { message: /expected us or ns$/ });
   own.set('extra_float_digits', '3');
-  const asked = new SessionSettings('-c statement_timeout=50 --timestamp_precision=ns -c x=y');
-  t.deepEqual([asked.timeoutMs, asked.nanoseconds], [50, true]);
-  asked.set('timestamp_precision', 'us');
-  asked.set('statement_timeout', '1s');
-  asked.set('statement_timeout', 'DEFAULT');
-  t.deepEqual([asked.timeoutMs, asked.nanoseconds], [50, false]);
-  asked.reset('work_mem');
-  asked.reset('timestamp_precision');
-  t.true(asked.nanoseconds);
-  asked.set('statement_timeout', '1s');
-  asked.reset();
-  t.is(asked.timeoutMs, 50);
+  const request = new SessionSettings('-c statement_timeout=50 --timestamp_precision=ns -c x=y');
+  t.deepEqual([request.timeoutMs, request.nanoseconds], [50, true]);
+  request.set('timestamp_precision', 'us');
+  request.set('statement_timeout', '1s');
+  request.set('statement_timeout', 'DEFAULT');
+  t.deepEqual([request.timeoutMs, request.nanoseconds], [50, false]);
+  request.reset('work_mem');
+  request.reset('timestamp_precision');
+  t.true(request.nanoseconds);
+  request.set('statement_timeout', '1s');
+  request.reset();
+  t.is(request.timeoutMs, 50);
 });
 
 test('startup, TLS and cancel requests are distinguished', (t) => {

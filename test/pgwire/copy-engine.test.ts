@@ -68,15 +68,15 @@ async function copyIn(
   client: RawClient,
   statement: string,
   bytes: Buffer,
-  piece = 65_536,
+  chunk = 65_536,
 ): Promise<ServerMessage[]> {
   client.send(query(statement));
   const first = await client.until('G');
   if (first.at(-1)?.type !== 'G') {
     return first;
   }
-  for (let at = 0; at < bytes.length; at += piece) {
-    client.send(data(bytes.subarray(at, at + piece)));
+  for (let at = 0; at < bytes.length; at += chunk) {
+    client.send(data(bytes.subarray(at, at + chunk)));
   }
   client.send(clientMessage('c'));
   return await client.until('Z');
@@ -226,10 +226,10 @@ test('malformed data is reported by line, and nothing is written', async (t) => 
     await run(`INSERT INTO target VALUES (${row}, 's${row % 3}', ${row}, ${row / 4})`);
   }
   for (const format of ['text', 'csv', 'binary']) {
-    const whole = await copyOut(client, `COPY target TO STDOUT (FORMAT ${format})`);
+    const complete = await copyOut(client, `COPY target TO STDOUT (FORMAT ${format})`);
     await run(`CREATE TABLE spoiled_${format} (LIKE target)`);
     for (let round = 0; round < 150; round += 1) {
-      const bytes = Buffer.from(whole);
+      const bytes = Buffer.from(complete);
       for (let change = random.between(0, 2); change >= 0; change -= 1) {
         bytes[random.between(0, bytes.length - 1)] = random.between(0, 255);
       }

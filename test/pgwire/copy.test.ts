@@ -51,7 +51,7 @@ test.after.always(async () => {
 });
 
 /** Ensures that only one block runs at a time. */
-let turn: Promise<unknown> = Promise.resolve();
+let round: Promise<unknown> = Promise.resolve();
 
 /** Reads rows of data that arrives in chunks, in a block that is then rolled back. */
 function read(
@@ -60,8 +60,8 @@ function read(
   chunkSize = data.length + 1,
   count = 2,
 ): Promise<Row[]> {
-  const mine = turn.then(() => readNow(written, data, chunkSize, count));
-  turn = mine.catch(() => undefined);
+  const mine = round.then(() => readNow(written, data, chunkSize, count));
+  round = mine.catch(() => undefined);
   return mine;
 }
 

@@ -218,8 +218,8 @@ real('bytes come as they are, and are declared binary, whatever was asked for', 
       clientMessage('E', '', 0),
       clientMessage('S'),
     );
-    const asked = (await client.until('Z')).filter(({ type }) => type === 'T' || type === 'D');
-    for (const [description, row] of format === 0 ? [simple, asked] : [asked]) {
+    const request = (await client.until('Z')).filter(({ type }) => type === 'T' || type === 'D');
+    for (const [description, row] of format === 0 ? [simple, request] : [request]) {
       const formats = columnsOf(description ?? { type: '', body: Buffer.alloc(0) });
       t.deepEqual(
         formats.map((column) => column.format),

@@ -24,8 +24,8 @@ function bytes(golden: string): Buffer {
   );
 }
 
-const column = (name: string, type: string, place: number): ReturnType<typeof describeField> =>
-  describeField({ name, type, dimensions: 0 }, place, type === 'LONG' ? 1 : 0);
+const column = (name: string, type: string, position: number): ReturnType<typeof describeField> =>
+  describeField({ name, type, dimensions: 0 }, position, type === 'LONG' ? 1 : 0);
 
 const SENT: Readonly<Record<string, readonly [sent: Buffer, golden: string]>> = {
   AuthenticationOk: [reply.authenticationOk(), `'R' 00000008 00000000`],

@@ -87,32 +87,32 @@ test('disconnecting during a handoff stops its rows, and its duration counts', a
 
 test('handoffs are attempted less and less often while the engine refuses them', async (t) => {
   const { engine, server, port } = await start({ handsOff: true });
-  const asked = refusals(engine);
+  const requests = refusals(engine);
   const client = await RawClient.login(port);
   await answers(client, [parse('e', 'echo $1'), SYNC]);
   const first = await answers(client, ECHO);
   for (let round = 0; round < 100; round += 1) {
     t.deepEqual(await answers(client, ECHO), first);
   }
-  t.true(asked() > 2 && asked() < 8, `${asked()} times`);
+  t.true(requests() > 2 && requests() < 8, `${requests()} times`);
   client.close();
   await server.close();
 });
 
 test('statements with long names are not handed off', async (t) => {
   const { engine, server, port } = await start({ handsOff: true });
-  const asked = refusals(engine);
+  const requests = refusals(engine);
   const client = await RawClient.login(port);
   const long = 'n'.repeat(20_000);
   await answers(client, [parse(long, 'echo $1'), parse('e', 'echo $1'), SYNC]);
   for (let round = 0; round < 10; round += 1) {
     await answers(client, [bind(long, ['5']), EXECUTE, SYNC]);
   }
-  t.is(asked(), 0);
+  t.is(requests(), 0);
   for (let round = 0; round < 10; round += 1) {
     await answers(client, ECHO);
   }
-  t.true(asked() > 0);
+  t.true(requests() > 0);
   client.close();
   await server.close();
 });

@@ -58,7 +58,7 @@ function extended(text: string, most: number, name = ''): readonly Buffer[] {
 }
 
 /** Returns running queries and snapshot readers; this query itself counts as one of each. */
-async function held(server: TestServer): Promise<readonly (readonly unknown[])[]> {
+async function resources(server: TestServer): Promise<readonly (readonly unknown[])[]> {
   const queries = await rows(server, 'SELECT count() FROM query_activity()');
   const readers = await rows(server, 'SELECT sum(readers) FROM snapshots()');
   return [...queries, ...readers];
@@ -76,7 +76,7 @@ real('of clients killed at random points nothing is left a second later', async 
         'long_sequence(100000))',
     );
     const port = Number(server.pg.split(':')[1]);
-    const before = JSON.stringify(await held(server));
+    const before = JSON.stringify(await resources(server));
     for (const round of [1, 2]) {
       const clients = await Promise.all(
         Array.from({ length: CLIENTS }, () => RawClient.login(port)),
@@ -86,7 +86,7 @@ real('of clients killed at random points nothing is left a second later', async 
         const conversation = CONVERSATIONS[index % CONVERSATIONS.length]?.() ?? [];
         client.send(...conversation.slice(0, conversation.length - (below(4) === 0 ? 1 : 0)));
       }
-      const peak = Math.max(0, ...(await held(server)).map(([count]) => Number(count)));
+      const peak = Math.max(0, ...(await resources(server)).map(([count]) => Number(count)));
       t.true(peak > 10, `their queries run: ${peak}`);
       await Promise.all(
         clients.map(async (client) => {
@@ -95,7 +95,8 @@ real('of clients killed at random points nothing is left a second later', async 
         }),
       );
       const killed = performance.now();
-      const isClean = async (): Promise<boolean> => JSON.stringify(await held(server)) === before;
+      const isClean = async (): Promise<boolean> =>
+        JSON.stringify(await resources(server)) === before;
       await until(isClean, 'nothing of the clients remains');
       const tookMs = performance.now() - killed;
       t.log(`round ${round}: ${tookMs.toFixed(0)} ms`);

@@ -71,9 +71,9 @@ test('provider passwords are accepted when enabled', async (t) => {
   t.deepEqual((await jo.query('select current_user() who')).rows, [{ who: 'jo' }]);
   await isRefused(t, connect('jo', 'wrong'), '28P01');
   await isRefused(t, connect('nobody', 'wrong'), '28P01');
-  const asked = provider.count('/token');
+  const requests = provider.count('/token');
   await isRefused(t, connect('admin', 'secret'), '28P01');
-  t.is(provider.count('/token'), asked, 'passwords of local users are not sent to the provider');
+  t.is(provider.count('/token'), requests, 'passwords of local users are not sent to the provider');
 });
 
 test('password guessing is throttled', async (t) => {
@@ -81,9 +81,9 @@ test('password guessing is throttled', async (t) => {
   for (let round = 0; round < 10; round += 1) {
     await isRefused(t, connect('jo', `guess ${round}`), '28P01');
   }
-  const asked = provider.count('/token');
+  const requests = provider.count('/token');
   await isRefused(t, connect('jo', 'secret'), '28000');
-  t.is(provider.count('/token'), asked);
+  t.is(provider.count('/token'), requests);
 });
 
 test('a session is verified again at its next statement', async (t) => {

@@ -23,8 +23,8 @@ test.before(async () => {
 });
 test.after.always(() => server.stop());
 
-function address(place = server): string {
-  return place.url.replace(/^https?:\/\//, '');
+function address(target = server): string {
+  return target.url.replace(/^https?:\/\//, '');
 }
 
 /** Returns the output of a Python program; null if the client is not installed. */

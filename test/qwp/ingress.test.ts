@@ -25,10 +25,10 @@ function portOf({ url }: TestServer): number {
 
 async function open(
   headers: Record<string, string> = {},
-  place = server,
+  target = server,
   path = '/write/v4',
 ): Promise<WebSocketClient> {
-  return await WebSocketClient.open(portOf(place), path, { headers });
+  return await WebSocketClient.open(portOf(target), path, { headers });
 }
 
 test('the handshake announces versions and limits, at both paths', async (t) => {
@@ -262,14 +262,14 @@ test('the total memory of all connections is limited', async (t) => {
   // Memory that one connection releases is available to others. Pending rows are committed.
   first.socket.destroy();
   const third = await open({}, limited);
-  const held = async (): Promise<boolean> => {
+  const isRetained = async (): Promise<boolean> => {
     const next = await open({}, limited);
     next.send(message(FLAG.delta, 0, delta(0, long(0))));
     const { status } = (await answer(next)) ?? {};
     next.socket.destroy();
     return status === STATUS.ok;
   };
-  await until(held, 'room');
+  await until(isRetained, 'room');
   const values = Array.from({ length: 20_000 }, (_, at) => at);
   const many = ['x', TYPE.long, longs(...values)] as const;
   third.send(

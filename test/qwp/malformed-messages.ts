@@ -94,9 +94,9 @@ const HUGE = ['8080808008', 'ffffffffffffffff7f', 'ffffffffffffffffff01', 'fffff
 
 function change(bytes: Buffer, random: Random): Buffer {
   const start = random.next() < 0.9 ? Math.min(HEAD_BYTES, bytes.length) : 0;
-  const place = random.between(start, bytes.length);
-  const before = bytes.subarray(0, place);
-  const after = bytes.subarray(place);
+  const target = random.between(start, bytes.length);
+  const before = bytes.subarray(0, target);
+  const after = bytes.subarray(target);
   const cut = after.subarray(random.between(0, 9));
   switch (random.between(0, 7)) {
     case 0:
@@ -113,18 +113,18 @@ function change(bytes: Buffer, random: Random): Buffer {
     case 4:
       return Buffer.concat([before, bytes.subarray(random.between(0, bytes.length))]);
     case 5:
-      return set(bytes, place, random.pick(ODD_BYTES));
+      return set(bytes, target, random.pick(ODD_BYTES));
     case 6:
-      return set(bytes, place, random.between(0, 255));
+      return set(bytes, target, random.between(0, 255));
     default:
-      return set(bytes, place, (bytes[place] ?? 0) ^ (1 << random.between(0, 7)));
+      return set(bytes, target, (bytes[target] ?? 0) ^ (1 << random.between(0, 7)));
   }
 }
 
-function set(bytes: Buffer, place: number, value: number): Buffer {
+function set(bytes: Buffer, target: number, value: number): Buffer {
   const changed = Buffer.from(bytes);
-  if (place < changed.length) {
-    changed[place] = value;
+  if (target < changed.length) {
+    changed[target] = value;
   }
   return changed;
 }

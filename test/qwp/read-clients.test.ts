@@ -125,10 +125,10 @@ test('pandas and Polars frames are read, even empty ones', async (t) => {
     skip(t, 'the client is not installed');
     return;
   }
-  const whole = [300_000, 45_000_150_000, 22_500_075_000, ['a', 'b']];
+  const complete = [300_000, 45_000_150_000, 22_500_075_000, ['a', 'b']];
   const expected = {
-    pandas: whole,
-    polars: whole,
+    pandas: complete,
+    polars: complete,
     batches: [300_000, true],
     same: true,
     empty: [0, 26],

@@ -90,7 +90,7 @@ function messagesOf(bytes: Buffer): string[] {
     const end = start + 4 + length;
     const payload = bytes
       .subarray(start + 4, end)
-      .map((byte, place) => byte ^ (mask[place & 3] ?? 0));
+      .map((byte, target) => byte ^ (mask[target & 3] ?? 0));
     if (((bytes[at] ?? 0) & 0x0f) === 2) {
       messages.push(Buffer.from(payload).toString('base64'));
     }

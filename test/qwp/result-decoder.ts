@@ -90,8 +90,8 @@ function gorilla(bytes: Buffer, count: number): { values: bigint[]; length: numb
     at += ones < 4 ? 1 : 0;
     const size = [0, 7, 9, 12, 32][ones] ?? 0;
     let number = 0n;
-    for (let place = 0; place < size; place += 1) {
-      number |= BigInt(bit(bytes, at + place)) << BigInt(place);
+    for (let target = 0; target < size; target += 1) {
+      number |= BigInt(bit(bytes, at + target)) << BigInt(target);
     }
     at += size;
     step += BigInt.asIntN(size, number);

@@ -21,7 +21,7 @@ const SOURCES = ['crates', 'ts'].flatMap((folder) =>
 interface Recipe {
   readonly promised: number;
   readonly example: string;
-  readonly places: readonly string[];
+  readonly paths: readonly string[];
 }
 
 function recipe(name: string): Recipe {
@@ -30,8 +30,8 @@ function recipe(name: string): Recipe {
     new RegExp(`\\*\\*Add ${name}\\.\\*\\* ([^]*?)(?=\\n\\*\\*Add|$)`).exec(text) ?? [];
   const [, promised, example = ''] =
     /^Places to change: (\d+)\. Example: `([^`]+)`/.exec(body) ?? [];
-  const places = [...body.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, place = '']) => place);
-  return { promised: Number(promised), example, places };
+  const paths = [...body.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, path = '']) => path);
+  return { promised: Number(promised), example, paths };
 }
 
 /** Returns the source files that mention the example, excluding tests. */
@@ -53,20 +53,20 @@ const RECIPES: readonly [name: string, most: number, named: (example: string) =>
 
 for (const [name, most, named] of RECIPES) {
   test(`the recipe for ${name} lists existing files, at most ${most}`, (t) => {
-    const { promised, example, places } = recipe(name);
-    t.is(places.length, promised);
+    const { promised, example, paths } = recipe(name);
+    t.is(paths.length, promised);
     t.true(promised <= most, `${promised} places`);
     t.deepEqual(
-      places.filter((place) => !existsSync(join(ROOT, place))),
+      paths.filter((path) => !existsSync(join(ROOT, path))),
       [],
       'paths that do not exist',
     );
     const found = namers(named(example));
     t.not(found.length, 0, `no source file mentions ${example}`);
-    const isIn = (file: string, place: string): boolean =>
-      file === place || file.startsWith(`${place}/`);
+    const isIn = (file: string, path: string): boolean =>
+      file === path || file.startsWith(`${path}/`);
     t.deepEqual(
-      found.filter((file) => !places.some((place) => isIn(file, place))),
+      found.filter((file) => !paths.some((path) => isIn(file, path))),
       [],
       `source files that mention ${example} but are not in the recipe`,
     );
@@ -77,7 +77,7 @@ test('a new node kind does not compile until its executor is declared', (t) => {
   const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path));
   const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT);
   const changed = new Map<string, string>();
-  const place = join(ROOT, 'ts/session/dispatch.ts');
+  const location = join(ROOT, 'ts/session/dispatch.ts');
   const tree = join(ROOT, 'ts/sql/ast.generated.ts');
   const host = ts.createCompilerHost(options);
   const readFile = host.readFile.bind(host);
@@ -87,9 +87,9 @@ test('a new node kind does not compile until its executor is declared', (t) => {
     return text === undefined ? undefined : ts.createSourceFile(file, text, version);
   };
   const mistakes = (): string[] => {
-    const program = ts.createProgram([place], { ...options, noEmit: true }, host);
+    const program = ts.createProgram([location], { ...options, noEmit: true }, host);
     return program
-      .getSemanticDiagnostics(program.getSourceFile(place))
+      .getSemanticDiagnostics(program.getSourceFile(location))
       .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, ' '));
   };
   const node = 'export type Node =\n';
@@ -97,7 +97,7 @@ test('a new node kind does not compile until its executor is declared', (t) => {
   t.true(text.includes(node));
   changed.set(tree, text.replace(node, `${node}  | { kind: 'Added' }\n`));
   t.regex(mistakes().join('\n'), /'Added' is missing/);
-  const runners = readFileSync(place, 'utf8');
-  changed.set(place, runners.replace("  Access: 'server',\n", "$&  Added: 'engine',\n"));
+  const runners = readFileSync(location, 'utf8');
+  changed.set(location, runners.replace("  Access: 'server',\n", "$&  Added: 'engine',\n"));
   t.deepEqual(mistakes(), []);
 });

@@ -78,8 +78,8 @@ test('an import handles a missing value like an invalid one', async (t) => {
     const send = async (atomicity: string): Promise<Record<string, unknown>> => {
       const form = new FormData();
       form.set('data', new Blob([text]));
-      const asked = `name=t&fmt=json&forceHeader=true&badLines=true&atomicity=${atomicity}`;
-      const url = `${server.url}/imp?${asked}`;
+      const request = `name=t&fmt=json&forceHeader=true&badLines=true&atomicity=${atomicity}`;
+      const url = `${server.url}/imp?${request}`;
       const response = await fetch(url, { method: 'POST', body: form });
       return (await response.json()) as Record<string, unknown>;
     };

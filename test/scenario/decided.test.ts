@@ -45,7 +45,9 @@ const CASES: readonly (readonly [sql: string, rows: Rows])[] = [
 
 test('each recorded decision is implemented', async (t) => {
   const server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
-  const ask = async (sql: string): Promise<{ dataset?: Rows; error?: string; position?: number }> =>
+  const query = async (
+    sql: string,
+  ): Promise<{ dataset?: Rows; error?: string; position?: number }> =>
     (await (await fetch(`${server.url}/exec?query=${encodeURIComponent(sql)}`)).json()) as {
       dataset?: Rows;
       error?: string;
@@ -53,14 +55,14 @@ test('each recorded decision is implemented', async (t) => {
     };
   try {
     for (const sql of SETUP) {
-      t.is((await ask(sql)).error, undefined, sql);
+      t.is((await query(sql)).error, undefined, sql);
     }
     for (const [sql, rows] of CASES) {
       const sorted = (list: Rows): string[] => list.map((row) => JSON.stringify(row)).sort();
-      t.deepEqual(sorted((await ask(sql)).dataset ?? []), sorted(rows), sql);
+      t.deepEqual(sorted((await query(sql)).dataset ?? []), sorted(rows), sql);
     }
     const few = 'SELECT ts, sum(i), max(i), min(i) FROM l SAMPLE BY 1h FILL(0, 1)';
-    t.is((await ask(few)).position, few.indexOf('1)'), 'the position is inside the text');
+    t.is((await query(few)).position, few.indexOf('1)'), 'the position is inside the text');
   } finally {
     await server.stop();
   }

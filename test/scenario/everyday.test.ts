@@ -295,9 +295,9 @@ test('IN accepts a list parameter, or an interval parameter for timestamps', asy
     t.deepEqual((await client.query(query)).rows, expected, `${text} ${JSON.stringify(values)}`);
     // The second execution of a named statement uses the plan from the first.
     const name = `s${index}`;
-    for (let turn = 1; turn <= 2; turn += 1) {
+    for (let round = 1; round <= 2; round += 1) {
       const named = await client.query({ ...query, name, values: [...values] });
-      t.deepEqual(named.rows, expected, `${text}, turn ${turn}`);
+      t.deepEqual(named.rows, expected, `${text}, turn ${round}`);
     }
   }
   await client.end();
@@ -319,7 +319,7 @@ test('INSERT accepts parameters within expressions', async (t) => {
     ["(ts, i) VALUES ('2024-01-20', abs($1)), ('2024-01-21', $1)", [-7]],
   ];
   for (const [index, [text, values]] of inserts.entries()) {
-    for (let turn = 1; turn <= 2; turn += 1) {
+    for (let round = 1; round <= 2; round += 1) {
       const query = { text: `INSERT INTO b3 ${text}`, values: [...values], name: `i${index}` };
       await t.notThrowsAsync(client.query(query), text);
     }
@@ -432,10 +432,10 @@ test('advisory locks and catalog queries of pools and migrations work', async (t
   const client = await connect();
   // asyncpg sends this whenever a connection is released.
   await client.query('SELECT pg_advisory_unlock_all(); CLOSE ALL; UNLISTEN *; RESET ALL;');
-  const asked =
+  const request =
     'SELECT pg_try_advisory_lock(42) a, pg_advisory_lock(1, 2) b, pg_advisory_unlock(42) c, ' +
     'pg_is_in_recovery() d, pg_catalog.txid_current() > 0 e';
-  const { rows: found } = await client.query(asked);
+  const { rows: found } = await client.query(request);
   t.deepEqual(found, [{ a: true, b: '', c: true, d: false, e: true }]);
   const words = await client.query('SELECT count() n FROM pg_catalog.pg_get_keywords()');
   t.true(Number((words.rows as { n: string }[])[0]?.n) > 100);

@@ -2,7 +2,7 @@
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { ask, rowsOf } from '../limits/client.js';
+import { send, rowsOf } from '../limits/client.js';
 
 async function types(server: TestServer): Promise<unknown> {
   return await rowsOf(server, 'select table_name, walEnabled, dedup from tables() order by 1');
@@ -34,7 +34,7 @@ test('SET TYPE takes effect at the next start, and the last type wins', async (t
     await rowsOf(first, `alter table ${name} set type ${type}`);
   }
   await rowsOf(first, 'drop table gone');
-  const { error } = await ask(first, 'alter table e set type wal');
+  const { error } = await send(first, 'alter table e set type wal');
   t.regex(error ?? '', /^cannot set the type of table 'e': expected a partitioned table/);
   t.deepEqual(await types(first), [
     ['a', true, false],

@@ -184,17 +184,18 @@ const FUNCTIONS: Readonly<Record<string, (frame: readonly Cell[]) => Cell>> = {
  * For each SQL expression, a function of the rows up to the current one, which is last, and the
  * rows after it.
  */
-const PLACES: Readonly<Record<string, (before: readonly Row[], after: readonly Row[]) => Cell>> = {
-  'row_number()': (before) => before.length,
-  'rank()': (before) => before.findIndex((row) => row.second === before.at(-1)?.second) + 1,
-  'dense_rank()': (before) => new Set(before.map((row) => row.second)).size,
-  'lag(v)': (before) => before.at(-2)?.value ?? null,
-  'lag(v, 2)': (before) => before.at(-3)?.value ?? null,
-  'lag(v) IGNORE NULLS': (before) =>
-    present(before.slice(0, -1).map((row) => row.value)).at(-1) ?? null,
-  'lead(v)': (_, after) => after[0]?.value ?? null,
-  'lead(v, 3)': (_, after) => after[2]?.value ?? null,
-};
+const POSITIONS: Readonly<Record<string, (before: readonly Row[], after: readonly Row[]) => Cell>> =
+  {
+    'row_number()': (before) => before.length,
+    'rank()': (before) => before.findIndex((row) => row.second === before.at(-1)?.second) + 1,
+    'dense_rank()': (before) => new Set(before.map((row) => row.second)).size,
+    'lag(v)': (before) => before.at(-2)?.value ?? null,
+    'lag(v, 2)': (before) => before.at(-3)?.value ?? null,
+    'lag(v) IGNORE NULLS': (before) =>
+      present(before.slice(0, -1).map((row) => row.value)).at(-1) ?? null,
+    'lead(v)': (_, after) => after[0]?.value ?? null,
+    'lead(v, 3)': (_, after) => after[2]?.value ?? null,
+  };
 
 /**
  * Returns, for a row, the rows of its partition up to and including this row, and the rows after
@@ -213,9 +214,9 @@ function expected(
 ): readonly Cell[] {
   return rows.map((row, at) => {
     const [before, after] = neighbours(rows, at, keyed);
-    const place = PLACES[call];
-    if (place !== undefined) {
-      return place(before, after);
+    const position = POSITIONS[call];
+    if (position !== undefined) {
+      return position(before, after);
     }
     const inside = [...before, ...after].filter((other, index) =>
       frame.holds(before.length - 1 - index, row.second - other.second),
@@ -276,20 +277,20 @@ test('window functions match their definition', async (t) => {
             (call.startsWith('nth_value') && frame.around === true);
           const calls = [
             ...Object.keys(FUNCTIONS).filter((call) => !skipped(call)),
-            ...(frame.sql === '' ? Object.keys(PLACES) : []),
+            ...(frame.sql === '' ? Object.keys(POSITIONS) : []),
           ];
           for (const call of calls) {
             const over = `(${partition}ORDER BY ts ${frame.sql})`;
             const query = `SELECT ${call} OVER ${over} x FROM ${table}`;
             const found = await column(server, query);
-            const wanted = expected(rows, keyed, call, frame);
-            const same = found.length === wanted.length;
-            const wrong = wanted.findIndex((value, at) => !close(value, found[at] ?? null));
+            const expectedRows = expected(rows, keyed, call, frame);
+            const same = found.length === expectedRows.length;
+            const wrong = expectedRows.findIndex((value, at) => !close(value, found[at] ?? null));
             t.true(same && wrong === -1, `${query}: row ${wrong}: ${JSON.stringify(found)}`);
           }
         }
         const totals = await column(server, `SELECT sum(v) OVER (${partition}) x FROM ${table}`);
-        const wanted = rows.map((_, at) =>
+        const expectedRows = rows.map((_, at) =>
           sum(
             neighbours(rows, at, keyed)
               .flat()
@@ -297,7 +298,7 @@ test('window functions match their definition', async (t) => {
           ),
         );
         t.true(
-          wanted.every((value, at) => close(value, totals[at] ?? null)),
+          expectedRows.every((value, at) => close(value, totals[at] ?? null)),
           `sum() of ${table}`,
         );
       }

@@ -18,11 +18,11 @@ const RUN_MS = 4_000;
 /** Repeats `step` until the time is up; returns the number of refusals by message. */
 async function repeated(
   end: number,
-  step: (turn: number) => Promise<string | undefined>,
+  step: (round: number) => Promise<string | undefined>,
 ): Promise<readonly string[]> {
   const refused: string[] = [];
-  for (let turn = 0; Date.now() < end; turn += 1) {
-    const error = await step(turn);
+  for (let round = 0; Date.now() < end; round += 1) {
+    const error = await step(round);
     if (error !== undefined) {
       refused.push(error);
     }
@@ -53,7 +53,7 @@ real('reads and inserts go on while columns are added and dropped', async (t) =>
       return reply.status === 200 ? undefined : text;
     };
     const simple = await client(server);
-    const asked = async (sql: string): Promise<string | undefined> => {
+    const query = async (sql: string): Promise<string | undefined> => {
       try {
         await simple.query(sql);
         return undefined;
@@ -62,8 +62,8 @@ real('reads and inserts go on while columns are added and dropped', async (t) =>
       }
     };
     const changers = [0, 1, 2].map((number) =>
-      repeated(end, async (turn) => {
-        const name = `n${number}_${turn}`;
+      repeated(end, async (round) => {
+        const name = `n${number}_${round}`;
         return (
           (await error(`ALTER TABLE cc ADD COLUMN ${name} INT`)) ??
           (await error(`ALTER TABLE cc DROP COLUMN ${name}`))
@@ -75,7 +75,7 @@ real('reads and inserts go on while columns are added and dropped', async (t) =>
       repeated(end, () => error('SELECT * FROM cc ORDER BY ts DESC LIMIT 3')),
       repeated(end, () => error('SELECT k, sum(i) FROM cc')),
       repeated(end, exported),
-      repeated(end, () => asked('SELECT * FROM cc LIMIT 10')),
+      repeated(end, () => query('SELECT * FROM cc LIMIT 10')),
       ...[1, 2, 3].map(() =>
         repeated(end, () => error("INSERT INTO cc (ts, k, i) VALUES ('2024-01-02', 'b', 2)")),
       ),

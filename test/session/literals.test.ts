@@ -120,7 +120,7 @@ test.before(async () => {
 });
 test.after.always(() => server.stop());
 
-async function asked(query: string): Promise<string> {
+async function answerOf(query: string): Promise<string> {
   const response = await fetch(`${server.url}/exec?query=${encodeURIComponent(query)}`);
   return `${response.status} ${await response.text()}`;
 }
@@ -130,14 +130,14 @@ test('extracting literals changes neither results nor errors', async (t) => {
   const names = Object.keys(TYPES);
   const columns = Object.entries(TYPES).map(([name, [type]]) => `${name} ${type}`);
   const create = `CREATE TABLE kinds (at TIMESTAMP, ${columns.join(', ')}) TIMESTAMP(at)`;
-  t.regex(await asked(create), /^200 /);
+  t.regex(await answerOf(create), /^200 /);
   const values = Object.values(TYPES).map(([, value]) => value);
   const rows = [
     `INSERT INTO kinds (at, ${names.join(', ')}) VALUES ('2024-01-02', ${values.join(', ')})`,
     "INSERT INTO kinds (at) VALUES ('2024-01-03')",
   ];
   for (const row of rows) {
-    t.regex(await asked(row), /^200 /);
+    t.regex(await answerOf(row), /^200 /);
   }
   let answered = 0;
   for (const column of ['at', ...names]) {
@@ -146,8 +146,8 @@ test('extracting literals changes neither results nor errors', async (t) => {
     );
     for (const where of compared) {
       const query = `SELECT at, ${column} FROM kinds WHERE ${where} ORDER BY at LIMIT 9`;
-      const first = await asked(query);
-      t.is(first, await asked(query), query);
+      const first = await answerOf(query);
+      t.is(first, await answerOf(query), query);
       answered += first.startsWith('200') ? 1 : 0;
     }
   }

@@ -11,8 +11,8 @@ class TestLoop {
 
   now = (): number => this.time;
 
-  next = (turn: () => void): void => {
-    this.waiting = turn;
+  next = (round: () => void): void => {
+    this.waiting = round;
   };
 
   /**
@@ -21,10 +21,10 @@ class TestLoop {
    */
   run(stepMs: number): number {
     let iterations = 0;
-    for (let turn = this.waiting; turn !== null && iterations < 1_000; turn = this.waiting) {
+    for (let round = this.waiting; round !== null && iterations < 1_000; round = this.waiting) {
       this.waiting = null;
       this.time += stepMs;
-      turn();
+      round();
       iterations += 1;
     }
     return iterations;

@@ -20,7 +20,7 @@ interface Place {
 }
 
 /** `accepted` simulates how a protocol handles a connection. */
-async function place(
+async function listen(
   t: ExecutionContext,
   limits: Partial<SlotLimits> = {},
   accepted: (socket: Socket, slot: Slot) => void = () => undefined,
@@ -76,7 +76,7 @@ const ENDS: Readonly<Record<string, (socket: Socket, client: Socket) => void>> =
 for (const [name, end] of Object.entries(ENDS)) {
   test(`the slot of a disconnected client is freed: ${name}`, async (t) => {
     let served: Socket | undefined;
-    const { slots, client } = await place(t, {}, (socket) => {
+    const { slots, client } = await listen(t, {}, (socket) => {
       served = socket;
     });
     const asking = await client();
@@ -91,7 +91,7 @@ for (const [name, end] of Object.entries(ENDS)) {
 
 test('a client that does not read is closed at the limit', async (t) => {
   let served: Socket | undefined;
-  const { slots, client } = await place(t, { stallMs: 500 }, (socket, slot) => {
+  const { slots, client } = await listen(t, { stallMs: 500 }, (socket, slot) => {
     served = socket;
     slot.enter();
     socket.write(Buffer.alloc(16 * 1024 * 1024));
@@ -105,7 +105,7 @@ test('a client that does not read is closed at the limit', async (t) => {
 
 test('new connections evict idle unauthenticated ones, but never logged-in ones', async (t) => {
   const displaced: Slot[] = [];
-  const { slots, admitted, client } = await place(t, {}, (_socket, slot) => {
+  const { slots, admitted, client } = await listen(t, {}, (_socket, slot) => {
     const displace = slot.displace;
     slot.displace = () => {
       displaced.push(slot);
@@ -132,7 +132,7 @@ test('new connections evict idle unauthenticated ones, but never logged-in ones'
 });
 
 test('a fraction of the connections is reserved for logged-in clients', async (t) => {
-  const { slots, client } = await place(t, { all: 100, withoutLogin: 4 });
+  const { slots, client } = await listen(t, { all: 100, withoutLogin: 4 });
   for (let round = 0; round < 12; round += 1) {
     await client();
   }
@@ -145,7 +145,7 @@ test('a fraction of the connections is reserved for logged-in clients', async (t
 });
 
 test('active unauthenticated connections are limited to their fraction', async (t) => {
-  const { admitted, client } = await place(t, { all: 4, withoutLogin: 2 });
+  const { admitted, client } = await listen(t, { all: 4, withoutLogin: 2 });
   const lively = async (): Promise<Slot | undefined> => {
     (await client()).write('x');
     return admitted.at(-1);
@@ -164,7 +164,7 @@ test('a connection is not evicted for another while it is sending a response', a
   const work = new Promise<void>((resolve) => {
     finish = resolve;
   });
-  const { admitted, client } = await place(t, { all: 2, withoutLogin: 2 }, (_socket, slot) => {
+  const { admitted, client } = await listen(t, { all: 2, withoutLogin: 2 }, (_socket, slot) => {
     void slot.during(() => work);
   });
   await client();
@@ -179,7 +179,7 @@ test('a connection is not evicted for another while it is sending a response', a
 });
 
 test('a refused connection is also closed', async (t) => {
-  const { slots, admitted, client } = await place(t, { all: 1 }, (_socket, slot) => {
+  const { slots, admitted, client } = await listen(t, { all: 1 }, (_socket, slot) => {
     slot.enter();
   });
   await client();
@@ -192,7 +192,7 @@ test('a refused connection is also closed', async (t) => {
 test('a slot can be found by each socket of its connection', async (t) => {
   const other = new Socket();
   let served: Socket | undefined;
-  const { admitted, client } = await place(t, {}, (socket, slot) => {
+  const { admitted, client } = await listen(t, {}, (socket, slot) => {
     served = socket;
     slot.carry(other);
   });

@@ -22,24 +22,24 @@ test.before(async () => {
   });
   const rows = `SELECT dateadd('h', (x - 1)::int, '2024-01-01')::timestamp ts,
     CASE WHEN (x - 1) % 7 = 3 THEN null ELSE (x - 1) * 10 END n FROM long_sequence(${TOTAL})`;
-  await asked('CREATE TABLE rows (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
-  await asked(`INSERT INTO rows ${rows}`);
-  await asked('CREATE TABLE none (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
+  await query('CREATE TABLE rows (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
+  await query(`INSERT INTO rows ${rows}`);
+  await query('CREATE TABLE none (ts TIMESTAMP, n LONG) TIMESTAMP(ts) PARTITION BY DAY');
 });
 test.after.always(() => server.stop());
 
-const asked = (sql: string): Promise<readonly (readonly unknown[])[]> => rowsOf(server, sql);
+const query = (sql: string): Promise<readonly (readonly unknown[])[]> => rowsOf(server, sql);
 
 test('lag and lead read rows across storage partitions', async (t) => {
   for (const distance of [1, 2, 3, 5, 17, 60, 61, 1_000]) {
-    const wanted = VALUES.map((n, row) => [n, back(row, distance)]);
+    const expected = VALUES.map((n, row) => [n, back(row, distance)]);
     const lag = `lag(n, ${distance}) OVER (ORDER BY ts)`;
-    t.deepEqual(await asked(`SELECT n, ${lag} FROM rows`), wanted, lag);
+    t.deepEqual(await query(`SELECT n, ${lag} FROM rows`), expected, lag);
     const unordered = `lag(n, ${distance}) OVER ()`;
-    t.deepEqual(await asked(`SELECT n, ${unordered} FROM rows`), wanted, unordered);
+    t.deepEqual(await query(`SELECT n, ${unordered} FROM rows`), expected, unordered);
     const filled = `SELECT lag(n, ${distance}, -1) OVER (ORDER BY ts) FROM rows`;
     t.deepEqual(
-      await asked(filled),
+      await query(filled),
       VALUES.map((_, row) => [back(row, distance, -1)]),
       filled,
     );
@@ -48,11 +48,11 @@ test('lag and lead read rows across storage partitions', async (t) => {
 
 test('lag and lead accept several distances, and expressions over them', async (t) => {
   const both = `SELECT n, lag(n, 1) OVER (ORDER BY ts) a, lag(n, 4) OVER (ORDER BY ts) b FROM rows`;
-  const wanted = VALUES.map((n, row) => [n, back(row, 1), back(row, 4)]);
-  t.deepEqual(await asked(both), wanted);
-  t.deepEqual(await asked(`SELECT * FROM (${both}) LIMIT 5`), wanted.slice(0, 5));
-  t.deepEqual(await asked(`SELECT * FROM (${both}) LIMIT -5`), wanted.slice(-5));
-  t.deepEqual(await asked(`SELECT * FROM (${both}) LIMIT 9, 31`), wanted.slice(9, 31));
+  const expected = VALUES.map((n, row) => [n, back(row, 1), back(row, 4)]);
+  t.deepEqual(await query(both), expected);
+  t.deepEqual(await query(`SELECT * FROM (${both}) LIMIT 5`), expected.slice(0, 5));
+  t.deepEqual(await query(`SELECT * FROM (${both}) LIMIT -5`), expected.slice(-5));
+  t.deepEqual(await query(`SELECT * FROM (${both}) LIMIT 9, 31`), expected.slice(9, 31));
   const step = 'SELECT ts, n - lag(n) OVER (ORDER BY ts) d FROM rows';
   const steps = VALUES.map((n, row) => {
     const before = back(row, 1);
@@ -60,20 +60,20 @@ test('lag and lead accept several distances, and expressions over them', async (
   });
   const known = steps.filter((of): of is number => of !== null);
   const sum = known.reduce((all, of) => all + of, 0);
-  t.deepEqual(await asked(`SELECT count(), count(d), sum(d) FROM (${step})`), [
+  t.deepEqual(await query(`SELECT count(), count(d), sum(d) FROM (${step})`), [
     [TOTAL, known.length, sum],
   ]);
   // Aggregates that do not depend on order read the chunks in parallel.
-  const plan = await asked(`EXPLAIN (PHYSICAL) SELECT count(), sum(d) FROM (${step})`);
+  const plan = await query(`EXPLAIN (PHYSICAL) SELECT count(), sum(d) FROM (${step})`);
   t.false(JSON.stringify(plan).includes('TimeConcatExec'), JSON.stringify(plan));
   const ordered = `SELECT first(d), last(d) FROM (SELECT d FROM (${step}) ORDER BY ts DESC)`;
-  t.deepEqual(await asked(ordered), [[steps.at(-1), steps[0]]]);
+  t.deepEqual(await query(ordered), [[steps.at(-1), steps[0]]]);
   t.deepEqual(
-    await asked(`SELECT d FROM (${step}) ORDER BY ts DESC`),
+    await query(`SELECT d FROM (${step}) ORDER BY ts DESC`),
     steps.toReversed().map((of) => [of]),
   );
   t.deepEqual(
-    await asked(`SELECT lag(d, 3) OVER (ORDER BY ts) FROM (${step})`),
+    await query(`SELECT lag(d, 3) OVER (ORDER BY ts) FROM (${step})`),
     steps.map((_, row) => [row < 3 ? null : (steps[row - 3] ?? null)]),
   );
 });
@@ -82,16 +82,16 @@ test('lag and lead respect filters, time ranges and empty inputs', async (t) => 
   const lag = 'lag(n, 2) OVER (ORDER BY ts)';
   const kept = VALUES.filter((n) => n !== null && n > 100);
   t.deepEqual(
-    await asked(`SELECT n, ${lag} FROM rows WHERE n > 100`),
+    await query(`SELECT n, ${lag} FROM rows WHERE n > 100`),
     kept.map((n, row) => [n, row < 2 ? null : (kept[row - 2] ?? null)]),
   );
   const day = VALUES.slice(24, 48);
   t.deepEqual(
-    await asked(`SELECT n, ${lag} FROM rows WHERE ts IN '2024-01-02'`),
+    await query(`SELECT n, ${lag} FROM rows WHERE ts IN '2024-01-02'`),
     day.map((n, row) => [n, row < 2 ? null : (day[row - 2] ?? null)]),
   );
-  t.deepEqual(await asked(`SELECT n, ${lag} FROM none`), []);
-  t.deepEqual(await asked(`SELECT n, lag(n) IGNORE NULLS OVER (ORDER BY ts) FROM rows LIMIT 5`), [
+  t.deepEqual(await query(`SELECT n, ${lag} FROM none`), []);
+  t.deepEqual(await query(`SELECT n, lag(n) IGNORE NULLS OVER (ORDER BY ts) FROM rows LIMIT 5`), [
     [0, null],
     [10, 0],
     [20, 10],

@@ -27,7 +27,7 @@ test.before(async () => {
 });
 test.after.always(() => server.stop());
 
-const asked = (sql: string): Promise<readonly (readonly unknown[])[]> => rowsOf(server, sql);
+const rowsFor = (sql: string): Promise<readonly (readonly unknown[])[]> => rowsOf(server, sql);
 
 function randomRow(id: number): Row {
   const text = (): string | null => random.pick([null, 'a', 'b', 'c', '']);
@@ -37,8 +37,8 @@ function randomRow(id: number): Row {
 
 async function filled(name: string, most: number): Promise<readonly Row[]> {
   const rows = Array.from({ length: random.between(0, most) }, (_, id) => randomRow(id));
-  await asked(`DROP TABLE IF EXISTS ${name}`);
-  await asked(`CREATE TABLE ${name}
+  await rowsFor(`DROP TABLE IF EXISTS ${name}`);
+  await rowsFor(`CREATE TABLE ${name}
     (ts TIMESTAMP, id LONG, s SYMBOL, u SYMBOL, t VARCHAR, n LONG, i INT) TIMESTAMP(ts)`);
   const shown = (value: string | number | null): string =>
     typeof value === 'string' ? `'${value}'` : String(value);
@@ -46,7 +46,7 @@ async function filled(name: string, most: number): Promise<readonly Row[]> {
     (row) => `(${row.id}, ${row.id}, ${COLUMNS.map((column) => shown(row[column])).join(', ')})`,
   );
   if (rows.length > 0) {
-    await asked(`INSERT INTO ${name} VALUES ${values.join(', ')}`);
+    await rowsFor(`INSERT INTO ${name} VALUES ${values.join(', ')}`);
   }
   return rows;
 }
@@ -136,11 +136,11 @@ test.serial('EXISTS returns the same rows as nested loops', async (t) => {
       const ids = (kept: (row: Row) => boolean): number[][] =>
         outer.filter(kept).map(({ id }) => [id]);
       const message = `SEED=${seed}: ${sql}`;
-      t.deepEqual(await asked(`SELECT id FROM a WHERE ${sql} ORDER BY id`), ids(passes), message);
+      t.deepEqual(await rowsFor(`SELECT id FROM a WHERE ${sql} ORDER BY id`), ids(passes), message);
       // In a disjunction, rows are marked rather than filtered.
       const either = ids((row) => row.id === 1 || passes(row));
       const marked = `SELECT id FROM a WHERE id = 1 OR ${sql} ORDER BY id`;
-      t.deepEqual(await asked(marked), either, message);
+      t.deepEqual(await rowsFor(marked), either, message);
     }
   }
 });
@@ -153,7 +153,7 @@ test.serial('EXISTS with equalities and one comparison needs no outer value list
   await filled('b', 12);
   const plan = async (where: string): Promise<string> =>
     JSON.stringify(
-      await asked(`EXPLAIN SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE ${where})`),
+      await rowsFor(`EXPLAIN SELECT id FROM a WHERE EXISTS (SELECT 1 FROM b WHERE ${where})`),
     );
   for (const keys of ['a.n = b.n', 'b.s = a.s AND a.n = b.n', 'a.t = b.t AND b.n > 3']) {
     t.notRegex(await plan(keys), /AggregateExec/, keys);

@@ -112,38 +112,38 @@ test('function arguments can be parameters', async (t) => {
     const client = await RawClient.login(Number(server.pg.split(':').at(-1)));
     const different: string[] = [];
     const unanswered: string[] = [];
-    let asked = 0;
-    const ask = async (example: Example, wanted: string, taken: readonly Literal[]) => {
+    let requests = 0;
+    const query = async (example: Example, expected: string, taken: readonly Literal[]) => {
       let bound = example.text;
       const values = taken.map(({ value }) => value);
       for (const [index, { start, end }] of [...taken.entries()].reverse()) {
         bound = `${bound.slice(0, start)}$${index + 1}${bound.slice(end)}`;
       }
       const found = await answer(client, bound, values);
-      asked += 1;
+      requests += 1;
       t.notRegex(found, /error XX/, bound);
       const isRefused = found.startsWith('described') || found.startsWith('error');
-      if (isRefused || (!example.varies && found !== wanted)) {
-        different.push(`${bound} [${values.join()}]: ${found}, not ${wanted}`);
+      if (isRefused || (!example.varies && found !== expected)) {
+        different.push(`${bound} [${values.join()}]: ${found}, not ${expected}`);
       }
     };
     for (const example of await examples(server)) {
-      const wanted = await answer(client, example.text, []);
+      const expected = await answer(client, example.text, []);
       const found = literals(parse(example.text), example.name);
-      if (/^(?:described|error)/.test(wanted)) {
+      if (/^(?:described|error)/.test(expected)) {
         unanswered.push(example.name);
         continue;
       }
       for (const literal of found) {
-        await ask(example, wanted, [literal]);
+        await query(example, expected, [literal]);
       }
       if (found.length > 1) {
-        await ask(example, wanted, found);
+        await query(example, expected, found);
       }
     }
     client.close();
-    t.log(`${asked} arguments`);
-    t.true(asked > 300);
+    t.log(`${requests} arguments`);
+    t.true(requests > 300);
     t.deepEqual(different, []);
     t.deepEqual(unanswered, []);
   } finally {

@@ -87,7 +87,7 @@ function literal(cell: Cell): string {
 
 let server: TestServer;
 
-async function ask(sql: string): Promise<Cell[][]> {
+async function query(sql: string): Promise<Cell[][]> {
   const { body } = await execute(server.url, sql);
   const answer = JSON.parse(body.toString('utf8')) as { dataset?: Cell[][]; error?: string };
   if (answer.error !== undefined) {
@@ -98,14 +98,14 @@ async function ask(sql: string): Promise<Cell[][]> {
 
 test.before(async () => {
   server = await startTestServer({ set: ['cairo.commit.mode=nosync', 'log.level=error'] });
-  await ask(`CREATE TABLE p (ts TIMESTAMP, id INT, k SYMBOL, i INT, j INT, l LONG, m LONG,
+  await query(`CREATE TABLE p (ts TIMESTAMP, id INT, k SYMBOL, i INT, j INT, l LONG, m LONG,
     d DOUBLE, e DOUBLE, s VARCHAR, b BOOLEAN) TIMESTAMP(ts) PARTITION BY DAY`);
   for (let start = 0; start < ROWS; start += 100) {
     const values = table.slice(start, start + 100).map((row) => {
       const { id, k, i, j, l, m, d, e, s, b } = row;
       return `(${[id * 3_600_000_000, id, k, i, j, l, m, d, e, s, b].map(literal).join(', ')})`;
     });
-    await ask(`INSERT INTO p VALUES ${values.join(', ')}`);
+    await query(`INSERT INTO p VALUES ${values.join(', ')}`);
   }
 });
 
@@ -204,7 +204,7 @@ function shown(value: bigint | null): string | null {
 
 test('scalar functions and operators match their definitions, row by row', async (t) => {
   for (const [expression, expected] of Object.entries(SCALARS)) {
-    const rows = await ask(`SELECT ${expression} x FROM p ORDER BY id`);
+    const rows = await query(`SELECT ${expression} x FROM p ORDER BY id`);
     t.is(rows.length, ROWS);
     const wrong = table.find((row, index) => !same(rows[index]?.[0] ?? null, expected(row)));
     if (wrong !== undefined) {
@@ -234,12 +234,12 @@ async function compareGroups(
     const kept = table.filter(({ id, b }) =>
       where === 'b' ? b : id < (where === 'true' ? ROWS : where === 'id < 1' ? 1 : 0),
     );
-    const whole = await ask(`SELECT ${expression} x FROM p WHERE ${where}`);
+    const whole = await query(`SELECT ${expression} x FROM p WHERE ${where}`);
     t.true(
       same(whole[0]?.[0] ?? null, expected(kept)),
       `${expression} WHERE ${where}: ${String(whole[0]?.[0])} is not ${String(expected(kept))}`,
     );
-    for (const [k, found] of await ask(`SELECT k, ${expression} x FROM p WHERE ${where}`)) {
+    for (const [k, found] of await query(`SELECT k, ${expression} x FROM p WHERE ${where}`)) {
       const group = expected(kept.filter((row) => row.k === k));
       const problem = `${expression} of ${String(k)} WHERE ${where}: ${String(found)}`;
       t.true(same(found ?? null, group), `${problem} is not ${String(group)}`);
@@ -314,16 +314,16 @@ test('aggregates of other columns match their definitions, in total and by key',
 
 /** Compares decimals as integers without the decimal point. */
 test('decimal arithmetic is exact', async (t) => {
-  const rows = await ask(`SELECT id, a::varchar, b::varchar, (a + b)::varchar, (a * b)::varchar,
+  const rows = await query(`SELECT id, a::varchar, b::varchar, (a + b)::varchar, (a * b)::varchar,
     (a - i)::varchar FROM (SELECT id, i, (i % 100000)::decimal(12, 2) a,
     (j % 1000)::decimal(10, 4) + 0.0625m b FROM p)`);
   const digits = (text: Cell, scale: number): bigint | null => {
     if (typeof text !== 'string') {
       return null;
     }
-    const [whole = '', fraction = ''] = text.split('.');
+    const [integer = '', fraction = ''] = text.split('.');
     t.is(fraction.length, scale, text);
-    return BigInt(whole + fraction);
+    return BigInt(integer + fraction);
   };
   for (const [id, a, b, plus, times, minus] of rows) {
     const [x, y] = [digits(a ?? null, 2), digits(b ?? null, 4)];

@@ -28,7 +28,7 @@ const QUERIES = [
   'SELECT n, count() OVER (PARTITION BY k ORDER BY ts) c FROM rows',
   'SELECT x FROM long_sequence(17)',
 ];
-const PLACES = [0, 1, 2, 3, 7, 50, 1_000, 9_223_372_036_854_775_807n];
+const OFFSETS = [0, 1, 2, 3, 7, 50, 1_000, 9_223_372_036_854_775_807n];
 const TOTAL = 60;
 
 let server: TestServer;
@@ -45,39 +45,40 @@ test.before(async () => {
     `INSERT INTO rows ${rows}`,
     `CREATE TABLE plain AS (SELECT x n, 'row ' || x v FROM long_sequence(${TOTAL}))`,
   ]) {
-    await asked(statement);
+    await rowsFor(statement);
   }
 });
 test.after.always(() => server.stop());
 
-const asked = (sql: string): Promise<readonly (readonly unknown[])[]> => rowsOf(server, sql);
+const rowsFor = (sql: string): Promise<readonly (readonly unknown[])[]> => rowsOf(server, sql);
 
 /** Returns the rows between two bounds; negative bounds count from the end. */
 function between(rows: readonly unknown[], from: bigint, to: bigint): readonly unknown[] {
-  const of = (place: bigint): number => Number(place < 0n ? BigInt(rows.length) + place : place);
+  const of = (offset: bigint): number =>
+    Number(offset < 0n ? BigInt(rows.length) + offset : offset);
   return rows.slice(Math.max(0, of(from)), Math.max(0, of(to)));
 }
 
 test('LIMIT with two bounds returns the rows between them', async (t) => {
   t.timeout(300_000);
   for (const query of QUERIES) {
-    const all = await asked(query);
-    for (const one of PLACES.map(BigInt)) {
+    const all = await rowsFor(query);
+    for (const one of OFFSETS.map(BigInt)) {
       const last = between(all, -one, BigInt(all.length));
       t.deepEqual(
-        await asked(`${query} LIMIT -${one}`),
+        await rowsFor(`${query} LIMIT -${one}`),
         one === 0n ? [] : last,
         `${query} -${one}`,
       );
-      for (const other of PLACES.map(BigInt)) {
+      for (const other of OFFSETS.map(BigInt)) {
         const [far, near] = one > other ? [one, other] : [other, one];
         const inner =
           near === 0n ? between(all, -far, BigInt(all.length)) : between(all, -far, -near);
-        const found = await asked(`${query} LIMIT -${far}, -${near}`);
+        const found = await rowsFor(`${query} LIMIT -${far}, -${near}`);
         t.deepEqual(found, far === 0n ? [] : inner, `${query} -${far}, -${near}`);
         const ends = other === 0n ? [] : between(all, one, -other);
         if (other !== 0n) {
-          const cut = await asked(`${query} LIMIT ${one}, -${other}`);
+          const cut = await rowsFor(`${query} LIMIT ${one}, -${other}`);
           t.deepEqual(cut, ends, `${query} ${one}, -${other}`);
         }
       }
@@ -87,7 +88,7 @@ test('LIMIT with two bounds returns the rows between them', async (t) => {
 
 test('the last rows of a table are read from the end', async (t) => {
   const plan = async (sql: string): Promise<string> =>
-    (await asked(`EXPLAIN (PHYSICAL) ${sql}`)).flat().join('\n');
+    (await rowsFor(`EXPLAIN (PHYSICAL) ${sql}`)).flat().join('\n');
   for (const sql of [
     'SELECT * FROM rows LIMIT -5',
     "SELECT n + 1 FROM rows WHERE k = 'a' LIMIT -5",
@@ -96,14 +97,14 @@ test('the last rows of a table are read from the end', async (t) => {
     t.regex(found, /LastRowsExec: skip=0, last=5, without=0\n *(?:TableScan|FilteredScan)Exec/);
     t.notRegex(found, /Window/);
   }
-  const [first] = await asked("SELECT n FROM rows WHERE k = 'a' AND n < 60 LIMIT -1");
+  const [first] = await rowsFor("SELECT n FROM rows WHERE k = 'a' AND n < 60 LIMIT -1");
   t.deepEqual(first, [55]);
 });
 
 test('LIMIT in a correlated sub-query applies to each outer row', async (t) => {
   const counted = async (last: string): Promise<unknown> => {
     const of = `SELECT max(b.n) FROM (SELECT n FROM rows c WHERE c.n <= a.n ${last}) b`;
-    return (await asked(`SELECT n, (${of}) FROM rows a LIMIT 40`)).map(([, most]) => most);
+    return (await rowsFor(`SELECT n, (${of}) FROM rows a LIMIT 40`)).map(([, most]) => most);
   };
   const numbers = Array.from({ length: 40 }, (_, at) => at + 1);
   const most = (n: number): number => Math.min(n, 2);

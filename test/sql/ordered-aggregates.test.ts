@@ -2,7 +2,7 @@
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { ask, rowsOf } from '../limits/client.js';
+import { send, rowsOf } from '../limits/client.js';
 
 let server: TestServer;
 
@@ -50,7 +50,7 @@ test('an ORDER BY inside an aggregate call orders its rows', async (t) => {
     for (const order of ['asc', 'desc']) {
       const inside = `select string_agg(s, ',' order by x ${order}) from ${rows}`;
       const before = `select string_agg(s, ',') from (select * from ${rows} order by x ${order})`;
-      const [first, second] = [await ask(server, inside), await ask(server, before)];
+      const [first, second] = [await send(server, inside), await send(server, before)];
       t.is(first.status, 200, inside);
       t.deepEqual(first.rows, second.rows, inside);
     }

@@ -6,7 +6,7 @@ import test from 'ava';
 
 import { parse, SyntaxError_ } from '../../ts/sql/index.js';
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { ask, rowsOf } from '../limits/client.js';
+import { send, rowsOf } from '../limits/client.js';
 
 let server: TestServer;
 
@@ -103,9 +103,9 @@ test('after AS a keyword is a name unless its clause follows', async (t) => {
 
 test('maintenance statements and options of pgbench and vacuumdb are accepted', async (t) => {
   const made = 'create table mt (a int not null, f char(84)) with (fillfactor=100, toast.x = 1, y)';
-  t.is((await ask(server, made)).error, undefined);
+  t.is((await send(server, made)).error, undefined);
   for (const options of ['', 'table', 'analyze', 'full verbose', '(analyze, verbose false)']) {
-    t.is((await ask(server, `vacuum ${options} mt`)).error, undefined, options);
+    t.is((await send(server, `vacuum ${options} mt`)).error, undefined, options);
   }
   for (const text of ['vacuum', 'vacuum (', 'vacuum ()', 'vacuum (full', 'vacuum analyze']) {
     t.throws(() => parse(text), { instanceOf: SyntaxError_ }, text);
@@ -115,7 +115,7 @@ test('maintenance statements and options of pgbench and vacuumdb are accepted', 
 
 test('CREATE SCHEMA IF NOT EXISTS accepts only public', async (t) => {
   for (const text of ['public', '"public" authorization admin']) {
-    const made = await ask(server, `create schema if not exists ${text}`);
+    const made = await send(server, `create schema if not exists ${text}`);
     t.is(made.error, undefined, text);
   }
   const other = { message: "schema 'x' cannot be created, all tables are in public" };
@@ -149,9 +149,9 @@ test('DDL of migration tools is accepted', async (t) => {
   t.like(await ddl('create unique index concurrently if not exists i on d using btree (s desc)'), {
     ddl: 'OK',
   });
-  t.is((await ask(server, 'drop index concurrently if exists public.i cascade')).error, undefined);
-  t.is((await ask(server, `comment on column d.v is 'the value'`)).error, undefined);
-  t.is((await ask(server, 'comment on table d is 1')).status, 400);
+  t.is((await send(server, 'drop index concurrently if exists public.i cascade')).error, undefined);
+  t.is((await send(server, `comment on column d.v is 'the value'`)).error, undefined);
+  t.is((await send(server, 'comment on table d is 1')).status, 400);
   t.like(await ddl('alter table d add constraint c unique (v)'), { ddl: 'OK' });
   t.regex(JSON.stringify(await ddl('alter table d add column q int unique')), /not enforced/);
   t.like(await ddl('alter table d drop column q'), { ddl: 'OK' });
@@ -160,7 +160,7 @@ test('DDL of migration tools is accepted', async (t) => {
   t.deepEqual(await rowsOf(server, 'select w from e'), [[2]]);
   t.like(await ddl('create table f as select * from e'), { ddl: 'OK' });
   t.like(await ddl('drop table f cascade'), { ddl: 'OK' });
-  t.is((await ask(server, 'create table g (id int, primary key (nope))')).status, 400);
+  t.is((await send(server, 'create table g (id int, primary key (nope))')).status, 400);
 });
 
 test('functions such as count can omit parentheses, but columns come first', async (t) => {
@@ -176,7 +176,7 @@ test('functions such as count can omit parentheses, but columns come first', asy
     ['select rank from long_sequence(3)', 'rank'],
     ['select max from long_sequence(3)', 'max'],
   ] as const) {
-    t.is((await ask(server, query)).error, `Invalid column: ${name}`, query);
+    t.is((await send(server, query)).error, `Invalid column: ${name}`, query);
   }
 });
 
@@ -212,6 +212,6 @@ test('rate and delta functions use the timestamp of their rows', async (t) => {
     ],
     ['select lttb(v, 3) over () from counters', /requires ORDER BY the time/],
   ] as const) {
-    t.regex((await ask(server, query)).error ?? '', error, query);
+    t.regex((await send(server, query)).error ?? '', error, query);
   }
 });

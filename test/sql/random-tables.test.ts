@@ -2,7 +2,7 @@
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { ask, rowsOf } from '../limits/client.js';
+import { send, rowsOf } from '../limits/client.js';
 
 const ROWS = 500;
 let server: TestServer;
@@ -79,7 +79,7 @@ test('a repeated statement generates new random rows', async (t) => {
 test('columns of an outer query are refused with their name', async (t) => {
   const table = 'with x as (select n + rnd_long() r)';
   const query = `select (${table} select a.r = b.r from x a, x b) from t`;
-  const { error } = await ask(server, query);
+  const { error } = await send(server, query);
   t.regex(
     error ?? '',
     /referencing the random and correlated WITH query 'x' more than once is not supported/,

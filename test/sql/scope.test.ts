@@ -56,13 +56,13 @@ test('the scope contains CTEs and variables', (t) => {
 
 test('every position of every statement has a scope', (t) => {
   const texts = [...ITEMS.flatMap(({ statements }) => statements), ...goldenStatements().accepted];
-  let places = 0;
+  let positions = 0;
   for (const text of texts.filter(({ length }) => length < 300)) {
     for (let offset = 0; offset <= text.length; offset += 7) {
       scopeAt(text, offset);
       scopeAt(text.slice(0, offset), offset);
-      places += 1;
+      positions += 1;
     }
   }
-  t.true(places > 10_000);
+  t.true(positions > 10_000);
 });

@@ -2,7 +2,7 @@
 import test from 'ava';
 
 import { startTestServer, type TestServer } from '../golden/server.js';
-import { ask, rowsOf } from '../limits/client.js';
+import { send, rowsOf } from '../limits/client.js';
 
 let server: TestServer;
 
@@ -82,7 +82,7 @@ test('invalid series are refused', async (t) => {
     ['SELECT generate_series(1)', /requires a start, an end/],
     ['SELECT x FROM long_sequence(3) WHERE generate_series(1, 2) = 1', /unknown function/],
   ] as const) {
-    const answer = await ask(server, query);
+    const answer = await send(server, query);
     t.regex(answer.error ?? '', message, query);
   }
 });

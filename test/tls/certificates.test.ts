@@ -106,11 +106,11 @@ test('a closed encrypted connection no longer counts towards the limit', async (
  * Sends bytes and reads the response. Resolves when the server closes the connection or stays
  * silent.
  */
-function sendBytes(port: number, pieces: readonly Uint8Array[], cut: boolean): Promise<void> {
+function sendBytes(port: number, chunks: readonly Uint8Array[], cut: boolean): Promise<void> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
-      for (const piece of pieces) {
-        socket.write(piece);
+      for (const chunk of chunks) {
+        socket.write(chunk);
       }
       if (cut) {
         socket.resetAndDestroy();

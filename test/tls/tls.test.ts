@@ -106,32 +106,32 @@ test.serial('psycopg logs in over TLS with channel binding', async (t) => {
     t.pass();
     return;
   }
-  const ask = async (options: string): Promise<string> => {
-    const place = `host=localhost hostaddr=127.0.0.1 port=${pgPort()} dbname=qdb`;
+  const send = async (options: string): Promise<string> => {
+    const connection = `host=localhost hostaddr=127.0.0.1 port=${pgPort()} dbname=qdb`;
     const login = 'user=admin password=quest connect_timeout=10';
-    const { stdout } = await run('python3', ['-c', PYTHON, `${place} ${login} ${options}`]);
+    const { stdout } = await run('python3', ['-c', PYTHON, `${connection} ${login} ${options}`]);
     return stdout.trim();
   };
   const verified = `sslmode=verify-full sslrootcert=${folder.file('first.crt')}`;
-  t.is(await ask('sslmode=require'), 'True 1000');
-  t.is(await ask(`${verified} channel_binding=require`), 'True 1000');
+  t.is(await send('sslmode=require'), 'True 1000');
+  t.is(await send(`${verified} channel_binding=require`), 'True 1000');
   t.is(
-    await ask('sslmode=require sslnegotiation=direct'),
+    await send('sslmode=require sslnegotiation=direct'),
     'True 1000',
     'TLS starts without an SSLRequest',
   );
-  t.is(await ask('sslmode=disable'), 'False 1000');
-  t.is(await ask('sslmode=prefer'), 'True 1000', 'clients that may choose use encryption');
-  await t.throwsAsync(ask('sslmode=disable channel_binding=require'), {
+  t.is(await send('sslmode=disable'), 'False 1000');
+  t.is(await send('sslmode=prefer'), 'True 1000', 'clients that may choose use encryption');
+  await t.throwsAsync(send('sslmode=disable channel_binding=require'), {
     message: /channel binding/,
   });
   const other = `sslmode=verify-full sslrootcert=${folder.file('second.crt')}`;
-  await t.throwsAsync(ask(other), { message: /certificate verify failed/ });
+  await t.throwsAsync(send(other), { message: /certificate verify failed/ });
 });
 
 test.serial('psql and node-postgres connect over TLS', async (t) => {
-  const place = `host=127.0.0.1 port=${pgPort()} user=admin password=quest dbname=qdb`;
-  const args = ['-At', '-c', 'select 3 + 4', `${place} sslmode=require`];
+  const connection = `host=127.0.0.1 port=${pgPort()} user=admin password=quest dbname=qdb`;
+  const args = ['-At', '-c', 'select 3 + 4', `${connection} sslmode=require`];
   t.is((await run('psql', args)).stdout.trim(), '7');
   const client = pgClient(server.pg, { ssl: { rejectUnauthorized: false } });
   await client.connect();

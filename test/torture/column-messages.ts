@@ -199,9 +199,9 @@ async function judgeTables(): Promise<string | undefined> {
     if (!isThere) {
       return here === undefined ? [] : [`rows of message ${number}, which was refused`];
     }
-    const wanted = bytes === null ? undefined : expected.get(bytes);
-    const isWhole = wanted === undefined || sameRows(wanted, here ?? new Map());
-    const [had, has] = [wanted, here].map((tables) => JSON.stringify([...(tables ?? [])]));
+    const expectedRows = bytes === null ? undefined : expected.get(bytes);
+    const isWhole = expectedRows === undefined || sameRows(expectedRows, here ?? new Map());
+    const [had, has] = [expectedRows, here].map((tables) => JSON.stringify([...(tables ?? [])]));
     return isWhole ? [] : [`message ${number} has ${has ?? ''}, not ${had ?? ''}`];
   });
   fates.clear();
@@ -247,11 +247,11 @@ function framed(bytes: Buffer, random: Random | undefined): Buffer {
   if (random === undefined || random.next() < 0.9 || bytes.length < 2) {
     return maskedFrame(KIND.binary, bytes);
   }
-  const place = random.between(1, bytes.length - 1);
+  const offset = random.between(1, bytes.length - 1);
   return Buffer.concat([
-    maskedFrame(KIND.binary, bytes.subarray(0, place), false),
+    maskedFrame(KIND.binary, bytes.subarray(0, offset), false),
     maskedFrame(KIND.ping, Buffer.from('between')),
-    maskedFrame(0, bytes.subarray(place)),
+    maskedFrame(0, bytes.subarray(offset)),
   ]);
 }
 
@@ -313,8 +313,8 @@ async function brokenFrames(said: Script, random: Random): Promise<string | unde
   const client = await WebSocketClient.open(port, '/write/v4');
   const bytes = Buffer.concat(said.map((one) => framed(one, random)));
   for (let times = random.between(1, 4); times > 0; times -= 1) {
-    const place = random.next() < 0.5 ? random.between(0, 9) : random.between(0, bytes.length - 1);
-    bytes[place] = random.between(0, 255);
+    const offset = random.next() < 0.5 ? random.between(0, 9) : random.between(0, bytes.length - 1);
+    bytes[offset] = random.between(0, 255);
   }
   client.socket.end(bytes);
   let close: number | null = null;

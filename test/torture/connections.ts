@@ -36,9 +36,9 @@ await exec(server, 'SELECT 1');
 const clients = await openAll(connections);
 harness.say(`${connections} connections are open`);
 // Warms up the JIT compiler before measuring.
-await ask(3);
+await query(3);
 times.length = 0;
-await ask(5);
+await query(5);
 harness.say(`alone: ${timesText()}`);
 times.length = 0;
 const queries = await openAll(heavy);
@@ -47,7 +47,7 @@ for (const [index, socket] of queries.entries()) {
   socket.write('Host: localhost\r\n\r\n');
 }
 harness.judge(await allRun());
-await ask(seconds);
+await query(seconds);
 harness.say(`beside ${heavy} heavy queries: ${timesText()}`);
 judgeTimes();
 harness.judge(await oneTooMany());
@@ -73,7 +73,7 @@ async function open(): Promise<Socket> {
 }
 
 /** Sends requests over every connection until the time is over. */
-async function ask(forSeconds: number): Promise<void> {
+async function query(forSeconds: number): Promise<void> {
   const end = performance.now() + forSeconds * 1000;
   const problems = await Promise.all(
     clients.map((socket) => queryUntil(end, socket, harness.random.fork())),

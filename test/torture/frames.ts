@@ -179,20 +179,20 @@ function pipeline(text: string): Buffer {
 /** Returns a frame of correct length with a mutated body. */
 function malformedBody(frame: Buffer, random: Random): Buffer {
   const body = Buffer.from(frame.subarray(5));
-  const place = random.between(0, Math.max(0, body.length - 1));
+  const offset = random.between(0, Math.max(0, body.length - 1));
   const type = frame.toString('latin1', 0, 1);
   switch (random.between(0, 3)) {
     case 0:
       if (body.length > 0) {
-        body[place] = (body[place] ?? 0) ^ (1 << random.between(0, 7));
+        body[offset] = (body[offset] ?? 0) ^ (1 << random.between(0, 7));
       }
       return clientMessage(type, body);
     case 1:
-      return clientMessage(type, body.subarray(0, place));
+      return clientMessage(type, body.subarray(0, offset));
     case 2:
       return clientMessage(type, body, noise(random));
     default:
-      body.fill(random.between(0, 255), place);
+      body.fill(random.between(0, 255), offset);
       return clientMessage(type, body);
   }
 }
@@ -200,10 +200,10 @@ function malformedBody(frame: Buffer, random: Random): Buffer {
 /** Returns a frame with mutations anywhere. */
 function malformed(frame: Buffer, random: Random): Buffer {
   const bytes = Buffer.from(frame);
-  const place = random.between(0, bytes.length - 1);
+  const offset = random.between(0, bytes.length - 1);
   switch (random.between(0, 7)) {
     case 0:
-      bytes[place] = (bytes[place] ?? 0) ^ (1 << random.between(0, 7));
+      bytes[offset] = (bytes[offset] ?? 0) ^ (1 << random.between(0, 7));
       return bytes;
     case 1:
       bytes[0] = random.between(0, 255);
@@ -213,13 +213,13 @@ function malformed(frame: Buffer, random: Random): Buffer {
     case 3:
       return withLength(bytes, bytes.length - 1 + random.between(-6, 6));
     case 4:
-      return bytes.subarray(0, place);
+      return bytes.subarray(0, offset);
     case 5:
-      return Buffer.concat([bytes.subarray(0, place), bytes]);
+      return Buffer.concat([bytes.subarray(0, offset), bytes]);
     case 6:
       return clientMessage('QPBDCEdcfFpz'.charAt(random.between(0, 11)), noise(random));
     default:
-      bytes.fill(random.between(0, 255), place);
+      bytes.fill(random.between(0, 255), offset);
       return withLength(bytes, bytes.length - 1);
   }
 }

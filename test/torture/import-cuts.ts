@@ -58,10 +58,10 @@ function request(table: string, overwrite: boolean, chunked: boolean): Buffer {
 
 async function cuts(): Promise<void> {
   const near = Math.min(LAST_BYTES, Math.floor(offsets / 2));
-  const whole = request('new0', false, false).length;
+  const complete = request('new0', false, false).length;
   // Offsets are counted back from the end of the closing boundary.
   const random = Array.from({ length: offsets }, (_, index) =>
-    index < near ? index + 1 : harness.random.between(1, whole - 10),
+    index < near ? index + 1 : harness.random.between(1, complete - 10),
   );
   const chosen = [...random, ...chunkBoundaries()];
   let next = 0;

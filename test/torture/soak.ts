@@ -187,14 +187,14 @@ async function renew(table: string, random: Random): Promise<void> {
 async function adversarialClient(index: number, random: Random): Promise<void> {
   while (!state.over) {
     const query = adversarialStatement(random.pick(ADVERSARIAL_SHAPES), random);
-    const asked = performance.now();
+    const sentAt = performance.now();
     try {
       await (index % 4 === 1 ? overHttp(query, random) : overWire(query, random));
       count('done');
     } catch (error) {
       judgeError(query, error);
     }
-    if (performance.now() - asked > WAIT_MS) {
+    if (performance.now() - sentAt > WAIT_MS) {
       lateAnswers += 1;
     }
   }
@@ -202,8 +202,8 @@ async function adversarialClient(index: number, random: Random): Promise<void> {
 
 /** One client in five disconnects before the response. */
 async function overHttp(query: string, random: Random): Promise<void> {
-  const leaves = random.next() < 0.2;
-  const signal = AbortSignal.timeout(leaves ? random.between(5, 1_500) : 10 * WAIT_MS);
+  const disconnects = random.next() < 0.2;
+  const signal = AbortSignal.timeout(disconnects ? random.between(5, 1_500) : 10 * WAIT_MS);
   const headers = { 'Statement-Timeout': String(TIMEOUT_MS) };
   const body = new URLSearchParams({ query, limit: '100' });
   try {
@@ -213,7 +213,7 @@ async function overHttp(query: string, random: Random): Promise<void> {
       throw new Refused(response.status, text.slice(-400));
     }
   } catch (error) {
-    if (!leaves || error instanceof Refused) {
+    if (!disconnects || error instanceof Refused) {
       throw error;
     }
   }
@@ -222,13 +222,13 @@ async function overHttp(query: string, random: Random): Promise<void> {
 async function overWire(query: string, random: Random): Promise<void> {
   const client = pgClient(server.pg);
   client.on('error', () => undefined);
-  const leaves = random.next() < 0.2;
+  const disconnects = random.next() < 0.2;
   let timer: NodeJS.Timeout | undefined;
   try {
     await client.connect();
     await client.query(`SET statement_timeout = ${TIMEOUT_MS}`);
     const answer = client.query(query);
-    if (leaves) {
+    if (disconnects) {
       const gone = (): unknown =>
         (
           client as unknown as { connection: { stream: { destroy(): void } } }
@@ -237,7 +237,7 @@ async function overWire(query: string, random: Random): Promise<void> {
     }
     await answer;
   } catch (error) {
-    if (!leaves) {
+    if (!disconnects) {
       throw error;
     }
   } finally {
@@ -255,10 +255,10 @@ async function watchMemory(): Promise<void> {
 
 async function watchPing(): Promise<void> {
   while (!state.over) {
-    const asked = performance.now();
+    const sentAt = performance.now();
     try {
       await fetch(`${server.url}/ping`, { signal: AbortSignal.timeout(30_000) });
-      pings.push(performance.now() - asked);
+      pings.push(performance.now() - sentAt);
     } catch (error) {
       judgeError('/ping', error);
       if (server.process.exitCode !== null || server.process.signalCode !== null) {

@@ -54,7 +54,7 @@ interface HttpEnd {
 }
 
 /** Reads a response to its end; of a long response only the last characters are stored. */
-function ask(
+function sendHttp(
   server: TestServer,
   path: string,
   send?: (write: (text: string) => Promise<void>) => Promise<void>,
@@ -72,8 +72,8 @@ function ask(
     });
     sent.once('response', (response) => {
       let text = '';
-      response.setEncoding('utf8').on('data', (piece: string) => {
-        text = (text + piece).slice(-4_000);
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text = (text + chunk).slice(-4_000);
         begun();
       });
       response.once('error', () => undefined);
@@ -84,8 +84,8 @@ function ask(
     if (send === undefined) {
       sent.end();
     } else {
-      void send(async (piece) => {
-        if (!sent.write(piece)) {
+      void send(async (chunk) => {
+        if (!sent.write(chunk)) {
           await Promise.race([once(sent, 'drain'), once(sent, 'close')]);
         }
       });
@@ -106,23 +106,23 @@ function requireRefusal({ status, text }: HttpEnd): void {
 }
 
 const heavyOverHttp: Client = async (server) => {
-  requireRefusal(await ask(server, statement(HEAVY)));
+  requireRefusal(await sendHttp(server, statement(HEAVY)));
 };
 
 const insertOverHttp: Client = async (server) => {
-  requireRefusal(await ask(server, statement(INSERT)));
+  requireRefusal(await sendHttp(server, statement(INSERT)));
 };
 
 const streamOverHttp: Client = async (server, _stopped, begun) => {
   const path = statement(LONG);
-  const { status, text, complete } = await ask(server, path, undefined, undefined, begun);
+  const { status, text, complete } = await sendHttp(server, path, undefined, undefined, begun);
   require(status === 200 && !complete, `${status}, complete: ${complete}`);
   require(text.endsWith(`],"error":"${STOPPING}","position":0}`), text.slice(-300));
 };
 
 const exportOverHttp: Client = async (server, _stopped, begun) => {
   const path = `/exp?query=${encodeURIComponent(LONG)}`;
-  const { status, complete } = await ask(server, path, undefined, undefined, begun);
+  const { status, complete } = await sendHttp(server, path, undefined, undefined, begun);
   require(status === 200 && !complete, `${status}, complete: ${complete}`);
 };
 
@@ -141,7 +141,7 @@ function unread(portOf: (server: TestServer) => number, first: readonly Buffer[]
 const importOverHttp: Client = async (server, stopped) => {
   const path = '/imp?name=imported&timestamp=ts&partitionBy=DAY&forceHeader=true';
   let continues = true;
-  const answer = ask(server, path, async (write) => {
+  const answer = sendHttp(server, path, async (write) => {
     await write('--b\r\nContent-Disposition: form-data; name="data"; filename="x"\r\n\r\nts,v\n');
     for (let row = 0; continues; row += 1) {
       await write(
@@ -161,7 +161,7 @@ const importOverHttp: Client = async (server, stopped) => {
 const shortOverHttp: Client = async (server) => {
   for (;;) {
     const query = 'SELECT sum(sqrt(x)) FROM long_sequence(20000000)';
-    const { status, text } = await ask(server, statement(query)).catch(disconnected);
+    const { status, text } = await sendHttp(server, statement(query)).catch(disconnected);
     if (status !== 200) {
       require(status === 0 || text.includes(STOPPING), `${status} ${text}`);
       return;
@@ -173,9 +173,12 @@ const shortOverHttp: Client = async (server) => {
 function small(agent: Agent): Client {
   return async (server) => {
     for (;;) {
-      const { status, text } = await ask(server, statement('SELECT 1'), undefined, agent).catch(
-        disconnected,
-      );
+      const { status, text } = await sendHttp(
+        server,
+        statement('SELECT 1'),
+        undefined,
+        agent,
+      ).catch(disconnected);
       require([0, 200].includes(status) || text.includes(STOPPING), `${status} ${text}`);
       if (status === 0) {
         return;

@@ -31,13 +31,13 @@ export interface Kind<H extends History> {
   /** Decides whether to compare now. */
   polls(random: Random): boolean;
   /** Waits until the views are current, and compares them with their queries. */
-  compare(t: ExecutionContext, at: Place, history: H): Promise<void>;
+  compare(t: ExecutionContext, at: Environment, history: H): Promise<void>;
   /** Runs steps after the last comparison. */
-  end?(t: ExecutionContext, at: Place, random: Random, history: H): Promise<void>;
+  end?(t: ExecutionContext, at: Environment, random: Random, history: H): Promise<void>;
 }
 
 /** The database of a history, and the states of all views in it. */
-export interface Place {
+export interface Environment {
   readonly runner: Runner;
   readonly states: (query: string) => Promise<readonly (readonly unknown[])[]>;
 }
@@ -57,7 +57,7 @@ export function pick<T>(random: Random, from: readonly T[]): T {
  * Identical requests within a short time share one answer, which is computed after all of them
  * arrived.
  */
-function place(runner: Runner): Place {
+function environment(runner: Runner): Environment {
   const coming = new Map<string, Promise<readonly (readonly unknown[])[]>>();
   const states = (query: string): Promise<readonly (readonly unknown[])[]> => {
     const shared = coming.get(query);
@@ -76,7 +76,7 @@ function place(runner: Runner): Place {
 
 /** Waits until a view's row, in a list of all views, reports that the view is current. */
 export async function settled(
-  at: Place,
+  at: Environment,
   list: string,
   view: string,
   isCurrent: (state: readonly unknown[]) => boolean,
@@ -99,7 +99,7 @@ export async function sorted(runner: Runner, query: string): Promise<readonly st
 }
 
 /** Compares each view with its query. */
-export async function equal(t: ExecutionContext, at: Place, history: History): Promise<void> {
+export async function equal(t: ExecutionContext, at: Environment, history: History): Promise<void> {
   for (const [view, query] of history.views) {
     const what = `${view} after ${history.done.join('; ')}`;
     const [shown, expected] = [await sorted(at.runner, view), await sorted(at.runner, query)];
@@ -121,7 +121,7 @@ async function playConcurrently<H extends History>(
   numbers: readonly number[],
 ): Promise<void> {
   const runner = await DatabaseRunner.open();
-  const at = place(runner);
+  const at = environment(runner);
   const restarts = randomFrom(seed ^ ((numbers[0] ?? 0) + 1));
   const named = async (
     one: Pick<Playing<H>, 'number'>,
@@ -218,7 +218,7 @@ export async function playWithKills<H extends History>(
         await kind.step(serverRunner(server), random, history);
       }
       server = await restart(server);
-      const at = place(serverRunner(server));
+      const at = environment(serverRunner(server));
       for (const history of histories) {
         await kind.compare(t, at, history);
       }

@@ -3,7 +3,15 @@ import type { ExecutionContext } from 'ava';
 
 import type { Random } from '../sql/time-series/random-table.js';
 import type { Runner } from './runners.js';
-import { equal, type History, type Kind, pick, type Place, settled, sorted } from './history.js';
+import {
+  equal,
+  type History,
+  type Kind,
+  pick,
+  type Environment,
+  settled,
+  sorted,
+} from './history.js';
 
 interface LiveHistory extends History {
   /** The latest timestamp of appended rows, in minutes. */
@@ -164,7 +172,7 @@ async function step(runner: Runner, random: Random, history: LiveHistory): Promi
   }
 }
 
-async function current(at: Place, history: LiveHistory): Promise<void> {
+async function current(at: Environment, history: LiveHistory): Promise<void> {
   if (history.between !== undefined) {
     await settled(
       at,
@@ -183,7 +191,7 @@ async function current(at: Place, history: LiveHistory): Promise<void> {
   }
 }
 
-async function compare(t: ExecutionContext, at: Place, history: LiveHistory): Promise<void> {
+async function compare(t: ExecutionContext, at: Environment, history: LiveHistory): Promise<void> {
   await current(at, history);
   await equal(t, at, history);
   for (const view of history.views.keys()) {
@@ -196,7 +204,7 @@ async function compare(t: ExecutionContext, at: Place, history: LiveHistory): Pr
 /** Drops partitions, whose rows remain in the view, and appends new rows. */
 async function end(
   t: ExecutionContext,
-  at: Place,
+  at: Environment,
   random: Random,
   history: LiveHistory,
 ): Promise<void> {
@@ -223,8 +231,8 @@ async function end(
     t.deepEqual(shown, kept.get(view), `${view} keeps its earlier rows: ${definition}`);
     const after = `WHERE ts > '${last}'`;
     const counted = await runner.rows(`SELECT count() FROM ${view} ${after}`);
-    const wanted = await runner.rows(`SELECT count() FROM (${definition}) ${after}`);
-    t.deepEqual(counted, wanted, view);
+    const expected = await runner.rows(`SELECT count() FROM (${definition}) ${after}`);
+    t.deepEqual(counted, expected, view);
   }
 }
 

@@ -3,7 +3,7 @@ import type { ExecutionContext } from 'ava';
 
 import type { Random } from '../sql/time-series/random-table.js';
 import type { Runner } from './runners.js';
-import { equal, type History, type Kind, pick, type Place, settled } from './history.js';
+import { equal, type History, type Kind, pick, type Environment, settled } from './history.js';
 
 interface MaterializedHistory extends History {
   /** Timestamp up to which rows have been appended, in milliseconds since 1970. */
@@ -167,7 +167,7 @@ async function step(runner: Runner, random: Random, history: MaterializedHistory
 
 async function compare(
   t: ExecutionContext,
-  at: Place,
+  at: Environment,
   history: MaterializedHistory,
 ): Promise<void> {
   for (const view of history.views.keys()) {

@@ -41,7 +41,7 @@ for (const [limit, keeps] of [
       await run(server, `CREATE LIVE VIEW ${view} ${head} AS (${QUERIES[view]})`);
     }
     const most = Number.parseInt(limit, 10) * (limit.endsWith('K') ? 1_024 : 1_024 * 1_024);
-    let held = 0;
+    let used = 0;
     const steps = [
       insert(50_000, 90_000),
       insert(90_000, 90_010),
@@ -67,11 +67,11 @@ for (const [limit, keeps] of [
         [number],
       ];
       t.true(bytes <= most, `${bytes} bytes`);
-      held = Math.max(held, bytes);
+      used = Math.max(used, bytes);
     }
-    t.is(held === 0, keeps === 'nothing', `${held} bytes`);
+    t.is(used === 0, keeps === 'nothing', `${used} bytes`);
     if (keeps === 'all') {
-      t.true(held > 2 * 1_024 * 1_024, `${held} bytes`);
+      t.true(used > 2 * 1_024 * 1_024, `${used} bytes`);
     }
   });
 }

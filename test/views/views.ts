@@ -29,7 +29,7 @@ export async function live(server: TestServer, ...views: readonly string[]): Pro
 }
 
 /** Waits until a live view has a status; returns the reason if it is invalid. */
-export async function status(server: TestServer, view: string, wanted: string): Promise<unknown> {
+export async function status(server: TestServer, view: string, expected: string): Promise<unknown> {
   let reason: unknown = null;
   await until(async () => {
     const [found] = await rows(
@@ -37,8 +37,8 @@ export async function status(server: TestServer, view: string, wanted: string): 
       `SELECT view_status, invalidation_reason FROM live_views() WHERE view_name = '${view}'`,
     );
     reason = found?.[1];
-    return found?.[0] === wanted;
-  }, `live view ${view} is ${wanted}`);
+    return found?.[0] === expected;
+  }, `live view ${view} is ${expected}`);
   return reason;
 }
 

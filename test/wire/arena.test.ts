@@ -60,13 +60,13 @@ test('values of every type are read from the arena without copying', (t) => {
     '00112233445566778899aabbccddeeff',
   );
   t.deepEqual([...(value('doubles') as Iterable<number | null>)], [1, null, 3.5]);
-  for (const [name, instant] of [
+  for (const [name, timestamp] of [
     ['date', 1_704_164_645_678n],
     ['timestamp', 1_704_164_645_678_901n],
     ['timestamp_ns', 1_704_164_645_678_901_234n],
   ] as const) {
     const values = batch.getChild(name)?.data[0]?.values as BigInt64Array;
-    t.is(values[0], instant, name);
+    t.is(values[0], timestamp, name);
   }
   const interval = batch.getChild('interval')?.data[0]?.children[1]?.values as BigInt64Array;
   t.is(interval[0], 86_400_000_000n);

@@ -28,7 +28,7 @@ const DAY_SECONDS = 86_400;
 /** The values that several columns of a row depend on. */
 class Row {
   readonly random: () => number;
-  readonly place: number;
+  readonly position: number;
   readonly user: number;
   readonly page: number;
   readonly seconds: number;
@@ -38,10 +38,10 @@ class Row {
   readonly isGoogle: boolean;
   readonly counter: number;
 
-  constructor(random: () => number, place: number, rows: number) {
+  constructor(random: () => number, position: number, rows: number) {
     this.random = random;
-    this.place = place;
-    this.seconds = START_SECONDS + Math.floor((place / rows) * SPAN_SECONDS);
+    this.position = position;
+    this.seconds = START_SECONDS + Math.floor((position / rows) * SPAN_SECONDS);
     this.user = this.skewed(rows / 5, 2);
     this.counter = this.chance(0.04) ? NAMED.counter : this.skewed(6_500, 3);
     this.page = this.skewed(rows / 4, 3);
@@ -118,13 +118,13 @@ function urlHash(row: Row): bigint {
 
 function address(number: number): string {
   const bits = scramble(number + 17);
-  return `${1 + ((bits >>> 24) % 223)}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
+  return `${1 + (bits >>> 24) % 223}.${(bits >>> 16) & 255}.${(bits >>> 8) & 255}.${bits & 255}`;
 }
 
 type Column = readonly [name: string, type: Type, value: (row: Row) => Value];
 
 export const COLUMNS: readonly Column[] = [
-  ['WatchID', 'LONG', (row) => hash64(row.place, 1)],
+  ['WatchID', 'LONG', (row) => hash64(row.position, 1)],
   ['JavaEnable', 'BYTE', (row) => Number(row.chance(0.6))],
   ['Title', 'VARCHAR', titleOf],
   ['GoodEvent', 'BYTE', () => 1],
@@ -238,8 +238,8 @@ export const COLUMNS: readonly Column[] = [
 /** Generates `count` rows in time order, determined by the seed. */
 export function* hitRows(count: number, seed: number): Generator<readonly Value[]> {
   const random = randomNumbers(seed);
-  for (let place = 0; place < count; place += 1) {
-    const row = new Row(random, place, count);
+  for (let position = 0; position < count; position += 1) {
+    const row = new Row(random, position, count);
     yield COLUMNS.map(([, , value]) => value(row));
   }
 }

@@ -39,8 +39,8 @@ export function latinWord(index: number): string {
 /** Returns `count` words, most of them Cyrillic, determined by the index. */
 export function phrase(index: number, count: number): string {
   const words = [];
-  for (let place = 0; place < count; place += 1) {
-    const number = scramble(index + place * 7919);
+  for (let position = 0; position < count; position += 1) {
+    const number = scramble(index + position * 7919);
     words.push(word(number, number % 5 === 0 ? LATIN : CYRILLIC));
   }
   return words.join(' ');

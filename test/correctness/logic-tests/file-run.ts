@@ -69,12 +69,12 @@ export class FileRun {
       }
       case 'statement':
       case 'query':
-        await this.#ask(record);
+        await this.#query(record);
         return true;
     }
   }
 
-  async #ask(record: StatementRecord | QueryRecord): Promise<void> {
+  async #query(record: StatementRecord | QueryRecord): Promise<void> {
     const reason = whySkipped(record.sql, this.#dialect);
     if (reason !== undefined) {
       this.#unsettle(record.sql);

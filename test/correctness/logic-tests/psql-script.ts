@@ -101,9 +101,9 @@ export class PsqlScript {
 
   /** Replaces `:name`, `:'name'` and `:"name"` for known variables. */
   #substituted(text: string): string {
-    return text.replace(/(?<!:):(['"]?)(\w+)\1/g, (whole, quote: string, name: string) => {
+    return text.replace(/(?<!:):(['"]?)(\w+)\1/g, (match, quote: string, name: string) => {
       const value = this.#variables.get(name);
-      return value === undefined ? whole : `${quote}${value}${quote}`;
+      return value === undefined ? match : `${quote}${value}${quote}`;
     });
   }
 

@@ -105,7 +105,7 @@ export class Reader {
   #line(index: number): string {
     return (this.#lines[index] ?? '').replace(
       /\$?\{(\w+)\}/g,
-      (whole, name: string) => this.#variables.get(name) ?? whole,
+      (match, name: string) => this.#variables.get(name) ?? match,
     );
   }
 
@@ -115,32 +115,32 @@ export class Reader {
 
   *#range(first: number, end: number): Generator<TestRecord> {
     let index = first;
-    let isWanted = true;
+    let isIncluded = true;
     while (index < end) {
       const line = this.#line(index).trim();
       const [word = '', name = '', ...rest] = line.split(/\s+/);
       if (line === '' || line.startsWith('#')) {
         index += 1;
       } else if (word === 'skipif' || word === 'onlyif') {
-        isWanted = isWanted && this.#holds(name) === (word === 'onlyif');
+        isIncluded = isIncluded && this.#holds(name) === (word === 'onlyif');
         index += 1;
       } else if (/^(?:foreach|loop|concurrentloop|concurrentforeach)$/.test(word)) {
         const close = this.#endOfLoop(index, end);
-        if (isWanted) {
+        if (isIncluded) {
           yield* this.#loop(word, name, rest, [index + 1, close]);
         }
         index = close + 1;
-        isWanted = true;
+        isIncluded = true;
       } else {
         const next = this.#endOfRecord(index, end);
-        if (isWanted) {
+        if (isIncluded) {
           const record = this.#record(index, next);
           if (record !== undefined && (!this.#isSkipping || record.kind === 'skip')) {
             yield record;
           }
         }
         index = next;
-        isWanted = true;
+        isIncluded = true;
       }
     }
   }
@@ -151,10 +151,12 @@ export class Reader {
     if (comparison === null) {
       return condition.toLowerCase() === this.#format.engine;
     }
-    const [, name = '', operator = '', wanted = ''] = comparison;
+    const [, name = '', operator = '', expected = ''] = comparison;
     const value = this.#variables.get(name) ?? '';
     const order =
-      value === wanted ? 0 : Math.sign(Number(value) - Number(wanted)) || (value < wanted ? -1 : 1);
+      value === expected
+        ? 0
+        : Math.sign(Number(value) - Number(expected)) || (value < expected ? -1 : 1);
     return operator === '!='
       ? order !== 0
       : (order === 0 && operator.includes('=')) ||

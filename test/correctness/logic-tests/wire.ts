@@ -102,7 +102,7 @@ export class Connections {
       }, limit);
     });
     try {
-      return await Promise.race([this.#ask(sql, connection, copyData), late]);
+      return await Promise.race([this.#query(sql, connection, copyData), late]);
     } catch (error) {
       return this.#failure(sql, connection, error as Error & { code?: string });
     } finally {
@@ -110,9 +110,9 @@ export class Connections {
     }
   }
 
-  async #ask(sql: string, connection: string, copyData: string | undefined): Promise<Outcome> {
+  async #query(sql: string, connection: string, copyData: string | undefined): Promise<Outcome> {
     const client = await this.#client(connection);
-    return await (copyData === undefined ? ask(client, sql) : copyIn(client, sql, copyData));
+    return await (copyData === undefined ? send(client, sql) : copyIn(client, sql, copyData));
   }
 
   async close(): Promise<void> {
@@ -151,7 +151,7 @@ export class Connections {
   }
 }
 
-async function ask(client: pg.Client, sql: string): Promise<Outcome> {
+async function send(client: pg.Client, sql: string): Promise<Outcome> {
   const query = { text: sql, rowMode: 'array', types: RAW };
   const all = (await client.query(query as unknown as string)) as unknown;
   const results = (Array.isArray(all) ? all : [all]) as readonly pg.QueryArrayResult[];

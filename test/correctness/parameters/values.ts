@@ -38,14 +38,14 @@ const TEXT = /'(?:[^']|'')*'/y;
 
 /** Returns the literals that are single values, in text order. */
 export function literalsOf(tree: Tree, sql: string): LiteralPosition[] {
-  const places = ordinals(tree);
+  const ids = ordinals(tree);
   const found = tree.nodes.flatMap((node, id) => {
     const span = tree.spans[id];
     const written = span === undefined ? '' : sql.slice(span.start, span.end);
     if (node.kind === 'Insert') {
       return cellsOf(node, sql);
     }
-    const forms = places.has(id) ? [] : formsOf(node);
+    const forms = ids.has(id) ? [] : formsOf(node);
     return span === undefined || written === '' || forms.length === 0 ? [] : [{ ...span, forms }];
   });
   return found.sort((one, other) => one.start - other.start);
@@ -91,15 +91,15 @@ function cellsOf({ values }: Extract<Node, { kind: 'Insert' }>, sql: string): Li
 
 /** Returns the numbers that are positions in the select list: `ORDER BY 1`, `GROUP BY 2`. */
 function ordinals(tree: Tree): ReadonlySet<NodeId> {
-  const places = new Set<NodeId>();
+  const ids = new Set<NodeId>();
   for (const node of tree.nodes) {
     if (node.kind === 'Query') {
-      node.order_by.forEach((item) => places.add(item.expression));
+      node.order_by.forEach((item) => ids.add(item.expression));
     } else if (node.kind === 'Select') {
-      node.group_by.forEach((id) => places.add(id));
+      node.group_by.forEach((id) => ids.add(id));
     }
   }
-  return places;
+  return ids;
 }
 
 /** Returns the IN lists whose items are all literals of the same kind. */
@@ -114,8 +114,8 @@ export function listsOf(tree: Tree): ListLiteral[] {
     const not = node.negated ? 'NOT ' : '';
     const any = node.negated ? '<> ALL($1)' : '= ANY($1)';
     const alternatives = [any, `${not}IN $1`, `${not}IN (SELECT x FROM unnest($1) u(x))`];
-    const place = { start: node.operator_span.start, end: span.end, forms, alternatives };
-    return forms.length === 0 ? [] : [place];
+    const literal = { start: node.operator_span.start, end: span.end, forms, alternatives };
+    return forms.length === 0 ? [] : [literal];
   });
 }
 

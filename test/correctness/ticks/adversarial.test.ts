@@ -82,17 +82,17 @@ test('strings that expand too far are refused with a short message', async (t) =
     await client.until('Z');
   }
   const check = async (
-    [text, wanted]: (typeof CASES)[number],
+    [text, expected]: (typeof CASES)[number],
     form: string,
     messages: readonly Buffer[],
   ): Promise<void> => {
     client.send(...messages);
     const answer = answerOf(await client.until('Z'));
     const label = `${text.slice(0, 60)} by ${form}`;
-    if (typeof answer === 'number' || typeof wanted === 'number') {
-      t.is(answer, wanted, label);
+    if (typeof answer === 'number' || typeof expected === 'number') {
+      t.is(answer, expected, label);
     } else {
-      t.true(answer.startsWith(wanted), `${label}: ${answer}`);
+      t.true(answer.startsWith(expected), `${label}: ${answer}`);
       t.true(Buffer.byteLength(answer) < FAILURE_BYTES, label);
       t.is(internalWord(answer), null, label);
     }

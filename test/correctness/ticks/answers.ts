@@ -82,9 +82,9 @@ function merged(intervals: readonly (readonly [bigint, bigint])[]): (readonly [b
  * Returns the intervals that a server reads for an expression over the designated timestamp. The
  * same statement also requests the current time, so that relative strings have an exact meaning.
  */
-export async function answerOf(ask: Query, table: string, text: string): Promise<TickAnswer> {
+export async function answerOf(query: Query, table: string, text: string): Promise<TickAnswer> {
   const scan = (tick: string): string => `SELECT * FROM ${table} WHERE ts IN ${quoted(tick)}`;
-  const body = (await ask(`EXPLAIN ${scan('$now')} UNION ALL ${scan(text)}`)) as Body;
+  const body = (await query(`EXPLAIN ${scan('$now')} UNION ALL ${scan(text)}`)) as Body;
   if (body.error !== undefined) {
     return { refused: body.error };
   }

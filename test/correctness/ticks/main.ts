@@ -43,8 +43,8 @@ for (const sql of TABLES) {
 
 const expressions = new TickExpressions(harness.random);
 const texts = new Map<string, boolean>();
-const wanted = harness.number('expressions', 4000);
-while (texts.size < wanted) {
+const expected = harness.number('expressions', 4000);
+while (texts.size < expected) {
   const { text, isMalformed } = expressions.next();
   texts.set(text, isMalformed);
 }

@@ -156,9 +156,11 @@ test('every entry point evaluates interval strings as recorded', async (t) => {
   t.true(lines.length > 2_000, `${lines.length} texts`);
   const problems: string[] = [];
   const judge = (form: string, line: Recorded, found: number | null | undefined): void => {
-    const wanted = expected(sorted, line);
-    if (found !== wanted && !(form.includes('_ns') && isFine(line.text))) {
-      problems.push(`${line.text} by ${form}: ${String(found)} rows, expected ${String(wanted)}`);
+    const expectedRows = expected(sorted, line);
+    if (found !== expectedRows && !(form.includes('_ns') && isFine(line.text))) {
+      problems.push(
+        `${line.text} by ${form}: ${String(found)} rows, expected ${String(expectedRows)}`,
+      );
     }
   };
   for (const where of ['probe WHERE ts', 'probe_ns WHERE ts']) {

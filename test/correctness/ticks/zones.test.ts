@@ -123,7 +123,7 @@ const STATEMENTS: readonly ZoneUse[] = [
 type Cells = readonly (string | null)[];
 
 /** Returns the first row; null if the zone is refused. */
-async function ask(server: TestServer, sql: string): Promise<Cells | null> {
+async function query(server: TestServer, sql: string): Promise<Cells | null> {
   const reply = await execute(server.url, sql, {});
   const body = JSON.parse(reply.body.toString()) as {
     readonly error?: string;
@@ -139,12 +139,12 @@ async function ask(server: TestServer, sql: string): Promise<Cells | null> {
 async function cellsOf(server: TestServer, noon: string, zone: string): Promise<Cells> {
   const expressions = EXPRESSIONS.map(({ sql }) => sql(quoted(noon), quoted(zone)));
   const statements = STATEMENTS.map(({ sql }) => sql(quoted(noon), quoted(zone)));
-  const all = await ask(server, `SELECT ${expressions.join(', ')}`);
+  const all = await query(server, `SELECT ${expressions.join(', ')}`);
   // If one expression is refused, each is run separately.
   const alone = all === null ? expressions.map((sql) => `SELECT ${sql}`) : [];
   const found: (string | null)[] = [...(all ?? [])];
   for (const sql of [...alone, ...statements]) {
-    found.push((await ask(server, sql))?.[0] ?? null);
+    found.push((await query(server, sql))?.[0] ?? null);
   }
   return found;
 }
@@ -160,15 +160,15 @@ async function start(): Promise<TestServer> {
         `INSERT INTO minutes SELECT dateadd('m', x::int - 1441, ${day}) FROM long_sequence(4320)`,
     ),
   ]) {
-    await ask(server, sql);
+    await query(server, sql);
   }
   return server;
 }
 
 /** Compares whole minutes. Some historical offsets had seconds, but no current offset has. */
 function same(use: ZoneUse, found: number, minutes: number): boolean {
-  const wanted = use.minutes === ofMidnight ? ((minutes % DAY) + DAY) % DAY : minutes;
-  return found === wanted;
+  const expected = use.minutes === ofMidnight ? ((minutes % DAY) + DAY) % DAY : minutes;
+  return found === expected;
 }
 
 /** Returns the problems with a zone name. */
@@ -188,7 +188,7 @@ async function problemsOf(server: TestServer, name: string): Promise<string[]> {
       }
     }
   }
-  const today = await ask(server, `SELECT interval_start(today(${quoted(name)}))`);
+  const today = await query(server, `SELECT interval_start(today(${quoted(name)}))`);
   if ((today === null) !== (offsets === null)) {
     problems.push(`${name} in today: ${String(today?.[0])}`);
   }

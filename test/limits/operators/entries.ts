@@ -103,10 +103,10 @@ const bucketsOf = (unit: keyof typeof BUCKET_MICROS): ((rows: readonly Row[]) =>
 function filled(rows: readonly Row[]): Totals {
   const days = groupsOf(rows, ({ tsMicros }) => Math.floor(tsMicros / BUCKET_MICROS.d));
   const [first, last] = [Math.min(...days.keys()), Math.max(...days.keys())];
-  let [size, held] = [0, 0];
+  let [size, value] = [0, 0];
   for (let day = first; day <= last; day += 1) {
-    held = days.get(day)?.at(-1)?.size ?? held;
-    size += held;
+    value = days.get(day)?.at(-1)?.size ?? value;
+    size += value;
   }
   return { count: rows.length === 0 ? 0 : last - first + 1, v: rows.length, size };
 }
@@ -570,8 +570,8 @@ const JOINS: Readonly<Record<string, Entry>> = {
         rows: `select x.${payload} p, sum(y.n) v from ${table} x window join ${table} y on (k)
           range between 0 seconds preceding and current row exclude prevailing`,
         totals: (rows) => {
-          const moments = [...groupsOf(rows, ({ tsMicros }) => tsMicros).values()];
-          const v = moments.reduce((all, group) => all + group.length * asTheyAre(group).v, 0);
+          const timestamps = [...groupsOf(rows, ({ tsMicros }) => tsMicros).values()];
+          const v = timestamps.reduce((all, group) => all + group.length * asTheyAre(group).v, 0);
           return { ...asTheyAre(rows), v };
         },
       },

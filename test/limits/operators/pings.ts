@@ -64,9 +64,9 @@ export class Pings {
   async end(): Promise<number> {
     const longest = once(this.#worker, 'message') as Promise<[number]>;
     this.#worker.postMessage('end');
-    const [longestMs] = await longest;
+    const [maxMs] = await longest;
     await this.#worker.terminate();
-    return longestMs;
+    return maxMs;
   }
 }
 
@@ -75,8 +75,8 @@ interface Target {
   readonly pid: number;
 }
 
-async function ask({ url, pid }: Target): Promise<void> {
-  const state = { longestMs: 0, isOver: false };
+async function send({ url, pid }: Target): Promise<void> {
+  const state = { maxMs: 0, isOver: false };
   parentPort?.once('message', () => {
     state.isOver = true;
   });
@@ -90,12 +90,12 @@ async function ask({ url, pid }: Target): Promise<void> {
       break;
     }
     const tookMs = Math.min(performance.now() - began, (threadTicks(pid, pid) - before) * TICK_MS);
-    state.longestMs = Math.max(state.longestMs, tookMs);
+    state.maxMs = Math.max(state.maxMs, tookMs);
     await sleep(EVERY_MS);
   }
-  parentPort?.postMessage(state.longestMs);
+  parentPort?.postMessage(state.maxMs);
 }
 
 if (!isMainThread) {
-  await ask(workerData as Target);
+  await send(workerData as Target);
 }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import type { TestServer } from '../../golden/server.js';
 import { setUp } from '../../sql/grammar/states.js';
 import { ITEMS } from '../../sql/grammar/index.js';
-import { ask } from '../client.js';
+import { send } from '../client.js';
 
 const CRATES = fileURLToPath(new URL('../../../../crates', import.meta.url));
 
@@ -72,7 +72,7 @@ export async function namesInPlans(server: TestServer): Promise<readonly string[
   const items = ITEMS.filter(({ hasUsers, kind }) => hasUsers !== true && kind === 'works');
   for (const text of items.flatMap(({ statements }) => statements)) {
     if (IS_QUERY.test(text)) {
-      const { rows } = await ask(server, `explain ${text}`);
+      const { rows } = await send(server, `explain ${text}`);
       operatorsIn(rows).forEach((name) => names.add(name));
     }
   }

@@ -126,8 +126,8 @@ export async function makeTables(server: TestServer, shapes: readonly Shape[]): 
       ['parquet', table],
       ['csv', `select n from ${table}`],
     ] as const) {
-      const asked = new URLSearchParams({ query, fmt });
-      const file = await fetch(`${server.url}/exp?${asked.toString()}`);
+      const request = new URLSearchParams({ query, fmt });
+      const file = await fetch(`${server.url}/exp?${request.toString()}`);
       const bytes = new Uint8Array(await file.arrayBuffer());
       if (!file.ok) {
         throw new Error(`${table}: ${Buffer.from(bytes).toString()}`);

@@ -19,14 +19,14 @@ export async function unchanged(
 ): Promise<readonly string[]> {
   const found: string[] = [];
   for (const text of texts) {
-    const whole = await exec(server, text);
-    if (whole.error !== undefined) {
-      if (!REFUSED.test(whole.error)) {
-        found.push(`${text}\n  ${whole.error}`);
+    const complete = await exec(server, text);
+    if (complete.error !== undefined) {
+      if (!REFUSED.test(complete.error)) {
+        found.push(`${text}\n  ${complete.error}`);
       }
       continue;
     }
-    const { columns, dataset } = whole;
+    const { columns, dataset } = complete;
     for (const removal of removals(text).filter(({ field }) => fields.test(field))) {
       if ((await answer(server, removal.text)) === JSON.stringify([columns, dataset])) {
         found.push(`${removal.field}: ${text}\n  ${removal.text}`);
@@ -48,10 +48,10 @@ export async function unchangedPlans(
     (await answer(server, `EXPLAIN (BOUND) ${text}`)).replaceAll(/\br\d+\b/g, 'r');
   const found: string[] = [];
   for (const text of texts.filter((one) => QUERY.test(one))) {
-    const whole = await plan(text);
+    const complete = await plan(text);
     for (const removal of removals(text)) {
       const shown = `${removal.field}: ${text}\n  ${removal.text}`;
-      if ((await plan(removal.text)) === whole) {
+      if ((await plan(removal.text)) === complete) {
         found.push(shown);
       }
     }

@@ -45,11 +45,11 @@ type Path = readonly (string | number)[];
  */
 export function removals(text: string): readonly Removal[] {
   const tree = parse(text);
-  const whole = print(tree);
+  const complete = print(tree);
   const found: Removal[] = [];
-  const seen = new Set([whole]);
+  const seen = new Set([complete]);
   tree.nodes.forEach((node, index) => {
-    for (const { path, put } of places(node, ['nodes', index])) {
+    for (const { path, put } of locations(node, ['nodes', index])) {
       const changed = structuredClone(tree);
       put(changed);
       const shorter = printed(changed);
@@ -63,12 +63,12 @@ export function removals(text: string): readonly Removal[] {
   return found;
 }
 
-interface Place {
+interface Location {
   readonly path: Path;
   readonly put: (tree: Tree) => void;
 }
 
-function* places(value: unknown, path: Path): Generator<Place> {
+function* locations(value: unknown, path: Path): Generator<Location> {
   if (typeof value !== 'object' || value === null) {
     return;
   }
@@ -78,20 +78,20 @@ function* places(value: unknown, path: Path): Generator<Place> {
       continue;
     }
     if (Array.isArray(inner) && LISTS.has(name) && inner.length > 0) {
-      yield place(here, []);
+      yield locationOf(here, []);
       for (const [index] of inner.entries()) {
-        yield place(here, inner.toSpliced(index, 1));
+        yield locationOf(here, inner.toSpliced(index, 1));
       }
     } else if (inner === true && FLAGS.has(name)) {
-      yield place(here, false);
+      yield locationOf(here, false);
     } else if (inner !== null && typeof inner !== 'boolean' && OPTIONAL.has(name)) {
-      yield place(here, null);
+      yield locationOf(here, null);
     }
-    yield* places(inner, here);
+    yield* locations(inner, here);
   }
 }
 
-function place(path: Path, value: unknown): Place {
+function locationOf(path: Path, value: unknown): Location {
   const put = (tree: Tree): void => {
     set(tree, path, value);
   };

@@ -35,7 +35,7 @@ export async function listFunctions(): Promise<readonly ListedFunction[]> {
   try {
     await prepare(server);
     const columns = 'name, family, type, signature, description, example';
-    const rows = await ask(server.url, `SELECT ${columns} FROM functions()`);
+    const rows = await query(server.url, `SELECT ${columns} FROM functions()`);
     const found = new Map<string, ListedFunction>();
     for (const row of rows) {
       const [name, family, kind, signature, description, example] = row.map(String) as Cells;
@@ -55,7 +55,7 @@ type Cells = [string, string, string, string, string, string];
 
 async function prepare(server: TestServer): Promise<void> {
   for (const text of DEMO) {
-    await ask(server.url, text);
+    await query(server.url, text);
   }
   const target = `/exp?fmt=parquet&query=${encodeURIComponent('SELECT k, v FROM demo')}`;
   const { body } = await send(server.url, { method: 'GET', target, headers: {}, body: null });
@@ -67,7 +67,7 @@ async function prepare(server: TestServer): Promise<void> {
 }
 
 async function run(url: string, example: string): Promise<string> {
-  const rows = await ask(url, `SELECT ${example}`);
+  const rows = await query(url, `SELECT ${example}`);
   return rows.map((row) => row.map(shown).join(', ')).join('; ');
 }
 
@@ -75,7 +75,7 @@ function shown(cell: unknown): string {
   return typeof cell === 'string' ? cell : JSON.stringify(cell);
 }
 
-async function ask(url: string, text: string): Promise<readonly (readonly unknown[])[]> {
+async function query(url: string, text: string): Promise<readonly (readonly unknown[])[]> {
   const { body } = await execute(url, text);
   const answer = JSON.parse(body.toString('utf8')) as Answer;
   if (answer.error !== undefined) {

@@ -45,10 +45,10 @@ function ranked(values: readonly number[]): number[] {
 
 function percentile(values: readonly number[], share: number): number | null {
   const sorted = ranked(values);
-  const place = share * (sorted.length - 1);
-  const low = sorted[Math.floor(place)];
-  const high = sorted[Math.ceil(place)];
-  return low === undefined || high === undefined ? null : low + (high - low) * (place % 1);
+  const position = share * (sorted.length - 1);
+  const low = sorted[Math.floor(position)];
+  const high = sorted[Math.ceil(position)];
+  return low === undefined || high === undefined ? null : low + (high - low) * (position % 1);
 }
 
 type OfNumbers = (values: readonly number[]) => number | null;

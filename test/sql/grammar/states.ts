@@ -96,7 +96,7 @@ async function runAccessItems(items: readonly Item[]): Promise<ReadonlyMap<strin
 export async function setUp(base: string): Promise<void> {
   // A failure here shows up again, with its reason, in the items that need the table.
   for (const text of ['DROP ALL TABLES', ...TABLES]) {
-    await ask(base, text);
+    await query(base, text);
   }
 }
 
@@ -106,7 +106,7 @@ interface Outcome {
   readonly position: number;
 }
 
-async function ask(base: string, text: string): Promise<Outcome> {
+async function query(base: string, text: string): Promise<Outcome> {
   const reply = await execute(base, text);
   if (reply.status === 200) {
     return { status: 200, message: '', position: 0 };
@@ -126,7 +126,7 @@ async function runItem(base: string, { kind, statements }: Item): Promise<string
     if (hasParameters(text)) {
       continue;
     }
-    const outcome = await ask(base, text);
+    const outcome = await query(base, text);
     const mustFail = kind === 'refused' && index === statements.length - 1;
     const problem =
       mustFail || kind === 'elsewhere' ? refusal(text, outcome, mustFail) : failure(text, outcome);

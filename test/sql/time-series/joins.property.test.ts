@@ -14,7 +14,7 @@ import {
   windowOf,
 } from './joins-reference.js';
 import {
-  ask,
+  fetchRows,
   type Cell,
   createTable,
   micros,
@@ -103,7 +103,7 @@ test.serial('ASOF and LT JOIN match the model', async (t) => {
           found?.x ?? null,
           found?.b ?? false,
         ]);
-        same(t, sql, await ask(server.url, sql), expected);
+        same(t, sql, await fetchRows(server.url, sql), expected);
       }
     }
   });
@@ -125,7 +125,7 @@ test.serial('LATEST ON over the right input of an ASOF JOIN matches the model', 
     same(
       t,
       sql,
-      await ask(server.url, sql),
+      await fetchRows(server.url, sql),
       expected.map(({ id }) => [id]),
     );
   });
@@ -142,7 +142,7 @@ test.serial('SPLICE JOIN matches the model', async (t) => {
         found?.x ?? null,
         found?.b ?? false,
       ]);
-      same(t, sql, await ask(server.url, sql), expected);
+      same(t, sql, await fetchRows(server.url, sql), expected);
     }
   });
 });
@@ -233,7 +233,7 @@ test.serial('WINDOW JOIN matches the model', async (t) => {
           inside[0]?.k ?? null,
         ];
       });
-      same(t, sql, await ask(server.url, sql), expected);
+      same(t, sql, await fetchRows(server.url, sql), expected);
     }
   });
 });
@@ -261,7 +261,7 @@ test.serial('two WINDOW JOINs match the model', async (t) => {
       const sum = AGGREGATES['sum']?.(early.map(({ n }) => n)) ?? null;
       return [row.id, sum, late.filter(({ x }) => x !== null).length];
     });
-    same(t, sql, await ask(server.url, sql), expected);
+    same(t, sql, await fetchRows(server.url, sql), expected);
   });
 });
 
@@ -290,7 +290,7 @@ test.serial('HORIZON JOIN matches the model', async (t) => {
       const all =
         `SELECT h.offset, h.timestamp, a.id, c.id, d.id FROM a HORIZON JOIN c ${keys.on} ` +
         `HORIZON JOIN c d ${spec} AS h`;
-      const rows = (await ask(server.url, all)).map(([offset, ts, ...ids]) => [
+      const rows = (await fetchRows(server.url, all)).map(([offset, ts, ...ids]) => [
         offset ?? null,
         micros(ts ?? null),
         ...ids,
@@ -319,7 +319,7 @@ test.serial('HORIZON JOIN matches the model', async (t) => {
         AGGREGATES['sum']?.(values) ?? null,
         values.length,
       ]);
-      same(t, grouped, await ask(server.url, grouped), sums);
+      same(t, grouped, await fetchRows(server.url, grouped), sums);
     }
   });
 });
@@ -351,11 +351,11 @@ test.serial('joins of many rows with several workers match the model', async (t)
     const last = inside[inside.length - 1]?.id ?? null;
     return [row.id, AGGREGATES['sum']?.(xs) ?? null, AGGREGATES['max']?.(ns) ?? null, last];
   });
-  same(t, sql, await ask(server.url, sql), expected);
+  same(t, sql, await fetchRows(server.url, sql), expected);
   const spliced = 'SELECT a.id, c.id FROM a SPLICE JOIN c ON (k)';
   const pairs = splice(left, right, keys.of).map(([row, found]) => [
     row?.id ?? null,
     found?.id ?? null,
   ]);
-  same(t, spliced, await ask(server.url, spliced), pairs);
+  same(t, spliced, await fetchRows(server.url, spliced), pairs);
 });

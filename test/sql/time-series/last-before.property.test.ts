@@ -8,7 +8,7 @@ import test from 'ava';
 import { startTestServer, type TestServer } from '../../golden/server.js';
 import { suiteSeed } from '../../seed.js';
 import {
-  ask,
+  fetchRows,
   type Cell,
   createTable,
   type Random,
@@ -83,7 +83,7 @@ async function table(random: Random, name: string): Promise<Row[]> {
   const kept = apart(rows);
   const gone = rows.filter((row) => !kept.includes(row)).map(({ id }) => id);
   if (gone.length > 0) {
-    await ask(server.url, `DELETE FROM ${name} WHERE id IN (${gone.join(', ')})`);
+    await fetchRows(server.url, `DELETE FROM ${name} WHERE id IN (${gone.join(', ')})`);
   }
   return kept;
 }
@@ -113,8 +113,8 @@ for (let run = 0; run < RUNS; run += 1) {
         ['CROSS JOIN', '', found.filter(([, id]) => id !== null)],
       ] as const) {
         const sql = query(join, on);
-        t.deepEqual(inOrder(await ask(server.url, sql)), inOrder(expected), sql);
-        const plan = (await ask(server.url, `EXPLAIN ${sql}`)).flat().join('\n');
+        t.deepEqual(inOrder(await fetchRows(server.url, sql)), inOrder(expected), sql);
+        const plan = (await fetchRows(server.url, `EXPLAIN ${sql}`)).flat().join('\n');
         t.is(plan.includes('AsofJoin'), isAsof, `${sql}\n${plan}`);
       }
     }
@@ -122,15 +122,19 @@ for (let run = 0; run < RUNS; run += 1) {
 }
 
 test('expressions over a missing row are null', async (t) => {
-  await ask(server.url, 'CREATE TABLE one AS (SELECT 0::timestamp ts, 1 n) TIMESTAMP(ts)');
+  await fetchRows(server.url, 'CREATE TABLE one AS (SELECT 0::timestamp ts, 1 n) TIMESTAMP(ts)');
   const last = (item: string): string =>
     `LATERAL (SELECT ${item} v FROM one c WHERE c.ts < a.ts ORDER BY c.ts DESC LIMIT 1) q`;
   for (const item of ['coalesce(c.n, 7)', '7', 'a.n + 1']) {
-    const rows = await ask(
+    const rows = await fetchRows(
       server.url,
       `SELECT a.n, q.v FROM one a LEFT JOIN ${last(item)} ON true`,
     );
     t.deepEqual(rows, [[1, null]], item);
-    t.deepEqual(await ask(server.url, `SELECT q.v FROM one a CROSS JOIN ${last(item)}`), [], item);
+    t.deepEqual(
+      await fetchRows(server.url, `SELECT q.v FROM one a CROSS JOIN ${last(item)}`),
+      [],
+      item,
+    );
   }
 });

@@ -7,7 +7,7 @@ import test from 'ava';
 import { startTestServer, type TestServer } from '../../golden/server.js';
 import { suiteSeed } from '../../seed.js';
 import { asof, type KeyOf, splice, windowOf } from './joins-reference.js';
-import { ask, type Cell, type Random, randomFrom, type Row, shown } from './random-table.js';
+import { fetchRows, type Cell, type Random, randomFrom, type Row, shown } from './random-table.js';
 
 const seed = suiteSeed();
 const RUNS = Number(process.env['RUNS'] ?? 12);
@@ -46,14 +46,14 @@ async function fill(name: string, nanoseconds: boolean, random: Random): Promise
     .sort((one, other) => one.ts - other.ts)
     .map((row, id): Row => ({ ...row, id, g: null, x: id, n: null, b: false }));
   const [type, digits] = nanoseconds ? ['TIMESTAMP_NS', 9] : ['TIMESTAMP', 6];
-  await ask(server.url, `DROP TABLE IF EXISTS ${name}`);
-  await ask(
+  await fetchRows(server.url, `DROP TABLE IF EXISTS ${name}`);
+  await fetchRows(
     server.url,
     `CREATE TABLE ${name} (ts ${type}, k SYMBOL, x DOUBLE, id INT) TIMESTAMP(ts) PARTITION BY DAY`,
   );
   if (rows.length > 0) {
     const values = rows.map(({ ts, k, x, id }) => `('${at(ts, digits)}', '${k}', ${x}, ${id})`);
-    await ask(server.url, `INSERT INTO ${name} VALUES ${values.join(',')}`);
+    await fetchRows(server.url, `INSERT INTO ${name} VALUES ${values.join(',')}`);
   }
   return rows;
 }
@@ -62,7 +62,7 @@ test.serial('time-series joins of two precisions match the model', async (t) => 
   const random = randomFrom(seed);
   const same = async (sql: string, expected: readonly Cell[][]): Promise<void> => {
     const lines = (cells: readonly Cell[][]): string[] => cells.map(shown).sort();
-    t.deepEqual(lines(await ask(server.url, sql)), lines(expected), `SEED=${seed}: ${sql}`);
+    t.deepEqual(lines(await fetchRows(server.url, sql)), lines(expected), `SEED=${seed}: ${sql}`);
   };
   for (let run = 0; run < 2 * RUNS; run += 1) {
     const finer = run % 2 === 0;

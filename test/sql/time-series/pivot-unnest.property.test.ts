@@ -7,7 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { startTestServer, type TestServer } from '../../golden/server.js';
 import { AGGREGATES } from './joins-reference.js';
 import {
-  ask,
+  fetchRows,
   type Cell,
   createTable,
   type Random,
@@ -80,7 +80,7 @@ test.serial('PIVOT matches the model', async (t) => {
           ),
         ),
       ]);
-      const found = await ask(server.url, sql);
+      const found = await fetchRows(server.url, sql);
       // Without GROUP BY there is always one row.
       const nothing = [keys.flatMap(() => names.map(() => null))];
       same(t, sql, found, by === null && groups.length === 0 ? nothing : expected);
@@ -99,7 +99,7 @@ test.serial('PIVOT matches the model', async (t) => {
         ),
       ),
     ]);
-    same(t, two, await ask(server.url, two), pairs);
+    same(t, two, await fetchRows(server.url, two), pairs);
   }
 });
 
@@ -130,17 +130,17 @@ test.serial('UNNEST matches the model', async (t) => {
       one: randomList(random),
       other: randomList(random),
     }));
-    await ask(server.url, 'DROP TABLE IF EXISTS u');
-    await ask(server.url, 'CREATE TABLE u (id INT, one DOUBLE[], other DOUBLE[])');
+    await fetchRows(server.url, 'DROP TABLE IF EXISTS u');
+    await fetchRows(server.url, 'CREATE TABLE u (id INT, one DOUBLE[], other DOUBLE[])');
     if (rows.length > 0) {
       const values = rows.map(
         ({ id, one, other }) => `(${id}, ${literal(one)}, ${literal(other)})`,
       );
-      await ask(server.url, `INSERT INTO u VALUES ${values.join(', ')}`);
+      await fetchRows(server.url, `INSERT INTO u VALUES ${values.join(', ')}`);
     }
     const single = 'SELECT id, e, n FROM u, UNNEST(u.one) WITH ORDINALITY q (e, n)';
     const elements = rows.flatMap(({ id, one }) => (one ?? []).map((e, at) => [id, e, at + 1]));
-    same(t, single, await ask(server.url, single), elements);
+    same(t, single, await fetchRows(server.url, single), elements);
 
     const both = 'SELECT id, a, b FROM u, UNNEST(u.one, u.other) q (a, b) WHERE id > 1';
     const side = rows
@@ -152,18 +152,18 @@ test.serial('UNNEST matches the model', async (t) => {
           other?.[at] ?? null,
         ]),
       );
-    same(t, both, await ask(server.url, both), side);
+    same(t, both, await fetchRows(server.url, both), side);
 
     const crossed = 'SELECT id, a, b FROM u, UNNEST(u.one) p (a), UNNEST(u.other) q (b)';
     const pairs = rows.flatMap(({ id, one, other }) =>
       (one ?? []).flatMap((a) => (other ?? []).map((b) => [id, a, b])),
     );
-    same(t, crossed, await ask(server.url, crossed), pairs);
+    same(t, crossed, await fetchRows(server.url, crossed), pairs);
 
     const sums = 'SELECT id, sum(e) s, count() c FROM u, UNNEST(u.one) q (e)';
     const folded = rows
       .filter(({ one }) => (one ?? []).length > 0)
       .map(({ id, one }) => [id, AGGREGATES['sum']?.(one ?? []) ?? null, (one ?? []).length]);
-    same(t, sums, await ask(server.url, sums), folded);
+    same(t, sums, await fetchRows(server.url, sums), folded);
   }
 });

@@ -71,7 +71,7 @@ function randomRow(random: Random, shape: Shape, id: number): Row {
   };
 }
 
-export async function ask(url: string, sql: string): Promise<Cell[][]> {
+export async function fetchRows(url: string, sql: string): Promise<Cell[][]> {
   const reply = await execute(url, sql);
   const body = JSON.parse(reply.body.toString('utf8')) as { dataset?: Cell[][]; error?: string };
   if (reply.status !== 200 || body.error !== undefined) {
@@ -102,8 +102,8 @@ export async function createTable(
   random: Random,
   shape: Shape,
 ): Promise<readonly Row[]> {
-  await ask(url, `DROP TABLE IF EXISTS ${name}`);
-  await ask(
+  await fetchRows(url, `DROP TABLE IF EXISTS ${name}`);
+  await fetchRows(
     url,
     `CREATE TABLE ${name} (ts TIMESTAMP, k SYMBOL, g INT, x DOUBLE, n LONG, b BOOLEAN, id INT)
      TIMESTAMP(ts) PARTITION BY DAY`,
@@ -114,7 +114,7 @@ export async function createTable(
     const values = part.map(
       ({ ts, k, g, x, n, b, id }) => `(${[iso(ts), k, g, x, n, b, id].map(literal).join(',')})`,
     );
-    await ask(url, `INSERT INTO ${name} VALUES ${values.join(',')}`);
+    await fetchRows(url, `INSERT INTO ${name} VALUES ${values.join(',')}`);
     at += part.length;
   }
   const stored = await readTable(url, name);
@@ -129,7 +129,7 @@ export async function createTable(
 }
 
 async function readTable(url: string, name: string): Promise<Row[]> {
-  const cells = await ask(url, `SELECT ts, k, g, x, n, b, id FROM ${name}`);
+  const cells = await fetchRows(url, `SELECT ts, k, g, x, n, b, id FROM ${name}`);
   return cells.map(([ts, k, g, x, n, b, id]) => ({
     ts: micros(ts ?? null),
     k: k as string | null,

@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 
 import { startTestServer, type TestServer } from '../../golden/server.js';
 import {
-  ask,
+  fetchRows,
   type Cell,
   createTable,
   iso,
@@ -87,7 +87,7 @@ function same(
 
 /** Returns the result with timestamps as numbers. */
 async function sampled(sql: string): Promise<Cell[][]> {
-  const cells = await ask(server.url, sql);
+  const cells = await fetchRows(server.url, sql);
   return cells.map(([ts, ...rest]) => [micros(ts ?? null), ...rest]);
 }
 
@@ -114,9 +114,9 @@ test.serial('ALIGN TO CALENDAR with zones and offsets matches the model', async 
     for (const [count, unit] of STEPS) {
       const shift = ['h', 'd'].includes(unit) && random(2) === 0 ? random(3) : 0;
       const grid: Grid = { count, unit, zone, offset: shift * HOUR, origin: null };
-      const place = zone === null ? '' : ` TIME ZONE '${zone}'`;
+      const zoneClause = zone === null ? '' : ` TIME ZONE '${zone}'`;
       const offset = shift === 0 ? '' : ` WITH OFFSET '0${shift}:00'`;
-      const align = `ALIGN TO CALENDAR${place}${offset}`;
+      const align = `ALIGN TO CALENDAR${zoneClause}${offset}`;
       const sql = `SELECT ts, count(), sum(x), first(id) FROM s SAMPLE BY ${count}${unit} ${align}`;
       const expected = sample(rows, grid, false).map(({ bucket, rows: own }) => [
         bucket,
@@ -158,8 +158,8 @@ test.serial('FILL across clock changes matches the model, with and without keys'
       for (const keyed of [false, true]) {
         const [count, unit] = STEPS[random(5)] ?? [1, 'h'];
         const grid: Grid = { count, unit, zone, offset: 0, origin: null };
-        const place = zone === null ? '' : ` TIME ZONE '${zone}'`;
-        const align = `ALIGN TO CALENDAR${place}`;
+        const zoneClause = zone === null ? '' : ` TIME ZONE '${zone}'`;
+        const align = `ALIGN TO CALENDAR${zoneClause}`;
         const columns = keyed ? 'ts, k, sum(x)' : 'ts, sum(x)';
         const sql = `SELECT ${columns} FROM s SAMPLE BY ${count}${unit} FILL(${text}) ${align}`;
         const groups = sample(rows, grid, keyed);
@@ -183,7 +183,7 @@ test.serial('FILL across clock changes matches the model, with and without keys'
 
 test.serial('each bucket of a repeated hour appears once', async (t) => {
   const [first, timestamps] = [Date.parse('2024-11-03T04:30:00Z') * 1_000, 6];
-  await ask(
+  await fetchRows(
     server.url,
     `CREATE TABLE r AS (SELECT (${first} + (x - 1) * ${HOUR / 2})::timestamp ts, x - 1 id, ` +
       `(x % 2)::symbol k FROM long_sequence(${timestamps})) TIMESTAMP(ts)`,
@@ -311,7 +311,7 @@ test.serial('LATEST ON matches the model', async (t) => {
       ] as const) {
         const sql = `SELECT id, ts FROM s ${where} LATEST ON ts PARTITION BY ${text}`;
         const expected = latest(rows.filter(holds), of).map(({ id, ts }) => [id, ts]);
-        const actual = await ask(server.url, sql);
+        const actual = await fetchRows(server.url, sql);
         const found = actual.map(([id, ts]) => [id ?? null, micros(ts ?? null)]);
         same(t, sql, found, expected);
         const times = found.map(([, ts]) => Number(ts));
