@@ -126,7 +126,8 @@ impl ScalarUDFImpl for Choice {
     }
 }
 
-/// Returns the values of `then` where the condition is true, else those of `otherwise`.
+/// Returns the values of `then` where the condition is true, and the values of `otherwise`
+/// elsewhere.
 fn chosen(condition: &BooleanArray, then: &ArrayRef, otherwise: &ArrayRef) -> Result<ArrayRef> {
     let definite = (condition.null_count() > 0).then(|| prep_null_mask_filter(condition));
     let mask = definite.as_ref().unwrap_or(condition).values();

@@ -107,7 +107,7 @@ pub struct BucketSpec {
 }
 
 impl BucketSpec {
-    /// Creates buckets on UTC's calendar grid over a column of microseconds.
+    /// Creates buckets on UTC's calendar grid for a microsecond column.
     #[must_use]
     pub fn new(count: u32, unit: StepUnit) -> Self {
         Self {

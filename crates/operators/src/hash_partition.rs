@@ -14,8 +14,8 @@ pub(crate) fn hashes(keys: &[ArrayRef], rows: usize, seed: u64) -> Result<Vec<u6
 }
 
 /// Sorts rows by partition and preserves their original order within each partition. `starts` must
-/// contain zeros, and have one entry more than there are partitions. It receives the start of each
-/// partition and the end of the last one.
+/// contain zeros, with one entry more than there are partitions. It receives the start of each
+/// partition and the end of the last partition.
 #[inline]
 pub(crate) fn sort_by_partition(
     batch: &RecordBatch,

@@ -26,7 +26,7 @@ use crate::symbols::{dictionary, origin};
 
 /// A logical node that becomes an operator.
 pub trait Lower {
-    /// Creates its operator over these inputs.
+    /// Creates the node's operator for these inputs.
     fn lower(&self, inputs: &Inputs<'_>, lowering: &Lowering<'_>)
     -> Result<Arc<dyn ExecutionPlan>>;
 
@@ -72,7 +72,7 @@ impl Lowering<'_> {
         create_physical_expr(expr, schema, props, self.context)
     }
 
-    /// Lowers an aggregate over columns of any origin.
+    /// Lowers an aggregate whose argument columns may have any origin.
     pub(crate) fn aggregate_over(
         &self,
         expr: &Expr,
@@ -94,7 +94,7 @@ impl Lowering<'_> {
         Ok(AggregatePlan { function, arguments, filter, symbols: None })
     }
 
-    /// Lowers an aggregate over columns of this input.
+    /// Lowers an aggregate whose arguments are columns of this input.
     pub(crate) fn aggregate(
         &self,
         expr: &Expr,
@@ -128,8 +128,8 @@ pub(crate) fn counted_rows(aggregate: &AggregateFunctionExpr) -> Vec<Arc<dyn Phy
     arguments
 }
 
-/// Number of symbols that an aggregate may encounter, if its argument is a symbol from one table
-/// column.
+/// Number of symbols that an aggregate may encounter, if its argument is a symbol from a single
+/// table column.
 pub(crate) fn symbols_of(
     input: &Arc<dyn ExecutionPlan>,
     aggregate: &AggregatePlan,

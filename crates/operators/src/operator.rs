@@ -92,7 +92,7 @@ pub enum Work {
     Scanned,
     /// The product of its inputs' rows.
     Inputs,
-    /// Input rows, read from the end until the result is complete.
+    /// The input rows from the end, until the result is complete.
     FromEnd,
     /// At most this many rows of its input.
     AtMost(usize),

@@ -173,7 +173,7 @@ pub(crate) struct Ranking<'a> {
     pub(crate) input: &'a Arc<dyn ExecutionPlan>,
 }
 
-/// Returns the rankings that a window operator computes, if it computes nothing else.
+/// Returns a window operator's rankings, if it computes nothing else.
 pub(crate) fn ranking(plan: &Arc<dyn ExecutionPlan>) -> Option<Ranking<'_>> {
     let bounded = plan.downcast_ref::<BoundedWindowAggExec>();
     let bounded = bounded.map(|window| (window.window_expr(), window.input()));

@@ -29,10 +29,10 @@ const MAX_DISTINCT_COLUMNS: usize = 2_000;
 const MAX_JOIN_KEYS: usize = 1_000;
 /// Maximum number of scalar sub-queries. Each becomes a join that widens the rows of the next join.
 const MAX_SCALAR_QUERIES: usize = 100;
-/// Maximum window functions that are computed together over rows in time order.
+/// Maximum number of window functions that are computed together on rows in time order.
 const MAX_TIME_WINDOWS: usize = 1_000;
-/// Maximum window functions that are computed one after the other, because they sort by different
-/// keys.
+/// Maximum number of window functions that are computed one after the other, because they sort by
+/// different keys.
 const MAX_WINDOWS: usize = 100;
 /// Maximum number of columns in a list, multiplied by the number of input columns in which they are
 /// looked up. Allows `SELECT *` of the widest table, and a PIVOT with the maximum number of values.
@@ -183,7 +183,7 @@ pub fn check_windows(count: usize) -> EngineResult<()> {
     if count > MAX_WINDOWS { refuse("window functions", count, MAX_WINDOWS) } else { Ok(()) }
 }
 
-/// Rejects too many window functions that are computed together over rows in time order.
+/// Rejects too many window functions that are computed together on rows in time order.
 pub fn check_time_windows(count: usize) -> EngineResult<()> {
     if count > MAX_TIME_WINDOWS {
         return refuse("window functions", count, MAX_TIME_WINDOWS);
@@ -199,7 +199,7 @@ pub fn check_latest_keys(count: usize) -> EngineResult<()> {
     Ok(())
 }
 
-/// Rejects a list of `count` expressions over rows with `among` columns if it is too large.
+/// Rejects a list of `count` expressions on rows with `among` columns if it is too large.
 pub fn check_lookups(count: usize, among: usize) -> EngineResult<()> {
     if count.saturating_mul(among) <= MAX_LOOKUPS {
         return Ok(());
@@ -233,7 +233,7 @@ fn too_complex(how: &str) -> EngineError {
         .with_hint("common table expressions, views and column aliases count at each use")
 }
 
-/// Fails if planning has made a plan too large.
+/// Fails if planning has increased a plan beyond the limits.
 pub(crate) fn check(plan: &LogicalPlan) -> Result<PlanSize> {
     PlanSize::of(plan).map_err(|error| DataFusionError::External(Box::new(error)))
 }

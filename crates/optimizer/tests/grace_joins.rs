@@ -471,7 +471,7 @@ fn as_required(plan: Arc<dyn ExecutionPlan>) -> Arc<dyn ExecutionPlan> {
 }
 
 async fn assert_memory_released(runtime: &Arc<RuntimeEnv>, shown: &str) {
-    // The tasks of an exchange are aborted and end a little later.
+    // The tasks of an exchange are aborted, and end a little later.
     for _ in 0..500 {
         if runtime.memory_pool.reserved() > 0 {
             tokio::time::sleep(std::time::Duration::from_millis(10)).await;
@@ -538,5 +538,5 @@ async fn joins_that_spill_to_files_match_nested_loops() {
     }
     println!("{found} rows, {refused:?} joins that a hash join refuses");
     assert!(found > 100_000, "too few rows were joined: {found}");
-    assert!(refused.iter().all(|&refused| refused > 0), "too few joins exceeded the memory limit: {refused:?}");
+    assert!(refused.iter().all(|&refused| refused > 0), "too few joins spilled: {refused:?}");
 }

@@ -33,7 +33,7 @@ use tidemark_operators::equi_join;
 
 const KINDS: usize = 7;
 
-/// A column of random keys with few distinct values; with `wide`, far apart.
+/// A column of random keys with few distinct values, which may be far apart.
 fn column(rng: &mut ChaCha8Rng, kind: usize, rows: usize, dictionary: &ArrayRef) -> ArrayRef {
     let different = [1, 3, 40][rng.random_range(0..3)];
     let apart = if rng.random_bool(0.3) { 1 << 40 } else { 1 };
@@ -166,7 +166,7 @@ async fn lookup_joins_match_hash_joins() {
                 row[at].parse::<i64>().unwrap()
             };
             if kind != JoinType::RightMark {
-                assert!(got.iter().map(number).is_sorted(), "rows must follow the probe side: {shown}");
+                assert!(got.iter().map(number).is_sorted(), "not in probe order: {shown}");
             }
             expected.sort();
             got.sort();
@@ -247,7 +247,7 @@ async fn long_list_values_produce_small_batches() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn keys_that_exceed_the_memory_limit_spill_to_files() {
     let keys = |name: &str, rows: i64| {
-        // Far apart, so that a table indexed by the keys is not worthwhile.
+        // The keys are far apart, so that a table indexed by key does not pay off.
         let keys = (0..rows).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15_u64 as i64));
         let keys: ArrayRef = Arc::new(keys.collect::<Int64Array>());
         in_memory(&[vec![RecordBatch::try_from_iter([(name, keys)]).unwrap()]])

@@ -222,7 +222,7 @@ async fn many_rows_with_one_timestamp_stay_within_the_memory_limit() {
     }
 }
 
-/// Sides that suit a lookup table better, and sides that are not in order, are not merged.
+/// Sides for which a lookup table is better, and sides that are not in order, are not merged.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn small_inputs_use_a_lookup_join() {
     let store = Store::new();

@@ -90,7 +90,7 @@ fn second_moment(values: &[f64]) -> f64 {
     second
 }
 
-fn expected(rows: &[Row]) -> Vec<String> {
+fn expected_aggregates(rows: &[Row]) -> Vec<String> {
     let prices: Vec<f64> = rows.iter().filter_map(|row| row.price).collect();
     let sizes: Vec<i64> = rows.iter().filter_map(|row| row.size).collect();
     let different = |text: &dyn Fn(&Row) -> Option<String>| {
@@ -231,12 +231,12 @@ async fn sample_by_matches_a_naive_loop() {
                 _ if keys[1] == lit(3_i64).alias("three") => row.extend([key, "3".into()]),
                 _ => row.extend([key.clone(), key]),
             }
-            row.extend(expected(&members));
+            row.extend(expected_aggregates(&members));
             row.extend(expected_distances(&members));
             expected.push(row);
         }
         if expected.is_empty() && step.is_none() && keys.is_empty() {
-            let mut row = expected(&[]);
+            let mut row = expected_aggregates(&[]);
             row.extend(expected_distances(&[]));
             expected.push(row);
         }
@@ -618,7 +618,7 @@ fn symbol_equal(text: &str) -> Expr {
     function.call(vec![col("t.symbol"), lit(ScalarValue::Utf8View(Some(text.to_owned())))])
 }
 
-/// Tables with so many rows that the last rows of symbols become known during the queries.
+/// Tables with enough rows for the last rows of symbols to become known during the queries.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn latest_rows_of_given_symbols_match_a_naive_loop() {
     let mut rng = random();

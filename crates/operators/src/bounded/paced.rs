@@ -1,5 +1,5 @@
-//! Splits a join's input into slices that the join finishes quickly. A row may match very many rows
-//! of the other side, and their number is not known in advance.
+//! Splits a join's input into slices that the join processes quickly. A row may match very many
+//! rows of the other side, and the number of matches is not known in advance.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -19,7 +19,7 @@ use super::slices::Slices;
 const FIRST_ROWS: usize = 64;
 /// Target time for the join to process a slice.
 const TARGET_TIME: Duration = Duration::from_millis(2);
-/// Maximum ratio of a slice's rows to those of the previous slice.
+/// Maximum ratio of a slice's row count to the previous slice's.
 const MAX_GROWTH: usize = 4;
 
 /// Returns the stream in slices.

@@ -85,7 +85,7 @@ pub(crate) struct EquiJoin {
     pub(crate) nulls: bool,
     /// Condition on pairs in addition to equal keys, if any.
     pub(crate) filter: Option<JoinFilter>,
-    /// The hash join's side that is the first side here. The condition's columns refer to the hash
+    /// The side of the hash join that is the first side here. The condition refers to the hash
     /// join's sides.
     pub(crate) first: JoinSide,
     pub(crate) output: Vec<OutputColumn>,

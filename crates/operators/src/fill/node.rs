@@ -21,7 +21,7 @@ pub enum FillValue {
     /// Linear interpolation between the neighbouring known values; null where one of them is
     /// missing.
     Linear,
-    /// This constant, already of the column's type.
+    /// This constant, which already has the column's type.
     Constant(ScalarValue),
 }
 
@@ -96,7 +96,7 @@ impl FillNode {
     }
 }
 
-/// Returns the input's schema with nullable values: FILL(NULL) makes even counts null.
+/// Returns the input's schema with nullable values, because FILL(NULL) can make even counts null.
 fn nullable_values(input: &DFSchema, timestamp: usize, keys: &[usize]) -> Result<DFSchemaRef> {
     let fields = input.iter().enumerate().map(|(index, (qualifier, field))| {
         let retained = index == timestamp || keys.contains(&index);

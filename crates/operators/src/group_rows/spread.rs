@@ -15,10 +15,10 @@ use crate::scan::rows::BATCH_ROWS;
 
 /// Number of partitions, one for each value of a hash's first byte.
 pub(super) const PARTITIONS: usize = 256;
-/// Hash seed, different from that of the tables in which a partition's rows are looked up.
+/// Hash seed. It differs from the seed of the tables in which a partition's rows are looked up.
 const SEED: u64 = 0x7469_6465;
 
-/// Start of each partition, and the end of the last one.
+/// Start of each partition, and the end of the last partition.
 pub(super) struct Starts([u32; PARTITIONS + 1]);
 
 impl Starts {

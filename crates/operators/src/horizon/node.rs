@@ -30,7 +30,7 @@ pub struct HorizonSide {
     pub keys: Vec<(Expr, Expr)>,
 }
 
-/// Joins every left row, once per offset, with a row of each right side: the last one at or before
+/// Joins every left row, once per offset, with a row of each right side: the last row at or before
 /// the left timestamp plus the offset. Output: left columns, `offset`, `timestamp` (left timestamp
 /// plus offset), then right columns (nullable). The output is unordered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

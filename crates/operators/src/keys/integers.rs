@@ -220,8 +220,8 @@ impl Bits {
         self.words.get(word).is_some_and(|word| word & bit != 0)
     }
 
-    /// Returns the word index and the bit of a value. The index is out of bounds for a value before
-    /// the first.
+    /// Returns the word index and the bit of a value. The index is out of bounds for a value that
+    /// precedes the bitmap's first integer.
     fn bit_position(&self, value: i64) -> (usize, u64) {
         let bit = value.wrapping_sub(self.first) as u64;
         ((bit / WORD_BITS as u64) as usize, 1 << (bit % WORD_BITS as u64))

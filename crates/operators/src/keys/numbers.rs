@@ -334,8 +334,7 @@ fn is_worth(entries: usize, keys: usize) -> bool {
 /// Value that no pair has.
 const NO_PAIR: i64 = -1;
 
-/// Combines two IDs into one number; the second ID is below `width`. `None` if one of them is
-/// absent.
+/// Combines two IDs into one number; the second ID is below `width`. `None` if an ID is absent.
 fn pair(first: u32, second: u32, width: usize) -> Option<i64> {
     let pair = u64::from(first) * width as u64 + u64::from(second);
     (first != ABSENT && second != ABSENT).then_some(pair as i64)

@@ -84,7 +84,7 @@ impl Buffer {
         Ok(bytes)
     }
 
-    /// Removes the first batch if at least `left` rows remain without it.
+    /// Removes the first batch if at least `left` rows remain.
     fn pop(&mut self, left: usize) -> Option<RecordBatch> {
         let rows = self.batches.front()?.0.num_rows();
         if self.rows - rows < left {
@@ -112,7 +112,7 @@ impl Buffer {
     }
 }
 
-/// Reads the rows of a filtered scan backwards from the last one.
+/// Reads a filtered scan backwards from the last row.
 async fn of_filtered(run: &Run, rows: LastRows) -> Result<Buffer> {
     let mut buffer = Buffer::new(run.memory());
     let Some((scan, keep)) = rows.scan(&run.inputs) else { return Ok(buffer) };

@@ -26,7 +26,7 @@ impl OrderedJoinNode {
         Ok(LogicalPlan::Extension(Extension { node: Arc::new(Self { join }) }))
     }
 
-    /// The join without its order.
+    /// The join, without the requirement of an order.
     pub fn join(&self) -> &LogicalPlan {
         &self.join
     }

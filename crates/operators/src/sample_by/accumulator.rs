@@ -1,7 +1,7 @@
-//! Aggregates with Tidemark's own kernels: one state per group, updated a batch at a time.
+//! Aggregates with Tidemark's own kernels: one state per group, updated batch by batch.
 //!
 //! Most columns have no nulls. States therefore assume that every row of a group counts until the
-//! first null; only then do they maintain separate counts.
+//! first null occurs, and maintain separate counts only from then on.
 
 use std::any::Any;
 use std::ops::Range;

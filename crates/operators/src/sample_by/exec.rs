@@ -106,7 +106,7 @@ async fn aggregate_on(
     combined.map_or_else(|| Partial::new(&plan)?.finish(), Partial::finish)
 }
 
-/// Merges a later partial result into the earlier ones.
+/// Merges a later partial result into the earlier results.
 fn add(combined: &mut Option<Partial>, later: Partial) -> Result<()> {
     match combined {
         None => *combined = Some(later),
@@ -304,7 +304,7 @@ pub(super) fn possible_keys(
     })
 }
 
-/// Computes `count()`, and `min` and `max` of the designated timestamp, over a whole scan without
+/// Computes `count()`, and `min` and `max` of the designated timestamp, for a whole scan without
 /// reading any row.
 fn from_statistics(
     plan: &SampleByPlan,

@@ -106,7 +106,7 @@ fn arguments(
     }
 }
 
-/// Returns the buckets that a key defines over a scan's times, and their maximum number.
+/// Returns the buckets into which a key divides a scan's times, and their maximum number.
 fn floored(input: &Input, key: &Arc<dyn PhysicalExpr>) -> Option<(BucketPlan, usize)> {
     let call = key.downcast_ref::<ScalarFunctionExpr>()?;
     let [step, timestamp] = call.args() else { return None };

@@ -30,7 +30,7 @@ pub(crate) struct GroupStates {
 }
 
 impl GroupStates {
-    /// Returns the keys as columns over the current symbol dictionaries.
+    /// Returns the keys as columns that use the current symbol dictionaries.
     pub(crate) fn key_columns(&self, plan: &KeyPlan) -> Result<Vec<ArrayRef>> {
         let now: &[Digit] = match plan {
             KeyPlan::None => &[],
@@ -62,7 +62,7 @@ struct State {
     mark: i64,
     from: i64,
     groups: Option<GroupStates>,
-    /// Whether an execution has completed.
+    /// Whether an execution has stored the groups.
     is_left: bool,
     memory: StateReservation,
 }

@@ -31,7 +31,7 @@ use super::slots::{Digit, NO_GROUP, SlotKeys};
 pub(crate) enum KeyPlan {
     /// No key.
     None,
-    /// Keys known to have few values; each is a digit of the slot number.
+    /// Keys known to have few values. Each key is a digit of the slot index.
     Slots(Vec<Digit>),
     /// A single numeric key of this type, without buckets.
     Number(DataType),
@@ -129,7 +129,7 @@ impl GroupIndex {
     }
 
     /// Returns the group of each row of a batch, and the first row of each new group. The batch is
-    /// divided into runs of one bucket.
+    /// divided into runs of rows in the same bucket.
     pub(crate) fn assign(
         &mut self,
         runs: &[(Range<usize>, i64)],

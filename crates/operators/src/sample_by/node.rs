@@ -10,8 +10,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNodeCore};
 use super::group_cache::GroupCache;
 use crate::bucket::Bucket;
 
-/// Aggregates over time buckets and keys. Without a bucket it is a GROUP BY; without keys it
-/// returns one row.
+/// Aggregates by time bucket and key. Without a bucket, the node is a GROUP BY; without a bucket
+/// and keys, it returns one row.
 ///
 /// Output: `[bucket timestamp?, keys…, aggregates…]`, sorted by bucket, then by first appearance of
 /// the keys.

@@ -121,7 +121,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Divides sorted timestamps into runs of one bucket each.
+    /// Divides sorted timestamps into runs with one bucket each.
     fn cut(&mut self, times: &[i64], spec: &BucketSpec) -> Vec<(Range<usize>, i64)> {
         let Some(&first) = times.first() else { return vec![] };
         let grid = self.grid.get_or_insert_with(|| Grid::new(spec, first));

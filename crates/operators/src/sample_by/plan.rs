@@ -27,8 +27,8 @@ pub(crate) struct AggregatePlan {
     pub(crate) symbols: Option<usize>,
 }
 
-/// Aggregates over buckets and keys. A separate task aggregates each partition of the input.
-/// Partial results are merged in partition order, which is time order.
+/// Aggregates by bucket and key. A separate task aggregates each partition of the input. Partial
+/// results are merged in partition order, which is time order.
 #[derive(Clone)]
 pub struct SampleByPlan {
     pub(crate) bucket: Option<BucketPlan>,

@@ -24,7 +24,7 @@ const MAX_OF_SYMBOLS: usize = 1 << 22;
 /// combinations of symbols.
 const MAX_OF_NUMBERS: usize = 1 << 17;
 
-/// A key as a digit of the slot number; zero means null.
+/// A key as a digit of the slot index; zero means null.
 #[derive(Clone)]
 pub(crate) enum Digit {
     /// A symbol of a table.
@@ -199,7 +199,7 @@ impl SlotKeys {
         self.bucket = Some(bucket);
     }
 
-    /// Returns the groups of rows of the current bucket; new groups are numbered from `next` on.
+    /// Returns the groups of rows in the current bucket. New groups get indexes from `next` on.
     pub(super) fn assign(
         &mut self,
         codes: &[i32],
@@ -382,7 +382,7 @@ mod tests {
         Random(seed)
     }
 
-    /// Returns an index over batches of rows with numbers in or out of range, and the group of each
+    /// Returns an index filled from batches with numbers in and out of range, and the group of each
     /// key.
     fn filled(random: &mut Random, min: i64, first: i64) -> (GroupIndex, HashMap<Key, u32>) {
         let mut index = index((min, min + 30));

@@ -38,7 +38,7 @@ pub(crate) fn integer_bounds(
             }
         }
     }
-    // For a column that has only nulls, any bounds hold.
+    // If a column has only nulls, any bounds are valid.
     Ok(Some(found.0.unwrap_or_default()))
 }
 

@@ -31,7 +31,7 @@ pub(super) const TABLE_SCAN: &str = "TableScanExec";
 /// With fewer rows than this, a second worker costs more than it saves.
 const MIN_ROWS_PER_PARTITION: usize = 128 * 1024;
 
-/// Division of a scan among workers.
+/// How a scan is divided among workers.
 #[derive(Debug, Clone, Copy)]
 pub struct ScanPartitioning {
     /// Maximum number of partitions.
@@ -41,7 +41,7 @@ pub struct ScanPartitioning {
 }
 
 impl ScanPartitioning {
-    /// Returns the division that the session options request.
+    /// Returns the partitioning that the session options request.
     pub fn of(config: &SessionConfig) -> Self {
         let rows = config.get_extension::<PartitionRows>().map(|rows| rows.0);
         Self { max: config.target_partitions(), rows }
@@ -199,7 +199,7 @@ impl SliceScan {
         if self.backward {
             partitions = turned(&partitions, true, self.limit);
         }
-        // The result must also have one partition, so that its properties remain valid.
+        // The result must also have one partition. Otherwise, its properties would be invalid.
         let ranges = Some(ranges.to_vec());
         Ok((partitions.len() == 1).then(|| Self { ranges, partitions, ..self.clone() }))
     }

@@ -68,8 +68,8 @@ struct TimeTest {
     value: Arc<dyn PhysicalExpr>,
 }
 
-/// Records in the properties which output columns the predicate makes equal to each other or to a
-/// constant.
+/// Records in the properties which output columns are equal to each other or to a constant because
+/// of the predicate.
 fn with_equal_columns(
     properties: Arc<PlanProperties>,
     predicate: &Arc<dyn PhysicalExpr>,
@@ -125,7 +125,7 @@ impl FilteredScan {
         Self { scan, predicate, named: None, tests, output, fetch, properties }
     }
 
-    /// Records that the filter was built from one condition over columns with these names.
+    /// Records that the filter was built from a single condition on columns with these names.
     #[must_use]
     pub fn named(self, columns: DFSchemaRef) -> Self {
         Self { named: Some(columns), ..self }
@@ -369,7 +369,8 @@ impl Tests {
         Self { times, symbols, numbers, row_conditions: others, zones }
     }
 
-    /// Returns the rows whose time may pass; the other rows are skipped unread.
+    /// Returns the rows whose time may pass the tests. All other rows are skipped without being
+    /// read.
     fn within(&self, slice: &Slice, mut rows: Range<usize>) -> Result<Range<usize>> {
         for test in &self.times {
             let times = slice.timestamps().map_err(engine_error)?;

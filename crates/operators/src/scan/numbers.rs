@@ -48,17 +48,17 @@ pub(super) enum Numbers {
     },
 }
 
-/// Tests of a scan, after their values have become known.
+/// Tests of a scan, once their values are known.
 #[derive(Debug, Default)]
 pub(super) struct Ranges<'a> {
     /// Scan columns with the values that pass.
     pub(super) columns: Vec<(usize, Numbers)>,
-    /// Conditions that turned out not to be ranges.
+    /// Conditions that are not ranges after all.
     pub(super) other_conditions: Vec<&'a Condition>,
 }
 
 impl NumberTest {
-    /// Compiles a predicate, if it is such a comparison.
+    /// Compiles a predicate, if it compares a number with such a value.
     pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (left, op, right) = compared(certain(predicate))?;
         let (column, op, value) = match left.downcast_ref::<Column>() {
@@ -270,8 +270,8 @@ mod tests {
         }
     }
 
-    /// Checks that the passing rows are exactly those for which the comparison holds. Null passes
-    /// only IS DISTINCT FROM.
+    /// Checks that exactly the rows for which the comparison holds pass. Null passes only IS
+    /// DISTINCT FROM.
     fn check<T: PartialOrd>(
         values: &[Option<T>],
         column: &dyn Array,

@@ -19,9 +19,9 @@ use super::rows::BATCH_ROWS;
 const TIME_SLICE: Duration = Duration::from_millis(10);
 /// A step that takes longer than this is followed by smaller steps.
 const LONG_STEP: Duration = Duration::from_millis(20);
-/// Minimum rows of a step that follows a long one.
+/// Minimum number of rows in a step that follows a long step.
 const MIN_STEP_ROWS: usize = 4 * 1024;
-/// Rows of the first step of a scan that may end early, and growth factor of its steps.
+/// Number of rows in the first step of a scan that may end early, and growth factor of its steps.
 const FIRST_STEP_ROWS: usize = 1024;
 const GROWTH: usize = 4;
 /// Time until the first yield of a scan that usually ends early. Such a scan may run on a thread
@@ -72,7 +72,7 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Starts with few rows: a search from the end of a table usually ends soon.
+    /// Starts with few rows, because a search from the end of a table usually ends soon.
     pub(crate) fn short_at_first() -> Self {
         Self { rows: FIRST_STEP_ROWS, max_rows: BATCH_ROWS }
     }

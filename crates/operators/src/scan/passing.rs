@@ -126,7 +126,7 @@ fn spread(mask: &BooleanBuffer, retained: &BooleanBuffer) -> BooleanBuffer {
     BooleanBuffer::new(Buffer::from_vec(words.collect::<Vec<u64>>()), 0, mask.len())
 }
 
-/// A condition over only the columns that it reads.
+/// A condition with the list of the columns that it reads.
 #[derive(Debug)]
 pub(super) struct Condition {
     expression: Arc<dyn PhysicalExpr>,
@@ -164,7 +164,7 @@ impl Condition {
         Ok(Self { expression, columns, schema })
     }
 
-    /// Returns for which rows the condition holds.
+    /// Returns the rows for which the condition holds.
     fn holds(&self, batch: &RecordBatch) -> Result<BooleanBuffer> {
         let found = self.expression.evaluate(batch)?.into_array(batch.num_rows())?;
         let Some(found) = found.as_boolean_opt() else {

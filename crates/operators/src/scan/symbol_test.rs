@@ -30,7 +30,7 @@ const FEW: usize = 8;
 pub(crate) enum PassingKeys {
     /// These distinct keys, and null if `null` is set.
     Few { keys: Vec<i32>, null: bool },
-    /// One flag per key; the last one is for null.
+    /// One flag per key; the last flag is for null.
     Flags(Vec<bool>),
 }
 

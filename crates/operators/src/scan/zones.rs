@@ -18,8 +18,7 @@ type Expr = Arc<dyn PhysicalExpr>;
 /// Doubles that differ by less than this may compare as equal.
 const TOLERANCE: f64 = 1e-9;
 
-/// A test whether a column is less than, greater than or equal to a constant. It never holds for
-/// null.
+/// A test whether a column is less than, greater than or equal to a constant. Nulls never pass.
 #[derive(Debug)]
 pub(super) struct ZoneTest {
     /// Column of the scan.
@@ -35,7 +34,7 @@ enum Value {
 }
 
 impl ZoneTest {
-    /// Compiles a predicate, if it is such a comparison.
+    /// Compiles a predicate, if it is such a test.
     pub(super) fn new(scan: &SliceScan, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (left, op, right) = compared(certain(predicate))?;
         let (column, op, value) = match left.downcast_ref::<Column>() {

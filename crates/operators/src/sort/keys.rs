@@ -29,7 +29,7 @@ pub(crate) fn is_symbol(key: &PhysicalSortExpr, schema: &Schema) -> bool {
     *keys == DataType::Int32
 }
 
-/// Ranks of a symbol key's strings, among all strings that occur in any of its dictionaries.
+/// Ranks of a symbol key's strings among all strings that occur in any of the key's dictionaries.
 pub(super) struct SymbolRanks {
     /// Rank of each entry of a dictionary, by the dictionary's address.
     dictionaries: FxHashMap<usize, Vec<u32>>,
@@ -80,7 +80,7 @@ impl SymbolRanks {
         Ok(Some(Self { dictionaries: at.zip(symbol_ranks).collect(), texts: count }))
     }
 
-    /// Number of ranks, including that of null.
+    /// Number of ranks, including the rank of null.
     pub(super) fn count(&self) -> usize {
         self.texts as usize + 1
     }

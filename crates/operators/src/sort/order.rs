@@ -35,7 +35,7 @@ struct Numbers {
     /// The values of the leading symbols, combined into one number per row; empty without leading
     /// symbols.
     groups: Vec<u32>,
-    /// The first of the other keys, which usually decides the order.
+    /// The first key that is not part of the groups. It usually decides the order.
     first: Vec<u64>,
     other_keys: Vec<Vec<u64>>,
 }
@@ -45,7 +45,7 @@ pub(super) struct Order {
     pub(super) materialized: Materialized,
     ranges: Ranges,
     spreads: Vec<Spread>,
-    /// For each batch, the keys after the first.
+    /// The keys after the first, for each batch.
     other_keys: Vec<Vec<Vec<u64>>>,
     groups: usize,
     /// Number of leading keys that form groups.

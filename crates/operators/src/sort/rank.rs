@@ -1,5 +1,5 @@
-//! Row numbers and ranks by numbers and symbols, for rows that keep their original order. Only keys
-//! are sorted; each row gets the rank of its sorted position.
+//! Computes row numbers and ranks by numbers and symbols for rows that retain their original order.
+//! Only keys are sorted; each row gets the rank of its sorted position.
 
 use std::fmt;
 use std::ops::Range;

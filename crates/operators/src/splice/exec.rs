@@ -24,7 +24,7 @@ use crate::order::partitions_in_scan_order;
 use crate::properties::{ascending_inputs, properties};
 use crate::scan::rows::BATCH_ROWS;
 
-/// Merges two sides by time; each row is joined with the other side's last row.
+/// Merges two sides by time. Each row is joined with the last row of the other side.
 pub(crate) struct SplicePlan {
     pub(crate) left: SideExprs,
     pub(crate) right: SideExprs,

@@ -80,8 +80,8 @@ fn note(rows: &mut Vec<u64>, key: usize, row: u64) {
 }
 
 impl Merge {
-    /// Returns the next rows: at least `required`, unless the sides end first. All rows of a
-    /// timestamp are returned together.
+    /// Returns the next rows: at least `required`, unless both sides end first. All rows with the
+    /// same timestamp are returned together.
     pub(crate) fn next(
         &mut self,
         left: Vec<RightChunk<'_>>,

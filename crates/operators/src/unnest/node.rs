@@ -114,8 +114,9 @@ pub struct UnnestNode {
 }
 
 impl UnnestNode {
-    /// Creates a node over `input`. Its new columns are named `prefix0`, `prefix1`, …; the last one
-    /// is the element number. With `keeps_empty`, a row without elements is retained, with nulls.
+    /// Creates a node over `input`. Its new columns are named `prefix0`, `prefix1`, …; the last
+    /// column is the element number. With `keeps_empty`, a row without elements is retained, with
+    /// nulls.
     pub fn try_new(
         input: LogicalPlan,
         arguments: Vec<Expr>,

@@ -80,8 +80,8 @@ impl State {
         }
     }
 
-    /// Reserves `more` bytes in addition to the current state. Removes the oldest marks if memory
-    /// is short.
+    /// Reserves `more` bytes in addition to the current state. Removes the oldest marks if there is
+    /// not enough memory.
     fn try_reserve(&mut self, more: usize) -> bool {
         loop {
             let marks: usize = self.marks.iter().map(Mark::bytes).sum();

@@ -220,7 +220,7 @@ impl Progress {
             0 => 0,
             rows => rows.max(MIN_SPLIT_ROWS),
         };
-        // Rows with the same timestamp stay together.
+        // Rows with the same timestamp are not separated.
         let last = if wait == 0 { self.last?.0 } else { *times.get(wait - 1)? };
         let from = slot.marked_from();
         let is_before = |time: &i64| *time <= last || *time < from;

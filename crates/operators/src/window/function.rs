@@ -1,5 +1,5 @@
-//! Execution of one window function: receives batches and returns a column for each, immediately or
-//! at the end.
+//! Execution of one window function. It receives batches and returns a column for each batch,
+//! either immediately or at the end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -23,7 +23,7 @@ pub struct WindowNode {
 }
 
 impl WindowNode {
-    /// Whether [`WindowNode::try_new`] supports this window function over rows sorted by
+    /// Whether [`WindowNode::try_new`] supports this window function for rows sorted by
     /// `timestamp`.
     pub fn supports(expr: &Expr, timestamp: Option<&Expr>, input: &LogicalPlan) -> bool {
         Spec::of(expr, timestamp, input.schema()).is_some()
@@ -118,7 +118,7 @@ impl UserDefinedLogicalNodeCore for WindowNode {
         Ok(Self { cache_slot: self.cache_slot.clone(), ..node })
     }
 
-    // The optimizer adds the functions' columns itself.
+    // The optimizer itself adds the columns that the functions read.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let width = self.input.schema().fields().len();
         Some(vec![output_columns.iter().copied().filter(|&column| column < width).collect()])

@@ -6,11 +6,11 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Extension, LogicalPlan};
 
-use super::kept::KeptWindows;
+use super::cache::WindowCache;
 use super::node::WindowNode;
 use crate::logical::LogicalNode;
 
-impl KeptWindows {
+impl WindowCache {
     /// Returns the plan with window functions that resume from this state and store their final
     /// state in it. Rows of the latest timestamp that were already processed are skipped.
     pub fn in_plan(&self, plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -22,9 +22,9 @@ impl KeptWindows {
             count += usize::from(is_window(node));
             Ok(TreeNodeRecursion::Continue)
         })?;
-        // Nodes are visited from the top down; rows reach the last one first.
+        // Nodes are visited from the top down, and the last node is the first to receive rows.
         let mut slots = self.slots(count);
-        let kept = plan.transform_down(|node| {
+        let resumed = plan.transform_down(|node| {
             let Some(LogicalNode::Windows(window)) = LogicalNode::of_plan(&node) else {
                 return Ok(Transformed::no(node));
             };
@@ -32,6 +32,6 @@ impl KeptWindows {
             let node: Arc<WindowNode> = Arc::new(window.clone().keeping(slot));
             Ok(Transformed::yes(LogicalPlan::Extension(Extension { node })))
         })?;
-        Ok(kept.data)
+        Ok(resumed.data)
     }
 }

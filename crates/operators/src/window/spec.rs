@@ -8,8 +8,8 @@ use datafusion::logical_expr::{
 };
 use tidemark_kernels::{Pick, Reach};
 
-/// Name of the window function that numbers periods. A new period starts where a row's LONG differs
-/// from that of the previous row in its partition.
+/// Name of the window function that numbers periods. A new period starts where a row's LONG value
+/// differs from the previous row's value in its partition.
 pub const PERIOD_NUMBER: &str = "period_number";
 
 /// Kind of computation over a frame.

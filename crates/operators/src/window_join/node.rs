@@ -9,8 +9,8 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, UserDefinedLogi
 /// One end of the window around a left row.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd)]
 pub struct WindowBound {
-    /// Number of units: a LONG expression over the left row. Negative values mean 0; null makes the
-    /// window empty.
+    /// Number of units, as a LONG expression on the left row. Negative values mean 0; null makes
+    /// the window empty.
     pub distance: Expr,
     /// Length of one unit, in the unit of the timestamps.
     pub unit: i64,
@@ -61,9 +61,9 @@ pub struct WindowJoinExprs {
     pub right_timestamp: Expr,
     /// Pairs of left and right expressions that must be equal; null equals null.
     pub keys: Vec<(Expr, Expr)>,
-    /// A condition over a left and a right row.
+    /// A condition on a left and a right row.
     pub filter: Option<Expr>,
-    /// Aliased aggregate functions over columns of both sides.
+    /// Aliased aggregate functions of columns from both sides.
     pub aggregates: Vec<Expr>,
 }
 

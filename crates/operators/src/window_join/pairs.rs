@@ -92,7 +92,7 @@ fn pair_batch(
     Ok(RecordBatch::try_new_with_options(schema, columns, &options)?)
 }
 
-/// Returns for which pairs the condition holds.
+/// Returns the pairs for which the condition holds.
 fn mask(filter: &Arc<dyn PhysicalExpr>, pairs: &RecordBatch) -> Result<BooleanArray> {
     let mask = filter.evaluate(pairs)?.into_array(pairs.num_rows())?;
     let mask = mask.as_boolean_opt().cloned();

@@ -45,9 +45,9 @@ impl BoundPlan {
 /// How an aggregate is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Computed {
-    /// From an index over ranges of right rows; the arguments refer to the right side.
+    /// Computed from an index over ranges of right rows. The arguments refer to the right side.
     Indexed(Kind),
-    /// Over pairs of rows; the arguments refer to both sides.
+    /// Computed over pairs of rows. The arguments refer to both sides.
     Pairs,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct WindowPlan {
     pub(crate) low: BoundPlan,
     pub(crate) high: BoundPlan,
     pub(crate) include_prevailing: bool,
-    /// Condition over pairs, if any.
+    /// Condition on pairs, if any.
     pub(crate) filter: Option<Arc<dyn PhysicalExpr>>,
     pub(crate) aggregates: Vec<WindowAggregate>,
     pub(crate) pair_schema: SchemaRef,

@@ -88,8 +88,8 @@ impl Worker {
     }
 
     fn shaped(&self, column: ArrayRef, index: usize) -> Result<ArrayRef> {
-        let wanted = self.schema.field(index).data_type();
-        if column.data_type() == wanted { Ok(column) } else { Ok(cast(&column, wanted)?) }
+        let data_type = self.schema.field(index).data_type();
+        if column.data_type() == data_type { Ok(column) } else { Ok(cast(&column, data_type)?) }
     }
 
     /// Returns the windows of a batch. With `prevailing`, a window includes its prevailing row.
@@ -130,7 +130,7 @@ impl Worker {
         Ok(spans)
     }
 
-    /// Like [`Self::spans`], for a prevailing row that must satisfy a condition over both sides.
+    /// Like [`Self::spans`], if the prevailing row must satisfy a condition on both sides.
     async fn filtered_spans(&mut self, batch: &RecordBatch) -> Result<Vec<Span>> {
         let mut spans = self.spans(batch, false)?;
         if !self.plan.include_prevailing {

@@ -56,7 +56,7 @@ impl Walk<'_> {
     }
 
     /// Whether inputs that must be partitioned by key are repartitioned. This is the case if one of
-    /// them has several partitions, or enough rows for several.
+    /// them has several partitions, or enough rows for several partitions.
     fn spreads(&self, plan: &Plan, distributions: &InputDistributionRequirements) -> Result<bool> {
         let benefits = plan.benefits_from_input_partitioning();
         for (at, child) in plan.children().into_iter().enumerate() {
@@ -155,8 +155,8 @@ pub(super) fn in_scan_order(plan: Plan) -> Plan {
     if !is_one && follows_scan_order(&plan) { TimeConcat::plan(plan) } else { plan }
 }
 
-/// Whether the rows are in order when the partitions are read one after the other. This holds for
-/// the rows of a scan, and of a UNION ALL, whose sides follow each other as written.
+/// Whether the rows are in order when the partitions are read one after the other. This is the case
+/// for the rows of a scan and of a UNION ALL, whose sides are output in the order of the statement.
 fn is_read_sequentially(plan: &Plan) -> bool {
     let node = PlanNode::of(plan.as_ref());
     match plan.children().as_slice() {
@@ -181,7 +181,7 @@ fn is_joined_sequentially(plan: &Plan) -> bool {
     }
 }
 
-/// If the order is that of the scan's designated timestamp, returns whether the scan runs in the
+/// If the order is by the scan's designated timestamp, returns whether the scan runs in the
 /// opposite direction; otherwise `None`.
 pub(super) fn sorts_by_time(input: &Plan, order: &PhysicalSortExpr) -> Option<bool> {
     let (scan, output) = origin(input, &order.expr)?;

@@ -71,7 +71,8 @@ impl Walk<'_> {
 
     /// Chooses the operator of a join by equal keys.
     fn by_keys(&self, hash: Plan) -> Result<Plan> {
-        // With one worker, the left side of every join is the build side, however many rows it has.
+        // With one worker, the left side of every join is the build side, regardless of its number
+        // of rows.
         let most_held = match self.workers() {
             1 => {
                 let options = &self.session.config_options().optimizer;

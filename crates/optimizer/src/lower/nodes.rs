@@ -1,5 +1,5 @@
-//! The walk: a match over the logical nodes without a wildcard. Tidemark's nodes are matched by
-//! [`LogicalNode::over_all_columns`]; a node that reads only some columns has an arm here.
+//! The walk: an exhaustive match over the logical nodes. Tidemark's nodes are matched by
+//! [`LogicalNode::over_all_columns`]; a node that reads only some columns has a match arm here.
 
 use std::sync::Arc;
 
@@ -25,7 +25,9 @@ use tidemark_types::bounded::grown;
 
 use super::inputs::in_scan_order;
 use super::other_scans::OtherScans;
-use super::planned::{Order, Plan, Planned, Wanted, columns_of, mark_columns, narrowed, projected};
+use super::planned::{
+    Order, Plan, Planned, Requirements, columns_of, mark_columns, narrowed, projected,
+};
 use super::subqueries::Subqueries;
 use super::walk::Walk;
 
@@ -38,37 +40,37 @@ pub(crate) fn lowered(
     let subqueries = Subqueries::of(logical, |plan| lowered(plan, session, scans))?;
     let lowering = Lowering { session, context: subqueries.context() };
     let walk = Walk { session, lowering, scans };
-    let planned = walk.node(logical, &Wanted::all(logical))?;
+    let planned = walk.node(logical, &Requirements::all(logical))?;
     Ok(subqueries.before(in_scan_order(planned.plan)))
 }
 
 impl Walk<'_> {
-    pub(super) fn node(&self, node: &LogicalPlan, wanted: &Wanted) -> Result<Planned> {
+    pub(super) fn node(&self, node: &LogicalPlan, requirements: &Requirements) -> Result<Planned> {
         check_stop()?;
         grown(|| match node {
-            LogicalPlan::TableScan(scan) => self.scan(scan, &[], wanted),
-            LogicalPlan::EmptyRelation(relation) => empty(relation, wanted),
-            LogicalPlan::Values(values) => self.values(values, wanted),
+            LogicalPlan::TableScan(scan) => self.scan(scan, &[], requirements),
+            LogicalPlan::EmptyRelation(relation) => empty(relation, requirements),
+            LogicalPlan::Values(values) => self.values(values, requirements),
             LogicalPlan::SubqueryAlias(alias) => {
-                let input = self.node(&alias.input, wanted)?;
+                let input = self.node(&alias.input, requirements)?;
                 let has_all = input.schema.fields().len() == alias.schema.fields().len();
                 let schema = if has_all {
                     Arc::clone(&alias.schema)
                 } else {
-                    narrowed(&alias.schema, &wanted.columns)?
+                    narrowed(&alias.schema, &requirements.columns)?
                 };
                 Ok(Planned { schema, ..input })
             }
-            LogicalPlan::Filter(filter) => self.filter(filter, wanted),
-            LogicalPlan::Projection(projection) => self.projection(projection, wanted),
-            LogicalPlan::Limit(limit) => self.limit(limit, wanted),
-            LogicalPlan::Sort(sort) => self.sort(sort, wanted, None),
-            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate, wanted),
-            LogicalPlan::Window(window) => self.window(window, wanted),
-            LogicalPlan::Join(join) => self.join(join, wanted),
-            LogicalPlan::Union(union) => self.union(union, wanted),
-            LogicalPlan::RecursiveQuery(query) => self.recursive(query, wanted),
-            LogicalPlan::Extension(extension) => self.own(extension, wanted),
+            LogicalPlan::Filter(filter) => self.filter(filter, requirements),
+            LogicalPlan::Projection(projection) => self.projection(projection, requirements),
+            LogicalPlan::Limit(limit) => self.limit(limit, requirements),
+            LogicalPlan::Sort(sort) => self.sort(sort, requirements, None),
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate, requirements),
+            LogicalPlan::Window(window) => self.window(window, requirements),
+            LogicalPlan::Join(join) => self.join(join, requirements),
+            LogicalPlan::Union(union) => self.union(union, requirements),
+            LogicalPlan::RecursiveQuery(query) => self.recursive(query, requirements),
+            LogicalPlan::Extension(extension) => self.own(extension, requirements),
             LogicalPlan::Distinct(_)
             | LogicalPlan::Subquery(_)
             | LogicalPlan::Repartition(_)
@@ -84,21 +86,21 @@ impl Walk<'_> {
     }
 
     /// Lowers a Tidemark node.
-    fn own(&self, extension: &Extension, wanted: &Wanted) -> Result<Planned> {
+    fn own(&self, extension: &Extension, requirements: &Requirements) -> Result<Planned> {
         let Some(node) = LogicalNode::of(extension.node.as_ref()) else {
             return plan_err!("no operator for {}", extension.node.name());
         };
         if let Some(node) = node.over_all_columns() {
-            return self.over_inputs(extension, node, wanted);
+            return self.over_inputs(extension, node, requirements);
         }
         match &node {
-            LogicalNode::LatestOn(node) => self.latest_on(node, wanted),
-            LogicalNode::LastRows(node) => self.last_rows(node, wanted),
-            LogicalNode::SampleBy(node) => self.sample_by(node, wanted),
-            LogicalNode::Fill(node) => self.fill(node, wanted),
+            LogicalNode::LatestOn(node) => self.latest_on(node, requirements),
+            LogicalNode::LastRows(node) => self.last_rows(node, requirements),
+            LogicalNode::SampleBy(node) => self.sample_by(node, requirements),
+            LogicalNode::Fill(node) => self.fill(node, requirements),
             LogicalNode::OrderedJoin(node) => {
-                let keeps_join_order = wanted.is_read_in_order;
-                let below = Wanted { keeps_join_order, ..wanted.clone() };
+                let keeps_join_order = requirements.is_read_in_order;
+                let below = Requirements { keeps_join_order, ..requirements.clone() };
                 self.node(node.join(), &below)
             }
             _ => plan_err!("no operator for {}", extension.node.name()),
@@ -110,46 +112,48 @@ impl Walk<'_> {
         &self,
         extension: &Extension,
         node: &dyn Lower,
-        wanted: &Wanted,
+        requirements: &Requirements,
     ) -> Result<Planned> {
         let (logical, times) = (extension.node.inputs(), node.times());
         let mut physical = Vec::with_capacity(logical.len());
         for (at, input) in logical.iter().enumerate() {
-            let mut below = Wanted::all(input);
+            let mut below = Requirements::all(input);
             if let Some(timestamp) = times.get(at) {
                 below = below.by_time(timestamp, input.schema());
             }
-            below.is_read_in_order = at == 0 && wanted.is_read_in_order;
+            below.is_read_in_order = at == 0 && requirements.is_read_in_order;
             physical.push(self.node(input, &below)?.plan);
         }
         let inputs = Inputs { logical: &logical, physical: &physical };
         let plan = node.lower(&inputs, &self.lowering)?;
         let plan = self.with_inputs_above(&physical, &plan)?;
-        Planned { plan, schema: Arc::clone(extension.node.schema()) }.narrowed(wanted)
+        Planned { plan, schema: Arc::clone(extension.node.schema()) }.narrowed(requirements)
     }
 
-    fn values(&self, values: &Values, wanted: &Wanted) -> Result<Planned> {
+    fn values(&self, values: &Values, requirements: &Requirements) -> Result<Planned> {
         let row = |row: &Vec<Expr>| {
             row.iter().map(|expr| self.lowering.expr(expr, &values.schema)).collect()
         };
         let rows = values.values.iter().map(row).collect::<Result<Vec<_>>>()?;
         let schema = Arc::clone(&values.schema);
         let plan = MemorySourceConfig::try_new_as_values(Arc::clone(schema.inner()), rows)?;
-        Planned { plan, schema }.narrowed(wanted)
+        Planned { plan, schema }.narrowed(requirements)
     }
 
-    fn projection(&self, projection: &Projection, wanted: &Wanted) -> Result<Planned> {
-        let exprs = projection.expr.iter().zip(&wanted.columns);
+    fn projection(&self, projection: &Projection, requirements: &Requirements) -> Result<Planned> {
+        let exprs = projection.expr.iter().zip(&requirements.columns);
         let exprs: Vec<&Expr> =
-            exprs.filter(|(_, wanted)| **wanted).map(|(expr, _)| expr).collect();
+            exprs.filter(|(_, is_required)| **is_required).map(|(expr, _)| expr).collect();
         let columns = columns_of(exprs.iter().copied(), projection.input.schema())?;
-        let order = match wanted.order {
+        let order = match requirements.order {
             Order::ByTime(at) => position_below(projection, at).map_or(Order::Any, Order::ByTime),
             other => other,
         };
-        let input = self
-            .node(&projection.input, &Wanted { order, takes_more: true, ..wanted.of(columns) })?;
-        let schema = narrowed(&projection.schema, &wanted.columns)?;
+        let input = self.node(
+            &projection.input,
+            &Requirements { order, accepts_extra_columns: true, ..requirements.of(columns) },
+        )?;
+        let schema = narrowed(&projection.schema, &requirements.columns)?;
         let mut outputs = Vec::with_capacity(exprs.len());
         for (at, expr) in exprs.into_iter().enumerate() {
             let expr = self.folded(expr, &input.schema)?;
@@ -161,21 +165,21 @@ impl Walk<'_> {
         Ok(Planned { plan, schema })
     }
 
-    fn limit(&self, limit: &Limit, wanted: &Wanted) -> Result<Planned> {
+    fn limit(&self, limit: &Limit, requirements: &Requirements) -> Result<Planned> {
         let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
             (limit.get_skip_type()?, limit.get_fetch_type()?)
         else {
             return plan_err!("the limit is not constant");
         };
-        let below = Wanted { in_two_steps: false, ..wanted.clone() };
+        let below = Requirements { in_two_steps: false, ..requirements.clone() };
         if skip == 0 && fetch.is_none() {
             // A fence: no condition moves past this point.
             return self.node(&limit.input, &below);
         }
         let rows = fetch.map(|fetch| fetch.saturating_add(skip));
-        let above = wanted.rows.map(|rows| rows.saturating_add(skip));
+        let above = requirements.rows.map(|rows| rows.saturating_add(skip));
         let rows = [above, rows].into_iter().flatten().min();
-        let below = Wanted { rows, order: Order::AsItIs, is_read_in_order: true, ..below };
+        let below = Requirements { rows, order: Order::AsItIs, is_read_in_order: true, ..below };
         if let LogicalPlan::Sort(sort) = limit.input.as_ref() {
             return self.sort(sort, &below, Some((skip, fetch)));
         }
@@ -198,15 +202,15 @@ impl Walk<'_> {
         self.with_inputs(&limit)
     }
 
-    fn union(&self, union: &Union, wanted: &Wanted) -> Result<Planned> {
-        let below = wanted.of(wanted.columns.clone());
+    fn union(&self, union: &Union, requirements: &Requirements) -> Result<Planned> {
+        let below = requirements.of(requirements.columns.clone());
         let inputs = union.inputs.iter().map(|input| Ok(self.node(input, &below)?.plan));
         let plan = UnionExec::try_new(inputs.collect::<Result<_>>()?)?;
-        Ok(Planned { plan, schema: narrowed(&union.schema, &wanted.columns)? })
+        Ok(Planned { plan, schema: narrowed(&union.schema, &requirements.columns)? })
     }
 
-    fn recursive(&self, query: &RecursiveQuery, wanted: &Wanted) -> Result<Planned> {
-        let term = |term| self.node(term, &Wanted::all(term)).map(|term| term.plan);
+    fn recursive(&self, query: &RecursiveQuery, requirements: &Requirements) -> Result<Planned> {
+        let term = |term| self.node(term, &Requirements::all(term)).map(|term| term.plan);
         let schema = Arc::clone(&query.schema);
         let plan = RecursiveQueryExec::try_new(
             query.name.clone(),
@@ -216,34 +220,38 @@ impl Walk<'_> {
             query.is_distinct,
         )?;
         let plan: Plan = Arc::new(plan);
-        Planned { plan: self.with_inputs(&plan)?, schema }.narrowed(wanted)
+        Planned { plan: self.with_inputs(&plan)?, schema }.narrowed(requirements)
     }
 
-    fn latest_on(&self, node: &LatestOnNode, wanted: &Wanted) -> Result<Planned> {
-        let (mut columns, input) = (wanted.columns.clone(), node.input());
+    fn latest_on(&self, node: &LatestOnNode, requirements: &Requirements) -> Result<Planned> {
+        let (mut columns, input) = (requirements.columns.clone(), node.input());
         for expr in std::iter::once(node.timestamp()).chain(node.keys()) {
             mark_columns(expr, input.schema(), &mut columns)?;
         }
-        let below = Wanted::columns(columns.clone()).in_any_order();
+        let below = Requirements::columns(columns.clone()).in_any_order();
         let input = self.node(input, &below.by_time(node.timestamp(), input.schema()))?;
         let known = [Arc::clone(&input.plan)];
         let plan = plan_latest_on(node, &input.schema, input.plan, &self.lowering)?;
         let plan = self.with_inputs_above(&known, &plan)?;
-        Planned { plan, schema: input.schema }.narrowed_to(wanted, &columns)
+        Planned { plan, schema: input.schema }.narrowed_to(requirements, &columns)
     }
 
-    fn last_rows(&self, node: &LastRowsNode, wanted: &Wanted) -> Result<Planned> {
-        let input = self.node(node.input(), &Wanted::columns(wanted.columns.clone()))?;
+    fn last_rows(&self, node: &LastRowsNode, requirements: &Requirements) -> Result<Planned> {
+        let input =
+            self.node(node.input(), &Requirements::columns(requirements.columns.clone()))?;
         let known = [Arc::clone(&input.plan)];
         let plan = self.with_inputs_above(&known, &plan_last_rows(node, input.plan)?)?;
         Ok(Planned { plan, ..input })
     }
 
-    fn sample_by(&self, node: &SampleByNode, wanted: &Wanted) -> Result<Planned> {
+    fn sample_by(&self, node: &SampleByNode, requirements: &Requirements) -> Result<Planned> {
         let bucket = node.bucket().map(|bucket| &bucket.timestamp);
         let exprs = bucket.into_iter().chain(node.keys()).chain(node.aggregates());
         let schema = node.input().schema();
-        let below = Wanted { takes_more: true, ..Wanted::columns(columns_of(exprs, schema)?) };
+        let below = Requirements {
+            accepts_extra_columns: true,
+            ..Requirements::columns(columns_of(exprs, schema)?)
+        };
         let below = match node.bucket() {
             Some(bucket) => below.in_any_order().by_time(&bucket.timestamp, schema),
             None if node.reads_order() => below,
@@ -253,13 +261,13 @@ impl Walk<'_> {
         let known = [Arc::clone(&input.plan)];
         let plan = plan_sample_by(node, &input.schema, input.plan, &self.lowering)?;
         let plan = self.with_inputs_above(&known, &plan)?;
-        Planned { plan, schema: Arc::clone(node.schema()) }.narrowed(wanted)
+        Planned { plan, schema: Arc::clone(node.schema()) }.narrowed(requirements)
     }
 
-    fn fill(&self, node: &FillNode, wanted: &Wanted) -> Result<Planned> {
-        let input = self.node(node.input(), &Wanted::all(node.input()))?;
+    fn fill(&self, node: &FillNode, requirements: &Requirements) -> Result<Planned> {
+        let input = self.node(node.input(), &Requirements::all(node.input()))?;
         let plan = self.with_inputs(&plan_fill(node, input.plan))?;
-        Planned { plan, schema: Arc::clone(node.schema()) }.narrowed(wanted)
+        Planned { plan, schema: Arc::clone(node.schema()) }.narrowed(requirements)
     }
 }
 
@@ -272,8 +280,8 @@ fn position_below(projection: &Projection, at: usize) -> Option<usize> {
     projection.input.schema().maybe_index_of_column(expr.try_as_col()?)
 }
 
-fn empty(relation: &EmptyRelation, wanted: &Wanted) -> Result<Planned> {
-    let schema = narrowed(&relation.schema, &wanted.columns)?;
+fn empty(relation: &EmptyRelation, requirements: &Requirements) -> Result<Planned> {
+    let schema = narrowed(&relation.schema, &requirements.columns)?;
     let arrow = Arc::clone(schema.inner());
     let plan: Plan = if relation.produce_one_row {
         Arc::new(PlaceholderRowExec::new(arrow))

@@ -1,5 +1,5 @@
 //! Wraps a `DataFusion` operator to keep it within memory and time bounds. Tidemark's operators
-//! observe these bounds themselves. Readers of a plan see only the wrapped operator.
+//! observe these bounds themselves. Code that inspects a plan sees only the wrapped operator.
 
 use std::any::Any;
 use std::fmt;

@@ -65,7 +65,7 @@ impl OptimizerRule for NarrowInputs {
     }
 }
 
-/// Returns the maximum, over all projections, of output columns × input columns.
+/// Returns the maximum number of output columns × input columns among all projections.
 fn max_comparisons(plan: &LogicalPlan) -> Result<usize> {
     let mut max = 0;
     plan.apply(|node| {

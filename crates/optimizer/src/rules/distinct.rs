@@ -13,7 +13,7 @@ use datafusion::optimizer::replace_distinct_aggregate::ReplaceDistinctWithAggreg
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use tidemark_operators::SampleByNode;
 
-/// Maximum number of symbol columns whose combinations are few enough to keep in memory.
+/// Maximum number of symbol columns for which the combinations are few enough to keep in memory.
 const MAX_SYMBOLS: usize = 3;
 
 /// See the module documentation.

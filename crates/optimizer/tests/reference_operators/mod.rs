@@ -21,7 +21,8 @@ pub fn groups(rows: &[Row], step: Option<i64>, keyed: bool) -> Vec<Group> {
     groups
 }
 
-/// The last row per symbol in timestamp order; among equal timestamps, the one stored later.
+/// Returns the last row per symbol in timestamp order. Among rows with equal timestamps, the row
+/// stored later is returned.
 pub fn latest(rows: &[Row]) -> Vec<Row> {
     let is_last = |(index, row): &(usize, &Row)| {
         !rows[index + 1..].iter().any(|later| later.symbol == row.symbol)

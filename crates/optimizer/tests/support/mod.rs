@@ -60,7 +60,7 @@ pub fn random() -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
-/// Rows in timestamp order; many timestamps are equal.
+/// Rows in timestamp order, with many equal timestamps.
 pub fn rows(rng: &mut ChaCha8Rng, len: usize, span: i64, symbols: u32) -> Vec<Row> {
     let nulls = rng.random_bool(0.5);
     let mut row = || {
@@ -213,7 +213,7 @@ pub async fn by_library(
     planner.create_physical_plan(&logical, &state).await
 }
 
-/// GROUP BY with Tidemark's operator, which `DataFusion` does not know.
+/// GROUP BY with Tidemark's operator, which `DataFusion`'s planner does not support.
 struct OwnGroups;
 
 #[async_trait]

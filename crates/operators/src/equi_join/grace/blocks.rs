@@ -36,8 +36,8 @@ pub(super) struct Blocks {
     _memory: MemoryReservation,
 }
 
-/// For a join type that also returns unmatched right rows, returns the join type that yields only
-/// the pairs of each block.
+/// Returns the join type that yields only the pairs of each block, for a join type that also
+/// returns unmatched right rows.
 fn pairs(kind: JoinType) -> Option<JoinType> {
     match kind {
         JoinType::Right => Some(JoinType::Inner),

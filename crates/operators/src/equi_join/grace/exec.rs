@@ -16,7 +16,7 @@ use datafusion::physical_plan::{
 use super::join::{Side, Spread};
 use super::joiner::{Joiner, LEFT, RIGHT};
 use super::shared::Shared;
-use crate::operator::{Facts, Input, Keeps, Lineage, Operator, OperatorExec, Run, Work};
+use crate::operator::{Facts, Input, Lineage, Operator, OperatorExec, PreservedOrder, Run, Work};
 use crate::plan_node::hash_join;
 
 /// An equi-join in which neither side has to fit in memory.
@@ -25,8 +25,8 @@ pub(crate) struct GraceHashJoin {
 }
 
 impl GraceHashJoin {
-    /// Returns the replacement of a hash join, if it is eligible.
-    pub(crate) fn instead_of(plan: &Input) -> Result<Option<Input>> {
+    /// Returns the operator that replaces a hash join, if the join is eligible.
+    pub(crate) fn try_replace(plan: &Input) -> Result<Option<Input>> {
         let Some(join) = hash_join(plan) else { return Ok(None) };
         let has_order = plan.output_ordering().is_some();
         let suits = match join.partition_mode() {
@@ -66,7 +66,7 @@ impl Operator for GraceHashJoin {
         Facts {
             name: "GraceHashJoinExec",
             memory: Some("GraceHashJoin"),
-            keeps: Keeps::NOTHING,
+            preserves: PreservedOrder::NOTHING,
             work: Work::Inputs,
             suits_any_rows: false,
             scan: None,

@@ -107,7 +107,7 @@ impl Joiner {
     }
 }
 
-/// Whether a join can return rows, given which sides have rows.
+/// Whether a join can return rows, given whether its left and right sides have rows.
 fn has_rows(kind: JoinType, left: bool, right: bool) -> bool {
     match kind {
         JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi => left && right,

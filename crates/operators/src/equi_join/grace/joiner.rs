@@ -102,7 +102,7 @@ impl Joiner {
         MemoryLimits { at_least_one: true, ..self.memory_limits(1) }
     }
 
-    /// Executes the hash join over a materialized left side.
+    /// Executes the hash join with a materialized left side.
     pub(super) fn execute_materialized(
         &self,
         left: MaterializedRows,
@@ -113,7 +113,7 @@ impl Joiner {
         self.execute(left, &memory, right, |join| join)
     }
 
-    /// Executes the hash join over a materialized left side, after `change` has adapted the join.
+    /// Executes the hash join with a materialized left side, after `change` has adapted the join.
     pub(super) fn execute(
         &self,
         left: Vec<RecordBatch>,
@@ -126,7 +126,7 @@ impl Joiner {
         join.execute(0, memory.query_context(&self.run.context))
     }
 
-    /// Builds the hash join over a materialized left side, which all right partitions share.
+    /// Builds the hash join with a materialized left side, which all right partitions share.
     pub(super) fn over(&self, left: Vec<RecordBatch>, right: Input) -> Result<HashJoinExecBuilder> {
         let schema = self.schema_of(LEFT);
         let left = futures::stream::iter(left).map(Ok);

@@ -37,7 +37,7 @@ struct State {
 }
 
 impl MemoryBudget {
-    /// Creates a pool over reserved memory. Further memory is allocated from the query's pool.
+    /// Creates a pool from reserved memory. Further memory is allocated from the query's pool.
     pub(super) fn reserved(memory: MemoryReservation) -> Arc<Self> {
         Arc::new(Self { memory, max_bytes: usize::MAX, state: Mutex::default() })
     }

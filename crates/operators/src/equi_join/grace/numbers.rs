@@ -99,8 +99,8 @@ impl Numbered {
     }
 }
 
-/// Sorts rows by the position column that follows their own columns, and removes that column.
-/// `symbols` marks the columns that contain symbols from a single table.
+/// Sorts rows by the position column at their end, and removes that column. `symbols` marks the
+/// columns that contain symbols from a single table.
 pub(crate) fn by_number(
     run: &Run,
     rows: SendableRecordBatchStream,

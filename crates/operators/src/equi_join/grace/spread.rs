@@ -50,7 +50,7 @@ impl File {
 pub(crate) enum By<'a> {
     /// All rows go to one file.
     Nothing,
-    /// The hashes of these keys, and the number of earlier passes over them.
+    /// The keys whose hashes are used, and the number of earlier partitioning passes by them.
     Keys(Vec<&'a Arc<dyn PhysicalExpr>>, usize),
 }
 
@@ -129,8 +129,8 @@ impl Spreader<'_> {
     }
 }
 
-/// Rows that are partitioned together, so that each file gets batches of a useful size. Writing,
-/// reading and joining a small batch costs as much as a large batch.
+/// Rows that are partitioned together, so that each file gets batches of a useful size. A small
+/// batch costs as much to write, read and join as a large batch.
 struct Round {
     batches: Vec<RecordBatch>,
     hashes: Vec<u64>,

@@ -18,7 +18,7 @@ use crate::materialize::with_schema;
 use crate::operator::Input;
 use crate::symbols::dictionary;
 
-/// Returns whether each column of an input holds symbols from one table.
+/// Returns whether each column of an input contains symbols from a single table.
 pub(crate) fn symbols(input: &Input) -> Vec<bool> {
     let schema = input.schema();
     let is_symbol = |(column, field): (usize, &FieldRef)| {
@@ -39,7 +39,7 @@ enum Stored {
     Values,
 }
 
-/// Returns the type that holds the same values with their own bytes.
+/// Returns the type that stores the same values with their own bytes.
 fn by_themselves(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8 | DataType::Utf8View => DataType::LargeUtf8,

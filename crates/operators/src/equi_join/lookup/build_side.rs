@@ -86,7 +86,7 @@ impl BuildSide {
         self.rows.num_rows() == 0
     }
 
-    /// Builds the key index over the rows. Returns the rows unchanged if memory does not suffice
+    /// Builds the key index over the rows. Returns the rows unchanged if there is not enough memory
     /// for the index.
     fn of(
         run: &Run,

@@ -26,7 +26,7 @@ pub(super) struct Prober {
     build_side: Arc<BuildSide>,
     schema: SchemaRef,
     known: KnownTexts,
-    /// Whether rows arrive in reverse order; the matches of each row are then reversed too.
+    /// Whether rows arrive in reverse order. The matches of each row are then reversed as well.
     backward: bool,
 }
 
@@ -132,8 +132,8 @@ impl Joined {
         }
     }
 
-    /// Returns the next pairs: at most one batch of rows. Lists are copied, so their bytes are
-    /// limited too.
+    /// Returns the next pairs, at most one batch of rows. The bytes of lists are limited as well,
+    /// because lists are copied.
     fn pairs(&mut self) -> Option<Pairs> {
         let outer = self.join.kind == Kind::Outer;
         let (mut row, mut done) = self.next?;

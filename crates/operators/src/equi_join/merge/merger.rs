@@ -163,7 +163,7 @@ impl Merger {
         Ok(())
     }
 
-    /// Skips batches of the other side that end before a time.
+    /// Skips batches of the other side that end before this time.
     async fn reach(&mut self, time: i64) -> Result<()> {
         while self.chunk.as_ref().is_some_and(|chunk| chunk.last() < time) {
             self.go_on().await?;

@@ -136,7 +136,8 @@ impl SemiJoin {
         }
     }
 
-    /// Filters the rows in memory by the inner side's keys if this partition is the last one.
+    /// If this partition is the last to finish, filters the rows in memory by the inner side's
+    /// keys.
     async fn found(
         self: &Arc<Self>,
         schema: &SchemaRef,

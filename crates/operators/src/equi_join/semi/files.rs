@@ -12,7 +12,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{EmptyRecordBatchStream, SendableRecordBatchStream};
 use futures::TryStreamExt;
 
-use super::held::HeldKeys;
+use super::in_memory::InnerKeys;
 use super::plan::SemiJoin;
 use crate::equi_join::grace::numbers::{by_number, with_number};
 use crate::equi_join::grace::spread::{By, File, Spreader};
@@ -37,8 +37,8 @@ impl SemiJoin {
         level: usize,
     ) -> SendableRecordBatchStream {
         Run::stream(Arc::clone(&schema), async move {
-            match HeldKeys::read(&self, &run, inner).await? {
-                Ok(keys) => Ok(self.by_held(&schema, Arc::new(keys), outer)),
+            match InnerKeys::read(&self, &run, inner).await? {
+                Ok(keys) => Ok(self.filter_by_keys(&schema, Arc::new(keys), outer)),
                 Err(_) if level == MAX_LEVELS => {
                     resources_err!("join keys do not fit in memory")
                 }
@@ -51,8 +51,8 @@ impl SemiJoin {
         })
     }
 
-    /// Joins the files of a partition. The rows in the files end with a position column; the result
-    /// is sorted by that column and does not contain it.
+    /// Joins the files of a partition. The rows in the files end with a position column. The result
+    /// is sorted by that column, which is then removed.
     pub(super) fn in_order(
         self: &Arc<Self>,
         run: &Arc<Run>,

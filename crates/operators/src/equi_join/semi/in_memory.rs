@@ -171,8 +171,8 @@ impl InnerKeys {
     }
 }
 
-/// Adds rows to the key set. Returns the remaining rows if memory runs out; some of them may have
-/// been added.
+/// Adds rows to the key set. Returns the remaining rows if memory runs out; the keys of some of
+/// them may have been added.
 async fn add_all(
     run: &Run,
     keys: &KeySet,
@@ -289,7 +289,7 @@ impl OuterRows {
         Ok(found)
     }
 
-    /// Adds the keys that a partition has found. The last partition receives the keys of all
+    /// Adds the keys that a partition has found. For the last partition, returns the keys of all
     /// partitions.
     pub(super) fn end(&self, found: KeySet) -> Option<Vec<KeySet>> {
         let mut all = self.found.lock();

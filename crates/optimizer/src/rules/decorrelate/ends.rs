@@ -54,7 +54,7 @@ fn is_ordered(data_type: &DataType) -> bool {
     data_type.is_integer() || matches!(data_type, DataType::Timestamp(_, None) | DataType::Date32)
 }
 
-/// Rewrites the test for a different value.
+/// Replaces the compared value `own` in the test with `value`.
 fn with(test: &Expr, own: &Expr, value: &Expr) -> Result<Expr> {
     rewritten(test.clone(), &mut |node| Ok((node == own).then(|| value.clone())))
 }
@@ -114,7 +114,7 @@ impl Domain {
         Ok(LogicalPlan::Projection(Projection::try_new(columns, groups)?))
     }
 
-    /// Whether some row of a key passes the test, based on the output of [`Self::ends`].
+    /// Whether at least one row of a key passes the test, based on the output of [`Self::ends`].
     pub(super) fn between_ends(&self, compared: &Compared<'_>) -> Result<Expr> {
         let Compared { test, own, ends, data_type, may_be_null } = compared;
         let end = |name: &&str| with(test, own, &col(self.name_of_end(name)));

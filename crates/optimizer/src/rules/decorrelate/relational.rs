@@ -98,7 +98,7 @@ impl Domain {
         Ok(LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?))
     }
 
-    /// Returns the plan's own columns under unqualified names, then the domain's.
+    /// Returns the plan's own columns under unqualified names, then the domain's columns.
     pub(super) fn lined_up(&self, input: LogicalPlan) -> Result<LogicalPlan> {
         let own = self.own_columns(&input).into_iter().map(|column| {
             let name = column.name.clone();
@@ -232,7 +232,7 @@ fn either(first: Expr, second: Expr) -> Expr {
     Expr::Case(Case::new(None, vec![(test, Box::new(first))], Some(Box::new(second))))
 }
 
-/// Returns an aggregate's result over no rows, unless it is null.
+/// Returns an aggregate's result for an empty input, unless it is null.
 fn nothing(aggregate: &Expr) -> Result<Option<ScalarValue>> {
     let Expr::AggregateFunction(call) = aggregate.clone().unalias() else { return Ok(None) };
     // Counts have a non-null default; all other aggregates return null, regardless of the type.
