@@ -54,9 +54,7 @@ impl StepUnit {
         })
     }
 
-    /// Returns the buckets of `timestamp_floor` and `date_trunc` with this step; `None` if SAMPLE
-    /// BY has no identical buckets. They are identical for any number of seconds, minutes, hours or
-    /// days, and for a single week, month or year.
+    /// The letter that SAMPLE BY uses.
     #[must_use]
     pub fn letter(self) -> char {
         match self {
@@ -120,9 +118,9 @@ impl BucketSpec {
         }
     }
 
-    /// Returns the buckets of `timestamp_floor` and `date_trunc` with this step; `None` unless
-    /// SAMPLE BY has the same buckets. It has them for any number of seconds, minutes, hours or
-    /// days, and for single weeks, months and years.
+    /// Returns the buckets of `timestamp_floor` and `date_trunc` with this step; `None` if SAMPLE
+    /// BY has no identical buckets. They are identical for any number of seconds, minutes, hours or
+    /// days, and for a single week, month or year.
     #[must_use]
     pub fn of_floor(step: &str) -> Option<Self> {
         let word = match step.to_ascii_lowercase().as_str() {

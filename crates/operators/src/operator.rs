@@ -263,7 +263,8 @@ impl OperatorExec {
     }
 }
 
-/// Returns the source of a column from the first input, whose columns come first in the output.
+/// Returns the source of an output column that belongs to the first input. The columns of the first
+/// input come first in the output.
 pub(crate) fn of_first(column: usize, inputs: &[Input]) -> Option<Lineage> {
     let width = inputs.first()?.schema().fields().len();
     (column < width).then_some(Lineage { input: 0, column, unmatched: false })

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_shares_have_a_common_limit_and_free_their_bytes() {
+    fn reservations_share_one_limit_and_release_their_bytes() {
         let memory = StateMemory::new(100);
         let (mut one, mut other) = (memory.reservation(), memory.reservation());
         assert!(one.try_resize(60) && other.try_resize(40));

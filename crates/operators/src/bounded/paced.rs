@@ -19,7 +19,7 @@ use super::slices::Slices;
 const FIRST_ROWS: usize = 64;
 /// Target time for the join to process a slice.
 const TARGET_TIME: Duration = Duration::from_millis(2);
-/// Maximum ratio of a slice's row count to the previous slice's.
+/// Maximum ratio of a slice's row count to the row count of the previous slice.
 const MAX_GROWTH: usize = 4;
 
 /// Returns the stream in slices.

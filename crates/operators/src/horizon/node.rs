@@ -152,7 +152,7 @@ impl UserDefinedLogicalNodeCore for HorizonJoinNode {
         Self::try_new(left, left_timestamp, sides, self.horizon.clone())
     }
 
-    // Each output column maps to one input; the optimizer adds timestamps and keys.
+    // Maps each output column to its input. The optimizer adds the timestamps and keys.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let mut needed = vec![];
         let mut start = 0;

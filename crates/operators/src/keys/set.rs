@@ -14,13 +14,13 @@ use super::integers::Integers;
 use super::memory::KeyMemory;
 use super::values::{comparable, integers, is_integer, of_type};
 
-/// Keys per batch when a set is converted back to columns; memory is short at that point.
+/// Number of keys per batch when a set is converted back to columns. Memory is short at that point.
 const BATCH_ROWS: usize = 2_048;
 
 /// Maximum number of keys in a set that counts as small.
 const FEW_KEYS: usize = 1 << 16;
 
-/// Number of keys per batch when a set is converted back to columns. Memory is short at that point.
+/// See the module documentation.
 pub(crate) struct KeySet {
     keys: Keys,
     schema: SchemaRef,

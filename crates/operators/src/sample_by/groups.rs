@@ -271,8 +271,8 @@ impl GroupIndex {
     /// group of this index.
     pub(crate) fn absorb(&mut self, mut later: Self) -> Result<Vec<u32>> {
         if later.buckets.is_empty() {
-            // A partial result without rows: DataFusion's group values fail if they have nothing to
-            // emit.
+            // A partial result without rows is not merged: DataFusion's group values fail if they
+            // have nothing to emit.
             return Ok(vec![]);
         }
         let labels = later.group_labels();
@@ -378,14 +378,13 @@ impl HashedKeys {
         Ok(Self { schema, values, ids: vec![], has_bucket })
     }
 
-    /// A partial result without rows is not merged: DataFusion's group values fail if they have
-    /// nothing to emit.
+    /// Removes and returns the key columns.
     fn columns(&mut self) -> Result<Vec<ArrayRef>> {
         Ok(self.values.emit(EmitTo::All)?.split_off(usize::from(self.has_bucket)))
     }
 }
 
-/// Removes and returns the key columns.
+/// Whether [`KeyPlan::Number`] supports a type.
 pub(crate) fn is_number(data_type: &DataType) -> bool {
     let is_integer = data_type.is_integer() && *data_type != DataType::UInt64;
     let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);

@@ -18,10 +18,10 @@ use super::accumulator::valid_runs;
 /// Marks a slot without a group.
 pub(super) const NO_GROUP: u32 = u32::MAX;
 
-/// Maximum slots if all keys are symbols; with more, keys are hashed.
+/// Maximum number of slots if all keys are symbols. If there are more, keys are hashed.
 const MAX_OF_SYMBOLS: usize = 1 << 22;
-/// Maximum slots if some keys are integers, because their combinations may be sparser than
-/// combinations of symbols.
+/// Maximum number of slots if some keys are integers, because their combinations may be sparser
+/// than combinations of symbols.
 const MAX_OF_NUMBERS: usize = 1 << 17;
 
 /// A key as a digit of the slot index; zero means null.

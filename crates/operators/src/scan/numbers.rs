@@ -270,8 +270,8 @@ mod tests {
         }
     }
 
-    /// Checks that exactly the rows for which the comparison holds pass. Null passes only IS
-    /// DISTINCT FROM.
+    /// Checks that the passing rows are exactly the rows for which the comparison holds. Null
+    /// passes only IS DISTINCT FROM.
     fn check<T: PartialOrd>(
         values: &[Option<T>],
         column: &dyn Array,

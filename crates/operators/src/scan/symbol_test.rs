@@ -83,7 +83,7 @@ impl PassingKeys {
         Self::Few { keys, null: null && self.passes_null() }
     }
 
-    /// Returns the keys that a predicate names; `None` unless these are all keys that pass.
+    /// Returns the keys that a predicate names; `None` if other keys may pass as well.
     fn named(symbols: &SymbolDictionary, predicate: &Arc<dyn PhysicalExpr>) -> Option<Self> {
         let (mut keys, mut null) = (Vec::new(), false);
         let mut left = vec![predicate];

@@ -104,7 +104,7 @@ impl UserDefinedLogicalNodeCore for SpliceJoinNode {
         Self::try_new(left, right, left_timestamp, right_timestamp, keys)
     }
 
-    // Each output column maps to one side; the optimizer adds timestamps and keys.
+    // Maps each output column to its side. The optimizer adds the timestamps and keys.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let left_width = self.left.schema().fields().len();
         let (left, right): (Vec<usize>, Vec<usize>) =

@@ -47,7 +47,7 @@ pub(super) struct Requirements {
 pub(super) enum Order {
     /// The order does not matter.
     Any,
-    /// The existing order must be kept.
+    /// The existing order must be preserved.
     AsItIs,
     /// Ascending by the column at this position; the node above sorts rows in any other order.
     ByTime(usize),
