@@ -27,7 +27,7 @@ function notebook(cells: readonly Cell[], more: Partial<Notebook> = {}): Noteboo
   return { ...EMPTY, ...more, cells };
 }
 
-/** The statement of the last cell. */
+/** The statement that the last cell sends. */
 function sentBy(cells: readonly Cell[], more: Partial<Notebook> = {}): string {
   const { statement, trouble } = compose(notebook(cells, more), cells.at(-1)?.id ?? '', NOW);
   return statement?.bound.text ?? `trouble: ${trouble?.message ?? ''}`;

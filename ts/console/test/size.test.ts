@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import test from 'ava';
 
-/** Size of the files that a browser loads, against the budget in docs/console.md. */
+/** Checks the size of the files that a browser loads against the budget in docs/console.md. */
 const BUILT = 'build/console';
 const FIRST_PAINT = 90_000;
 const EDITOR_READY = 260_000;

@@ -188,7 +188,7 @@ function TableRows(
 
 interface CellsProps extends MatrixProps {
   readonly place: Place;
-  /** Permissions shown as columns. */
+  /** Permissions that are shown as columns. */
   readonly columns: readonly string[];
   /** Display name of the object. */
   readonly object: string;

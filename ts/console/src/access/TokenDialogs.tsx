@@ -20,7 +20,7 @@ export interface NewToken {
 
 const USUAL_TTL = '30d';
 
-/** Asks for the lifetime of a new token and creates it. */
+/** Dialog that asks for the lifetime of a new token and creates the token. */
 export function NewTokenDialog(props: {
   principal: Principal;
   /** Receives the token if one was created. */
@@ -68,7 +68,7 @@ export function NewTokenDialog(props: {
   );
 }
 
-/** Shows a new token; it cannot be shown again. */
+/** Dialog that shows a new token once. */
 export function TokenDialog(props: { token: NewToken; onClose: () => void }): JSX.Element {
   let dialog!: HTMLDialogElement;
   const [isCopied, setCopied] = createSignal(false);
@@ -110,7 +110,7 @@ export function TokenDialog(props: { token: NewToken; onClose: () => void }): JS
   );
 }
 
-/** Revokes one token. The server identifies a token only by its value. */
+/** Dialog that revokes one token. The server identifies a token only by its value. */
 export function OneTokenDialog(props: {
   principal: Principal;
   onDone: () => void;

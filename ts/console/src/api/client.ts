@@ -168,7 +168,7 @@ export async function settings(signal?: AbortSignal): Promise<Settings> {
   return { config, preferences, version };
 }
 
-/** Changes some preferences; refused if others were saved after `version`. */
+/** Changes some preferences. The server refuses if preferences were saved after `version`. */
 export async function savePreferences(
   changed: Readonly<Record<string, string>>,
   version: number,
@@ -235,7 +235,7 @@ interface Call {
   readonly signal?: AbortSignal;
 }
 
-/** Calls an endpoint other than SQL; returns the status and the JSON body. */
+/** Calls an endpoint other than the SQL endpoint; returns the status and the JSON body. */
 export async function call(
   address: string,
   { method, body, signal }: Call,

@@ -71,7 +71,7 @@ export interface TimeRange {
 export const LAYOUTS = ['list', 'grid'] as const;
 type LayoutKind = (typeof LAYOUTS)[number];
 
-/** `off`, `changes`, or seconds between two refreshes. */
+/** When cells are refreshed: `off`, `changes`, or the number of seconds between two refreshes. */
 export type Refresh = 'off' | 'changes' | number;
 export const REFRESH_SECONDS = [1, 5, 10, 30, 60] as const;
 

@@ -414,7 +414,7 @@ function pick(
 
 /** Width before the first layout, in pixels. */
 const USUAL_WIDTH = 600;
-/** Width of the axis to the right of candles. */
+/** Width of the axis to the right of candles, in pixels. */
 const CANDLE_AXIS = 90;
 
 const isSame = (one: Wanted, other: Wanted): boolean =>

@@ -103,7 +103,7 @@ export function ChartBar(props: BarProps): JSX.Element {
 }
 
 interface ToggleProps {
-  /** `undefined` if there is no choice. */
+  /** Whether the option is on; `undefined` if there is no choice. */
   readonly isOn: boolean | undefined;
   readonly set: (isOn: boolean) => void;
   readonly name: string;

@@ -61,7 +61,7 @@ export function SeriesKeys(props: {
   );
 }
 
-/** Maximum number of series with a chip; the others are in a list. */
+/** Maximum number of series with a chip; further series are in a list. */
 const MAX_CHIPS = 24;
 
 export function CandleKeys(props: { note: string }): JSX.Element {

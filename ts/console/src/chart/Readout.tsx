@@ -55,7 +55,7 @@ function knownAt(points: Series['points'], index: number): number | null | undef
 /** Labels of open, high, low and close, regardless of the names of their columns. */
 const CANDLE_INITIALS = ['O', 'H', 'L', 'C'];
 
-/** Enough digits to read; the grid beside it shows the exact value. */
+/** Number of digits in the readout; the grid beside it shows the exact value. */
 const READOUT_DIGITS = 8;
 
 function pointText(point: number): string {

@@ -52,7 +52,7 @@ export function candleColumns(
   return undefined;
 }
 
-/** `first_not_null(t.bidPrice)` has the words first, t, bid and price. */
+/** Words of a column name: `first_not_null(t.bidPrice)` has the words first, t, bid and price. */
 function words(name: string): string[] {
   return name
     .replace(/_not_null\b/i, '')

@@ -1,6 +1,6 @@
 /**
  * Display options of a chart apart from its kind: unit, digits, scale and ends of the axis,
- * thresholds, annotations. Each is stored as typed; invalid input is refused. Pure.
+ * thresholds, annotations. Each option is stored as typed; invalid input is refused. Pure.
  */
 import { duration, grouped, bytesText } from '../model/format.js';
 import { fill } from '../fill.js';

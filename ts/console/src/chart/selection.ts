@@ -25,7 +25,7 @@ interface Drawn {
   readonly onSeries?: (series: ChosenSeries) => void;
 }
 
-/** Visibility of series set by the user, keyed by their labels. */
+/** Visibility of series as set by the user, keyed by label. */
 export type ChosenSeries = Readonly<Record<string, boolean>>;
 
 /** Maximum number of stored choices per chart. */
@@ -57,7 +57,7 @@ export class ChartSelection {
     const [value, setValue] = createSignal(0);
     const [assigned, assign] = createSignal<CandleColumns>();
     const [wantedKey, setKey] = createSignal<string>();
-    // Visibility of the series that the user has set; the plan decides for all others.
+    // Visibility of series as set by the user; the plan decides for all other series.
     const [chosen, setChosen] = createSignal<ReadonlyMap<string, boolean>>(new Map());
     let columnsBefore = '';
     const startOver = (): void => {

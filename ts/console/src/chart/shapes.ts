@@ -57,7 +57,7 @@ export function histogram(values: readonly number[], label: string): ChartData {
   };
 }
 
-/** 1, 2 or 5 times a power of ten, at least `least`. */
+/** The smallest round width (1, 2 or 5 times a power of ten) that is at least `least`. */
 function roundWidth(least: number): number {
   if (!(least > 0) || !Number.isFinite(least)) {
     return 0;

@@ -87,7 +87,7 @@ const SEARCH_WORDS = {
 
 /** Delay before completions close when the editor loses the focus. */
 const BLUR_MS = 10;
-/** For this long after Escape, Tab leaves the editor instead of indenting. */
+/** Period after Escape in which Tab leaves the editor instead of indenting. */
 const TAB_LEAVES_MS = 2000;
 
 export class SqlEditor {

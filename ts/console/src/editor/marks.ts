@@ -103,7 +103,9 @@ function readyMarks(state: EditorState): RangeSet<RunMarker> {
   return RangeSet.of(value === null || isMarked ? [] : [READY.range(from)]);
 }
 
-/** Start of the statement that a line belongs to; if several begin on it, the first of them. */
+/**
+ * Start of the statement that a line belongs to; the first statement if several begin on the line.
+ */
 function statementOn(state: EditorState, lineStart: number): number | undefined {
   const { from, to } = state.doc.lineAt(lineStart);
   const near = allStatements(state).filter(({ start, end }) => start <= to && end >= from);

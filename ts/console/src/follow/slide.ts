@@ -2,7 +2,7 @@
 import type { Row } from '../api/answer.js';
 
 interface Slide {
-  /** Rows of the previous window that are no longer in it. */
+  /** Number of rows of the previous window that are missing from the new window. */
   readonly dropped: number;
   /** Number of new rows. */
   readonly fresh: number;

@@ -26,7 +26,7 @@ const SHOWN_VALUE = 100;
 const RETURN = 13;
 const FEED = 10;
 
-/** Parses `line 4, field 3: bad syntax`. */
+/** Parses a server message such as `line 4, field 3: bad syntax`. */
 export function badLineOf(text: string): BadLine | undefined {
   const [, line, field, problem] = /^line (\d+)(?:, field (\d+))?: (.*)$/s.exec(text) ?? [];
   return line === undefined || problem === undefined

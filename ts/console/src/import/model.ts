@@ -146,7 +146,7 @@ export function patternText(pattern: string): string {
   return UNITS[pattern] ?? pattern;
 }
 
-/** `300 of 300 read` */
+/** Result of a trial as text: `300 of 300 read`. */
 export function trialText({ read, of }: Trial): string {
   return fill(texts.importForm.valuesRead, {
     read: grouped(String(read)),

@@ -35,8 +35,8 @@ export async function proposeParquet(
 
 /**
  * Runs the statements that import the file. If the request is aborted, the server cancels the
- * statement, and `ended` waits for the cancellation. Once a new table is complete it replaces the
- * old one, even after an abort.
+ * statement, and `ended` waits for the cancellation. Once a new table is complete, it replaces the
+ * old table, even after an abort.
  */
 export async function importParquet(
   path: string,

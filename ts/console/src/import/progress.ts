@@ -38,7 +38,7 @@ export function percent({ sent, all }: Progress): number {
   return all === 0 ? 0 : Math.floor((sent / all) * 100);
 }
 
-/** `about 9 s left`; `undefined` while unknown. */
+/** Remaining time as text: `about 9 s left`; `undefined` while unknown. */
 export function remaining({ sent, all, rate }: Progress): string | undefined {
   if (rate === undefined || rate <= 0) {
     return undefined;

@@ -96,7 +96,7 @@ export class ImportQueue {
     this.#setFiles = setFiles;
   }
 
-  /** In the order in which they were added. */
+  /** The files, in the order in which they were added. */
   get files(): readonly ImportFile[] {
     return this.#state.files;
   }

@@ -105,7 +105,7 @@ function VersionList(props: {
   );
 }
 
-/** `2026-11-27 10:30`, in UTC like all times that the server reports. */
+/** Formats a time as `2026-11-27 10:30`, in UTC like all times that the server reports. */
 export function instant(iso: string): string {
   return fill(texts.versions.dateTime, { date: iso.slice(0, 10), time: iso.slice(11, 16) });
 }

@@ -90,7 +90,10 @@ export function charsFromPoint(number: string): number {
 /** Numbers with at least this many characters from the decimal point on are not aligned. */
 export const MAX_FROM_POINT = 13;
 
-/** `-1234567.5` becomes `-1,234,567.5`; the fraction and an exponent are unchanged. */
+/**
+ * Adds thousands separators: `-1234567.5` becomes `-1,234,567.5`. The fraction and an exponent are
+ * unchanged.
+ */
 export function grouped(number: string): string {
   return number.replace(/^([+-]?)(\d+)/, (_match, sign: string, whole: string) => {
     return sign + whole.replace(/\B(?=(\d{3})+$)/g, ',');
@@ -206,7 +209,7 @@ export function approximate(count: number): string {
   return `${scaled >= 100 ? Math.round(scaled) : scaled.toFixed(1)} ${unit}`;
 }
 
-/** 0.4 becomes `0.4 ms`, 1532 becomes `1.53 s`. */
+/** Formats a duration: 0.4 becomes `0.4 ms`, 1532 becomes `1.53 s`. */
 export function duration(ms: number): string {
   if (ms < 10) {
     return `${Number(ms.toFixed(1))} ms`;
@@ -230,7 +233,7 @@ export function withHiddenShown(text: string): string {
   );
 }
 
-/** 1536 becomes `1.5 KiB`. */
+/** Formats a number of bytes: 1536 becomes `1.5 KiB`. */
 export function bytesText(bytes: number): string {
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
   const step = bytes < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));

@@ -81,7 +81,7 @@ export class Result {
     }
   }
 
-  /** Replaces the rows with those of a window that has moved by `dropped` rows. */
+  /** Replaces the rows with the rows of a window that has moved by `dropped` rows. */
   slide(rows: readonly Row[], dropped: number): void {
     this.rows.length = 0;
     this.skipped += dropped;

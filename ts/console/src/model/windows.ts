@@ -53,7 +53,7 @@ export class Windows {
   readonly notice: string | undefined;
   readonly #source: RowSource;
   readonly #most: number;
-  /** Cached windows by number, the most recently viewed one last. */
+  /** Cached windows by number; the most recently viewed window is last. */
   readonly #kept = new Map<number, readonly Row[]>();
   #wanted: Span = { first: 0, end: 0 };
   #reading: { readonly span: Span; readonly abort: AbortController } | undefined;

@@ -1,4 +1,4 @@
-/** Notebooks saved on the server: the user's own, and those shared by others. */
+/** Notebooks saved on the server: the user's own notebooks, and notebooks that others share. */
 import '../styles/kept.css';
 import { createEffect, createMemo, createSignal, on, Show, type JSX } from 'solid-js';
 import { SearchField } from '../dialogs/SearchField.js';

@@ -2,5 +2,5 @@
 import { signal } from '../model/signal.js';
 
 export const importing = signal(false);
-/** Files dropped anywhere on the page that the import page has not received yet. */
+/** Files that were dropped anywhere on the page and wait for the import page. */
 export const dropped = signal<readonly File[]>([]);

@@ -13,7 +13,7 @@ export function announce(sentence: string): void {
 
 export interface Toast {
   readonly text: string;
-  /** A `running` toast stays until it is replaced, a `failed` one until it is dismissed. */
+  /** A `running` toast remains until it is replaced, and a `failed` toast until it is dismissed. */
   readonly state?: 'running' | 'failed';
   readonly action?: { readonly label: string; readonly run: () => void };
 }

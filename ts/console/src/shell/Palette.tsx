@@ -140,7 +140,9 @@ function Foot(): JSX.Element {
   );
 }
 
-/** The first few matches in each group that contain every typed word; prefix matches come first. */
+/**
+ * The first few commands in each group that contain every typed word; prefix matches come first.
+ */
 function matching(all: readonly Command[], wanted: string): Command[] {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   const hits = all

@@ -61,7 +61,7 @@ export function succeeded(user: string): void {
   localStorage.setItem(LAST_USER, user);
 }
 
-/** Records for all windows who is signed in. */
+/** Records the signed-in user for all windows. */
 export function entered(user: string): void {
   localStorage.removeItem(LEFT);
   localStorage.setItem(USER, user);
@@ -97,8 +97,8 @@ export function takeNotice(): string | undefined {
 }
 
 /**
- * Removes a user's data from the storage of the browser and of the tab, except for names that begin
- * with `encrypted`.
+ * Removes a user's data from the storage of the browser and of the tab, except for entries whose
+ * names begin with `encrypted`.
  */
 export function forgetUser(encrypted: string): void {
   for (const storage of [localStorage, sessionStorage]) {

@@ -19,7 +19,7 @@ interface Piece {
   readonly kind: Token['kind'];
   /** Whether no whitespace precedes the token. */
   readonly glued: boolean;
-  /** Whether it is a sign rather than a binary operator. */
+  /** Whether the token is a sign rather than a binary operator. */
   readonly isSign: boolean;
   /** Number of line breaks before the token in the source. */
   readonly breaks: number;

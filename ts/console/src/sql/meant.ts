@@ -1,4 +1,4 @@
-/** Interprets an error: finds the wrong word, and the word that the user probably meant. */
+/** Finds the word that caused an error, and the word that the user probably meant. */
 import { nearest } from './names.js';
 import { scan, type Token } from './scanner.js';
 import { spanAt } from './statements.js';
@@ -42,8 +42,8 @@ function namedIn(text: string, offset: number, message: string): Token | undefin
 }
 
 /**
- * The wrong part of a text: the token at an offset, or a misspelt word before it that made it
- * unexpected. If the message contains a qualified name, only the name's last part.
+ * The wrong part of a text: the token at an offset, or a preceding misspelt word that made this
+ * token unexpected. If the message contains a qualified name, only the name's last part.
  */
 export function wrongSpan(text: string, offset: number, message: string): Span {
   const span = spanAt(text, offset);

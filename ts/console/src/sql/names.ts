@@ -17,7 +17,7 @@ export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** The known name most similar to a misspelt one, if any is similar enough. */
+/** The known name that is most similar to a misspelt name, if any is similar enough. */
 export function nearest(wrong: string, known: Iterable<string>): string | undefined {
   const limit = Math.max(1, Math.floor(wrong.length / 3));
   let best: { name: string; distance: number } | undefined;

@@ -42,8 +42,8 @@ interface Sample {
 
 /**
  * Samples the result of a statement in time steps, so that all of it fits in a chart. The columns
- * are the time, the key if any, and one per value column; with `ends`, the minimum and maximum of
- * each value column.
+ * are the time, the key if any, and one column per value column; with `ends`, the minimum and the
+ * maximum of each value column.
  */
 export function sampledQuery(
   statement: string,

@@ -18,7 +18,7 @@ function times(rows: number): string {
   return `timestamp_sequence(dateadd('d', -7, now()), ${Math.floor(WEEK_MICROS / rows)})`;
 }
 
-/** A week that ends now: prices and temperatures that rise and fall, with a little noise. */
+/** One week of data up to now: prices and temperatures that rise and fall, with a little noise. */
 export const DEMO_TABLES: readonly DemoTable[] = [
   {
     name: 'trades',

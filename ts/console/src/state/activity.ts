@@ -12,7 +12,7 @@ export interface RunningQuery {
   /** A string, because the server counts in 64 bits. */
   readonly id: string;
   readonly user: string;
-  /** ISO, UTC. */
+  /** Start time in ISO format, UTC. */
   readonly startedAt: string;
   readonly isCancelled: boolean;
   readonly text: string;

@@ -47,7 +47,7 @@ export async function beyond(result: Result, known: Versions, replace: Replace):
 interface Place {
   readonly tables: readonly string[];
   readonly replace: Replace;
-  /** Versions of the tables when the rows were read, if certain. */
+  /** Versions of the tables when the rows were read, if known for certain. */
   readonly versions: string | undefined;
 }
 

@@ -7,7 +7,7 @@ export interface LogEntry {
   readonly run: Run;
   readonly at: Date;
   readonly tab: string;
-  /** The plan as estimated or as measured, line by line. */
+  /** The plan, estimated or measured, line by line. */
   readonly plan?: readonly string[];
 }
 

@@ -15,7 +15,7 @@ export interface Job {
   readonly name: string;
   readonly state: JobState;
   readonly lastError: string | undefined;
-  /** ISO, UTC. */
+  /** Start of the last run in ISO format, UTC. */
   readonly lastStart: string | undefined;
   /** Duration of the last run. */
   readonly lastMs: number;

@@ -6,7 +6,9 @@ export type Loading<T> =
   | { readonly state: 'ready'; readonly value: T }
   | { readonly state: 'failed'; readonly message: string };
 
-/** Outcome of a request for display in a view. Errors of class `beyond` are rethrown. */
+/**
+ * Converts the outcome of a request to a `Loading` value. Errors of class `beyond` are rethrown.
+ */
 export async function settle<T>(
   ask: () => Promise<T>,
   beyond?: new (message: string) => Error,

@@ -15,7 +15,7 @@ import { texts } from '../texts.js';
 export interface EarlierResult {
   readonly result: Result;
   readonly at: Date;
-  /** Number of rows that the result had then. */
+  /** Number of rows that the result had before the reload. */
   readonly total: number;
 }
 

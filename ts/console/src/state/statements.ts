@@ -118,7 +118,10 @@ export class Statements {
     }
   }
 
-  /** Shows the plan. If none was requested yet, requests that of the statement under the cursor. */
+  /**
+   * Shows the plan. If no plan was requested yet, requests the plan of the statement under the
+   * cursor.
+   */
   showPlan(): void {
     if (this.#around.plans.of(this.#workspace.active()) === undefined) {
       this.explain();
@@ -130,7 +133,7 @@ export class Statements {
     this.#workspace.runner(this.#workspace.active()).cancel();
   }
 
-  /** The selection, or else the statement under the cursor; tells the user if there is none. */
+  /** The selection, or else the statement under the cursor; notifies the user if there is none. */
   #current(action: string): StatementText | undefined {
     if (this.#isWithoutEditor()) {
       return undefined;

@@ -116,7 +116,7 @@ export async function loadAll<T extends Dated>(prefix: string): Promise<Map<stri
   return found as Map<string, T>;
 }
 
-/** Writes each value unless the stored one is newer. Returns whether all were saved. */
+/** Writes each value unless the stored value is newer. Returns whether all values were saved. */
 export async function saveDated(values: ReadonlyMap<string, Dated>): Promise<boolean> {
   return await (ofUser ?? browserRecords).saveDated(values);
 }

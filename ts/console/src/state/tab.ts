@@ -41,7 +41,7 @@ export interface Tab {
   parameters?: Readonly<Record<string, string>>;
   follow?: FollowSpec;
   notebook?: NotebookSpec;
-  /** View of its result; a grid by default. */
+  /** View of the tab's result; a grid by default. */
   view?: ResultView;
   chart?: ChartSpec;
 }

@@ -71,7 +71,7 @@ export class Workspace {
     return new Workspace(store, await store.open(), savedAt);
   }
 
-  /** Never empty. */
+  /** The open tabs; never empty. */
   get tabs(): readonly Tab[] {
     return this.#state.tabs;
   }
@@ -137,8 +137,8 @@ export class Workspace {
   }
 
   /**
-   * Adds a tab that follows a table or a query. Its draft is the query that reads the followed
-   * rows.
+   * Adds a tab that follows a table or a query. The tab's draft is the query that reads the
+   * followed rows.
    */
   addFollow(spec: FollowSpec, draft: string): void {
     const tab = {

@@ -10,7 +10,7 @@ export interface TableFacts {
   readonly partitions: number | undefined;
   readonly partitionBy: string | undefined;
   readonly timestamp: string | undefined;
-  /** ISO, UTC. */
+  /** Timestamp of the oldest row in ISO format, UTC. */
   readonly oldest: string | undefined;
   readonly newest: string | undefined;
   readonly isSuspended: boolean;

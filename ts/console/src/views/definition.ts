@@ -3,7 +3,7 @@ import { parse, type Tree } from '../../../sql/index.js';
 
 type CreateView = Extract<Tree['nodes'][number], { kind: 'CreateView' }>;
 
-/** Node of a CREATE … VIEW statement; `undefined` for any other. */
+/** Node of a CREATE … VIEW statement; `undefined` for any other statement. */
 export function createdView(statement: string): CreateView | undefined {
   try {
     const tree = parse(statement);

@@ -35,7 +35,7 @@ export function liveDefinitionOf(statement: string): LiveDefinition | undefined 
   };
 }
 
-/** Where the rows of the view begin. */
+/** Describes where the rows of the view begin. */
 export function startText({ startFrom }: LiveDefinition, bound: string | undefined): string {
   switch (startFrom) {
     case 'BEGINNING':

@@ -2,7 +2,7 @@
 import type uPlot from 'uplot';
 import type { Frame, Role } from './pen.js';
 
-/** Fields that the library adds to an axis once it has drawn it. */
+/** Fields that the library adds to an axis after drawing it. */
 interface DrawnAxis {
   readonly _splits?: readonly (number | null)[];
   readonly _values?: readonly (string | null)[];

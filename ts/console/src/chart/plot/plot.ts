@@ -31,7 +31,7 @@ export interface Plot {
 const COLOURS = 8;
 const DASHES: readonly number[][] = [[], [7, 3], [], [4, 3], [], [7, 3], [], [10, 3, 2, 3]];
 const LABEL_ROOM = 110;
-/** Half the width of a tick label. */
+/** Half the width of a tick label, in pixels. */
 const FIRST_TICK = 32;
 const LABEL_HEIGHT = 14;
 const LABELLED_SERIES = 8;
