@@ -65,7 +65,7 @@ pub(crate) fn comparable(values: &ArrayRef) -> Result<ArrayRef> {
 /// Converts numbers or times to integers.
 pub(super) fn integers(values: &ArrayRef) -> Result<Int64Array> {
     let values = match values.data_type() {
-        // Times and dates have the same bits as their integers.
+        // Converts times and dates via the integer type that stores them.
         DataType::Date32 => cast(&cast(values, &DataType::Int32)?, &DataType::Int64)?,
         DataType::Timestamp(
             TimeUnit::Second | TimeUnit::Millisecond | TimeUnit::Microsecond | TimeUnit::Nanosecond,

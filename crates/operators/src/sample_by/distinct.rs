@@ -15,27 +15,27 @@ use super::accumulator::{Accumulate, BatchGroups, Merging, RowGroups};
 /// Keys found per group. All batches have the same dictionary.
 #[derive(Debug)]
 pub(crate) struct DistinctSymbols {
-    seen: Vec<Vec<u64>>,
+    found: Vec<Vec<u64>>,
     /// Number of keys in the dictionary.
     symbols: usize,
-    /// For an aggregate without keys: whether its only group already has all keys.
+    /// Without GROUP BY keys: whether the only group already contains every symbol key.
     complete: bool,
 }
 
 impl DistinctSymbols {
     /// Creates states for a symbol with this many keys.
     pub(crate) fn new(symbols: usize) -> Self {
-        Self { seen: vec![], symbols, complete: false }
+        Self { found: vec![], symbols, complete: false }
     }
 
     fn is_complete(&self) -> bool {
-        let [only] = self.seen.as_slice() else { return false };
+        let [only] = self.found.as_slice() else { return false };
         only.iter().map(|word| word.count_ones() as usize).sum::<usize>() == self.symbols
     }
 
     fn add(&mut self, group: usize, codes: &[i32]) {
         let Some(&greatest) = codes.iter().max() else { return };
-        let words = &mut self.seen[group];
+        let words = &mut self.found[group];
         let needed = greatest.max(0) as usize / 64 + 1;
         if words.len() < needed {
             words.resize(needed, 0);
@@ -62,7 +62,7 @@ impl Accumulate for DistinctSymbols {
                 Validity::new(nulls.validity(), nulls.offset()).for_each_run(rows, visit);
             }
         };
-        self.seen.resize_with(groups.total, Vec::new);
+        self.found.resize_with(groups.total, Vec::new);
         match &groups.rows {
             RowGroups::Runs(runs) => {
                 for (rows, group) in runs {
@@ -85,9 +85,9 @@ impl Accumulate for DistinctSymbols {
         let Ok(later) = later.into_any().downcast::<Self>() else {
             return internal_err!("aggregate states have different types");
         };
-        self.seen.resize_with(merging.total, Vec::new);
-        for (&group, words) in merging.mapping.iter().zip(&later.seen) {
-            let own = &mut self.seen[group as usize];
+        self.found.resize_with(merging.total, Vec::new);
+        for (&group, words) in merging.mapping.iter().zip(&later.found) {
+            let own = &mut self.found[group as usize];
             if own.len() < words.len() {
                 own.resize(words.len(), 0);
             }
@@ -97,14 +97,14 @@ impl Accumulate for DistinctSymbols {
     }
 
     fn finish(mut self: Box<Self>, counts: &[i64]) -> Result<ArrayRef> {
-        self.seen.resize_with(counts.len(), Vec::new);
+        self.found.resize_with(counts.len(), Vec::new);
         let ones = |words: &Vec<u64>| words.iter().map(|word| i64::from(word.count_ones())).sum();
-        Ok(Arc::new(Int64Array::from_iter_values(self.seen.iter().map(ones))))
+        Ok(Arc::new(Int64Array::from_iter_values(self.found.iter().map(ones))))
     }
 
     fn size(&self) -> usize {
-        let words: usize = self.seen.iter().map(Vec::capacity).sum();
-        words * 8 + self.seen.capacity() * size_of::<Vec<u64>>()
+        let words: usize = self.found.iter().map(Vec::capacity).sum();
+        words * 8 + self.found.capacity() * size_of::<Vec<u64>>()
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {

@@ -64,7 +64,7 @@ impl SharedRows {
         Self { once: true, ..Self::default() }
     }
 
-    /// Whether both share the same rows.
+    /// Whether the two values share the same rows.
     pub(super) fn are(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.pending, &other.pending)
     }

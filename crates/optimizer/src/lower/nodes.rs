@@ -271,7 +271,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the input position of the column that a projection outputs at this position.
+/// Returns the input position of the column that a projection outputs at position `at`.
 fn position_below(projection: &Projection, at: usize) -> Option<usize> {
     let mut expr = &projection.expr[at];
     while let Expr::Alias(alias) = expr {

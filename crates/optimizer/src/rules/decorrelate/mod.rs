@@ -391,7 +391,7 @@ impl Joins {
         while is_named(outer, self.made)? || is_named(&subquery.subquery, self.made)? {
             self.made += 1;
         }
-        // Nested sub-queries copy these copies again.
+        // Nested sub-queries copy these plan nodes again, so all copies are counted.
         self.copied += size::check(outer)?.nodes;
         if self.copied > MAX_PLAN_NODES {
             return Err(DataFusionError::External(Box::new(too_many_nodes())));
