@@ -13,7 +13,7 @@ const LIBRARIES = {
   win32: 'tidemark_native.dll',
 };
 
-/** The platform suffix that napi's loader expects. */
+/** Returns the platform suffix that napi's loader expects. */
 export function platformName() {
   const { platform, arch } = process;
   if (platform !== 'linux') {

@@ -1,4 +1,5 @@
-// Checks .github/workflows with actionlint. Installs nothing; warns if actionlint is missing.
+// Checks .github/workflows with actionlint. It does not install actionlint; if actionlint is
+// missing, it prints a warning.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 

@@ -43,7 +43,9 @@ function renderTypes() {
   }
 }
 
-/** Values that cross the native interface are read-only on both sides. */
+/**
+ * Makes all properties read-only, because values that cross the native interface must not change.
+ */
 function readOnly(types) {
   return types.replaceAll(/(?<=[{,] |\*\/\n)(?="?\w+"?\??: )/g, 'readonly ');
 }
@@ -59,8 +61,8 @@ async function built(module, file) {
 }
 
 /**
- * Each line names a document. This file is rendered last, because it lists the other generated
- * documents.
+ * Renders llms.txt, in which each line names a document. It is rendered last, because it lists the
+ * other generated documents.
  */
 async function renderLlms() {
   const { llmsText } = await built('build/ts/mcp/llms-text.js', 'llms.txt');

@@ -160,7 +160,7 @@ function fileOf(source, module, code) {
   );
 }
 
-/** Tarjan's algorithm for strongly connected components. */
+/** Finds strongly connected components with Tarjan's algorithm. */
 function components(edges) {
   const state = { index: 0, stack: [], found: [], numbers: new Map(), low: new Map() };
   for (const node of edges.keys()) {

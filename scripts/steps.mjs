@@ -18,7 +18,10 @@ export const targetDirectory =
 /** Folder for test-only tools: Python drivers, actionlint, the QuestDB jar. */
 export const toolsDirectory = process.env.TIDEMARK_TOOLS_DIR ?? join(cache, 'tools');
 
-/** Environment for every child process: a shared target folder, and the tools on the path. */
+/**
+ * Returns the environment for every child process, with a shared target folder and the tools on the
+ * path.
+ */
 export function childEnvironment(extra = {}) {
   const path = [join(toolsDirectory, 'bin'), join(toolsDirectory, 'venv', 'bin')];
   return {

@@ -76,7 +76,7 @@ function* binarySeconds(output) {
 
 /**
  * The quick tiers of docs/reliability.md and docs/sql-correctness.md. A Rust harness is identified
- * by its binary name, a harness that runs the server by its program's path.
+ * by its binary name. A harness that runs the server is identified by its program's path.
  */
 const QUICK_TIERS = [
   ['crash-sim', '--states', '20000'],
@@ -114,7 +114,7 @@ function harness([name, ...args]) {
   return { suite: 'harness', name, isAlone, work: () => judged(name, program, all) };
 }
 
-/** A harness must end with `N passed, N failed`; without this line it counts as failed. */
+/** Runs a harness. Its output must end with `N passed, N failed`; otherwise it counts as failed. */
 async function judged(name, program, args) {
   const { code, output } = await run(program, args, { capture: true, quiet: true });
   console.log(output.trimEnd());
@@ -169,7 +169,7 @@ function recorded({ suite, name }) {
   return recordedSeconds(suite).get(name) ?? 0;
 }
 
-/** Runs programs concurrently, then runs those marked as alone one at a time. */
+/** Runs programs concurrently, and then, one at a time, those that must run alone. */
 async function runAll(programs) {
   const timed = async ({ suite, name, work }) => {
     const began = Date.now();

@@ -206,8 +206,8 @@ function checkSize(file, lines) {
 }
 
 /**
- * Rust code is formatted, so a function starts at a line with `fn` and ends at the first closing
- * brace with the same indentation. ESLint checks functions in TypeScript.
+ * Checks function lengths. Rust code is formatted, so a function starts at a line with `fn` and
+ * ends at the first closing brace with the same indentation. ESLint checks functions in TypeScript.
  */
 function checkFunctions(file, lines) {
   lines.forEach((line, index) => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 
 /** Comments, strings and characters, which may contain braces. */
 const NO_CODE = /"(?:\\[^]|[^"\\])*"|'(?:\\.|[^'\\\n])'|\/\/.*/g;
-/** The text after a pattern and the end of its enclosing pattern. */
+/** Matches the text between a pattern and the expression or body that follows it. */
 const AFTER_PATTERN = /^(?:[\s,)}]|\.\.)*(?:=>|=[^=]|\||in\b|if\b)/;
 /**
  * The file that refuses whole statements because other code runs them. The binder need not read

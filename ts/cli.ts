@@ -218,8 +218,8 @@ function nextSignal(): Promise<void> {
 }
 
 /**
- * At the timeout, unfinished work is abandoned. The log contains every commit, and the next start
- * replays it.
+ * Stops the server. At the timeout, unfinished work is abandoned; the log contains every commit,
+ * and the next start replays it.
  */
 async function shutDown(server: RunningServer, root: string): Promise<void> {
   const { stopMs } = server;

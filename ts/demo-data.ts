@@ -130,7 +130,7 @@ function isoMicros(micros: bigint): string {
   return `${millis}${String(micros % 1000n).padStart(3, '0')}Z`;
 }
 
-/** The mulberry32 generator: small and seeded, and sufficient for prices. */
+/** Returns a mulberry32 generator, which is small and seeded, and sufficient for prices. */
 function randomNumbers(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

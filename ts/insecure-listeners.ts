@@ -58,7 +58,10 @@ export function refuseInsecureListeners(config: Config): void {
   }
 }
 
-/** Without sender keys, clients of the line protocol do not log in. */
+/**
+ * Refuses public listeners of the line protocol without sender keys, because their clients do not
+ * log in.
+ */
 function refuseOpenLines(config: Config, override: string): void {
   if (!hasSenderKeys(config) && isReachable(config, KEYS.lineTcpEnabled, KEYS.lineTcpBindTo)) {
     throw new StartError(
@@ -70,8 +73,8 @@ function refuseOpenLines(config: Config, override: string): void {
 }
 
 /**
- * With access control every endpoint requires a login, so the administrator must not have the
- * default password.
+ * Refuses an administrator with the default password. With access control, every endpoint requires
+ * a login.
  */
 function refuseKnownAdministrator(config: Config, override: string): void {
   const isKnown =

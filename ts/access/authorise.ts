@@ -40,7 +40,10 @@ function isGranted(rights: Rights, access: Access): boolean {
   return rights.all || refusal(rights.sets, access) === null;
 }
 
-/** `Access denied [SELECT on t(c)]`. The message is the same whether or not the object exists. */
+/**
+ * Creates the error `Access denied [SELECT on t(c)]`. The message is the same whether or not the
+ * object exists.
+ */
 export function denied(permission: string, object = ''): DatabaseError {
   const on = object === '' ? '' : ` on ${object}`;
   return new DatabaseError({ code: 'AccessDenied', message: `Access denied [${permission}${on}]` });

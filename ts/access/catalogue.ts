@@ -138,13 +138,13 @@ export function hasLevel(name: string, level: Level): boolean {
   return KINDS.get(name)?.levels.includes(level) === true;
 }
 
-/** The permissions that `ALL` covers at a level. */
+/** Returns the permissions that `ALL` covers at a level. */
 export function permissionsAt(level: Level): readonly string[] {
   const names = [...KINDS.values()].filter(({ levels }) => levels.includes(level));
   return names.map(({ name }) => name).filter((name) => name !== DATABASE_ADMIN);
 }
 
-/** Every name with its levels, sorted: the rows of `all_permissions()`. */
+/** Returns the rows of `all_permissions()`: every name with its levels, sorted. */
 export function allPermissions(): readonly (readonly [name: string, levels: string])[] {
   const rows = [...KINDS.values()].map(({ name, levels }) => [name, levels.join(', ')] as const);
   const composite = [

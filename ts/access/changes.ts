@@ -132,7 +132,7 @@ export class Changes {
   ): Promise<T> {
     const { store, database } = this.#context;
     const before = await readSchema(database);
-    // With IF EXISTS or IF NOT EXISTS, a statement may change nothing.
+    // With IF EXISTS or IF NOT EXISTS, a statement may have no effect.
     const possible = effects
       .filter((effect) => isPossible(effect, before))
       .map((effect) => withBefore(effect, before));

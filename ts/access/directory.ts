@@ -91,8 +91,8 @@ export class StoredDirectory implements Directory {
   }
 
   /**
-   * Returns a verifier that resembles a real user's: the salt is derived from the name, and the
-   * iteration count is one that real users have.
+   * Returns a verifier that resembles a real user's: the salt is derived from the name, and real
+   * users have the same iteration count.
    */
   mockVerifier(name: string): ScramVerifier {
     return this.#store.salts.mock(name, this.#roundsOf(name));

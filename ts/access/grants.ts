@@ -23,7 +23,7 @@ interface GrantRequest {
   readonly rights: Rights;
 }
 
-/** The accounts named after ASSUME SERVICE ACCOUNT. */
+/** Returns the accounts named after ASSUME SERVICE ACCOUNT. */
 export function assumedAccounts(permissions: readonly Permission[]): readonly Name[] {
   return permissions.flatMap(({ account }) => (account === null ? [] : [account]));
 }

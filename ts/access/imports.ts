@@ -5,8 +5,9 @@ import { hasPermission } from './setting.js';
 import type { Rights } from './store.js';
 
 /**
- * A new table requires CREATE TABLE; replacing a table also requires DROP TABLE. A user without
- * either permission receives the same response whether or not the table exists.
+ * Returns the required accesses. A new table requires CREATE TABLE; replacing a table also requires
+ * DROP TABLE. A user without either permission receives the same response whether or not the table
+ * exists.
  */
 export function importAccesses(
   rights: Rights,

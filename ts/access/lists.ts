@@ -28,7 +28,7 @@ interface ListRequest {
 
 const CATALOGUE = 'all_permissions';
 
-/** Whether a syntax tree refers to any of the lists. */
+/** Returns whether a syntax tree refers to any of the lists. */
 export function readsLists(tree: object): boolean {
   return nodesOf(tree).some(
     (node) =>
@@ -187,7 +187,9 @@ export class Lists {
   }
 }
 
-/** A set of grants, with the name of the principal to list as its source; `null` lists none. */
+/**
+ * A set of grants. `name` is the principal that is listed as their source, or `null` to list none.
+ */
 interface GrantSource {
   readonly name: string | null;
   readonly grants: Grants;

@@ -1,6 +1,6 @@
 /**
  * The minimum permissions that a change requires, derived from its syntax alone. They are checked
- * when binding failed, so that the error reveals nothing about objects that the user may not see.
+ * if binding failed, so that the error reveals nothing about objects that the user may not see.
  */
 import type { Access } from '../session/index.js';
 import type { AlterAction, Tree, ViewKind } from '../sql/index.js';
@@ -101,8 +101,7 @@ function accessesOf(table: string, action: AlterAction): readonly Access[] {
     case 'Dedup':
       return on(action.keys.length === 0 ? 'DEDUP DISABLE' : 'DEDUP ENABLE');
     case 'Other':
-      // Syntax that has no effect is rejected as such, before any check of the objects that it
-      // names.
+      // Syntax without effect is rejected before the objects that it names are checked.
       return [];
   }
 }

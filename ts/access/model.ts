@@ -34,7 +34,7 @@ export type Grants = ReadonlyMap<string, PermissionGrant>;
 
 export const NO_GRANTS: Grants = new Map();
 
-/** Target of a grant or revoke. Without `columns` it is the whole table. */
+/** Target of a grant or revoke. A table without `columns` denotes the whole table. */
 export type Target = 'database' | { readonly table: string; readonly columns?: readonly string[] };
 
 /** The existing tables and columns. */

@@ -19,7 +19,10 @@ interface Option {
 
 type ViewNode = Extract<Tree['nodes'][number], { kind: 'CreateView' }>;
 
-/** Returns a view's OWNED BY. For materialized and live views, it is one of their own clauses. */
+/**
+ * Returns the owner in a view's OWNED BY. In materialized and live views, OWNED BY is one of the
+ * view's own clauses.
+ */
 export function ownerOfView(node: ViewNode): string | null {
   return node.material?.owner?.text ?? node.live?.owner?.text ?? ownerOf(node.options);
 }

@@ -17,7 +17,7 @@ export interface RestToken {
 }
 
 export interface StoredPrincipal {
-  /** Never reused: a later principal of the same name gets a different id. */
+  /** IDs are never reused: a later principal of the same name gets a different ID. */
   readonly id: string;
   readonly name: string;
   readonly kind: PrincipalKind;

@@ -1,8 +1,8 @@
 /**
  * has_table_privilege() and related functions, which PostgreSQL clients call. They are evaluated
  * here, because the engine has no rights. A call with constant arguments is replaced by its result.
- * If the table name is a value of rows, such as catalog rows, the tables that the user has no right
- * on are listed.
+ * If the table name varies by row, as in catalog queries, the call is replaced by a comparison with
+ * the tables on which the user lacks the privilege.
  */
 import type { Principal } from '../session/index.js';
 import type { NodeId, Tree } from '../sql/index.js';
@@ -141,7 +141,7 @@ function rightsOfUser(context: AccessContext, principal: Principal, of: string |
     : context.store.rightsOfOwner({ name: of, id: keyOf(found) });
 }
 
-/** A string literal, with or without a cast such as `::regclass`. */
+/** Returns the value of a string literal, with or without a cast such as `::regclass`. */
 function textOf({ nodes }: Tree, id: NodeId | undefined): string | null {
   let node = id === undefined ? undefined : nodes[id];
   while (node?.kind === 'Cast') {

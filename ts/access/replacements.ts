@@ -7,7 +7,7 @@ export interface Replacement {
   readonly text: string;
 }
 
-/** `replacements` must not overlap. */
+/** Parses the text with the replacements, which must not overlap. */
 export function parseWithReplacements(text: string, replacements: readonly Replacement[]): Tree {
   const sorted = [...replacements].sort((a, b) => a.start - b.start);
   let output = '';

@@ -196,7 +196,7 @@ class Action {
     }
   }
 
-  /** The creator of a service account may assume it, unless another owner is named. */
+  /** Allows the creator of a service account to assume it, unless another owner is named. */
   #own(draft: Draft, account: string, owner: Name | null, { actor }: Requester): void {
     const { name, identity } = actor.principal;
     if (owner === null && identity?.kind === 'admin') {

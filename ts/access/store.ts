@@ -156,7 +156,7 @@ export class AccessStore {
     return name === undefined ? undefined : this.#principals.get(name);
   }
 
-  /** Schema changes in progress when the previous process ended. */
+  /** Returns the schema changes that were in progress when the previous process ended. */
   intents(): ReadonlyMap<string, Buffer> {
     return this.#intents;
   }
@@ -217,7 +217,7 @@ export class AccessStore {
     return { ...rights, sets: rights.sets.map(limited) };
   }
 
-  /** The current rights of `identity`. */
+  /** Returns the current rights of `identity`. */
   rightsOf(identity: Identity): Rights {
     const { kind, name, assumedBy } = identity;
     if (kind === 'admin') {
@@ -233,7 +233,7 @@ export class AccessStore {
     return this.#cached(`p:${identityKey(identity)}`, () => this.#rightsOfLogin(identity));
   }
 
-  /** The rights of a view's owner, even if the owner may not log in. */
+  /** Returns the rights of a view's owner, even if the owner may not log in. */
   rightsOfOwner(owner: Owner): Rights {
     const key = owner.id ?? idOfName(owner.name);
     return this.#cached(`o:${key}`, () => this.#rightsOfStored(this.#ownerOf(owner)));
@@ -259,7 +259,7 @@ export class AccessStore {
     return [...reached];
   }
 
-  /** The groups of `identity`. */
+  /** Returns the groups of `identity`. */
   groupsOf({ kind, name, externalGroups = [] }: Identity): readonly StoredPrincipal[] {
     if (kind !== 'external') {
       return (this.#principals.get(name)?.groups ?? []).flatMap((group) => this.#group(group));
@@ -277,8 +277,8 @@ export class AccessStore {
   }
 
   /**
-   * A view created by an older version belongs to the principal that had the owner's name at that
-   * time.
+   * Returns a view's owner. For a view created by an older version, this is the principal that had
+   * the owner's name at that time.
    */
   #ownerOf({ name, id }: Owner): StoredPrincipal | undefined {
     if (id === null) {
@@ -301,7 +301,7 @@ export class AccessStore {
     return rights;
   }
 
-  /** A deleted principal has no rights, even if its name was reused. */
+  /** Returns the rights of a login. A deleted principal has none, even if its name was reused. */
   #rightsOfLogin(identity: Identity): Rights {
     const principal = this.#principals.get(identity.name);
     const isSame = principal !== undefined && keyOf(principal) === identityKey(identity);
@@ -358,7 +358,7 @@ export function keyOf({ kind, id }: StoredPrincipal): string {
   return `${kind} ${id}`;
 }
 
-/** An error in a statement, with its position. */
+/** Creates an error in a statement, with its position. */
 export function refused(message: string, span?: { start: number; end: number }): DatabaseError {
   return new DatabaseError({ code: 'InvalidValue', message, ...span });
 }

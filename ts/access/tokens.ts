@@ -54,8 +54,8 @@ export function ttlMs(text: string): number | null {
 }
 
 /**
- * Returns the token with its expiry extended by a login, or unchanged if the last extension is too
- * recent.
+ * Returns the token with the expiry extended by this login, or unchanged if the last extension was
+ * too recent.
  */
 export function refreshed(token: RestToken, now: number, thresholdMs: number): RestToken {
   const expires = now + token.ttlMs;
@@ -67,7 +67,7 @@ interface NewKey extends PublicKey {
   readonly secret: string;
 }
 
-/** A key pair on the curve P-256, as the members of a JWK. */
+/** Generates a key pair on the curve P-256, as JWK members. */
 export function newKey(): NewKey {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { x = '', y = '', d = '' } = privateKey.export({ format: 'jwk' });

@@ -1,6 +1,6 @@
 /**
- * Verifies credentials: those of the configured user, of stored users, of tokens, and of an
- * identity provider's users.
+ * Verifies the credentials of the configured user, stored users, tokens, and an identity provider's
+ * users.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
@@ -138,7 +138,7 @@ class Doorkeeper implements Authenticator {
       return seconds > 0 ? { kind: 'wait', seconds } : null;
     };
     const count = (login: Login): Login => {
-      // Checked again, because attempts run in parallel: an attempt that completes after the limit
+      // Checked again, because attempts run in parallel. An attempt that completes after the limit
       // was reached must reveal nothing.
       const late = wait();
       if (late !== null) {
@@ -162,7 +162,10 @@ class Doorkeeper implements Authenticator {
     return checked instanceof Promise ? checked.catch(busy).then(count) : count(checked);
   }
 
-  /** Whether the provider verifies the password, because the directory has no such user. */
+  /**
+   * Returns whether the provider verifies the password. It does for names that are not in the
+   * directory, if the password flow is on.
+   */
   #usesProvider(user: string): boolean {
     const flow = this.#provider?.settings.passwordFlow === true;
     return flow && this.#directory?.isKnown(user) === false;

@@ -23,7 +23,7 @@ export function readCredentials(header: string): Credentials | null {
   }
 }
 
-/** The value is UTF-8. The first colon ends the name; the password may contain colons. */
+/** Parses UTF-8. The first colon ends the name; the password may contain colons. */
 function readBasic(value: string): Credentials | null {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(value)) {
     return null;

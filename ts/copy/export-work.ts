@@ -252,8 +252,8 @@ export class ExportWork implements Work {
   }
 
   /**
-   * Whether existing files are overwritten. With access control this must be requested, because the
-   * files may belong to another user.
+   * Returns whether existing files are overwritten. With access control this must be requested,
+   * because the files may belong to another user.
    */
   #overwrites(): boolean {
     return this.#request.settings.overwrite ?? this.#services.guard === undefined;

@@ -310,7 +310,7 @@ function assigned(column: string, from: string, to: string): string {
     if (from !== 'LONG') {
       return `${column}::ipv4`;
     }
-    // A number that is not an address is cast to a string of its digits, and then refused like any
+    // A number that is not an address is cast to a string of digits. It is then refused like any
     // other string that is not an address.
     return (
       `CASE WHEN ${column} BETWEEN -2147483648 AND 4294967295 THEN ${column}::ipv4::varchar ` +
@@ -330,7 +330,10 @@ function noHint({ message }: ImportError): { readonly message: string; readonly 
   return { message };
 }
 
-/** Rejected cells are counted separately if their rows are imported without them. */
+/**
+ * Returns the numbers of imported and rejected rows. Rejected cells are counted separately if their
+ * rows are imported without them.
+ */
 function outcomeOf(report: ImportReport, onError: ImportSettings['onError']): Outcome {
   const { rowsImported: imported, rowsRejected, badLines, warnings } = report;
   const cells = [...report.errors.values()].reduce((sum, count) => sum + count, 0);

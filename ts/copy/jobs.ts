@@ -160,7 +160,7 @@ export class Jobs {
     }
   }
 
-  /** A cancelled job does not wait for a slot. */
+  /** Returns whether a job may run. A cancelled job does not wait for a slot. */
   #mayRun(job: Job): boolean {
     const { target } = job.work;
     const isFree = [...this.#running].every(({ work }) => work.target !== target);

@@ -143,7 +143,7 @@ export function importSettings(list: readonly OptionValue[]): ImportSettings {
   };
 }
 
-/** FORMAT is either the timestamp pattern, or CSV or PARQUET for the file format. */
+/** Parses FORMAT: either the timestamp pattern, or CSV or PARQUET for the file format. */
 function readFormat(text: string): Pick<ImportSettings, 'fileFormat' | 'pattern'> {
   switch (text.toLowerCase()) {
     case '':

@@ -73,7 +73,7 @@ function nameOf(unit: PartitionUnit, from: Date): string {
   }
 }
 
-/** As in ISO 8601, a week belongs to the year of its Thursday. */
+/** Returns the name of a week. As in ISO 8601, a week belongs to the year of its Thursday. */
 function weekName(monday: Date): string {
   const thursday = new Date(monday.getTime() + 3 * DAY_MS);
   const first = new Date(thursday);

@@ -16,8 +16,8 @@ export interface ImportReport {
 }
 
 /**
- * Renders the report as JSON. Its columns are those of the table, not those of the input.
- * `withBadLines` adds the first bad lines.
+ * Renders the report as JSON. It lists the table's columns rather than the input's. `withBadLines`
+ * adds the first bad lines.
  */
 export function renderJson(report: ImportReport, withBadLines: boolean): string {
   const { table } = report;

@@ -8,13 +8,13 @@ import { detectColumnType, fitsType } from './column-types.js';
 const NAME = /^[\p{L}_][\p{L}\p{N}_ ./()%°#-]{0,63}$/u;
 const PLAIN_NAME = /^[a-z][a-z0-9_]*$/;
 
-/** Whether every cell could be a column name. */
+/** Returns whether every cell could be a column name. */
 export function areNames(cells: readonly string[]): boolean {
   const folded = new Set(cells.map((cell) => cell.trim().toLowerCase()));
   return folded.size === cells.length && cells.every((cell) => NAME.test(cell.trim()));
 }
 
-/** Whether the first line looks like column names rather than data. */
+/** Returns whether the first line resembles column names rather than data. */
 export function namesColumns(rows: readonly (readonly string[])[]): boolean {
   const [first = [], ...data] = rows;
   const columns = first.map((_, index) => data.map((row) => row[index] ?? ''));

@@ -1,8 +1,8 @@
 /**
  * Imports: CSV structure detection, the schema part, the import itself and its two response
- * formats. Also contains the line protocol and the columnar protocol (`protocols`). This module
- * uses the engine's appenders and is independent of HTTP: `ts/http/routes` passes in the request
- * bytes and sends the result.
+ * formats. The line protocol and the columnar protocol are in `protocols`. This module uses the
+ * engine's appenders and is independent of HTTP: `ts/http/routes` passes in the request bytes and
+ * sends the result.
  */
 export { isEncoding } from './bytes/encoding.js';
 export { inflatesTooFar } from './bytes/inflation.js';

@@ -15,7 +15,7 @@ export type DecimalMark = ',' | '.';
 
 const SPACES = "' \u2019\u00a0\u202f";
 
-/** Leading zeros are not allowed: `030 1234` is not a number. */
+/** Returns a pattern for numbers. Leading zeros are not allowed: `030 1234` is not a number. */
 function shapeOf(mark: DecimalMark): RegExp {
   const other = mark === ',' ? '.' : ',';
   const groups = `[1-9]\\d{0,2}(?:([${other}${SPACES}])\\d{3})(?:\\1\\d{3})*`;

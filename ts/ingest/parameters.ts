@@ -100,7 +100,7 @@ function isDelimiter(text: string): boolean {
   return text.length === 1 && text < '\u0080' && !['"', '\n', '\r'].includes(text);
 }
 
-/** An unknown value means `skipCol`, as in QuestDB. */
+/** Parses the atomicity. An unknown value means `skipCol`, as in QuestDB. */
 function readAtomicity(text: string | null): ImportParameters['atomicity'] {
   switch (text?.toLowerCase()) {
     case 'abort':

@@ -312,7 +312,10 @@ function dataRows(
   return { delimiter, lines, cells: lines.map((line) => splitFields(line, delimiter)) };
 }
 
-/** In latin1 each character is one byte, whatever the text's actual encoding is. */
+/**
+ * Returns the bytes before the first row. The text is read as latin1, in which each character is
+ * one byte, whatever its actual encoding is.
+ */
 function bytesBeforeRows(bytes: Buffer, delimiter: string, header: boolean): number {
   const text = bytes.toString('latin1');
   const mark = text.startsWith('\u00ef\u00bb\u00bf') ? 3 : 0;

@@ -39,7 +39,7 @@ export async function readSample(
   return { text, isComplete, chunks: replay(chunks, iterator, isComplete) };
 }
 
-/** CR LF counts as one line end. */
+/** Counts line ends; CR LF counts as one. */
 function countLineEnds(chunk: Buffer): number {
   let count = 0;
   for (let at = 0; at < chunk.length; at += 1) {

@@ -46,7 +46,7 @@ export interface StructureHints {
 }
 
 /**
- * Minimum number of complete lines at which single characters above digits are treated as a header.
+ * With fewer complete lines, a line of single characters above digits is not treated as a header.
  */
 const MIN_LINES_OF_CHARS = 3;
 

@@ -149,7 +149,9 @@ interface Line {
   readonly heading: { readonly level: number; readonly text: string } | null;
 }
 
-/** A line that starts with a hash inside a code block is not a heading. */
+/**
+ * Splits a page into lines. A line that starts with a hash inside a code block is not a heading.
+ */
 function linesOf(text: string): Line[] {
   let isCode = false;
   return text.split('\n').map((line) => {

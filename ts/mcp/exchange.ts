@@ -103,7 +103,10 @@ async function withoutAnswer(signal: AbortSignal): Promise<Response> {
   return new Response(null, { status: ACCEPTED });
 }
 
-/** A session is required, because another client of the same user could use the same request ID. */
+/**
+ * Returns the request's session ID. Without it, another client of the same user could use the same
+ * request ID.
+ */
 function sessionOf(request: Request): string {
   const session = request.headers.get(SESSION_HEADER) ?? '';
   return SESSION.test(session) ? session : '';

@@ -43,7 +43,10 @@ export function identityOf(
   };
 }
 
-/** A string is one group and is never split: directory names contain commas. */
+/**
+ * Returns the groups. A string is one group and is never split, because directory names contain
+ * commas.
+ */
 function groupsOf(value: unknown): readonly string[] {
   const all: readonly unknown[] = Array.isArray(value) ? value : [value];
   const groups = all.filter((group): group is string => typeof group === 'string' && group !== '');

@@ -60,7 +60,7 @@ export class IdentityProvider {
     return this.#cache.get(tokenKey(token), () => this.#identify(token));
   }
 
-  /** Number of cached results, positive and negative. */
+  /** Returns the number of cached results, positive and negative. */
   get remembered(): number {
     return this.#cache.size;
   }

@@ -191,7 +191,7 @@ export function readUrl(text: string, name: string, allowHttp: boolean): URL {
   return url;
 }
 
-/** Not every supported Node version has `URL.parse`. */
+/** Parses a URL. `URL.parse` is not used, because some supported Node versions lack it. */
 function parseUrl(text: string): URL | null {
   return URL.canParse(text) ? new URL(text) : null;
 }

@@ -79,7 +79,7 @@ export class TokenProver {
   }
 
   /**
-   * The token must be issued for this server, or requested by our client. If it has several
+   * Checks that the token was issued for this server, or requested by our client. If it has several
    * audiences, or is for the client itself, its authorized party (`azp`) must be our client. Tokens
    * issued to other clients are refused.
    */

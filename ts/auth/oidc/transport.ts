@@ -202,7 +202,7 @@ const guardedLookup: LookupFunction = (hostname, options, callback) => {
   });
 };
 
-/** Whether an address is link-local. */
+/** Returns whether an address is link-local. */
 export function isLinkLocal(address: string): boolean {
   const bare = address.replace(/^\[|\]$/g, '').replace(/^::ffff:/i, '');
   return isIP(bare) === 4

@@ -9,7 +9,8 @@ import { refused, unavailable, type Verdict } from './verdict.js';
 import type { Clocks } from './verdict-cache.js';
 
 /**
- * Statuses that a provider returns for an invalid token; some providers report that it is too long.
+ * Statuses with which providers refuse an invalid token, including statuses for a token that is too
+ * long.
  */
 const REFUSALS = new Set([400, 401, 413, 431]);
 

@@ -43,7 +43,7 @@ export async function* asUtf8(
   yield* found.encoding === 'utf-8' ? all : decoded(all, found, isComplete);
 }
 
-/** Whether the encoding is supported. */
+/** Returns whether the encoding is supported. */
 export function isEncoding(name: string): boolean {
   try {
     decoder(name);

@@ -18,8 +18,8 @@ export class FreeSpace {
   #uncheckedBytes = CHECK_INTERVAL_BYTES;
 
   /**
-   * `reservedBytes` is the number of bytes to leave free on the disk that contains `path`, the
-   * directory of `what`; 0 means 5 % of the disk, at most 1 GiB.
+   * `reservedBytes` is the number of bytes that must remain free on the disk that contains `path`;
+   * 0 means 5 % of the disk, at most 1 GiB. `what` describes the directory `path`.
    */
   constructor(path: string, reservedBytes: number, what: string) {
     this.#path = path;

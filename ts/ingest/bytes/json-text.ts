@@ -25,7 +25,7 @@ const MAX_KEYS = 10_000;
 const SNIFFED_BYTES = 256;
 const BEGINNING = /^\ufeff?\s*(?:\{\s*["}]|\[\s*[[{])/;
 const CHUNK_CHARACTERS = 64 * 1024;
-/** A number with this many digits may exceed the precision of a JavaScript number. */
+/** Matches numbers whose digits may exceed the precision of a JavaScript number. */
 const MANY_DIGITS = /\d{16}/;
 
 /** Converts input that starts like JSON to CSV; returns other input unchanged. */

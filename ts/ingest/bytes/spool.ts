@@ -52,7 +52,7 @@ export class Spool {
     }
   }
 
-  /** Never rejects; the reader receives the error. */
+  /** Writes the buffers to the file. Never rejects; the reader receives the error. */
   async #write(): Promise<void> {
     const chunks = this.#waiting;
     this.#waiting = [];

@@ -98,7 +98,7 @@ function targetOf({ table, creates, adds }: PlannedTable): WriteTarget {
   return { table, creates, overwrites: false, adds };
 }
 
-/** Records written rows in the audit log with one line per catalog change, as for other writes. */
+/** Records the commit in the audit log like other writes, with one line per catalog change. */
 function recordChanges(
   targets: readonly WriteTarget[],
   writeAuthorizer: WriteAuthorizer,

@@ -55,12 +55,12 @@ export class LineStream {
     return this.#size;
   }
 
-  /** Number of bytes that no batch has read yet. */
+  /** Returns the number of bytes that no batch has read yet. */
   get unread(): number {
     return this.#size - this.#begun;
   }
 
-  /** Whether the last batch left unread bytes for the next one. */
+  /** Returns whether the last batch left unread bytes for the next one. */
   get isBehind(): boolean {
     return this.#isBehind && this.unread > 0;
   }

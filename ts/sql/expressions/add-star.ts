@@ -12,7 +12,7 @@ export function addStar(
   return p.add({ kind: 'Star', qualifier, exclude: [], replace: [] }, start, end);
 }
 
-/** `*` with EXCLUDE and REPLACE. */
+/** Parses `*` with EXCLUDE and REPLACE. */
 export function parseStar(p: Parser, start: number, qualifier: Name | null): NodeId {
   const exclude = p.take('EXCLUDE') || p.take('EXCEPT') ? excluded(p) : [];
   const replace = p.at('REPLACE', '(') ? (p.advance(), p.parenthesised(() => replaced(p))) : [];

@@ -121,7 +121,9 @@ function switchCase(p: Parser, list: readonly NodeId[], start: number): NodeId {
 
 const TRIMS: ReadonlySet<string> = new Set(['TRIM', 'LTRIM', 'RTRIM']);
 
-/** `TRIM(LEADING 'x' FROM text)`: the side (here LEADING) is appended to the function's name. */
+/**
+ * Parses `TRIM(LEADING 'x' FROM text)`. The side (here LEADING) is appended to the function's name.
+ */
 function trimName(p: Parser, name: Name): Name {
   const hasTrimSide = p.kind() === TokenKind.Word && p.value(1) !== ')' && p.value(1) !== ',';
   if (name.text.toUpperCase() !== 'TRIM' || !hasTrimSide) {
@@ -209,7 +211,7 @@ function isPattern(p: Parser, call: Pick<CallNode, 'name' | 'arguments'>): boole
  */
 const SIMILAR_SUBSTRING = 'similar_substring';
 
-/** `SIMILAR pattern ESCAPE 'c'`. */
+/** Parses `SIMILAR pattern ESCAPE 'c'`. */
 function similarSubstring(p: Parser): NodeId {
   const start = p.start();
   p.advance();
@@ -223,7 +225,7 @@ function similarCall(p: Parser, args: readonly NodeId[], start: number): NodeId 
   return addCall(p, name, start, args);
 }
 
-/** `FROM start FOR length`; either may be omitted. */
+/** Parses `FROM start FOR length`; either may be omitted. */
 function substringArguments(p: Parser, name: string, open: number): NodeId[] {
   const bounds: NodeId[] = [];
   const at = p.start();
@@ -300,7 +302,7 @@ function atPosition(p: Parser): boolean {
   return false;
 }
 
-/** `POSITION(part IN text)`: the text is passed as the call's first argument. */
+/** Parses `POSITION(part IN text)`. The text is passed as the call's first argument. */
 function positionArguments(p: Parser, open: number): NodeId[] {
   requireOperand(p, open);
   const needle = p.grammar.operand(p);
@@ -308,7 +310,7 @@ function positionArguments(p: Parser, open: number): NodeId[] {
   return [callArgument(p, 'POSITION', open), needle];
 }
 
-/** `EXTRACT(part FROM e)`: the part, which is a word or a string, is passed as a string. */
+/** Parses `EXTRACT(part FROM e)`. The part, which is a word or a string, is passed as a string. */
 function extractArguments(p: Parser): NodeId[] {
   const isText = p.kind() === TokenKind.String;
   const value = isText ? p.unquoted().toLowerCase() : p.written();
@@ -371,7 +373,7 @@ function callSuffixes(
   call.over = { name, partition_by: [], order_by: [], frame: null, anchor: null };
 }
 
-/** `( [base] [PARTITION BY …] [ORDER BY …] [frame] )`. */
+/** Parses `( [base] [PARTITION BY …] [ORDER BY …] [frame] )`. */
 export function parseWindowSpec(p: Parser): WindowSpec {
   const open = p.start();
   p.advance();
@@ -392,7 +394,7 @@ export function parseWindowSpec(p: Parser): WindowSpec {
   return { name, partition_by: partitionBy, order_by: orderBy, frame, anchor };
 }
 
-/** `ANCHOR DAILY 'HH:MM' ['zone']`, `ANCHOR EXPRESSION e`. */
+/** Parses `ANCHOR DAILY 'HH:MM' ['zone']` or `ANCHOR EXPRESSION e`. */
 function parseAnchor(p: Parser): Anchor {
   const start = p.start();
   p.advance();
@@ -482,7 +484,7 @@ function checkFrameEnd(p: Parser, low: FrameBound, high: FrameBound): void {
   }
 }
 
-/** `UNBOUNDED PRECEDING`, `CURRENT ROW`, `n [unit] FOLLOWING`, … */
+/** Parses `UNBOUNDED PRECEDING`, `CURRENT ROW`, `n [unit] FOLLOWING`, … */
 export function parseFrameBound(p: Parser): FrameBound {
   if (p.take('UNBOUNDED', 'PRECEDING')) {
     return { bound: 'UnboundedPreceding' };
@@ -511,7 +513,7 @@ export function parseFrameBound(p: Parser): FrameBound {
   return p.fail("'preceding' or 'following' expected");
 }
 
-/** `CASE [e] WHEN … THEN … [ELSE …] END`. */
+/** Parses `CASE [e] WHEN … THEN … [ELSE …] END`. */
 export function parseCase(p: Parser): NodeId {
   const start = p.start();
   p.advance();
@@ -553,7 +555,7 @@ export function parseCase(p: Parser): NodeId {
   return p.add({ kind: 'Case', operand, branches, otherwise }, start, p.lastEnd(), ...children);
 }
 
-/** `CAST(e AS type)`. */
+/** Parses `CAST(e AS type)`. */
 export function parseCast(p: Parser): NodeId {
   const start = p.start();
   p.advance();
@@ -581,7 +583,7 @@ export function parseCast(p: Parser): NodeId {
   return p.add(node, start, p.lastEnd(), operand);
 }
 
-/** `EXISTS (query)`. */
+/** Parses `EXISTS (query)`. */
 export function parseExists(p: Parser): NodeId {
   const start = p.start();
   const open = p.start(1);

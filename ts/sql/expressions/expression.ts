@@ -198,7 +198,7 @@ function concat(p: Parser, first: NodeId, start: number): NodeId {
   return p.add(node, start, p.lastEnd(), ...operands);
 }
 
-/** `[NOT] IN`, `[NOT] BETWEEN`, `[NOT] LIKE`, `WITHIN`, `IS`, `OPERATOR(…)`. */
+/** Parses `[NOT] IN`, `[NOT] BETWEEN`, `[NOT] LIKE`, `WITHIN`, `IS` or `OPERATOR(…)`. */
 function wordOperator(p: Parser, left: NodeId, start: number): NodeId {
   if (p.at('OPERATOR')) {
     return qualifiedOperator(p, left, start);
@@ -244,7 +244,9 @@ function wordOperator(p: Parser, left: NodeId, start: number): NodeId {
   }
 }
 
-/** `SIMILAR TO pattern [ESCAPE 'c']`: a call converts the pattern to a regular expression. */
+/**
+ * Parses `SIMILAR TO pattern [ESCAPE 'c']`. A call converts the pattern to a regular expression.
+ */
 function similarOperator(
   p: Parser,
   left: NodeId,
@@ -379,7 +381,7 @@ function isOperator(p: Parser, left: NodeId, start: number, operatorSpan: Span):
   return p.fail("'null' expected");
 }
 
-/** `a OPERATOR(pg_catalog.~) b`, which psql sends. */
+/** Parses `a OPERATOR(pg_catalog.~) b`, which psql sends. */
 function qualifiedOperator(p: Parser, left: NodeId, start: number): NodeId {
   const at = p.start();
   p.advance(2);

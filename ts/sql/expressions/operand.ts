@@ -11,7 +11,8 @@ import { remainingRow } from './row.js';
 import { parseType } from './type-name.js';
 
 /**
- * Postfix operators, which bind tighter than any prefix: `::type`, `[…]`, COLLATE; `(row).field`.
+ * Parses postfix operators, which bind tighter than any prefix: `::type`, `[…]`, COLLATE;
+ * `(row).field`.
  */
 export function postfix(p: Parser): NodeId {
   const start = p.start();
@@ -133,7 +134,10 @@ function parameterIndex(p: Parser): number {
   return index;
 }
 
-/** In an expression, `3d` and `3m` are numbers; with any other unit, the token is a duration. */
+/**
+ * Parses a number with a suffix. In an expression, `3d` and `3m` are numbers; with any other unit,
+ * the token is a duration.
+ */
 function suffixedNumber(p: Parser): NodeId {
   const text = p.written();
   if (/^[0-9_]+[dD]$/.test(text)) {

@@ -46,7 +46,7 @@ export function remainingRow(p: Parser, first: NodeId, open: number): NodeId {
   return row;
 }
 
-/** `(start, end) OVERLAPS (start, end)` as a call. */
+/** Adds a call for `(start, end) OVERLAPS (start, end)`. */
 export function overlapping(
   p: Parser,
   left: NodeId,

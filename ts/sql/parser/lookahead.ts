@@ -48,7 +48,10 @@ const AFTER_COLUMN: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
-/** Skips `ALL`, which is the default and the opposite of DISTINCT, unless it is a column name. */
+/**
+ * Skips `ALL`, the opposite of DISTINCT, unless it is a column name. It has no effect because it is
+ * the default.
+ */
 export function takeAll(p: Parser): void {
   if (p.sees('ALL') && p.kind(1) !== TokenKind.End && !AFTER_COLUMN.has(p.value(1))) {
     p.advance();

@@ -138,8 +138,8 @@ export class Parser {
   }
 
   /**
-   * Like `at`, but does not record the word as valid. For words that are tested only for an error
-   * message or to resolve an ambiguity.
+   * Like `at`, but does not record the word as valid. It is for words that are tested only for an
+   * error message or to resolve an ambiguity.
    */
   sees(value: string, next = ''): boolean {
     if (this.kind() > WORD_OR_MARK_MAX || this.value() !== value) {

@@ -110,7 +110,7 @@ export function printType(type: TypeName): string {
   return name + '[]'.repeat(type.dimensions);
 }
 
-/** Prints an expression that is not an operand of another one. */
+/** Prints an expression that is not an operand. */
 export function expression(printer: Printer, id: NodeId): string {
   return operand(printer, id, LEVEL_ANY);
 }
@@ -119,7 +119,7 @@ export function expressionList(printer: Printer, ids: readonly NodeId[]): string
   return ids.map((id) => expression(printer, id)).join(', ');
 }
 
-/** An operand whose operators bind at least as tightly as `level`. */
+/** Prints an operand whose operators bind at least as tightly as `level`. */
 function operand(printer: Printer, id: NodeId, level: number): string {
   const [text, own] = render(printer, nodeOf(printer.tree, id));
   return own <= level ? text : `(${text})`;

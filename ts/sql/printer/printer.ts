@@ -392,7 +392,7 @@ function printReferences({ table, columns, on_update, on_delete }: ReferenceNode
   return ` REFERENCES ${printName(table)}${keys}${actions}`;
 }
 
-/** `CREATE INDEX`, which is a separate statement. */
+/** Prints `CREATE INDEX`, which is a separate statement. */
 function printIndex(table: Name, constraint: ConstraintNode): string {
   const { name, columns, if_not_exists } = constraint;
   const clauses = ['CREATE'];

@@ -184,7 +184,7 @@ function branch(p: Parser): NodeId {
   return shortForm(p);
 }
 
-/** `t WHERE …`, `(query) LATEST ON …`, or just `(query)`. */
+/** Parses `t WHERE …`, `(query) LATEST ON …`, or just `(query)`. */
 function shortForm(p: Parser): NodeId {
   const start = p.start();
   let from: NodeId;
@@ -251,7 +251,7 @@ const NOT_CONTINUING: ReadonlySet<string> = new Set([
   'WITH',
 ]);
 
-/** `SELECT …`. */
+/** Parses `SELECT …`. */
 function selectBlock(p: Parser): NodeId {
   const start = p.start();
   p.advance();
@@ -291,10 +291,7 @@ function requireItems(p: Parser): void {
   }
 }
 
-/**
- * `EXISTS (SELECT FROM …)`: the missing select list is replaced with a constant, which is never
- * read.
- */
+/** Returns the select list of `EXISTS (SELECT FROM …)`: a constant, which is never read. */
 function noItems(p: Parser): SelectItem[] {
   const at = p.start();
   return [{ expression: p.add({ kind: 'Integer', text: '1' }, at, at), alias: null }];
@@ -306,7 +303,7 @@ function selectItems(p: Parser): SelectItem[] {
   const items = p.list(() => {
     count += 1;
     if (count > 1 && p.at('FROM')) {
-      // The comma was a trailing comma.
+      // The current comma was a trailing comma.
       return null;
     }
     const item = selectItem(p);

@@ -51,7 +51,7 @@ function isInterval(text: string): boolean {
   );
 }
 
-/** `LATEST ON ts PARTITION BY a, b`, `LATEST BY a, b`. */
+/** Parses `LATEST ON ts PARTITION BY a, b` or `LATEST BY a, b`. */
 export function parseLatest(p: Parser): LatestOn {
   const start = p.start();
   p.advance();
@@ -83,7 +83,7 @@ export function expressions(p: Parser, missing = 'column name expected'): NodeId
   });
 }
 
-/** `SAMPLE BY 1h [FROM …] [TO …] [FILL(…)] [ALIGN TO …]`. */
+/** Parses `SAMPLE BY 1h [FROM …] [TO …] [FILL(…)] [ALIGN TO …]`. */
 export function parseSampleBy(p: Parser): SampleBy {
   const start = p.start();
   p.advance();
@@ -226,7 +226,7 @@ function onlyGroup(p: Parser): NodeId {
   return addCall(p, name, start, [set]);
 }
 
-/** `WINDOW w AS (…), v AS (…)`. */
+/** Parses `WINDOW w AS (…), v AS (…)`. */
 export function parseNamedWindows(p: Parser): NamedWindow[] {
   return p.list(() => {
     const name = p.name('window name expected');
@@ -292,8 +292,8 @@ function aliased(p: Parser, missing: string): SelectItem {
 }
 
 /**
- * `LIMIT n`, `LIMIT a, b`, `LIMIT n OFFSET m`, `OFFSET m`, `FETCH FIRST n ROWS ONLY`; `null` if
- * there is none.
+ * Parses `LIMIT n`, `LIMIT a, b`, `LIMIT n OFFSET m`, `OFFSET m` or `FETCH FIRST n ROWS ONLY`;
+ * returns `null` if there is none.
  */
 export function parseLimit(p: Parser): Limit | null {
   const start = p.start();

@@ -3,7 +3,7 @@ import type { AccessList, Name, NodeId, ShowSubject } from '../ast.generated.js'
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 
-/** `SHOW …`. */
+/** Parses `SHOW …`. */
 export function parseShow(p: Parser): NodeId {
   const start = p.start();
   p.advance();
@@ -62,7 +62,7 @@ function creation(p: Parser): ShowSubject {
   return { subject: 'CreateView', what, view: p.tableName('view name expected') };
 }
 
-/** `INCLUDE | EXCLUDE ALL | (categories)`. */
+/** Parses `INCLUDE | EXCLUDE ALL | (categories)`. */
 function database(p: Parser): ShowSubject {
   const exclude = p.take('EXCLUDE');
   if (!exclude && !p.take('INCLUDE')) {

@@ -253,7 +253,7 @@ interface SourceSuffix {
   readonly timestamp: Name | null;
 }
 
-/** `[AS] alias` and `TIMESTAMP(column)`, in either order. */
+/** Parses `[AS] alias` and `TIMESTAMP(column)`, in either order. */
 function sourceSuffix(p: Parser): SourceSuffix {
   let timestamp = designation(p);
   const alias = tableAlias(p);
@@ -426,7 +426,7 @@ function parseTolerance(p: Parser, word: string): AsofTolerance | null {
   return { interval, span: { start, end: p.lastEnd() } };
 }
 
-/** `RANGE BETWEEN a AND b [INCLUDE | EXCLUDE PREVAILING]`. */
+/** Parses `RANGE BETWEEN a AND b [INCLUDE | EXCLUDE PREVAILING]`. */
 function windowRange(p: Parser): JoinKind {
   if (!p.take('RANGE')) {
     p.failAtNearestToken("'range' expected");

@@ -57,7 +57,7 @@ const MISSING: Readonly<Record<PrincipalKind, string>> = {
   ServiceAccount: 'service account name expected',
 };
 
-/** Parses `CREATE | ALTER | DROP` of a principal, starting at that word. */
+/** Parses `CREATE | ALTER | DROP` of a principal, with the cursor at the first keyword. */
 export function parsePrincipal(p: Parser): NodeId {
   const start = p.start();
   const verb = p.value();
@@ -89,7 +89,7 @@ export function parsePrincipal(p: Parser): NodeId {
   return add(p, { statement: 'Create', principal, name, ...properties }, start);
 }
 
-/** `WITH PASSWORD p`, `WITH NO PASSWORD`. */
+/** Parses `WITH PASSWORD p` or `WITH NO PASSWORD`. */
 function parsePassword(p: Parser): Password {
   p.expect('WITH');
   if (p.take('NO', 'PASSWORD')) {
@@ -102,7 +102,7 @@ function parsePassword(p: Parser): Password {
   return { password: 'Given', value: text(p, 'password expected') };
 }
 
-/** `WITH EXTERNAL ALIAS 'name'`. */
+/** Parses `WITH EXTERNAL ALIAS 'name'`. */
 function externalAlias(p: Parser): Name {
   p.expect('WITH');
   p.expect('EXTERNAL', "'external alias' expected");
@@ -165,7 +165,7 @@ function createToken(p: Parser): PrincipalChange {
   return { change: 'CreateToken', token, ttl, refresh: p.take('REFRESH') };
 }
 
-/** `ADD USER u TO g, …`, `REMOVE USER u FROM g, …`. */
+/** Parses `ADD USER u TO g, …` or `REMOVE USER u FROM g, …`. */
 export function parseMembership(p: Parser): NodeId {
   const start = p.start();
   const adds = p.at('ADD');
@@ -176,7 +176,7 @@ export function parseMembership(p: Parser): NodeId {
   return add(p, { statement: adds ? 'AddMember' : 'RemoveMember', user, groups }, start);
 }
 
-/** `ASSUME SERVICE ACCOUNT s`, `EXIT SERVICE ACCOUNT [s]`. */
+/** Parses `ASSUME SERVICE ACCOUNT s` or `EXIT SERVICE ACCOUNT [s]`. */
 export function parseAssume(p: Parser): NodeId {
   const start = p.start();
   const assumes = p.at('ASSUME');
@@ -192,7 +192,7 @@ export function parseAssume(p: Parser): NodeId {
   return add(p, { statement: 'Exit', account }, start);
 }
 
-/** `GRANT permissions [ON target] TO e …`, `REVOKE permissions [ON target] FROM e`. */
+/** Parses `GRANT permissions [ON target] TO e …` or `REVOKE permissions [ON target] FROM e`. */
 export function parseGrant(p: Parser): NodeId {
   const start = p.start();
   const grants = p.at('GRANT');
@@ -237,7 +237,7 @@ function target(p: Parser): GrantTarget {
   return { target: 'Tables', tables: p.list(() => grantTable(p)) };
 }
 
-/** `t`, `t(a, b)`, `t(*)`, `t(* EXCLUDE (c))`. */
+/** Parses `t`, `t(a, b)`, `t(*)` or `t(* EXCLUDE (c))`. */
 function grantTable(p: Parser): GrantTable {
   const table = p.tableName('table name expected');
   const columnName = (): Name => p.columnName('column name expected');

@@ -9,7 +9,7 @@ import type {
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 
-/** `COPY …`. */
+/** Parses `COPY …`. */
 export function parseCopy(p: Parser): NodeId {
   const start = p.start();
   p.advance();
@@ -166,7 +166,7 @@ const BACKUPS = new Map<string, ReadonlyMap<string, BackupStatement['action']>>(
   ],
 ]);
 
-/** `CHECKPOINT CREATE`, `SNAPSHOT PREPARE`, `BACKUP DATABASE`, … */
+/** Parses `CHECKPOINT CREATE`, `SNAPSHOT PREPARE`, `BACKUP DATABASE`, … */
 export function parseBackup(p: Parser): NodeId {
   const start = p.start();
   const words = BACKUPS.get(p.value()) ?? new Map<string, BackupStatement['action']>();

@@ -16,7 +16,7 @@ const ACTIONS =
   "'add', 'alter', 'attach', 'detach', 'drop', 'convert', 'resume', 'rename', 'set' or 'squash' " +
   'expected';
 
-/** `ALTER …`. */
+/** Parses `ALTER …`. */
 export function parseAlter(p: Parser): NodeId {
   const start = p.start();
   p.advance();
@@ -181,7 +181,7 @@ function addColumns(p: Parser): AlterAction[] {
   return [...actions, ...constraints.actions()];
 }
 
-/** `RENAME [COLUMN] a TO b, …`. */
+/** Parses `RENAME [COLUMN] a TO b, …`. */
 function renameColumn(p: Parser): AlterAction[] {
   if (p.value(1) !== 'TO') {
     p.expect('COLUMN', "'column' or 'to' expected");
@@ -311,7 +311,7 @@ function convertedColumn(p: Parser, column: Name): void {
   }
 }
 
-/** `LIST 'p', …` or `WHERE condition`. */
+/** Parses `LIST 'p', …` or `WHERE condition`. */
 function partitions(p: Parser, change: PartitionChange): AlterAction & { action: 'Partitions' } {
   if (p.take('LIST')) {
     const names = p.list(() => {
@@ -331,7 +331,10 @@ function partitions(p: Parser, change: PartitionChange): AlterAction & { action:
   return { action: 'Partitions', change, names: [], filter: p.grammar.expression(p) };
 }
 
-/** Format options after WITH are hints for QuestDB; here they have no effect. */
+/**
+ * Parses the conversion of partitions. Format options after WITH are hints for QuestDB and have no
+ * effect here.
+ */
 function convert(p: Parser): AlterAction {
   p.expect('PARTITION');
   p.expect('TO');
@@ -351,7 +354,7 @@ const CONVERSION_OPTIONS: ReadonlySet<string> = new Set([
   'BLOOM_FILTER_FPP',
 ]);
 
-/** `bloom_filter_columns = 'a,b'`, `bloom_filter_fpp = 0.01`. */
+/** Parses `bloom_filter_columns = 'a,b'` or `bloom_filter_fpp = 0.01`. */
 function conversionOption(p: Parser): void {
   p.suggest(CONVERSION_OPTIONS);
   if (!p.atAnyOf(CONVERSION_OPTIONS)) {
@@ -366,7 +369,7 @@ function conversionOption(p: Parser): void {
   p.advance();
 }
 
-/** `RESUME WAL [FROM TRANSACTION n]`, `SUSPEND WAL`, `REBASE WAL`. */
+/** Parses `RESUME WAL [FROM TRANSACTION n]`, `SUSPEND WAL` or `REBASE WAL`. */
 function writeAheadLog(p: Parser, action: string): void {
   p.expect('WAL');
   if (action === 'REBASE' && p.sees('INTO')) {

@@ -72,7 +72,7 @@ function insertedRows(p: Parser, hasColumns: boolean): InsertedRows | null {
   return p.take('VALUES') ? parseInsertedRows(p) : null;
 }
 
-/** `ON CONFLICT [(keys)] DO NOTHING`, `… DO UPDATE SET … [WHERE …]`. */
+/** Parses `ON CONFLICT [(keys)] DO NOTHING` or `… DO UPDATE SET … [WHERE …]`. */
 function conflictClause(p: Parser): Conflict {
   const start = p.start();
   p.advance(2);
@@ -94,7 +94,7 @@ interface BatchMode {
   readonly o3MaxLag: Name | null;
 }
 
-/** `ATOMIC`, `BATCH n [o3MaxLag d]`, or nothing. */
+/** Parses `ATOMIC`, `BATCH n [o3MaxLag d]`, or nothing. */
 export function batchMode(p: Parser, missing: string): BatchMode {
   if (p.take('ATOMIC')) {
     return { isPresent: true, atomic: true, batch: null, o3MaxLag: null };
@@ -157,7 +157,7 @@ function returningList(p: Parser): SelectItem[] {
   });
 }
 
-/** `UPDATE …`. */
+/** Parses `UPDATE …`. */
 export function parseUpdate(p: Parser, preamble: Preamble): NodeId {
   if (preamble.declarations.length > 0) {
     p.fail("'select' expected");
@@ -192,7 +192,7 @@ function assignment(p: Parser): [Name, NodeId] {
 /** Words after the table in a DELETE that are not its alias. */
 const AFTER_TARGET: ReadonlySet<string> = new Set(['USING', 'WHERE', 'RETURNING']);
 
-/** `DELETE FROM t [[AS] alias] [USING …] [WHERE …] [RETURNING …]`. */
+/** Parses `DELETE FROM t [[AS] alias] [USING …] [WHERE …] [RETURNING …]`. */
 export function parseDelete(p: Parser, preamble: Preamble): NodeId {
   if (preamble.declarations.length > 0) {
     p.fail("'select' expected");

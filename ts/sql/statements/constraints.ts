@@ -250,7 +250,7 @@ export function addedConstraint(p: Parser): AlterAction[] | null {
   return constraints.takeTableConstraint(p) ? constraints.actions() : null;
 }
 
-/** `CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] ON t [USING m] (…) …`. */
+/** Parses `CREATE [UNIQUE] INDEX [CONCURRENTLY] [IF NOT EXISTS] [name] ON t [USING m] (…) …`. */
 export function parseIndex(p: Parser, start: number): NodeId {
   const kind: ConstraintKind = p.take('UNIQUE') ? 'UniqueIndex' : 'Index';
   p.expect('INDEX');

@@ -117,7 +117,7 @@ function readOptions(p: Parser, options: Draft): void {
   }
 }
 
-/** `FORMAT csv`, `HEADER`, `FORCE_QUOTE (a, b)`. */
+/** Parses `FORMAT csv`, `HEADER` or `FORCE_QUOTE (a, b)`. */
 function option(p: Parser, options: Draft): void {
   const start = p.start();
   const word = p.value();

@@ -34,7 +34,7 @@ import { parseView } from './view.js';
 
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
-/** `CREATE …`. */
+/** Parses `CREATE …`. */
 export function parseCreate(p: Parser): NodeId {
   const start = p.start();
   p.advance();
@@ -147,7 +147,7 @@ function parseExtension(p: Parser, start: number): NodeId {
   return p.add({ kind: 'Session', words }, start, p.lastEnd());
 }
 
-/** `[GLOBAL | LOCAL] TEMPORARY`; `null` if absent. */
+/** Parses `[GLOBAL | LOCAL] TEMPORARY`; returns `null` if absent. */
 function temporaryWord(p: Parser): OptionValue | null {
   if ((p.at('GLOBAL') || p.at('LOCAL')) && isTemporary(p.value(1))) {
     p.advance();
@@ -159,7 +159,10 @@ function isTemporary(word: string): boolean {
   return word === 'TEMP' || word === 'TEMPORARY';
 }
 
-/** If the current word is ATOMIC, returns it as a name without consuming it; otherwise `null`. */
+/**
+ * Returns the current word as a name, without consuming it, if it is ATOMIC; otherwise returns
+ * `null`.
+ */
 function atomicName(p: Parser): Name | null {
   if (!p.at('ATOMIC')) {
     return null;
@@ -215,7 +218,7 @@ function parseTable(p: Parser, start: number, options: OptionValue[]): NodeId {
   return p.add({ kind: 'CreateTable', ...table }, start, p.lastEnd(), table.query, ...defaults);
 }
 
-/** `ON COMMIT PRESERVE ROWS`, which is the default, or `ON COMMIT DROP`. */
+/** Parses `ON COMMIT PRESERVE ROWS`, which is the default, or `ON COMMIT DROP`. */
 function endOfBlock(p: Parser, table: Mutable<CreateTableNode>): void {
   const temporary = table.options.find(({ name }) => isTemporary(name.text.toUpperCase()));
   if (temporary === undefined) {
@@ -328,7 +331,7 @@ function tableColumns(p: Parser, table: Mutable<CreateTableNode>): void {
   );
 }
 
-/** `CAST(column AS type)` after AS (query). */
+/** Parses `CAST(column AS type)` after AS (query). */
 function columnCast(p: Parser): [Name, TypeName] {
   p.advance();
   p.expect('(');
@@ -537,7 +540,7 @@ function storageParameters(p: Parser): void {
   });
 }
 
-/** `maxUncommittedRows = 1000, o3MaxLag = 10s`. */
+/** Parses `maxUncommittedRows = 1000, o3MaxLag = 10s`. */
 function parameters(p: Parser): OptionValue[] {
   const all: OptionValue[] = [];
   do {

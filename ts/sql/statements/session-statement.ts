@@ -133,7 +133,7 @@ function unlisten(p: Parser): SessionStatement {
   return { kind: 'Unlisten', channel };
 }
 
-/** `NOTIFY channel [, 'payload']`. */
+/** Parses `NOTIFY channel [, 'payload']`. */
 function notify(p: Parser): SessionStatement {
   const channel = foldedName(p, 'name of a channel');
   if (!p.take(',')) {
@@ -265,7 +265,7 @@ function remainingText(p: Parser, missing: string): StatementText {
 /** Maximum number of rows in a FETCH. */
 const MAX_ROWS = 2_147_483_647;
 
-/** `FETCH [direction] [FROM | IN] name`: the last word is the cursor's name. */
+/** Parses `FETCH [direction] [FROM | IN] name`; the last word is the cursor's name. */
 function fetchCursor(p: Parser, kind: 'Fetch' | 'Move'): SessionStatement | null {
   if (!atCommand(p)) {
     return null;
@@ -375,7 +375,7 @@ function settingValue(p: Parser): string {
   return ended(p) ? '' : remainingText(p, '').text;
 }
 
-/** `[= | TO] name`; `null` for NONE and DEFAULT. */
+/** Parses `[= | TO] name`; returns `null` for NONE and DEFAULT. */
 function roleName(p: Parser): string | null {
   if (!p.take('=')) {
     p.take('TO');

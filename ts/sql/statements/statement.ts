@@ -195,7 +195,7 @@ function sessionWords(p: Parser, from: number): NodeId {
   return p.add({ kind: 'Session', words: all }, p.start(from - after), p.lastEnd());
 }
 
-/** `COMMENT ON … IS 'text'`: accepted for migrations, but comments are not stored. */
+/** Parses `COMMENT ON … IS 'text'`. It is accepted for migrations, but comments are not stored. */
 function parseComment(p: Parser): NodeId {
   const start = p.start();
   p.advance(2);
@@ -216,7 +216,7 @@ function parseComment(p: Parser): NodeId {
   return p.add({ kind: 'Session', words }, start, p.lastEnd());
 }
 
-/** `DROP INDEX [CONCURRENTLY] [IF EXISTS] i, …`. */
+/** Parses `DROP INDEX [CONCURRENTLY] [IF EXISTS] i, …`. */
 function droppedIndex(p: Parser, start: number): NodeId {
   p.take('CONCURRENTLY');
   const if_exists = ifExists(p);
@@ -258,7 +258,9 @@ function addAction(p: Parser, start: number, table: Name, action: AlterAction): 
 
 const VACUUM_WORDS = ['FULL', 'FREEZE', 'VERBOSE', 'ANALYZE'] as const;
 
-/** `(ANALYZE, VERBOSE false)` or `FULL VERBOSE ANALYZE`, PostgreSQL's options before a table. */
+/**
+ * Parses `(ANALYZE, VERBOSE false)` or `FULL VERBOSE ANALYZE`, PostgreSQL's options before a table.
+ */
 function vacuumOptions(p: Parser): void {
   if (p.at('(')) {
     p.parenthesised(() => {
@@ -300,7 +302,10 @@ function parseAnalyze(p: Parser): NodeId {
   return addAction(p, start, table, action);
 }
 
-/** `[COLUMN c] [PARTITION 'p'] LOCK EXCLUSIVE`, each with one or more names. */
+/**
+ * Parses `[COLUMN c] [PARTITION 'p'] LOCK EXCLUSIVE`, where COLUMN and PARTITION accept one or more
+ * names.
+ */
 function reindexTarget(p: Parser): void {
   if (p.take('COLUMN')) {
     p.list(() => p.columnName('column name expected'));
@@ -426,7 +431,7 @@ const STAGES = new Map<string, ExplainStage>([
   ['PHYSICAL', 'Physical'],
 ]);
 
-/** `EXPLAIN [ANALYZE] [FORMAT …] [(stage)] statement`. */
+/** Parses `EXPLAIN [ANALYZE] [FORMAT …] [(stage)] statement`. */
 function parseExplain(p: Parser): NodeId {
   const start = p.start();
   p.advance();

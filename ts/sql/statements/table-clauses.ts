@@ -3,7 +3,7 @@ import type { Name, OptionValue, PolicyStages } from '../ast.generated.js';
 import { TokenKind } from '../lexer/lexer.js';
 import type { Parser } from '../parser/parser.js';
 
-/** `IF NOT EXISTS`. */
+/** Parses `IF NOT EXISTS`. */
 export function ifNotExists(p: Parser): boolean {
   if (!p.at('IF')) {
     return false;
@@ -79,7 +79,7 @@ export function parseTtl(p: Parser): Name {
   return { text: p.text.slice(span.start, span.end), quoted: false, span };
 }
 
-/** Index options: `CAPACITY n`, `TYPE POSTING DELTA`, `INCLUDE (a, b)`. */
+/** Parses index options: `CAPACITY n`, `TYPE POSTING DELTA`, `INCLUDE (a, b)`. */
 export function indexOptions(p: Parser): OptionValue[] {
   const options: OptionValue[] = [];
   for (;;) {

@@ -108,7 +108,7 @@ function materialTail(p: Parser, material: Mutable<MaterialClauses>): void {
   material.owner = owner(p);
 }
 
-/** `[OWNED BY e]`. */
+/** Parses `[OWNED BY e]`. */
 function owner(p: Parser): Name | null {
   if (!p.take('OWNED')) {
     return null;
@@ -162,7 +162,9 @@ function liveStart(p: Parser): LiveStart {
   return { start: 'At', instant: text(p, "'now', 'beginning' or timestamp expected") };
 }
 
-/** `REFRESH [IMMEDIATE | MANUAL | EVERY i] [DEFERRED] [START t] [TIME ZONE z] [PERIOD (…)]`. */
+/**
+ * Parses `REFRESH [IMMEDIATE | MANUAL | EVERY i] [DEFERRED] [START t] [TIME ZONE z] [PERIOD (…)]`.
+ */
 function parseRefresh(p: Parser): RefreshPolicy {
   const start = p.start();
   p.advance();
@@ -217,7 +219,7 @@ function refreshPeriod(p: Parser): RefreshPeriod {
   return { period: 'Length', length, time_zone, delay };
 }
 
-/** `EXPIRE ROWS … [CLEANUP EVERY d]`. */
+/** Parses `EXPIRE ROWS … [CLEANUP EVERY d]`. */
 function parseExpire(p: Parser): ExpireRows {
   const start = p.start();
   p.advance();
@@ -340,7 +342,7 @@ function settings(p: Parser): ViewAction {
   return p.fail("'refresh', 'ttl' or 'expire' expected");
 }
 
-/** `TRANSACTION n`, `TXN n`. */
+/** Parses `TRANSACTION n` or `TXN n`. */
 function transaction(p: Parser): Name {
   if (!p.take('TXN')) {
     p.expect('TRANSACTION');
@@ -364,7 +366,7 @@ export function parseAlterLive(p: Parser): NodeId {
   return p.add({ kind: 'AlterLiveView', view, suspend }, start, p.lastEnd());
 }
 
-/** `REFRESH MATERIALIZED VIEW v [FULL | INCREMENTAL | RANGE FROM a TO b]`. */
+/** Parses `REFRESH MATERIALIZED VIEW v [FULL | INCREMENTAL | RANGE FROM a TO b]`. */
 export function parseRefreshView(p: Parser): NodeId {
   const start = p.start();
   p.advance();
@@ -388,7 +390,7 @@ export function parseRefreshView(p: Parser): NodeId {
   return p.add({ kind: 'RefreshView', view, mode }, start, p.lastEnd(), ...children);
 }
 
-/** `COMPILE VIEW v`. */
+/** Parses `COMPILE VIEW v`. */
 export function parseCompile(p: Parser): NodeId {
   const start = p.start();
   p.advance();
