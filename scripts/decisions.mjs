@@ -8,10 +8,10 @@ const FOLDER = join(root, 'docs', 'decisions');
 const FIELDS = ['status', 'date', 'area'];
 const INTRODUCTION = `# Decisions
 
-These records tell contributors why the project is built as it is. Each one states the problem, the
-options and the choice. The pages of each area describe how the current code works. A replaced record
-stays in the list and names its successor. Numbers are never reused. \`npm run generate\` writes this
-page from the records.
+These records tell contributors why the project is built as it is. Each one states the problem,
+the options and the choice. The pages of each area describe how the current code works. A
+replaced record stays in the list and names its successor. Numbers are never reused.
+\`npm run generate\` writes this page from the records.
 `;
 
 /** Returns the records in numeric order. Throws if a record lacks a header field. */

@@ -21,7 +21,7 @@ const KINDS = [
   { list: 'live_views()', refresh: (name: string) => `ALTER LIVE VIEW ${name} RESUME WAL` },
 ];
 
-/** A view's directory name ends with its table id. */
+/** A view's directory name ends with its table ID. */
 const TABLE_ID = /~(\d+)$/;
 
 type RightsOfOwner = (owner: Owner) => Rights;

@@ -59,7 +59,7 @@ export class Jobs {
     this.#options = options;
   }
 
-  /** Returns the owner of the job; `null` if no job has this id. */
+  /** Returns the owner of the job; `null` if no job has this ID. */
   ownerOf(id: string): string | null {
     return this.#jobs.get(id)?.owner ?? null;
   }

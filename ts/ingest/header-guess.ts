@@ -26,8 +26,8 @@ export function namesColumns(rows: readonly (readonly string[])[]): boolean {
 }
 
 /**
- * Returns whether a cell differs from the values below it: in type, in form, or because the values
- * repeat.
+ * Returns whether a cell differs from the values below it in type or form, or whether these values
+ * repeat often.
  */
 function differs(cell: string, values: readonly string[]): boolean {
   return (

@@ -52,7 +52,7 @@ type Authorise = (access: ImportAccess) => Promise<void> | void;
 export interface ImportOptions {
   /** Called before anything is written; by default, all access is granted. */
   readonly authorise?: Authorise;
-  /** Runs the commit in sequence with other catalog changes. */
+  /** Runs the commit; commits and other catalog changes run one at a time. */
   readonly commit?: <T>(access: ImportAccess, run: () => Promise<T>) => Promise<T>;
   /** Lines used to detect the structure and types; 1000 by default. */
   readonly analysedLines?: number;

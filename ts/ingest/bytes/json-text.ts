@@ -12,7 +12,10 @@ export interface JsonText {
   readonly content: AsyncIterable<Buffer>;
   /** Whether the first line contains the column names. */
   readonly header: boolean;
-  /** For each column, whether all sampled values are JSON strings; such a column is not numeric. */
+  /**
+   * For each column, whether all sampled values are JSON strings. Such a column is not numeric even
+   * if the values look like numbers.
+   */
   readonly texts: readonly boolean[];
   /** Notes for the sender; complete once the input has been read. */
   readonly notes: () => readonly string[];

@@ -78,9 +78,7 @@ export const COLUMN_WORDS: ReadonlySet<string> = new Set([
   'WHEN',
 ]);
 
-/**
- * The `COLUMN_WORDS` that have a meaning within a CASE, in positions where an operand may start.
- */
+/** The `COLUMN_WORDS` that are keywords within a CASE, in positions where an operand may start. */
 export const CASE_WORDS: ReadonlySet<string> = new Set(['ELSE', 'THEN', 'WHEN']);
 
 /** Words that, directly after one of the `COLUMN_WORDS`, make it a keyword. */
