@@ -303,7 +303,7 @@ function keyedSeries(
   return { times, series: [...series.values()].map(({ label, points }) => ({ label, points })) };
 }
 
-/** A stored null is a gap; a missing row at the x value is not. */
+/** A stored null is a gap, but a missing row at the x value is not. */
 function gapAt(points: readonly Point[], index: number): null | undefined {
   return index in points && points[index] === null ? null : undefined;
 }

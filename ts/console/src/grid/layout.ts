@@ -59,7 +59,10 @@ export class GridLayout {
   readonly #edges: Accessor<readonly number[]>;
   readonly #view: Accessor<{ width: number; height: number }>;
   readonly #shift = signal(0);
-  /** Pixels by which rows lie above their position in an element high enough for all of them. */
+  /**
+   * Number of pixels by which rows are drawn above their position in an element that would be high
+   * enough for all rows.
+   */
   readonly shift: Accessor<number> = this.#shift;
   readonly #setScroll: (at: { top: number; left: number }) => void;
   /** Scroll position of the element at the last update. */

@@ -28,7 +28,7 @@ export interface ProfiledColumn {
 const PART = 1_000_000;
 const BINS = 24;
 const MAX_FREQUENT = 5;
-/** Longer strings are truncated. */
+/** Maximum length of a displayed string; longer strings are truncated. */
 const MAX_TEXT_LENGTH = 120;
 
 export function rowsOfTable(name: string): Rows {

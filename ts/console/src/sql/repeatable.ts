@@ -18,7 +18,7 @@ interface Reads {
 export interface FunctionFacts {
   readonly name: string;
   readonly type: string;
-  /** Whether it may return different results for the same arguments. */
+  /** Whether the function may return different results for the same arguments. */
   readonly varies: boolean;
 }
 
