@@ -64,11 +64,11 @@ test('no principal can own a view with rights that the principal lacks', async (
     }
   }
   for (const owner of ['mal', 'mates', 'bot']) {
-    const made = await error(
+    const created = await error(
       mal,
       `CREATE OR REPLACE VIEW w AS (SELECT pub FROM sec) OWNED BY ${owner}`,
     );
-    t.is(made, '', owner);
+    t.is(created, '', owner);
   }
   t.regex(
     await error(mal, 'SELECT * FROM w'),

@@ -151,9 +151,9 @@ test('a statement that cannot be recorded is refused until recording works again
   await mkdir(inTheWay);
   await writeFile(join(inTheWay, 'file'), '');
   let error: string | undefined;
-  let made = 0;
-  for (; made < 20 && error === undefined; made += 1) {
-    ({ error } = await exec(server, ADMIN, `CREATE GROUP g${made}`));
+  let created = 0;
+  for (; created < 20 && error === undefined; created += 1) {
+    ({ error } = await exec(server, ADMIN, `CREATE GROUP g${created}`));
   }
   t.regex(error ?? '', /^nothing was changed: the audit log cannot be written/);
   t.is((await exec(server, ADMIN, 'CREATE TABLE x (i INT)')).status, 500);
@@ -167,7 +167,7 @@ test('a statement that cannot be recorded is refused until recording works again
   await until(async () => (await read()).includes('CREATE TABLE x'), 'the recorded statement');
   const text = await read();
   t.is(brokenLine(text), null);
-  t.false(text.includes(`g${made - 1}`), 'the refused statement is not logged as executed');
+  t.false(text.includes(`g${created - 1}`), 'the refused statement is not logged as executed');
 });
 
 test('the expiry of a token is logged once', async (t) => {

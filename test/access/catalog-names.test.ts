@@ -109,12 +109,12 @@ test.serial('an import cannot create a catalog table', async (t) => {
     const authorization = `Basic ${Buffer.from(MAL).toString('base64')}`;
     await fetch(url, { method: 'POST', body: form, headers: { authorization } });
   }
-  const made = (await rows(server, ADMIN, 'SELECT table_name FROM tables()')).flat();
+  const created = (await rows(server, ADMIN, 'SELECT table_name FROM tables()')).flat();
   t.deepEqual(
-    made.filter((name) => CATALOG.includes(String(name))),
+    created.filter((name) => CATALOG.includes(String(name))),
     [],
   );
-  for (const name of made.filter((one) => one !== 'base')) {
+  for (const name of created.filter((one) => one !== 'base')) {
     await run(server, `DROP TABLE "${String(name)}"`);
   }
   t.deepEqual(await answers(), before);

@@ -154,12 +154,12 @@ test.serial('a view returns only what its owner may read at the time of the quer
   const queries = CLAUSES.filter(({ column, isQuery }) => isQuery && column === 'sym');
   for (const { text } of queries) {
     const query = text === 'sec' ? 'SELECT * FROM sec' : text;
-    const made = await exec(
+    const created = await exec(
       server,
       FULL,
       `CREATE OR REPLACE VIEW held AS (SELECT count() n FROM (${query}))`,
     );
-    t.is(made.error, undefined, query);
+    t.is(created.error, undefined, query);
     await run(server, 'GRANT SELECT ON held TO reader');
     t.is((await exec(server, 'reader:p', 'SELECT * FROM held')).error, undefined, query);
     await run(server, 'REVOKE SELECT ON sec(sym) FROM whole');

@@ -4,7 +4,7 @@ import test from 'ava';
 import type { TestServer } from '../golden/server.js';
 import { ADMIN, exec, rows, run, startAccessServer } from './harness.js';
 
-const MADE = [
+const CREATED = [
   'CREATE TABLE t (ts TIMESTAMP, a INT, b INT) TIMESTAMP(ts) PARTITION BY DAY WAL',
   'CREATE VIEW v AS (SELECT a FROM t)',
   "CREATE GROUP readers WITH EXTERNAL ALIAS 'CN=it''s, ours'",
@@ -31,7 +31,7 @@ async function dump(server: TestServer, rest = '', who = ADMIN): Promise<readonl
 test('a dump recreates the same users and rights on another server', async (t) => {
   const [first, second] = [await startAccessServer(), await startAccessServer()];
   t.teardown(() => Promise.all([first.stop(), second.stop()]));
-  await run(first, ...MADE);
+  await run(first, ...CREATED);
   const token = await rows(first, ADMIN, "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h'");
   const statements = await dump(first);
   t.false(statements.join('\n').includes('secret-4711'));

@@ -57,8 +57,8 @@ const permissions = async (who: string): Promise<string[]> =>
 const ways = async (kind: string, who: string): Promise<unknown[]> =>
   (await rows(server, ADMIN, `SHOW ${kind} ${who}`)).map(([, has]) => has);
 const token = async (kind: string, who: string, rest = ''): Promise<string> => {
-  const made = `ALTER ${kind} ${who} CREATE TOKEN TYPE REST WITH TTL '1h'${rest}`;
-  return String((await rows(server, ADMIN, made))[0]?.[1]);
+  const statement = `ALTER ${kind} ${who} CREATE TOKEN TYPE REST WITH TTL '1h'${rest}`;
+  return String((await rows(server, ADMIN, statement))[0]?.[1]);
 };
 
 type Show = (t: ExecutionContext) => Promise<void>;
@@ -109,9 +109,9 @@ const FORMS: Readonly<Record<string, Show>> = {
     t.false(await logsIn('ann:p'));
   },
   '29.9': async (t) => {
-    const [made = []] = await rows(server, ADMIN, 'ALTER USER ann CREATE TOKEN TYPE JWK');
-    t.is(made[0], 'ann');
-    t.true(made.slice(1).every((part) => /^[\w-]{43}$/.test(String(part))));
+    const [created = []] = await rows(server, ADMIN, 'ALTER USER ann CREATE TOKEN TYPE JWK');
+    t.is(created[0], 'ann');
+    t.true(created.slice(1).every((part) => /^[\w-]{43}$/.test(String(part))));
     t.deepEqual(await ways('USER', 'ann'), [true, true, false]);
   },
   '29.10': async (t) => {
@@ -203,10 +203,10 @@ const FORMS: Readonly<Record<string, Show>> = {
     t.deepEqual(await ways('SERVICE ACCOUNT', 'feed'), [true, true, true]);
   },
   '29.25': async (t) => {
-    const made = await token('SERVICE ACCOUNT', 'feed');
+    const created = await token('SERVICE ACCOUNT', 'feed');
     await run(server, 'ALTER SERVICE ACCOUNT feed CREATE TOKEN TYPE JWK');
     await run(server, 'ALTER SERVICE ACCOUNT feed DROP TOKEN TYPE JWK');
-    await run(server, `ALTER SERVICE ACCOUNT feed DROP TOKEN TYPE REST '${made}'`);
+    await run(server, `ALTER SERVICE ACCOUNT feed DROP TOKEN TYPE REST '${created}'`);
     t.deepEqual(await ways('SERVICE ACCOUNT', 'feed'), [true, false, false]);
   },
   '29.26': async (t) => {

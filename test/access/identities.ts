@@ -324,11 +324,11 @@ class Sequence {
   /** A principal that may change passwords, except those of users with all permissions. */
   async #helpdesk(): Promise<string | null> {
     const given = ['ADD PASSWORD', 'ENABLE USER', 'DISABLE USER'].join(', ');
-    const made = [
+    const created = [
       "CREATE GROUP IF NOT EXISTS helpers WITH EXTERNAL ALIAS 'x-helpers'",
       `GRANT ${given} TO helpers`,
     ];
-    for (const text of made) {
+    for (const text of created) {
       await this.#statement(ADMIN, text, () => undefined);
     }
     const name = this.#choose(NAMES);
@@ -489,9 +489,9 @@ class Sequence {
     const owner = this.#pick(3) === 0 ? null : this.#choose([...NAMES, ...GROUPS, 'admin']);
     const words = owner === null ? '' : ` OWNED BY ${owner}`;
     this.#steps.push(`${principalKey(by)}: CREATE VIEW v AS (SELECT 1)${words}`);
-    let made: Owner | null = null;
+    let created: Owner | null = null;
     try {
-      made = this.#server.viewOwner(by, parse(`CREATE VIEW v AS (SELECT 1)${words}`));
+      created = this.#server.viewOwner(by, parse(`CREATE VIEW v AS (SELECT 1)${words}`));
     } catch (error) {
       if (!(error instanceof DatabaseError)) {
         throw error;
@@ -506,12 +506,12 @@ class Sequence {
           ? reach.all
           : target !== undefined &&
             (reach.all || this.#mayActAs(target, owner, self, reach, outside));
-    if ((made !== null) !== may) {
-      return `expected ${may ? 'an owner' : 'no owner'}, was ${JSON.stringify(made)}`;
+    if ((created !== null) !== may) {
+      return `expected ${may ? 'an owner' : 'no owner'}, was ${JSON.stringify(created)}`;
     }
-    if (made !== null) {
+    if (created !== null) {
       const number = owner === 'admin' ? null : (target?.number ?? self?.number ?? -1);
-      this.#views.push({ owner: made, number });
+      this.#views.push({ owner: created, number });
     }
     return null;
   }

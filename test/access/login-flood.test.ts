@@ -42,12 +42,12 @@ function item(name: string): Item {
   return { name, address, connection: connections.get(key) ?? {}, failures: Number(failures) };
 }
 
-function queue(most: number, ...names: readonly string[]): HashQueue<Item> {
-  const made = new HashQueue<Item>(most);
+function queue(maximum: number, ...names: readonly string[]): HashQueue<Item> {
+  const created = new HashQueue<Item>(maximum);
   for (const name of names) {
-    made.push(item(name));
+    created.push(item(name));
   }
-  return made;
+  return created;
 }
 
 function order(waiting: HashQueue<Item>): string[] {

@@ -155,8 +155,8 @@ test.serial('a view reads with the rights of its owner', async (t) => {
 test.serial(
   'tokens are shown once; dropped, expired and disabled users’ tokens are refused',
   async (t) => {
-    const made = "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h' REFRESH";
-    const [[name, token, , refresh] = []] = await rows(server, ADMIN, made);
+    const createToken = "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h' REFRESH";
+    const [[name, token, , refresh] = []] = await rows(server, ADMIN, createToken);
     t.deepEqual([name, refresh], ['ann', 'true']);
     const bearer = String(token);
     t.deepEqual(await rows(server, bearer, 'SELECT current_user()'), [['ann']]);
@@ -165,7 +165,7 @@ test.serial(
     t.is((await exec(server, ANN, 'SELECT 1')).status, 401);
     await run(server, 'ALTER USER ann ENABLE', `ALTER USER ann DROP TOKEN TYPE REST '${bearer}'`);
     t.is((await exec(server, bearer, 'SELECT 1')).status, 401);
-    t.regex(await errorOf(ADMIN, made.replace('1h', '59s')), /time to live/);
+    t.regex(await errorOf(ADMIN, createToken.replace('1h', '59s')), /time to live/);
   },
 );
 
@@ -283,8 +283,8 @@ test.serial('an import requires a right for each change it makes', async (t) => 
 
 test.serial('users and rights survive a kill, and the log contains no secret', async (t) => {
   await run(server, "CREATE USER canary WITH PASSWORD 'canary-7f3a9'", 'GRANT HTTP TO canary');
-  const made = "ALTER USER canary CREATE TOKEN TYPE REST WITH TTL '1d'";
-  const token = String((await rows(server, ADMIN, made))[0]?.[1]);
+  const createToken = "ALTER USER canary CREATE TOKEN TYPE REST WITH TTL '1d'";
+  const token = String((await rows(server, ADMIN, createToken))[0]?.[1]);
   t.not(await errorOf(ADMIN, "CREATE USER canary WITH PASSWORD 'canary-7f3a9' x"), '');
   const watched = await rows(
     server,

@@ -38,7 +38,7 @@ interface Peer {
 
 interface Measured {
   readonly p50: number;
-  readonly least: number;
+  readonly minimum: number;
   readonly perSecond: number;
   /** CPU time per request in microseconds: user time and system time. */
   readonly user: number;
@@ -189,7 +189,7 @@ async function measure(peer: Peer, connections: number, count: number): Promise<
   micros.sort((a, b) => a - b);
   return {
     p50: micros[micros.length >> 1] ?? Number.NaN,
-    least: micros[0] ?? Number.NaN,
+    minimum: micros[0] ?? Number.NaN,
     perSecond: micros.length / seconds,
     user: ((after[0] - before[0]) * TICK_MICROS) / count,
     system: ((after[1] - before[1]) * TICK_MICROS) / count,
@@ -214,14 +214,14 @@ try {
       }
     }
     for (const [{ name }, found] of all) {
-      const least = (key: keyof Measured): number => Math.min(...found.map((one) => one[key]));
-      const most = Math.max(...found.map(({ perSecond }) => perSecond));
+      const minimum = (key: keyof Measured): number => Math.min(...found.map((one) => one[key]));
+      const maximum = Math.max(...found.map(({ perSecond }) => perSecond));
       const p50s = found.map(({ p50 }) => p50.toFixed(0)).join(' ');
       process.stdout.write(
         `${name.padEnd(12)} ${String(connections).padStart(3)} connections: ` +
-          `p50 ${p50s} µs, least ${least('least').toFixed(0)} µs, ` +
-          `${most.toFixed(0)}/s at most, ` +
-          `user ${least('user').toFixed(1)} + system ${least('system').toFixed(1)} µs each\n`,
+          `p50 ${p50s} µs, least ${minimum('minimum').toFixed(0)} µs, ` +
+          `${maximum.toFixed(0)}/s at most, ` +
+          `user ${minimum('user').toFixed(1)} + system ${minimum('system').toFixed(1)} µs each\n`,
       );
     }
   }

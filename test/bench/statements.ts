@@ -32,11 +32,11 @@ const port = Number(server.pg.split(':')[1]);
 function report(what: string, millis: readonly number[], rows = 0): void {
   const sorted = [...millis].sort((a, b) => a - b);
   const p50 = sorted[sorted.length >> 1] ?? Number.NaN;
-  const least = sorted[0] ?? Number.NaN;
+  const minimum = sorted[0] ?? Number.NaN;
   const shown = (value: number): string =>
     value < 1 ? `${(value * 1000).toFixed(1)} µs` : `${value.toFixed(2)} ms`;
   const rate = rows === 0 ? '' : `, ${Math.round(rows / p50)}k rows/s`;
-  process.stdout.write(`${what.padEnd(44)} p50 ${shown(p50)}, least ${shown(least)}${rate}\n`);
+  process.stdout.write(`${what.padEnd(44)} p50 ${shown(p50)}, least ${shown(minimum)}${rate}\n`);
 }
 
 /** Returns the milliseconds of each prepared run, after several warm-up runs. */
@@ -165,7 +165,7 @@ interface Timed {
 /** Runs a SAMPLE BY repeatedly; `limit` makes each SQL text different. */
 async function sampleBy(what: string, limit: (index: number) => number): Promise<void> {
   const compiler: number[] = [];
-  const whole: number[] = [];
+  const complete: number[] = [];
   const count = 10 * runs;
   let ticks = 0;
   for (let index = -count / 2; index < count; index += 1) {
@@ -180,14 +180,14 @@ async function sampleBy(what: string, limit: (index: number) => number): Promise
     const started = performance.now();
     const { timings } = (await (await fetch(url)).json()) as Timed;
     if (index >= 0) {
-      whole.push(performance.now() - started);
+      complete.push(performance.now() - started);
       compiler.push(timings.compiler / 1e6);
     }
   }
   const micros = ((cpuTicks(server) - ticks) * TICK_MS * 1000) / count;
   process.stdout.write(`  (${micros.toFixed(0)} µs of CPU time for a whole request)\n`);
   report(`SAMPLE BY, ${what}: parse and bind`, compiler);
-  report(`SAMPLE BY, ${what}: the whole request`, whole);
+  report(`SAMPLE BY, ${what}: the whole request`, complete);
 }
 
 async function compilation(): Promise<void> {

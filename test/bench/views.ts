@@ -46,14 +46,14 @@ function say(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-function quantile(found: readonly number[], share: number): number {
+function quantile(found: readonly number[], fraction: number): number {
   const sorted = [...found].sort((a, b) => a - b);
-  const index = Math.min(sorted.length - 1, Math.floor(sorted.length * share));
+  const index = Math.min(sorted.length - 1, Math.floor(sorted.length * fraction));
   return sorted[index] ?? Number.NaN;
 }
 
 const median = (found: readonly number[]): number => quantile(found, 0.5);
-const ms = (found: readonly number[], share: number): string => quantile(found, share).toFixed(1);
+const ms = (found: readonly number[], fraction: number): string => quantile(found, fraction).toFixed(1);
 
 async function withServer(
   set: readonly string[],
@@ -334,10 +334,10 @@ async function full(server: TestServer): Promise<void> {
     }
   }
   const [query_, table, refresh] = [alone, stored, refreshed].map((one) => median(one.slice(1)));
-  const share = (of: number | undefined): string => ((refresh ?? 0) / (of ?? 1)).toFixed(2);
+  const ratio = (of: number | undefined): string => ((refresh ?? 0) / (of ?? 1)).toFixed(2);
   say(
     `full refresh of ${ROWS} rows: ${refresh?.toFixed(0)} ms; its query ${query_?.toFixed(0)} ms ` +
-      `(${share(query_)} times), into a table ${table?.toFixed(0)} ms (${share(table)} times)`,
+      `(${ratio(query_)} times), into a table ${table?.toFixed(0)} ms (${ratio(table)} times)`,
   );
 }
 

@@ -104,8 +104,8 @@ test('a row committed after the revoke is not reported', async (t) => {
 test('an API token is enough for a feed, and dropping it ends the feed', async (t) => {
   const server = await start(t);
   await run(server, 'CREATE USER ann', 'GRANT HTTP TO ann', 'GRANT SELECT ON feed TO ann');
-  const made = await rows(server, ADMIN, "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h'");
-  const token = String(made[0]?.find((cell) => String(cell).startsWith('tdm_')));
+  const created = await rows(server, ADMIN, "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h'");
+  const token = String(created[0]?.find((cell) => String(cell).startsWith('tdm_')));
   const reader = await open(t, server, { table: 'feed' }, token);
   await reader.find('position');
   await run(server, `ALTER USER ann DROP TOKEN TYPE REST '${token}'`);

@@ -166,11 +166,11 @@ test('a Parquet file creates a table, or is appended by column names', async (t)
     join(server.root, 'export', 'whole.parquet'),
     join(server.root, 'import', 'whole.bin'),
   ]);
-  const made = await load(
+  const created = await load(
     server,
     "COPY target FROM 'whole.bin' WITH TIMESTAMP ts PARTITION BY DAY",
   );
-  t.deepEqual(made.counts, [2, 2, 0]);
+  t.deepEqual(created.counts, [2, 2, 0]);
   await run(server, 'CREATE TABLE other (x LONG, S VARCHAR, ts TIMESTAMP, extra INT)');
   await load(server, "COPY other FROM 'whole.bin' WITH FORMAT PARQUET");
   for (const table of ['target', 'other']) {

@@ -45,12 +45,12 @@ const mean = (values: readonly number[]): number => total(values) / values.lengt
 /** Returns a number, or null if it is not finite. */
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null);
 
-/** A model over numbers that is null if there are fewer than `least` values. */
+/** A model over numbers that is null if there are fewer than `minimum` values. */
 const above =
-  (least: number, of: (values: readonly number[]) => number): Model<number | null> =>
+  (minimum: number, of: (values: readonly number[]) => number): Model<number | null> =>
   (rows) => {
     const values = numbers(rows);
-    return values.length < least ? null : finite(of(values));
+    return values.length < minimum ? null : finite(of(values));
   };
 
 const fold = (of: (left: number, right: number) => number): Model<number | null> =>
@@ -94,10 +94,10 @@ const products = (values: readonly (readonly [number, number])[]): [number, numb
 };
 
 const both =
-  (least: number, of: (values: readonly (readonly [number, number])[]) => number) =>
+  (minimum: number, of: (values: readonly (readonly [number, number])[]) => number) =>
   (rows: readonly Row[]): number | null => {
     const values = pairs(rows);
-    return values.length < least ? null : finite(of(values));
+    return values.length < minimum ? null : finite(of(values));
   };
 
 const slope = (values: readonly (readonly [number, number])[]): number => {
@@ -196,7 +196,7 @@ const byCount = (rows: readonly Row[], row: Row): number =>
   rows.filter(({ rank }) => rank === row.rank).length;
 
 const greatest: Model<unknown> = (rows) => pick(rows, (left, right) => byKey(right, left));
-const least: Model<unknown> = (rows) => pick(rows, byKey);
+const minimum: Model<unknown> = (rows) => pick(rows, byKey);
 const distinct: Model<number> = (rows) => new Set(known(rows).map(({ rank }) => rank)).size;
 
 const json: Model<unknown> = (rows) => (rows.length === 0 ? null : rows.map((row) => row.shown));
@@ -334,7 +334,7 @@ export const OF_NUMBERS: ReadonlyMap<string, Model<unknown>> = new Map<string, M
 export const OF_VALUES: ReadonlyMap<string, Model<unknown>> = new Map<string, Model<unknown>>([
   ['approx_count_distinct', distinct],
   ['arg_max', greatest],
-  ['arg_min', least],
+  ['arg_min', minimum],
   ['array_agg', listed],
   ['array_elem_avg', positions(mean)],
   ['array_elem_max', positions((values) => Math.max(...values))],
@@ -355,7 +355,7 @@ export const OF_VALUES: ReadonlyMap<string, Model<unknown>> = new Map<string, Mo
   ['max', (rows) => pick(known(rows), (left, right) => byRank(right, left))],
   ['max_by', greatest],
   ['min', (rows) => pick(known(rows), byRank)],
-  ['min_by', least],
+  ['min_by', minimum],
   [
     'mode',
     (rows) => {

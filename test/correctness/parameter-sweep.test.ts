@@ -7,14 +7,14 @@ test('a statement with parameters returns the same result as with literals', asy
   const sweep = await sweepParameters();
   const { statements, runs } = sweep;
   const shown = JSON.stringify([[...statements], runs]);
-  for (const [source, least] of [
+  for (const [source, minimum] of [
     ['recorded', 890],
     ['grammar', 400],
     ['functions', 390],
     ['pages', 25],
     ['benchmark', 100],
   ] as const) {
-    t.true((statements.get(source) ?? 0) >= least, shown);
+    t.true((statements.get(source) ?? 0) >= minimum, shown);
   }
   t.true(runs.one > 8_000 && runs.several > 3_500 && runs.array > 150, shown);
   t.deepEqual(unexplained(sweep), []);

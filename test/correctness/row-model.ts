@@ -48,7 +48,8 @@ const ARITHMETIC: Readonly<Record<string, (a: number, b: number) => Value>> = {
 };
 
 /** Normalizes the minus zero of an integer. */
-const whole = (value: Value): Value => (typeof value === 'number' ? value + 0 : value);
+const withoutNegativeZero = (value: Value): Value =>
+  typeof value === 'number' ? value + 0 : value;
 
 export class RowModel {
   readonly #random: Random;
@@ -87,7 +88,9 @@ export class RowModel {
       sql: `(${a.sql} ${operator} ${b.sql})`,
       of: (row) => {
         const [x, y] = [a.of(row), b.of(row)];
-        return typeof x === 'number' && typeof y === 'number' ? whole(apply(x, y)) : null;
+        return typeof x === 'number' && typeof y === 'number'
+          ? withoutNegativeZero(apply(x, y))
+          : null;
       },
     };
   }

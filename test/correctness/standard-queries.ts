@@ -53,8 +53,8 @@ export class StandardQueries {
     return this.#random.pick(texts);
   }
 
-  #chance(share: number): boolean {
-    return this.#random.next() < share;
+  #chance(fraction: number): boolean {
+    return this.#random.next() < fraction;
   }
 
   #alias(): string {

@@ -61,10 +61,10 @@ const OF_RUN = (process.env['TIDEMARK_TEST_SET'] ?? '').split(',').filter((one) 
  */
 export function commandFile(): string {
   const bundle = join(BUILD, 'server', 'cli.js');
-  const made = statSync(bundle, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  const builtAt = statSync(bundle, { throwIfNoEntry: false })?.mtimeMs ?? 0;
   const isStale = readdirSync(join(BUILD, 'ts'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.js'))
-    .some((name) => statSync(join(BUILD, 'ts', name)).mtimeMs > made);
+    .some((name) => statSync(join(BUILD, 'ts', name)).mtimeMs > builtAt);
   return isStale ? join(BUILD, 'ts', 'cli.js') : bundle;
 }
 

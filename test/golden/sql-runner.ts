@@ -158,9 +158,9 @@ function compareRows(expected: Members, body: Members): string | null {
   }
   const got = rowsOf(body);
   if ('min_rows' in expected || 'row_count' in expected) {
-    const least = numberOf(expected['min_rows']) ?? 0;
+    const minimum = numberOf(expected['min_rows']) ?? 0;
     const exact = numberOf(expected['row_count']) ?? got.length;
-    return got.length < least || got.length !== exact ? `row count: got ${got.length}` : null;
+    return got.length < minimum || got.length !== exact ? `row count: got ${got.length}` : null;
   }
   return compareDatasets(rowsOf(expected), got, expected['ordered'] === true);
 }

@@ -18,14 +18,14 @@ const LINES: readonly (readonly [string, string])[] = [
 
 test('formula-like strings are escaped wherever the file is split', (t) => {
   const bytes = Buffer.from(LINES.map(([given]) => given).join(''));
-  const expected = LINES.map(([, made]) => made).join('');
+  const expected = LINES.map(([, line]) => line).join('');
   for (let chunk = 1; chunk <= bytes.length; chunk += 1) {
     const guard = new FormulaGuard([true, false, true], ',', true);
-    const made: Buffer[] = [];
+    const output: Buffer[] = [];
     for (let at = 0; at < bytes.length; at += chunk) {
-      made.push(guard.guard(bytes.subarray(at, at + chunk)));
+      output.push(guard.guard(bytes.subarray(at, at + chunk)));
     }
-    t.is(Buffer.concat(made).toString(), expected, `pieces of ${chunk}`);
+    t.is(Buffer.concat(output).toString(), expected, `pieces of ${chunk}`);
   }
 });
 

@@ -152,10 +152,10 @@ test.serial(
     await handOff(idle, own, () => get('SELECT 1'));
     const one = await client(t, own);
     let x = 0;
-    const quick = (most: number): Buffer =>
+    const quick = (maximum: number): Buffer =>
       get(
         'SELECT sum(a.x * b.x * c.x) FROM big a CROSS JOIN big b CROSS JOIN long_sequence(20) c ' +
-          `WHERE a.x <= ${most}`,
+          `WHERE a.x <= ${maximum}`,
       );
     await handOff(one, own, () => quick((x = (x + 1) % 3)));
     await handOff(idle, own, () => get('SELECT 1'));

@@ -149,13 +149,13 @@ test.serial('large responses are compressed when the client accepts compression'
     a.close();
     b.close();
   });
-  const of = (most: number): Buffer =>
-    get(`SELECT amount FROM trades WHERE amount < ${most}`, {
+  const of = (maximum: number): Buffer =>
+    get(`SELECT amount FROM trades WHERE amount < ${maximum}`, {
       headers: ['Accept-Encoding: gzip'],
     });
   await handOff(a, handingOff, () => of(3));
-  for (let most = 1; most < 500; most += 7) {
-    t.is(await a.exchange(of(most)), await b.exchange(of(most)), String(most));
+  for (let maximum = 1; maximum < 500; maximum += 7) {
+    t.is(await a.exchange(of(maximum)), await b.exchange(of(maximum)), String(maximum));
   }
 });
 

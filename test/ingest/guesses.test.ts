@@ -355,8 +355,8 @@ real('arrays come back as /exp wrote them', async (t) => {
   );
   const reply = await fetch(`${server.url}/exp?query=arrays`);
   const text = await reply.text();
-  const made = await send('name=arrays_new', text);
-  t.deepEqual(typesOf(made), ['DOUBLE[]', 'DOUBLE[][]', 'INT']);
+  const created = await send('name=arrays_new', text);
+  t.deepEqual(typesOf(created), ['DOUBLE[]', 'DOUBLE[][]', 'INT']);
   await run(server, 'CREATE TABLE arrays_there (a DOUBLE[], b DOUBLE[][], v INT)');
   t.deepEqual(errorsOf(await send('name=arrays_there', text)), [0, 0, 0]);
   const expected = await rows(server, 'SELECT * FROM arrays');

@@ -61,12 +61,12 @@ test('an import buffers as many rows as the key allows', async (t) => {
   const rows = Array.from({ length: 3_000 }, (_, row) => {
     return `${new Date(row * 1000).toISOString().replace('Z', '000Z')},${row}\n`;
   });
-  for (const [most, segments] of [
+  for (const [maximum, segments] of [
     ['1000', true],
     ['500000', false],
   ] as const) {
     const server = await startTestServer({
-      set: [`cairo.max.uncommitted.rows=${most}`, 'cairo.o3.max.lag=1s'],
+      set: [`cairo.max.uncommitted.rows=${maximum}`, 'cairo.o3.max.lag=1s'],
     });
     await importText(server, 'many', `ts,x\n${rows.join('')}`);
     const [row] = await exec(server, "select * from table_segments('many')");

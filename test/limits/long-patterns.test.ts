@@ -69,12 +69,14 @@ const TIMES: Readonly<Record<string, (text: string) => string>> = {
 
 for (const [name, statement] of Object.entries(TIMES)) {
   test.serial(`a timestamp pattern over the length limit is refused: ${name}`, async (t) => {
-    const most = MAX_TIMESTAMP_BYTES;
-    const words = new RegExp(`the timestamp pattern has ${most + 1} bytes: at most ${most} bytes`);
-    for (const text of [`'${'y'.repeat(most + 1)}'`, `rpad('y', ${most + 1}, 'y')`]) {
+    const maximum = MAX_TIMESTAMP_BYTES;
+    const words = new RegExp(
+      `the timestamp pattern has ${maximum + 1} bytes: at most ${maximum} bytes`,
+    );
+    for (const text of [`'${'y'.repeat(maximum + 1)}'`, `rpad('y', ${maximum + 1}, 'y')`]) {
       t.regex((await send(server, statement(text))).error ?? '', words);
     }
-    t.is((await send(server, statement(`'${'y'.repeat(most)}'`))).error, undefined);
+    t.is((await send(server, statement(`'${'y'.repeat(maximum)}'`))).error, undefined);
   });
 }
 
@@ -92,9 +94,11 @@ async function imported(bytes: number): Promise<string> {
 }
 
 test.serial('a timestamp pattern over the length limit is refused in a CSV column', async (t) => {
-  const most = MAX_TIMESTAMP_BYTES;
-  const words = new RegExp(`the timestamp pattern has ${most + 1} bytes: at most ${most} bytes`);
-  t.regex(await imported(most + 1), words);
+  const maximum = MAX_TIMESTAMP_BYTES;
+  const words = new RegExp(
+    `the timestamp pattern has ${maximum + 1} bytes: at most ${maximum} bytes`,
+  );
+  t.regex(await imported(maximum + 1), words);
   t.is((await send(server, 'select count() from d')).status, 400, 'no table was made');
-  t.notRegex(await imported(most), /the timestamp pattern has/);
+  t.notRegex(await imported(maximum), /the timestamp pattern has/);
 });

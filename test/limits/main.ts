@@ -19,14 +19,14 @@ const { values } = parseArgs({
   },
 });
 
-const most = Number(values.most ?? Infinity);
+const maximum = Number(values.most ?? Infinity);
 const outcomes = await sweep(
   CONSTRUCTS.filter(({ name }) => name.includes(values.only ?? '')),
   {
     protocols: values.protocol as Protocol[],
     timeoutMs: Number(values.timeout),
     marginMs: Number(values.margin),
-    accepts: (_, count) => count <= most,
+    accepts: (_, count) => count <= maximum,
     report: ({ name, count, protocol, answer, wallMs, cpuMs, peakMebibytes, problem }) => {
       if (!values.quiet || problem !== null) {
         const numbers = `${wallMs} ms, ${cpuMs} ms of CPU, ${peakMebibytes} MiB`;

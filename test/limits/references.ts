@@ -149,14 +149,14 @@ const KINDS: readonly Kind[] = [
         : `refresh materialized view roll${links.length}_1 full`,
     before: (links) => {
       const prefix = `roll${links.length}_`;
-      const made = links.map(({ at }) =>
+      const created = links.map(({ at }) =>
         rollup(prefix, at, at === 0 ? 'bt' : `${prefix}${at - 1}`),
       );
       const ring = [
         `drop materialized view ${prefix}0`,
         rollup(prefix, 0, `${prefix}${last(links)}`),
       ];
-      return links.length === 1 ? [] : links.at(-1)?.to === 0 ? [...made, ...ring] : made;
+      return links.length === 1 ? [] : links.at(-1)?.to === 0 ? [...created, ...ring] : created;
     },
     chain: 20,
   },

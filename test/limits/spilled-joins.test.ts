@@ -102,12 +102,12 @@ test('a row batch that exceeds the memory is split', async (t) => {
 /** Checks that a statement which would take hours stops at its timeout while it reads its files. */
 async function endsInTime(t: ExecutionContext, server: Tidemark): Promise<void> {
   const request = execute(server.server.url, ONE_KEY, { 'Statement-Timeout': '3000' });
-  let most = 0;
+  let maximum = 0;
   for (let tries = 0; tries < 25; tries += 1) {
     await sleep(100);
-    most = Math.max(most, spilled(server).length);
+    maximum = Math.max(maximum, spilled(server).length);
   }
-  t.true(most > 0, 'nothing was spilled');
+  t.true(maximum > 0, 'nothing was spilled');
   const { body } = await request;
   t.regex(body.toString(), /timeout, query aborted/);
   await until(() => spilled(server).length === 0, 'the files are deleted');

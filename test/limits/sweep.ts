@@ -120,10 +120,10 @@ async function tried(
     await once(server.process, 'close');
   }
   const isAlive = server.process.exitCode === null && server.process.signalCode === null;
-  const most = timeoutMs + marginMs;
+  const maximum = timeoutMs + marginMs;
   const problem = !isAlive
     ? `the server died [${server.process.signalCode ?? ''}]`
-    : answer === NO_ANSWER || (wallMs > most && usedMs > most)
+    : answer === NO_ANSWER || (wallMs > maximum && usedMs > maximum)
       ? 'the answer is late'
       : UNCLEAR.test(answer)
         ? 'the error is unclear'

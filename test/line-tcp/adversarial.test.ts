@@ -174,20 +174,20 @@ test('complete lines of aborted connections are written in order, partial lines 
     await last.end();
   });
   const found = await rows(server, 'select s, count(), max(x), count(y) from cuts');
-  for (const [sender, count, most, whole] of found) {
-    t.is(count, Number(most) + 1, `sender ${String(sender)}`);
-    t.is(whole, count);
+  for (const [sender, count, maximum, complete] of found) {
+    t.is(count, Number(maximum) + 1, `sender ${String(sender)}`);
+    t.is(complete, count);
   }
 });
 
 test('after kill -9 visible rows survive, and no sender has a gap in its rows', async (t) => {
   const root = await mkdtemp(join(tmpdir(), 'tidemark-kill-'));
   t.teardown(() => rm(root, { recursive: true, force: true }));
-  let least = 0;
+  let minimum = 0;
   for (let round = 0; round < 3; round += 1) {
     const server = await startTestServer({ root, set: ['line.tcp.commit.interval.default=10ms'] });
     const sender = await open(server, t);
-    let row = least;
+    let row = minimum;
     const sending = (async (): Promise<void> => {
       while (!sender.isClosed) {
         const lines = Array.from({ length: 500 }, (_, at) => `kills x=${row + at}i,r=${round}i\n`);
@@ -199,16 +199,16 @@ test('after kill -9 visible rows survive, and no sender has a gap in its rows', 
     await until(async () => {
       const answer = await rows(server, 'select count() from kills').catch(() => [[0]]);
       seen = Number(answer[0]?.[0]);
-      return seen >= least + 2_000;
+      return seen >= minimum + 2_000;
     }, 'rows arrive');
     server.process.kill('SIGKILL');
     await sending;
     const again = await startTestServer({ root });
     const [found = []] = await rows(again, 'select count(), max(x), count_distinct(x) from kills');
     await again.stop();
-    const [count = 0, most = 0, distinct = 0] = found.map(Number);
+    const [count = 0, maximum = 0, distinct = 0] = found.map(Number);
     t.true(count >= seen, `${count} of ${seen}`);
-    t.deepEqual([count, distinct], [most + 1, most + 1]);
-    least = count;
+    t.deepEqual([count, distinct], [maximum + 1, maximum + 1]);
+    minimum = count;
   }
 });

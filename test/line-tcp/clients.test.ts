@@ -41,8 +41,8 @@ test.before(async () => {
   const fromUsers = await startAccessServer(undefined, interval);
   await runAs(fromUsers, 'CREATE SERVICE ACCOUNT sensors', 'GRANT ILP, CREATE TABLE TO sensors');
   const statement = 'ALTER SERVICE ACCOUNT sensors CREATE TOKEN TYPE JWK';
-  const [made = []] = await rowsAs(fromUsers, ADMIN, statement);
-  const [name = '', ...parts] = made.map(String);
+  const [created = []] = await rowsAs(fromUsers, ADMIN, statement);
+  const [name = '', ...parts] = created.map(String);
   guarded.push({ server: fromUsers, key: settingOf(name, ...parts) });
 });
 test.after.always(async () => {

@@ -20,9 +20,9 @@ test.before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tidemark-examples-'));
   page = await readFile(new URL('../../docs/connect/ingestion.md', SOURCES), 'utf8');
   const [create = ''] = examples('sql');
-  const made = await fetch(`${server.url}/exec?query=${encodeURIComponent(create)}`);
-  if (!made.ok) {
-    throw new Error(await made.text());
+  const created = await fetch(`${server.url}/exec?query=${encodeURIComponent(create)}`);
+  if (!created.ok) {
+    throw new Error(await created.text());
   }
 });
 test.after.always(async () => {

@@ -114,8 +114,8 @@ test("InfluxDB's Python client works with token, gzip and line feeds in strings"
   const guarded = await startAccessServer();
   await runAll(guarded, 'CREATE SERVICE ACCOUNT feed', 'GRANT HTTP, CREATE TABLE TO feed');
   const text = "ALTER SERVICE ACCOUNT feed CREATE TOKEN TYPE REST WITH TTL '1d'";
-  const made = (await exec(guarded, 'admin:quest', text)).dataset?.[0] ?? [];
-  const token = String(made.find((cell) => String(cell).startsWith('tdm_')));
+  const created = (await exec(guarded, 'admin:quest', text)).dataset?.[0] ?? [];
+  const token = String(created.find((cell) => String(cell).startsWith('tdm_')));
   t.is(await python(INFLUX, guarded.url, token), 'sent');
   const answer = await exec(
     guarded,

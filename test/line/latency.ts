@@ -40,8 +40,8 @@ process.once('exit', () => {
 });
 
 function shown(times: readonly number[]): string {
-  const at = (share: number): string =>
-    (times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0).toFixed(2);
+  const at = (fraction: number): string =>
+    (times[Math.min(times.length - 1, Math.floor(times.length * fraction))] ?? 0).toFixed(2);
   return `p50 ${at(0.5)} ms, p90 ${at(0.9)} ms, p99 ${at(0.99)} ms, most ${at(1)} ms`;
 }
 

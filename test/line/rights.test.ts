@@ -84,12 +84,12 @@ test.serial('the InfluxDB authorization scheme accepts a token', async (t) => {
     'GRANT HTTP TO feed',
     'GRANT INSERT ON open TO feed',
   );
-  const made = await rows(
+  const created = await rows(
     server,
     'admin:quest',
     "ALTER SERVICE ACCOUNT feed CREATE TOKEN TYPE REST WITH TTL '1d'",
   );
-  const token = String(made[0]?.find((cell) => String(cell).startsWith('tdm_')));
+  const token = String(created[0]?.find((cell) => String(cell).startsWith('tdm_')));
   for (const scheme of ['Token', 'Bearer', 'token']) {
     const before = Number(await count('open'));
     const headers = { authorization: `${scheme} ${token}` };

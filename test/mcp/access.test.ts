@@ -115,12 +115,12 @@ for (const [way, connect] of WAYS) {
     const server = await startAccessServer();
     t.teardown(() => server.stop());
     await run(server, ...SETUP);
-    const made = await rows(
+    const created = await rows(
       server,
       'admin:quest',
       "ALTER USER reader CREATE TOKEN TYPE REST WITH TTL '1d'",
     );
-    const token = made.flat().find((cell) => String(cell).startsWith('tdm_'));
+    const token = created.flat().find((cell) => String(cell).startsWith('tdm_'));
     const client = await connect(server.url, { token: String(token) });
     t.teardown(() => client.close());
     t.like(await answer(client, 'query', { sql: 'SELECT symbol FROM trades' }), {

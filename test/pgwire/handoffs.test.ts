@@ -436,22 +436,22 @@ test('a stopping server completes running queries', async (t) => {
   const clients = await Promise.all(Array.from({ length: 8 }, () => login(server)));
   const ends = clients.map(async (client) => {
     await answers(client, [parse('n', 'SELECT x FROM long_sequence($1::long)'), SYNC]);
-    let whole = 0;
+    let complete = 0;
     for (;;) {
       client.send(bind('n', ['5']), EXECUTE, SYNC);
       const types = (await client.until('Z')).map(({ type }) => type).join('');
       if (types !== '2DDDDDCZ') {
-        return { whole, types };
+        return { complete, types };
       }
-      whole += 1;
+      complete += 1;
     }
   });
   await until(async () => (await handedOff(server)) > 500, 'connections are handed off');
   const began = Date.now();
   t.is(await server.stop(), 0);
   t.true(Date.now() - began < 10_000);
-  for (const { whole, types } of await Promise.all(ends)) {
-    t.true(whole > 0);
+  for (const { complete, types } of await Promise.all(ends)) {
+    t.true(complete > 0);
     t.regex(types, /^E?$/, 'a response is complete or absent');
   }
 });

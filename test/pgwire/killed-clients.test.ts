@@ -48,11 +48,11 @@ function query(text: string): Buffer {
   return clientMessage('Q', text);
 }
 
-function extended(text: string, most: number, name = ''): readonly Buffer[] {
+function extended(text: string, maximum: number, name = ''): readonly Buffer[] {
   return [
     clientMessage('P', name, text, [0]),
     clientMessage('B', name, name, [0], [0], [0]),
-    clientMessage('E', name, most),
+    clientMessage('E', name, maximum),
     clientMessage('S'),
   ];
 }

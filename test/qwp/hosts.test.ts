@@ -191,8 +191,8 @@ test('after a server is killed, rows and queries continue at the next address', 
   program.stdin.end('go on\n');
   t.is((await over)[0], 0);
   const last = printed.trim().split('\n').at(-1) ?? '';
-  const [[count = 0, most = 0] = []] = JSON.parse(last) as number[][];
-  t.is(most, 5_999);
+  const [[count = 0, maximum = 0] = []] = JSON.parse(last) as number[][];
+  t.is(maximum, 5_999);
   const again = await startTestServer({ root });
   t.teardown(() => again.stop());
   const before = (await rows(again, 'select x from moved')).flat().map(Number);

@@ -95,8 +95,8 @@ test('a connection ends when its password, user or permission is removed', async
 test('a connection ends when its token is dropped', async (t) => {
   const server = await start(t);
   await run(server, 'CREATE USER ann', ...GRANTS);
-  const made = await rows(server, ADMIN, "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h'");
-  const token = String(made[0]?.find((cell) => String(cell).startsWith('tdm_')));
+  const created = await rows(server, ADMIN, "ALTER USER ann CREATE TOKEN TYPE REST WITH TTL '1h'");
+  const token = String(created[0]?.find((cell) => String(cell).startsWith('tdm_')));
   const ann = await Both.open(t, server, credentials(token));
   t.like(await ann.write(1), { status: STATUS.ok });
   await run(server, `ALTER USER ann DROP TOKEN TYPE REST '${token}'`);

@@ -51,11 +51,11 @@ const RECIPES: readonly [name: string, most: number, named: (example: string) =>
   ['a statement', 5, (name) => new RegExp(`\\b${name}\\b`)],
 ];
 
-for (const [name, most, named] of RECIPES) {
-  test(`the recipe for ${name} lists existing files, at most ${most}`, (t) => {
+for (const [name, maximum, named] of RECIPES) {
+  test(`the recipe for ${name} lists existing files, at most ${maximum}`, (t) => {
     const { promised, example, paths } = recipe(name);
     t.is(paths.length, promised);
-    t.true(promised <= most, `${promised} places`);
+    t.true(promised <= maximum, `${promised} places`);
     t.deepEqual(
       paths.filter((path) => !existsSync(join(ROOT, path))),
       [],

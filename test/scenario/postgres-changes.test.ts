@@ -236,8 +236,8 @@ test('IDENTITY columns start and increment as declared', async (t) => {
     t.deepEqual(await rows(server, 'SELECT max(id) FROM a'), [[45]]);
     await run(server, 'TRUNCATE a RESTART IDENTITY', 'INSERT INTO a (v) VALUES (7)');
     t.deepEqual(await rows(server, 'SELECT id FROM a'), [[10]]);
-    const most = `LONG ${identity} (START 9223372036854775800 INCREMENT 5 CACHE 1)`;
-    await run(server, `CREATE TABLE b (id ${most}, v INT)`, 'INSERT INTO b (v) VALUES (1), (2)');
+    const maximum = `LONG ${identity} (START 9223372036854775800 INCREMENT 5 CACHE 1)`;
+    await run(server, `CREATE TABLE b (id ${maximum}, v INT)`, 'INSERT INTO b (v) VALUES (1), (2)');
     t.like(await exec(server, 'INSERT INTO b (v) VALUES (3)'), {
       error: 'the column has reached its maximum value 9223372036854775807',
     });

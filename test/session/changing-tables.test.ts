@@ -31,9 +31,9 @@ async function repeated(
 }
 
 async function client(server: TestServer): Promise<pg.Client> {
-  const made = pgClient(server.pg);
-  await made.connect();
-  return made;
+  const created = pgClient(server.pg);
+  await created.connect();
+  return created;
 }
 
 real('reads and inserts go on while columns are added and dropped', async (t) => {

@@ -70,8 +70,8 @@ test('only the password is hidden', (t) => {
   }
   const tables = "select password, x from t where password = 'x' and token = 'y'";
   t.is(withoutSecrets(tables), "select password, x from t where password = '****' and token = 'y'");
-  const made = 'create table t (password varchar, token varchar)';
-  t.is(withoutSecrets(made), made);
+  const statement = 'create table t (password varchar, token varchar)';
+  t.is(withoutSecrets(statement), statement);
 });
 
 test('tokens are hidden in every position', (t) => {

@@ -35,8 +35,8 @@ function randomRow(id: number): Row {
   return { id, s: text(), u: text(), t: text(), n: number(), i: number() };
 }
 
-async function filled(name: string, most: number): Promise<readonly Row[]> {
-  const rows = Array.from({ length: random.between(0, most) }, (_, id) => randomRow(id));
+async function filled(name: string, maximum: number): Promise<readonly Row[]> {
+  const rows = Array.from({ length: random.between(0, maximum) }, (_, id) => randomRow(id));
   await rowsFor(`DROP TABLE IF EXISTS ${name}`);
   await rowsFor(`CREATE TABLE ${name}
     (ts TIMESTAMP, id LONG, s SYMBOL, u SYMBOL, t VARCHAR, n LONG, i INT) TIMESTAMP(ts)`);

@@ -43,12 +43,12 @@ const FILTERS: readonly ((random: () => number) => Filter)[] = [
   () => ["k = 'none'", () => false],
   () => ['n > 0', () => true],
   (random) => {
-    const least = Math.floor(random() * 500) - 250;
-    return [`d > ${least + 0.03125}`, (row) => number(row, D) > least + 0.03125];
+    const minimum = Math.floor(random() * 500) - 250;
+    return [`d > ${minimum + 0.03125}`, (row) => number(row, D) > minimum + 0.03125];
   },
   (random) => {
-    const most = Math.floor(random() * TOTAL);
-    return [`l < ${most}`, (row) => number(row, L) < most];
+    const maximum = Math.floor(random() * TOTAL);
+    return [`l < ${maximum}`, (row) => number(row, L) < maximum];
   },
   (random) => {
     const rest = Math.floor(random() * 50);

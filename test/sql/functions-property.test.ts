@@ -234,10 +234,10 @@ async function compareGroups(
     const kept = table.filter(({ id, b }) =>
       where === 'b' ? b : id < (where === 'true' ? ROWS : where === 'id < 1' ? 1 : 0),
     );
-    const whole = await query(`SELECT ${expression} x FROM p WHERE ${where}`);
+    const complete = await query(`SELECT ${expression} x FROM p WHERE ${where}`);
     t.true(
-      same(whole[0]?.[0] ?? null, expected(kept)),
-      `${expression} WHERE ${where}: ${String(whole[0]?.[0])} is not ${String(expected(kept))}`,
+      same(complete[0]?.[0] ?? null, expected(kept)),
+      `${expression} WHERE ${where}: ${String(complete[0]?.[0])} is not ${String(expected(kept))}`,
     );
     for (const [k, found] of await query(`SELECT k, ${expression} x FROM p WHERE ${where}`)) {
       const group = expected(kept.filter((row) => row.k === k));

@@ -104,16 +104,16 @@ test('the last rows of a table are read from the end', async (t) => {
 test('LIMIT in a correlated sub-query applies to each outer row', async (t) => {
   const counted = async (last: string): Promise<unknown> => {
     const of = `SELECT max(b.n) FROM (SELECT n FROM rows c WHERE c.n <= a.n ${last}) b`;
-    return (await rowsFor(`SELECT n, (${of}) FROM rows a LIMIT 40`)).map(([, most]) => most);
+    return (await rowsFor(`SELECT n, (${of}) FROM rows a LIMIT 40`)).map(([, maximum]) => maximum);
   };
   const numbers = Array.from({ length: 40 }, (_, at) => at + 1);
-  const most = (n: number): number => Math.min(n, 2);
+  const maximum = (n: number): number => Math.min(n, 2);
   for (const [last, expected] of [
     ['LIMIT -2', (n: number) => n],
-    ['LIMIT 2', most],
-    ['ORDER BY c.n DESC LIMIT -2', most],
-    ['ORDER BY -c.n LIMIT -2', most],
-    ['ORDER BY c.ts DESC LIMIT -2', most],
+    ['LIMIT 2', maximum],
+    ['ORDER BY c.n DESC LIMIT -2', maximum],
+    ['ORDER BY -c.n LIMIT -2', maximum],
+    ['ORDER BY c.ts DESC LIMIT -2', maximum],
     ['LIMIT -3, -1', (n: number) => (n === 1 ? null : n - 1)],
   ] as const) {
     t.deepEqual(await counted(last), numbers.map(expected), last);

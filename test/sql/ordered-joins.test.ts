@@ -39,10 +39,10 @@ const ONLY = '(select v from looked l where l.v = few.n)';
 const WITH_TEXT = "(select 1 from many m where m.v || 'x' = few.n || 'x')";
 
 /** Returns the numbers from 1 on that satisfy a condition. */
-function numbers(isLeft: (n: number) => boolean = () => true, most = ROWS): number[] {
+function numbers(isLeft: (n: number) => boolean = () => true, maximum = ROWS): number[] {
   return Array.from({ length: ROWS }, (_, index) => index + 1)
     .filter(isLeft)
-    .slice(0, most);
+    .slice(0, maximum);
 }
 
 for (const [query, expected] of [

@@ -207,14 +207,14 @@ test('only file functions have named options', (t) => {
 });
 
 test('make_interval accepts named arguments, and missing ones are 0', (t) => {
-  const whole = 'SELECT make_interval(0, 0, 0, 3, 0, 0, 1.5)';
+  const complete = 'SELECT make_interval(0, 0, 0, 3, 0, 0, 1.5)';
   for (const text of [
     'SELECT make_interval(days => 3, secs => 1.5)',
     'SELECT make_interval(secs := 1.5, days := 3)',
     'SELECT make_interval(0, 0, 0, 3, 0, 0, 1.5)',
     'SELECT make_interval(0, 0, 0, 3, secs => 1.5)',
   ]) {
-    t.is(print(parse(text)), print(parse(whole)), text);
+    t.is(print(parse(text)), print(parse(complete)), text);
   }
   for (const text of [
     'SELECT make_interval(days => 3, days => 4)',

@@ -102,8 +102,9 @@ test('after AS a keyword is a name unless its clause follows', async (t) => {
 });
 
 test('maintenance statements and options of pgbench and vacuumdb are accepted', async (t) => {
-  const made = 'create table mt (a int not null, f char(84)) with (fillfactor=100, toast.x = 1, y)';
-  t.is((await send(server, made)).error, undefined);
+  const statement =
+    'create table mt (a int not null, f char(84)) with (fillfactor=100, toast.x = 1, y)';
+  t.is((await send(server, statement)).error, undefined);
   for (const options of ['', 'table', 'analyze', 'full verbose', '(analyze, verbose false)']) {
     t.is((await send(server, `vacuum ${options} mt`)).error, undefined, options);
   }
@@ -115,8 +116,8 @@ test('maintenance statements and options of pgbench and vacuumdb are accepted', 
 
 test('CREATE SCHEMA IF NOT EXISTS accepts only public', async (t) => {
   for (const text of ['public', '"public" authorization admin']) {
-    const made = await send(server, `create schema if not exists ${text}`);
-    t.is(made.error, undefined, text);
+    const created = await send(server, `create schema if not exists ${text}`);
+    t.is(created.error, undefined, text);
   }
   const other = { message: "schema 'x' cannot be created, all tables are in public" };
   t.throws(() => parse('create schema if not exists x'), other);

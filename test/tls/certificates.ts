@@ -28,8 +28,8 @@ export class CertificateFolder {
     const out = ['-keyout', this.file(`${name}.key`), '-out', this.file(`${name}.crt`)];
     const names = ['-subj', `/CN=${name}`, '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
     const kind = isServer ? ['-addext', 'basicConstraints=critical,CA:FALSE'] : [];
-    const made = ['req', '-x509', '-nodes', '-days', '2', `-${digest}`];
-    const args = [...made, ...key, ...out, ...names, ...kind];
+    const created = ['req', '-x509', '-nodes', '-days', '2', `-${digest}`];
+    const args = [...created, ...key, ...out, ...names, ...kind];
     execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
   }
 

@@ -241,7 +241,7 @@ async function stopTime(marker: string, ended: number): Promise<number | undefin
 }
 
 function judgeTimes(): void {
-  const [p50, p99] = [0.5, 0.99].map((share) => quantile(times, share));
+  const [p50, p99] = [0.5, 0.99].map((fraction) => quantile(times, fraction));
   const figures = `p50 ${p50?.toFixed(0)} ms, p99 ${p99?.toFixed(0)} ms`;
   harness.say(`${times.length} cancelled, ${early} completed before; ended after ${figures}`);
   for (const { ms, way, query } of slowest) {

@@ -167,8 +167,8 @@ async function oneTooMany(): Promise<string | undefined> {
 }
 
 function timesText(): string {
-  const [p50, p99, most] = [0.5, 0.99, 1].map((part) => quantile(times, part).toFixed(1));
-  return `${times.length} answers, p50 ${p50} ms, p99 ${p99} ms, at most ${most} ms`;
+  const [p50, p99, maximum] = [0.5, 0.99, 1].map((part) => quantile(times, part).toFixed(1));
+  return `${times.length} answers, p50 ${p50} ms, p99 ${p99} ms, at most ${maximum} ms`;
 }
 
 function judgeTimes(): void {

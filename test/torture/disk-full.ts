@@ -106,8 +106,8 @@ function fill(left: number): void {
   closeSync(file);
 }
 
-function newBatch(random: Random, most: number): Batch {
-  const batch = new Batch(random.pick(TABLES), 0, nextBatch++, random, most);
+function newBatch(random: Random, maximum: number): Batch {
+  const batch = new Batch(random.pick(TABLES), 0, nextBatch++, random, maximum);
   ledger.add(batch);
   return batch;
 }

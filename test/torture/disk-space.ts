@@ -301,9 +301,10 @@ async function tryWay(chosen: Method, table: string): Promise<void> {
   const size = await tableBytes(table);
   await chosen.go(table);
   counts.ways += 1;
-  const most = before - size * (1 - chosen.left) + SLACK;
-  const excess = (): string => `${chosen.name}: ${used()} bytes are used, at most ${most} expected`;
-  harness.judge((await becomes('x', () => used() <= most)) === undefined ? undefined : excess());
+  const maximum = before - size * (1 - chosen.left) + SLACK;
+  const excess = (): string =>
+    `${chosen.name}: ${used()} bytes are used, at most ${maximum} expected`;
+  harness.judge((await becomes('x', () => used() <= maximum)) === undefined ? undefined : excess());
   if (chosen.name === 'DROP TABLE') {
     await renew(table);
   }
@@ -380,7 +381,7 @@ async function freesSpace(chosen: Method, table: string): Promise<string | undef
 
 /** Starts and stops must not change the free space. */
 async function restarts(round: number, where: string): Promise<string | undefined> {
-  let least = freeBytes(disk);
+  let minimum = freeBytes(disk);
   for (let time = 0; time < 3; time++) {
     if (round % 2 === 0) {
       await server.stop();
@@ -395,13 +396,13 @@ async function restarts(round: number, where: string): Promise<string | undefine
     server = await start(round);
     await exec(server, 'select 1');
     if (time === 0) {
-      least = Math.min(least, freeBytes(disk));
+      minimum = Math.min(minimum, freeBytes(disk));
     }
   }
-  const problem = await becomes('room', () => freeBytes(disk) >= least - SLACK);
+  const problem = await becomes('room', () => freeBytes(disk) >= minimum - SLACK);
   return problem === undefined
     ? undefined
-    : `${where}: ${freeBytes(disk)} bytes are free after three restarts, ${least} before`;
+    : `${where}: ${freeBytes(disk)} bytes are free after three restarts, ${minimum} before`;
 }
 
 async function checked(where: string): Promise<string | undefined> {

@@ -125,10 +125,10 @@ export class Harness {
   }
 }
 
-/** Returns a quantile: the fraction `share` of the values lies below it. */
-export function quantile(values: readonly number[], share: number): number {
+/** Returns the quantile below which this fraction of the values lies. */
+export function quantile(values: readonly number[], fraction: number): number {
   const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * fraction))] ?? 0;
 }
 
 export function sleep(milliseconds: number): Promise<void> {

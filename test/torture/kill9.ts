@@ -166,8 +166,8 @@ function refuse(error: Refused): void {
   refusals.set(kind, (refusals.get(kind) ?? 0) + 1);
 }
 
-function newBatch(client: number, random: Random, most: number): Batch {
-  const batch = new Batch(random.pick(TABLES), client, nextBatch++, random, most);
+function newBatch(client: number, random: Random, maximum: number): Batch {
+  const batch = new Batch(random.pick(TABLES), client, nextBatch++, random, maximum);
   ledger.add(batch);
   return batch;
 }

@@ -28,7 +28,7 @@ interface Case {
 
 const harness: Harness = new Harness('large-results', ['rows', 'most', 'pause']);
 const rows = harness.number('rows', 10_000_000);
-const most = harness.number('most', 64);
+const maximum = harness.number('most', 64);
 const pauseMs = harness.number('pause', 3_000);
 const server = await startTestServer();
 await exec(
@@ -72,7 +72,7 @@ async function runCase(test: Case, pause: number): Promise<string | undefined> {
   if (!end.endsWith(test.end)) {
     return `${name}: the end is '${end}', expected '${test.end}'`;
   }
-  const limit = most + (test.besides ?? 0);
+  const limit = maximum + (test.besides ?? 0);
   return peak - before > limit * MIB ? `${name}: ${grown} MiB more, at most ${limit}` : undefined;
 }
 

@@ -34,11 +34,11 @@ export class Batch {
    */
   generations: number[] = [0];
 
-  constructor(table: string, client: number, number: number, random: Random, most: number) {
+  constructor(table: string, client: number, number: number, random: Random, maximum: number) {
     this.table = table;
     this.client = client;
     this.number = number;
-    const count = random.between(1, most);
+    const count = random.between(1, maximum);
     let sum = 0n;
     this.rows = Array.from({ length: count }, (_, index) => {
       const note = random.next() < 0.2 ? null : `${'n'.repeat(random.between(0, 30))}${index}`;
@@ -164,7 +164,7 @@ export function summaryQuery(table: string): string {
 }
 
 function differs(batch: Batch, row: readonly unknown[]): string | undefined {
-  const [, , count, low, high, sum, least, greatest] = row.map(Number);
+  const [, , count, low, high, sum, minimum, greatest] = row.map(Number);
   const rows = batch.rows.length;
   if (count !== rows || low !== 0 || high !== rows - 1) {
     return `${rows} rows were sent`;
@@ -172,7 +172,7 @@ function differs(batch: Batch, row: readonly unknown[]): string | undefined {
   if (sum !== Number(batch.crcSum)) {
     return `the checksums add up to ${batch.crcSum}`;
   }
-  if (least !== greatest || !batch.generations.includes(least ?? -1)) {
+  if (minimum !== greatest || !batch.generations.includes(minimum ?? -1)) {
     return `generations ${batch.generations.join(', ')} are possible`;
   }
   return undefined;

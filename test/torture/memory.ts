@@ -126,10 +126,10 @@ async function answerOf(query: string): Promise<string> {
  * next allocates, so another client runs small queries in the meantime.
  */
 async function comesBack(name: string): Promise<string | undefined> {
-  const most = before * 1.2 + 64 * MIB;
+  const maximum = before * 1.2 + 64 * MIB;
   const end = performance.now() + BACK_MS;
   while (performance.now() < end) {
-    if (residentBytes(server) <= most && spilledFiles(server) === 0) {
+    if (residentBytes(server) <= maximum && spilledFiles(server) === 0) {
       return undefined;
     }
     await exec(server, 'SELECT count() FROM (SELECT k, count() FROM few GROUP BY k)');
@@ -174,7 +174,7 @@ async function watchLatency(): Promise<void> {
 }
 
 function judgeLatency(): void {
-  const [p50, p99] = [0.5, 0.99].map((share) => quantile(watched.latencies, share));
+  const [p50, p99] = [0.5, 0.99].map((fraction) => quantile(watched.latencies, fraction));
   harness.say(`SELECT 1 meanwhile: p50 ${p50?.toFixed(1)} ms, p99 ${p99?.toFixed(1)} ms`);
   const late = (p99 ?? Infinity) > latencyMs;
   harness.judge(late ? `SELECT 1 takes more than ${latencyMs} ms (p99)` : undefined);

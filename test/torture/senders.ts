@@ -155,9 +155,9 @@ async function overTcp(random: Random): Promise<void> {
   const sender: Sender = await open(before);
   const [number, batch] = newBatch('tcp_rows', random);
   const many = batch.rows * random.between(1, 5);
-  const whole = { rows: many, isAcknowledged: false };
-  batches.get('tcp_rows')?.set(number, whole);
-  const lines = linesOf('tcp_rows', number, whole).split(/(?<=\n)/);
+  const complete = { rows: many, isAcknowledged: false };
+  batches.get('tcp_rows')?.set(number, complete);
+  const lines = linesOf('tcp_rows', number, complete).split(/(?<=\n)/);
   for (let at = 0; at < many; at += batch.rows) {
     await sender.send(lines.slice(at, at + batch.rows).join(''));
     await sleep(random.between(0, MAX_PAUSE_MS));
@@ -171,8 +171,8 @@ async function overTcp(random: Random): Promise<void> {
   sender.socket.end();
   const reason = await sender.closed;
   // A process that dies closes its connections as well.
-  whole.isAcknowledged = reason === '' && server === before && !state.isKilling;
-  count('connections over TCP', whole.isAcknowledged ? 1 : 0);
+  complete.isAcknowledged = reason === '' && server === before && !state.isKilling;
+  count('connections over TCP', complete.isAcknowledged ? 1 : 0);
 }
 
 function columnsOf(table: string, number: number, { rows: many }: Batch): Buffer {
@@ -284,10 +284,10 @@ async function judgeRows(table: (typeof TABLES)[number]): Promise<void> {
   const isPrefix = table === 'tcp_rows';
   const there = new Set<number>();
   for (const values of found) {
-    const [number = 0, many = 0, n = 0, least = 0, most = 0, sum = 0] = values.map(Number);
+    const [number = 0, many = 0, n = 0, minimum = 0, maximum = 0, sum = 0] = values.map(Number);
     const batch = known.get(number);
     there.add(number);
-    const hasNoGap = least === 0 && many === most + 1 && sum === (many * most) / 2;
+    const hasNoGap = minimum === 0 && many === maximum + 1 && sum === (many * maximum) / 2;
     const isRight = batch?.rows === n && hasNoGap;
     const isWhole = many === batch?.rows;
     const mayBeCut = isPrefix && batch?.isAcknowledged === false;

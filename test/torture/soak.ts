@@ -135,8 +135,8 @@ async function ordinaryClient(index: number, random: Random): Promise<void> {
   }
 }
 
-function newBatch(client: number, random: Random, most: number): Batch {
-  const batch = new Batch(random.pick(LEDGER_TABLES), client, state.nextBatch++, random, most);
+function newBatch(client: number, random: Random, maximum: number): Batch {
+  const batch = new Batch(random.pick(LEDGER_TABLES), client, state.nextBatch++, random, maximum);
   ledger.add(batch);
   return batch;
 }
@@ -274,7 +274,7 @@ async function watchPing(): Promise<void> {
 function judgeAnswers(): void {
   const kinds = [...answers].map(([kind, number]) => `${number} ${kind}`);
   harness.say(`${kinds.join(', ')}, ${lateAnswers} answered after ${WAIT_MS / 1000} s`);
-  const [p50, p99] = [0.5, 0.99].map((share) => quantile(pings, share).toFixed(0));
+  const [p50, p99] = [0.5, 0.99].map((fraction) => quantile(pings, fraction).toFixed(0));
   harness.say(`/ping: ${pings.length} answers, p50 ${p50} ms, p99 ${p99} ms`);
   for (const problem of problems.values()) {
     harness.fail(problem);
@@ -286,7 +286,7 @@ function judgeAnswers(): void {
 function judgeMemory(): void {
   const fifth = Math.floor(memoryMib.length / 5);
   const fifths = [0, 1, 2, 3, 4].map((at) => memoryMib.slice(at * fifth, (at + 1) * fifth));
-  const by = (share: number): number[] => fifths.map((part) => quantile(part, share));
+  const by = (fraction: number): number[] => fifths.map((part) => quantile(part, fraction));
   const shown = (values: number[]): string => values.map((mib) => mib.toFixed(0)).join(', ');
   const [, second = 0, , , last = 0] = by(0.5);
   const peak = quantile(memoryMib, 1);

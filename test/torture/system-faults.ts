@@ -78,9 +78,9 @@ harness.finish();
 
 function chooseFault(random: Random): Fault {
   const atWork = random.next() < 0.67;
-  const most = (call: Call): number => (atWork ? call.atWork : call.restarting);
-  const call = random.pick(CALLS.filter((candidate) => most(candidate) > 0));
-  const when = random.between(1, most(call));
+  const maximum = (call: Call): number => (atWork ? call.atWork : call.restarting);
+  const call = random.pick(CALLS.filter((candidate) => maximum(candidate) > 0));
+  const when = random.between(1, maximum(call));
   const injection = `${call.names}:error=${random.pick(ERRORS)}:when=${when}`;
   return { injection, mode: random.pick(MODES), atWork };
 }
@@ -185,8 +185,8 @@ async function runRound(
   ledger: Ledger,
   round: number,
 ): Promise<void> {
-  const batches = [20, 20, 300].map((most, part) => {
-    const batch = new Batch('alpha', 0, 3 * round + part, random, most);
+  const batches = [20, 20, 300].map((maximum, part) => {
+    const batch = new Batch('alpha', 0, 3 * round + part, random, maximum);
     ledger.add(batch);
     return batch;
   });

@@ -70,32 +70,54 @@ for (const [index, { type, value }] of COLUMNS.entries()) {
     const a = `c${index}`;
     for (const [other, { type: otherType, value: otherValue }] of COLUMNS.entries()) {
       const b = `c${other}`;
-      const [own, equal, within, least, most, between, first, chosen, nullif, greatest, smallest] =
-        await Promise.all(
-          [
-            a,
-            `${a} = ${b}`,
-            `${a} IN (${b})`,
-            `${a} >= ${b}`,
-            `${a} <= ${b}`,
-            `${a} BETWEEN ${b} AND ${b}`,
-            `coalesce(${a}, ${b})`,
-            `CASE WHEN ${a} IS NOT NULL THEN ${a} ELSE ${b} END`,
-            `nullif(${a}, ${b})`,
-            `greatest(${a}, ${b})`,
-            `least(${a}, ${b})`,
-          ].map(valueOf),
-        );
+      const [
+        own,
+        equal,
+        within,
+        minimum,
+        maximum,
+        between,
+        first,
+        chosen,
+        nullif,
+        greatest,
+        smallest,
+      ] = await Promise.all(
+        [
+          a,
+          `${a} = ${b}`,
+          `${a} IN (${b})`,
+          `${a} >= ${b}`,
+          `${a} <= ${b}`,
+          `${a} BETWEEN ${b} AND ${b}`,
+          `coalesce(${a}, ${b})`,
+          `CASE WHEN ${a} IS NOT NULL THEN ${a} ELSE ${b} END`,
+          `nullif(${a}, ${b})`,
+          `greatest(${a}, ${b})`,
+          `least(${a}, ${b})`,
+        ].map(valueOf),
+      );
       const pair = `${type} ${value}, ${otherType} ${otherValue}`;
-      const all = [equal, within, least, most, between, first, chosen, nullif, greatest, smallest];
+      const all = [
+        equal,
+        within,
+        minimum,
+        maximum,
+        between,
+        first,
+        chosen,
+        nullif,
+        greatest,
+        smallest,
+      ];
       for (const outcome of all) {
         t.notRegex(outcome?.message ?? '', /^internal error/, pair);
       }
       t.is(within?.value, equal?.value, `${pair}: IN`);
       // BETWEEN is never true for nulls.
       const hasNull = [value, otherValue].includes('null');
-      if (least?.value !== null && most?.value !== null && !hasNull) {
-        const both = String(least?.value === 'true' && most?.value === 'true');
+      if (minimum?.value !== null && maximum?.value !== null && !hasNull) {
+        const both = String(minimum?.value === 'true' && maximum?.value === 'true');
         t.is(between?.value, both, `${pair}: BETWEEN`);
       }
       if (first?.value !== null && chosen?.value !== null) {

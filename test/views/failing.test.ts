@@ -110,8 +110,8 @@ test('a refresh that exceeds its memory limit is reported', async (t) => {
   );
   t.deepEqual(await rows(server, 'SELECT n FROM kinds'), [[1]]);
   // Deletes in steps, because row positions take memory as well.
-  for (const most of [2_000_000, 1_000_000, 1_000]) {
-    await run(server, `DELETE FROM t WHERE v > ${most}`);
+  for (const maximum of [2_000_000, 1_000_000, 1_000]) {
+    await run(server, `DELETE FROM t WHERE v > ${maximum}`);
   }
   await current(server, 'kinds');
   t.deepEqual(await rows(server, 'SELECT n FROM kinds'), [[1000]]);

@@ -40,7 +40,7 @@ for (const [limit, keeps] of [
       const head = 'FLUSH EVERY 100ms IN MEMORY 1s START FROM BEGINNING';
       await run(server, `CREATE LIVE VIEW ${view} ${head} AS (${QUERIES[view]})`);
     }
-    const most = Number.parseInt(limit, 10) * (limit.endsWith('K') ? 1_024 : 1_024 * 1_024);
+    const maximum = Number.parseInt(limit, 10) * (limit.endsWith('K') ? 1_024 : 1_024 * 1_024);
     let used = 0;
     const steps = [
       insert(50_000, 90_000),
@@ -66,7 +66,7 @@ for (const [limit, keeps] of [
       const [[bytes]] = (await rows(server, 'SELECT sum(in_mem_bytes) FROM live_views()')) as [
         [number],
       ];
-      t.true(bytes <= most, `${bytes} bytes`);
+      t.true(bytes <= maximum, `${bytes} bytes`);
       used = Math.max(used, bytes);
     }
     t.is(used === 0, keeps === 'nothing', `${used} bytes`);

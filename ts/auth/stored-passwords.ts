@@ -51,7 +51,7 @@ export class StoredPasswords {
   ): Identity | null | Promise<Identity | null> {
     const key = createHmac('sha256', this.#key).update(`${user}\u0000${password}`).digest('base64');
     const success = this.#successes.get(key);
-    if (success !== undefined && this.#holds(user, success)) {
+    if (success !== undefined && this.#isCurrent(user, success)) {
       return success.identity;
     }
     return this.#joined(user, password, { key, caller });
@@ -89,7 +89,7 @@ export class StoredPasswords {
     return identity;
   }
 
-  #holds(user: string, { until, verifier }: Success): boolean {
+  #isCurrent(user: string, { until, verifier }: Success): boolean {
     return this.#now() < until && this.#directory.scramVerifier(user) === verifier;
   }
 }

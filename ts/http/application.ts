@@ -17,11 +17,11 @@ export function createApplication(
   services: HttpServices,
   routes: readonly Route[],
   endpoint: Endpoint,
-  others: OtherRoutes = {},
+  fallbacks: OtherRoutes = {},
 ): Application {
   const logger = services.logger.child('http');
   const failed = (error: unknown): void => logger.debug('answer_failed', { error });
-  const pipelines = createPipelines(services, routes, endpoint, others);
+  const pipelines = createPipelines(services, routes, endpoint, fallbacks);
   const koa = throughKoa(pipelines);
   koa.on('error', failed);
   const throughRouter = koa.callback();

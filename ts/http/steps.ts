@@ -237,8 +237,8 @@ function loginOf(context: HttpContext, authenticator: Authenticator): Login | Pr
     const { socket, headers } = context.req;
     return authenticator.login(headers.authorization, socket.remoteAddress ?? '', socket);
   };
-  const kept = sessionLogin(context, authenticator);
-  return kept instanceof Promise ? kept.then((login) => login ?? fresh()) : (kept ?? fresh());
+  const stored = sessionLogin(context, authenticator);
+  return stored instanceof Promise ? stored.then((login) => login ?? fresh()) : (stored ?? fresh());
 }
 
 /**

@@ -97,26 +97,30 @@ export class TextFiles {
     return { files };
   }
 
-  async #textFile(place: TextPlace, options: TextOptions, signal: AbortSignal): Promise<TextFile> {
+  async #textFile(
+    location: TextPlace,
+    options: TextOptions,
+    signal: AbortSignal,
+  ): Promise<TextFile> {
     // Opening a FIFO would block the thread, and a link could lead outside the directory.
     const flags = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW;
-    const file = await open(place.path, flags);
+    const file = await open(location.path, flags);
     try {
       const { version, bytes } = await versionOf(file);
-      const key = JSON.stringify([place.path, place.name, version, options.key]);
+      const key = JSON.stringify([location.path, location.name, version, options.key]);
       const known = this.#converted.get(key);
       if (known?.converted !== undefined && (await isThere(known.converted))) {
         return { ...known, lookedAt: Date.now() };
       }
-      const detected = await this.#detect({ file, bytes, signal }, place.name, options);
+      const detected = await this.#detect({ file, bytes, signal }, location.name, options);
       const now = await versionOf(file);
       const edges = await edgesOf(file, bytes);
-      const current = { name: place.name, version, lookedAt: Date.now(), edges, ...detected };
+      const current = { name: location.name, version, lookedAt: Date.now(), edges, ...detected };
       if (now.version !== version && now.bytes <= bytes) {
         await remove(current);
         throw new DatabaseError({
           code: 'Replan',
-          message: `file '${place.name}' changed while its schema was detected`,
+          message: `file '${location.name}' changed while its schema was detected`,
         });
       }
       if (current.converted !== undefined) {

@@ -202,14 +202,14 @@ export class NotebookStore {
     });
   }
 
-  #find(person: Person, id: string, needs: Reach): { notebook: StoredNotebook; access: Reach } {
+  #find(person: Person, id: string, required: Reach): { notebook: StoredNotebook; access: Reach } {
     const notebook = this.#notebooks.get(id);
     const access = notebook === undefined ? null : reachOf(notebook, person);
     if (notebook === undefined || access === null) {
       throw new NotebookRefusal('absent', 'the notebook does not exist, or is not shared with you');
     }
-    if (RANKS[access] < RANKS[needs]) {
-      const may = needs === 'own' ? 'its owner' : 'users with write access';
+    if (RANKS[access] < RANKS[required]) {
+      const may = required === 'own' ? 'its owner' : 'users with write access';
       throw new NotebookRefusal('denied', `only ${may} can do this with the notebook`);
     }
     return { notebook, access };

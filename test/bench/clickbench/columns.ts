@@ -56,8 +56,8 @@ class Row {
     return Math.floor(Math.max(1, count) * this.random() ** power);
   }
 
-  chance(share: number): boolean {
-    return this.random() < share;
+  chance(fraction: number): boolean {
+    return this.random() < fraction;
   }
 
   pick<T>(values: readonly T[]): T {
@@ -65,13 +65,13 @@ class Row {
   }
 
   /** Returns a duration in milliseconds; 0 in most rows. */
-  timing(most: number): number {
-    return this.chance(0.3) ? this.skewed(most, 4) : 0;
+  timing(maximum: number): number {
+    return this.chance(0.3) ? this.skewed(maximum, 4) : 0;
   }
 
   /** Returns a string that is non-empty in the given fraction of rows. */
-  rare(share: number, value: () => string): string {
-    return this.chance(share) ? value() : '';
+  rare(fraction: number, value: () => string): string {
+    return this.chance(fraction) ? value() : '';
   }
 }
 

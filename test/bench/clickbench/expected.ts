@@ -132,13 +132,13 @@ const PHONE: readonly Key[] = ['MobilePhone', 'MobilePhoneModel'];
 const users = distinct('UserID');
 
 /**
- * Returns the complete answers, in query order. `least` is the minimum group size in q28 and q29.
+ * Returns the complete answers, in query order. `minimum` is the minimum group size in q28 and q29.
  */
-export function expectedAnswers(hits: readonly Hit[], least: number): readonly Answer[] {
+export function expectedAnswers(hits: readonly Hit[], minimum: number): readonly Answer[] {
   const searched = hits.filter(named);
   const phones = hits.filter(present('MobilePhoneModel'));
   const google = hits.filter(has('URL', 'google'));
-  const moreThan = (rows: Answer) => rows.filter((row) => Number(row[2]) > least);
+  const moreThan = (rows: Answer) => rows.filter((row) => Number(row[2]) > minimum);
   const titled = searched.filter(
     both(has('Title', 'Google'), (row) => !text(row, 'URL').includes('.google.')),
   );

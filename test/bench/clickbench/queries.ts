@@ -111,18 +111,13 @@ function written(leastRows: number): readonly Written[] {
         GROUP BY SearchPhrase ${TOP}`,
       order: [3],
     },
-    {
-      text: "SELECT * FROM hits WHERE URL LIKE '%google%' ORDER BY EventTime LIMIT 10",
-      order: [4],
-    },
+    { text: "SELECT * FROM hits WHERE URL LIKE '%google%' ORDER BY EventTime LIMIT 10", order: [4] },
     { text: `SELECT SearchPhrase FROM hits WHERE ${named} ORDER BY EventTime LIMIT 10` },
     {
       text: `SELECT SearchPhrase FROM hits WHERE ${named} ORDER BY SearchPhrase LIMIT 10`,
       order: [0],
     },
-    {
-      text: `SELECT SearchPhrase FROM hits WHERE ${named} ORDER BY EventTime, SearchPhrase LIMIT 10`,
-    },
+    { text: `SELECT SearchPhrase FROM hits WHERE ${named} ORDER BY EventTime, SearchPhrase LIMIT 10` },
     {
       text: `SELECT * FROM (SELECT CounterID, AVG(length_bytes(URL)) AS l, COUNT(*) AS c FROM hits
         WHERE URL IS NOT NULL GROUP BY CounterID) WHERE c > ${leastRows} ORDER BY l DESC LIMIT 25`,
@@ -211,10 +206,10 @@ const MINUTES = `CounterID = ${NAMED.counter} AND EventTime >= '2013-07-14T00:00
 
 /** Returns the 43 queries for a table with `rows` rows. */
 export function queriesFor(rows: number): readonly Query[] {
-  const share = rows / ORIGINAL_ROWS;
-  return written(Math.floor(100_000 * share)).map((one, index) => {
+  const fraction = rows / ORIGINAL_ROWS;
+  return written(Math.floor(100_000 * fraction)).map((one, index) => {
     const [text, duckdb] = [one.text, one.duckdb ?? inDuckdb(one.text)];
-    const first = one.skipped === undefined ? undefined : Math.floor(one.skipped * share);
+    const first = one.skipped === undefined ? undefined : Math.floor(one.skipped * fraction);
     return {
       id: `q${index + 1}`,
       text: onOneLine(first === undefined ? text : `${text} LIMIT ${first}, ${first + PAGE_ROWS}`),

@@ -62,8 +62,8 @@ function chosenFiles(): readonly string[] {
           .toSorted()
           .map((name) => join(folder, name));
   const random = new Random(Number(values.seed));
-  const share = Number(values.sample) / 100;
-  const drawn = all.filter(() => random.next() < share);
+  const fraction = Number(values.sample) / 100;
+  const drawn = all.filter(() => random.next() < fraction);
   const begin = drawn.findIndex((file) => relative(folder, file).startsWith(values.from));
   const chosen = drawn
     .slice(Math.max(0, begin))

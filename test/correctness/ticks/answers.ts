@@ -123,8 +123,8 @@ export function shown(answer: TickAnswer): string {
     const rest = ((value % scale) + scale) % scale;
     const millis = Number((value - rest) / scale);
     const date = new Date(millis);
-    const whole = Number.isNaN(date.getTime()) ? `${String(millis)} ms` : date.toISOString();
-    return rest === 0n ? whole.replace(/(T00:00:00|:00)?\.000Z$/, '') : `${whole}+${String(rest)}`;
+    const iso = Number.isNaN(date.getTime()) ? `${String(millis)} ms` : date.toISOString();
+    return rest === 0n ? iso.replace(/(T00:00:00|:00)?\.000Z$/, '') : `${iso}+${String(rest)}`;
   };
   const list = answer.intervals.slice(0, 4).map(([lo, hi]) => `${time(lo)}/${time(hi)}`);
   return `${answer.intervals.length}: ${list.join(' ')}`;

@@ -283,9 +283,9 @@ function wrong(one: Case, { status, error, rows, isAbandoned }: Answer): string 
     case '0':
       return rows.length === 0 ? undefined : `${rows.length} rows`;
     case '1': {
-      const most = totals === undefined ? rows.length : Math.min(1, totals.count);
-      return rows.length > 1 || rows.length !== most
-        ? `${rows.length} rows, expected ${most}`
+      const maximum = totals === undefined ? rows.length : Math.min(1, totals.count);
+      return rows.length > 1 || rows.length !== maximum
+        ? `${rows.length} rows, expected ${maximum}`
         : differs('the first row', rows[0]?.at(-1), first ?? rows[0]?.at(-1));
     }
     case 'all':

@@ -43,9 +43,9 @@ function ranked(values: readonly number[]): number[] {
   return [...values].sort((a, b) => a - b);
 }
 
-function percentile(values: readonly number[], share: number): number | null {
+function percentile(values: readonly number[], fraction: number): number | null {
   const sorted = ranked(values);
-  const position = share * (sorted.length - 1);
+  const position = fraction * (sorted.length - 1);
   const low = sorted[Math.floor(position)];
   const high = sorted[Math.ceil(position)];
   return low === undefined || high === undefined ? null : low + (high - low) * (position % 1);
@@ -54,9 +54,9 @@ function percentile(values: readonly number[], share: number): number | null {
 type OfNumbers = (values: readonly number[]) => number | null;
 
 const enough =
-  (least: number, f: (values: readonly number[]) => number): OfNumbers =>
+  (minimum: number, f: (values: readonly number[]) => number): OfNumbers =>
   (values) =>
-    values.length < least ? null : double(f(values));
+    values.length < minimum ? null : double(f(values));
 
 /** Aggregates of the non-null numbers. */
 export const OF_NUMBERS: Readonly<Record<string, OfNumbers>> = {

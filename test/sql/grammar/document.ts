@@ -33,10 +33,10 @@ export function coverageDocument(): string {
   const pending = new Set(readPending());
   const inScope = ITEMS.filter(({ kind }) => kind === 'works' || kind === 'no effect');
   const running = inScope.filter(({ id }) => !pending.has(id)).length;
-  const share = ((100 * running) / inScope.length).toFixed(1);
+  const fraction = ((100 * running) / inScope.length).toFixed(1);
   const totals = [
     `The page contains ${ITEMS.length} items. All their statements can be parsed and printed.`,
-    `Of the ${inScope.length} items that are supposed to run, ${running} run (${share} %).`,
+    `Of the ${inScope.length} items that are supposed to run, ${running} run (${fraction} %).`,
   ];
   const tables = SECTIONS.map(({ number, title, items }) => {
     const rows = items.map((item) => row(item, pending.has(item.id)));

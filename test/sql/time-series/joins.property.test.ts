@@ -279,12 +279,12 @@ test.serial('HORIZON JOIN matches the model', async (t) => {
       const matched = offsets.flatMap((offset) => {
         const moved = left.map((row) => ({ ...row, ts: row.ts + offset }));
         const pairs = asof(moved, right, keys.of, false, null);
-        const whole = asof(moved, right, () => '', false, null);
+        const complete = asof(moved, right, () => '', false, null);
         return pairs.map(([row, found], index) => ({
           offset,
           row: row ?? one(left, index),
           found,
-          any: whole[index]?.[1] ?? null,
+          any: complete[index]?.[1] ?? null,
         }));
       });
       const all =

@@ -233,8 +233,8 @@ test.serial('a list of fills, and PREV of another aggregate, match the model', a
     const filled = fill(labels, sums, 'prev');
     const expected = labels.map((label, index) => {
       const value = filled[index] ?? null;
-      const most = greatest.has(label) ? (greatest.get(label) ?? null) : value;
-      return [label, value, counts[index] ?? null, most];
+      const maximum = greatest.has(label) ? (greatest.get(label) ?? null) : value;
+      return [label, value, counts[index] ?? null, maximum];
     });
     same(t, sql, await sampled(sql), expected);
   });

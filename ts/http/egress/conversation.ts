@@ -49,7 +49,7 @@ export class Conversation implements Outlet {
   #query: Query | null = null;
   #running: Promise<void> = Promise.resolve();
   /** Whether the client may still have symbols from an earlier query. */
-  #holdsSymbols = false;
+  #hasSymbols = false;
 
   constructor(options: ConversationOptions) {
     this.#options = options;
@@ -82,10 +82,10 @@ export class Conversation implements Outlet {
   }
 
   async beginSymbols(resets: boolean, hasSymbols: boolean): Promise<void> {
-    if (resets || this.#holdsSymbols) {
+    if (resets || this.#hasSymbols) {
       await this.send(reply.cacheReset());
     }
-    this.#holdsSymbols = hasSymbols;
+    this.#hasSymbols = hasSymbols;
   }
 
   /** Returns false if the connection must close. */

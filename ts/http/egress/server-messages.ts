@@ -45,12 +45,12 @@ function about(kind: number, id: bigint): Buffer {
 
 function varint(value: number): Buffer {
   const bytes: number[] = [];
-  let rest = BigInt(value);
-  while (rest >= 0x80n) {
-    bytes.push(Number(rest & 0x7fn) | 0x80);
-    rest >>= 7n;
+  let remaining = BigInt(value);
+  while (remaining >= 0x80n) {
+    bytes.push(Number(remaining & 0x7fn) | 0x80);
+    remaining >>= 7n;
   }
-  bytes.push(Number(rest));
+  bytes.push(Number(remaining));
   return Buffer.from(bytes);
 }
 
@@ -82,9 +82,9 @@ export function serverInfo(): Buffer {
  * Converts an engine chunk to a message in two buffers: a header, and the chunk's bytes unchanged.
  */
 export function resultBatch(id: bigint, chunk: Buffer): readonly [Buffer, Buffer] {
-  const rest = chunk.subarray(1);
+  const payload = chunk.subarray(1);
   const kind = about(KIND.resultBatch, id);
-  return [Buffer.concat([head(chunk[0] ?? 0, 1, kind.length + rest.length), kind]), rest];
+  return [Buffer.concat([head(chunk[0] ?? 0, 1, kind.length + payload.length), kind]), payload];
 }
 
 export function resultEnd(id: bigint, lastSequence: number, rows: number): Buffer {

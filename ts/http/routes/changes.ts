@@ -266,9 +266,9 @@ class EventFeed {
     ...data: readonly (string | Buffer)[]
   ): Promise<void> {
     this.#sentId = id ?? this.#sentId;
-    const [first = '', ...rest] = data;
-    const chunks = [event(name, id, first, rest.length === 0), ...rest];
-    if (rest.length > 0) {
+    const [first = '', ...remaining] = data;
+    const chunks = [event(name, id, first, remaining.length === 0), ...remaining];
+    if (remaining.length > 0) {
       chunks.push('\n\n');
     }
     const bytes = chunks.map((chunk) => (typeof chunk === 'string' ? Buffer.from(chunk) : chunk));

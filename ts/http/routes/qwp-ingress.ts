@@ -184,7 +184,7 @@ class Sender implements ColumnSender {
         this.#logger.info('commit_forced', { rows, tables: tables.length });
       }
       this.#sequence += BigInt(messages);
-      const names = tables.flatMap((place) => commit.tables[place] ?? []);
+      const names = tables.flatMap((index) => commit.tables[index] ?? []);
       const list = tableList(names, commit.transaction);
       answers.push([head(STATUS.ok, this.#sequence), list]);
       if (tellsDurable && names.length > 0) {

@@ -47,11 +47,11 @@ export async function storedOf(
   types: readonly number[],
   setting: StoreSetting,
 ): Promise<Stored> {
-  const [first, ...others] = splitStatements(text);
+  const [first, ...remaining] = splitStatements(text);
   if (first === undefined) {
     return { kind: 'empty' };
   }
-  if (others.length > 0) {
+  if (remaining.length > 0) {
     throw new ProtocolError('42601', 'cannot insert multiple commands into a prepared statement');
   }
   try {

@@ -86,11 +86,11 @@ export class Cursors {
     const { portal, scroll, codes } = this.cursor(name, formats);
     const isFetch = kind === 'Fetch';
     portal.choose(isFetch ? codes : portal.formats);
-    const taken = isFetch ? send : (): Promise<void> => Promise.resolve();
+    const sink = isFetch ? send : (): Promise<void> => Promise.resolve();
     const rows =
       scroll === null
-        ? (await this.setting.run(portal, forwardRows(step), taken)).rows
-        : await this.scrolled(name, scroll.go(step, taken));
+        ? (await this.setting.run(portal, forwardRows(step), sink)).rows
+        : await this.scrolled(name, scroll.go(step, sink));
     return `${kind.toUpperCase()} ${rows}`;
   }
 
