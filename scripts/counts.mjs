@@ -23,7 +23,7 @@ export function counts(texts, statementPatterns) {
     numbers: {
       'type tests on plan nodes': typeTests(texts),
       'files in circles of imports, Rust': circles(texts).flat().length,
-      'types written on both sides of the border': twins(texts).length,
+      'types written on both sides of the border': duplicatedTypes(texts).length,
       'patterns that tell the kind of a statement': statementPatterns,
       'random tests whose seed is luck': lucky(texts),
       'unclear words in Rust': inside(/^(crates|native)\//),
@@ -65,7 +65,7 @@ function lucky(texts) {
 }
 
 /** Counts TypeScript types that duplicate a Rust type in the native interface. */
-function twins(texts) {
+function duplicatedTypes(texts) {
   const names = (folder, pattern) =>
     [...texts]
       .filter(([file]) => folder.test(file) && !file.includes('.generated.'))

@@ -196,7 +196,7 @@ async function trial() {
 }
 
 /** All mutants: each operator applied to each matching line. */
-const places = FILES.flatMap((path) =>
+const mutants = FILES.flatMap((path) =>
   source(path)
     .split('\n')
     .flatMap((line, index) => {
@@ -212,13 +212,13 @@ const places = FILES.flatMap((path) =>
       );
     }),
 );
-const wanted = values.only?.split(',');
-if (wanted !== undefined) {
+const selected = values.only?.split(',');
+if (selected !== undefined) {
   const named = ({ path, line }) =>
-    wanted.some((place) => `/${path}:${line + 1}`.endsWith(`/${place}`));
-  places.splice(0, places.length, ...places.filter(named));
+    selected.some((mutant) => `/${path}:${line + 1}`.endsWith(`/${mutant}`));
+  mutants.splice(0, mutants.length, ...mutants.filter(named));
 }
-console.log(`${places.length} places`);
+console.log(`${mutants.length} mutants`);
 const unchanged = await trial();
 if (unchanged.outcome !== 'alive') {
   const { outcome, by } = unchanged;
@@ -230,13 +230,13 @@ for (const [index, seconds] of unchanged.times.entries()) {
 }
 console.log(`tests ${unchanged.times[0]} s, harnesses ${unchanged.times[1]} s`);
 const counts = { killed: 0, alive: 0, unviable: 0 };
-while (counts.killed + counts.alive < Number(values.sample) && places.length > 0) {
-  const [place] = places.splice(Math.floor(random() * places.length), 1);
-  const file = join(copy, place.path);
+while (counts.killed + counts.alive < Number(values.sample) && mutants.length > 0) {
+  const [mutant] = mutants.splice(Math.floor(random() * mutants.length), 1);
+  const file = join(copy, mutant.path);
   const before = readFileSync(file, 'utf8');
   const lines = before.split('\n');
-  const was = lines[place.line];
-  lines[place.line] = place.text;
+  const was = lines[mutant.line];
+  lines[mutant.line] = mutant.text;
   writeFileSync(file, lines.join('\n'));
   const { outcome, by } = await trial();
   writeFileSync(file, before);
@@ -245,13 +245,13 @@ while (counts.killed + counts.alive < Number(values.sample) && places.length > 0
     process.exit(1);
   }
   counts[outcome] += 1;
-  const to = place.text.trim() === '' ? 'nothing' : place.text.trim();
-  const change = `${place.path}:${place.line + 1}: ${was.trim()} -> ${to}`;
+  const to = mutant.text.trim() === '' ? 'nothing' : mutant.text.trim();
+  const change = `${mutant.path}:${mutant.line + 1}: ${was.trim()} -> ${to}`;
   console.log(`${outcome} ${change}${outcome === 'killed' ? `, by ${by}` : ''}`);
 }
-const share = (100 * counts.killed) / (counts.killed + counts.alive);
+const percent = (100 * counts.killed) / (counts.killed + counts.alive);
 console.log(
-  `${share.toFixed(1)} % killed, ${GOAL_PERCENT} % wanted, ${counts.unviable} did not compile`,
+  `${percent.toFixed(1)} % killed, ${GOAL_PERCENT} % required, ${counts.unviable} did not compile`,
 );
 console.log(`${counts.killed} passed, ${counts.alive} failed`);
-process.exitCode = share >= GOAL_PERCENT ? 0 : 1;
+process.exitCode = percent >= GOAL_PERCENT ? 0 : 1;

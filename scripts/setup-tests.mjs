@@ -173,12 +173,12 @@ async function jar(name, artifact) {
   }
   const [group, id, version] = artifact.split(':');
   const repository = join(toolsDirectory, 'maven');
-  const place = join(repository, ...group.split('.'), id, version, `${id}-${version}.jar`);
+  const cached = join(repository, ...group.split('.'), id, version, `${id}-${version}.jar`);
   const local = `-Dmaven.repo.local=${repository}`;
   await bring(name, 'mvn', ['-q', local, 'dependency:get', `-Dartifact=${artifact}`]);
-  if (existsSync(place)) {
+  if (existsSync(cached)) {
     mkdirSync(join(toolsDirectory, 'jars'), { recursive: true });
-    copyFileSync(place, target);
+    copyFileSync(cached, target);
   }
 }
 

@@ -7,7 +7,7 @@
 //     no unused export and no unused module in TypeScript (scripts/dead-code.mjs),
 //     no file named utils, helpers, common or manager, no reminder without an issue number,
 //     no machine-specific path, no path in a document that does not exist,
-//     no field of the syntax tree that the binder does not read (scripts/whole-nodes.mjs),
+//     no field of the syntax tree that the binder does not read (scripts/unread-fields.mjs),
 //     no unclear word (scripts/words.mjs),
 //     and no count in scripts/counts.mjs above its limit.
 import { execFileSync } from 'node:child_process';
@@ -16,8 +16,8 @@ import { basename, dirname, extname, join } from 'node:path';
 
 import { counts } from './counts.mjs';
 import { deadCode } from './dead-code.mjs';
-import { unreadFields } from './whole-nodes.mjs';
-import { insteadOf } from './words.mjs';
+import { unreadFields } from './unread-fields.mjs';
+import { replacementOf } from './words.mjs';
 
 const MAX_LINE_LENGTH = 100;
 const MAX_FUNCTION_LINES = 70;
@@ -84,7 +84,9 @@ for (const file of files) {
 
 checkFolders();
 const dead = deadCode(root, files);
-dead.exports.forEach((place) => problems.push(`${place}: exported, and used by no other module`));
+dead.exports.forEach((location) =>
+  problems.push(`${location}: exported, and used by no other module`),
+);
 dead.modules.forEach((file) => problems.push(`${file}: no module imports it`));
 for (const field of unreadFields(root)) {
   problems.push(`crates/ast: ${field}: no pattern of the binder names it, so it may be ignored`);
@@ -123,8 +125,8 @@ function checkName(file) {
 
 /** Prints the counts; a count above its limit is reported as a problem. */
 function checkCounts() {
-  const place = join(root, 'scripts', 'ceilings.json');
-  const ceilings = JSON.parse(readFileSync(place, 'utf8'));
+  const path = join(root, 'scripts', 'ceilings.json');
+  const ceilings = JSON.parse(readFileSync(path, 'utf8'));
   const { numbers, words } = counts(texts, statementPatterns);
   for (const [name, number] of Object.entries(numbers)) {
     const ceiling = ceilings[name] ?? 0;
@@ -135,12 +137,12 @@ function checkCounts() {
   }
   const ceiling = ceilings['unclear words elsewhere'] ?? 0;
   for (const { file, line, word } of words.length > ceiling ? words : []) {
-    problems.push(`${file}:${line}: «${word}», better: ${insteadOf(word)}`);
+    problems.push(`${file}:${line}: «${word}», better: ${replacementOf(word)}`);
   }
   if (process.argv.includes('--lower')) {
     const lower = ([name, number]) => [name, Math.min(number, ceilings[name] ?? number)];
     const reached = Object.fromEntries(Object.entries(numbers).map(lower));
-    writeFileSync(place, `${JSON.stringify(reached, null, 2)}\n`);
+    writeFileSync(path, `${JSON.stringify(reached, null, 2)}\n`);
   }
 }
 
@@ -155,10 +157,10 @@ function checkFolders() {
 }
 
 /** Checks that the project paths named in a document exist. */
-function checkPaths(place, line) {
+function checkPaths(location, line) {
   for (const [, path] of line.matchAll(NAMED_PATHS)) {
     if (!existsSync(join(root, path))) {
-      problems.push(`${place}: there is no ${path}`);
+      problems.push(`${location}: there is no ${path}`);
     }
   }
 }
@@ -168,22 +170,22 @@ function checkText(file, text) {
   const isSized = isCode && file !== CATALOGUE;
   const lines = text.split('\n');
   lines.forEach((line, index) => {
-    const place = `${file}:${index + 1}`;
+    const location = `${file}:${index + 1}`;
     if (isSized && [...line].length > MAX_LINE_LENGTH) {
-      problems.push(`${place}: ${[...line].length} characters, at most ${MAX_LINE_LENGTH}`);
+      problems.push(`${location}: ${[...line].length} characters, at most ${MAX_LINE_LENGTH}`);
     }
     if (isCode && REMINDER.test(line)) {
-      problems.push(`${place}: a reminder needs its issue number, (#N)`);
+      problems.push(`${location}: a reminder needs its issue number, (#N)`);
     }
     if (READS_STATEMENTS.test(file) && STATEMENT_PATTERN.test(line)) {
       statementPatterns += 1;
-      problems.push(`${place}: a pattern tells a statement's kind, ask its tree (ts/sql)`);
+      problems.push(`${location}: a pattern tells a statement's kind, ask its tree (ts/sql)`);
     }
     if (extname(file) === '.md') {
-      checkPaths(place, line);
+      checkPaths(location, line);
     }
     if (MACHINE_PATHS.test(line)) {
-      problems.push(`${place}: a path of one machine`);
+      problems.push(`${location}: a path of one machine`);
     }
   });
   if (isSized) {

@@ -38,7 +38,7 @@ export function unclearWords(file, text) {
 }
 
 /** Returns the word's replacement. */
-export function insteadOf(word) {
+export function replacementOf(word) {
   return WORDS.find(([pattern]) => new RegExp(`^(?:${pattern})$`).test(word))?.[1] ?? '';
 }
 

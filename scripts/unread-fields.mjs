@@ -47,16 +47,17 @@ function typesOf(texts) {
       }
     }
   }
-  const parts = new Set(['NodeId', ...[...types.keys()].map((name) => name.split('::')[0])]);
-  ['Name', 'Span', 'Node', 'Tree'].forEach((value) => parts.delete(value));
+  const nodeTypes = new Set(['NodeId', ...[...types.keys()].map((name) => name.split('::')[0])]);
+  ['Name', 'Span', 'Node', 'Tree'].forEach((value) => nodeTypes.delete(value));
   // The type `Tree` contains the nodes but is not itself a node.
-  const hasPart = (name, fields) =>
+  const containsNodes = (name, fields) =>
     name.includes('::') ||
-    (!/\bNode\b/.test(fields) && [...fields.matchAll(/\w+/g)].some(([word]) => parts.has(word)));
+    (!/\bNode\b/.test(fields) &&
+      [...fields.matchAll(/\w+/g)].some(([word]) => nodeTypes.has(word)));
   const fieldsOf = (text) => [...text.matchAll(/^\s*(?:pub )?(\w+):/gm)].map(([, field]) => field);
   return new Map(
     [...types]
-      .filter(([name, fields]) => hasPart(name, fields))
+      .filter(([name, fields]) => containsNodes(name, fields))
       .map(([name, fields]) => [name, fieldsOf(fields.replaceAll(/, (?=\w+:)/g, '\n'))]),
   );
 }
